@@ -1,0 +1,79 @@
+# MLIR, LLVM and lld 19.1, and how this project's files are compiled against them.
+#
+# Only the shared libraries `MLIR` and `LLVM` are linked: a static MLIR library next to them would register
+# everything twice. A file that includes MLIR headers takes 20 s and more to compile on its own; with the
+# precompiled header below it takes a few. So every such file belongs to a target made by one of these:
+#
+#   sheaf_mlir_library(NAME source... [DEPENDS tablegen-target...] [LINK library...])
+#       a static library
+#   sheaf_mlir_executable(NAME source... [DEPENDS ...] [LINK ...])
+#       a program (its sources are compiled as an object library, since a precompiled header made with -fPIC
+#       does not serve -fPIE)
+#   sheaf_tablegen(TARGET file.td  -gen-op-decls Ops.h.inc  -gen-op-defs Ops.cpp.inc ...)
+#       pairs of a generator (with further options as one quoted string) and the file it makes, in the current
+#       binary directory, which mirrors the source tree: #include "ir/Nn/Ops.h.inc"
+include_guard(GLOBAL)
+
+# Debian keeps LLVM 19 in a prefix of its own.
+find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
+find_package(ZLIB REQUIRED)
+find_package(zstd REQUIRED CONFIG)
+find_package(LLD 19.1 REQUIRED CONFIG HINTS ${LLVM_INSTALL_PREFIX})
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+include_directories(${CMAKE_BINARY_DIR})  # tablegen's output
+separate_arguments(SHEAF_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+
+# Without the timestamp in it, a header found in ccache serves as well as one just made. (ccache itself
+# wants sloppiness=pch_defines,time_macros for files that use one.)
+set(SHEAF_PCH_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/mlir_pch.cpp CONTENT "// Gives the precompiled header a target to be built in.\n")
+add_library(sheaf_mlir_pch OBJECT ${CMAKE_BINARY_DIR}/mlir_pch.cpp)
+target_compile_definitions(sheaf_mlir_pch PRIVATE ${SHEAF_LLVM_DEFINITIONS})
+target_compile_options(sheaf_mlir_pch PRIVATE ${SHEAF_PCH_OPTIONS})
+target_precompile_headers(sheaf_mlir_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/mlir_pch.h)
+
+function(sheaf_mlir_compile_options target)
+  target_compile_definitions(${target} PRIVATE ${SHEAF_LLVM_DEFINITIONS})
+  target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM sheaf_mlir_pch)
+endfunction()
+
+function(sheaf_mlir_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK")
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  sheaf_mlir_compile_options(${name})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+function(sheaf_mlir_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK")
+  add_library(${name}_objects OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  sheaf_mlir_compile_options(${name}_objects)
+  target_link_libraries(${name}_objects PUBLIC ${ARG_LINK} MLIR LLVM)
+  if(ARG_DEPENDS)
+    add_dependencies(${name}_objects ${ARG_DEPENDS})
+  endif()
+  add_executable(${name} $<TARGET_OBJECTS:${name}_objects>)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+function(sheaf_tablegen target file)
+  set(LLVM_TARGET_DEFINITIONS ${file})
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest generator output)
+    separate_arguments(generator NATIVE_COMMAND "${generator}")
+    mlir_tablegen(${output} ${generator})
+  endwhile()
+  add_public_tablegen_target(${target})
+endfunction()
