@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs what tools/packages.txt lists and this machine lacks, through apt; silent if nothing does.
+#   tools/setup.sh            install (as root, or with sudo)
+#   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+installed_version() {  # PACKAGE: its version, or nothing
+  { dpkg-query -W -f='${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true; } | sed -n 's/^installed //p;T;q'
+}
+
+fits() {  # VERSION AT_LEAST BELOW
+  dpkg --compare-versions "$1" ge "$2" && { [ "$3" = - ] || dpkg --compare-versions "$1" lt "$3"; }
+}
+
+missing() {
+  local package least below purpose version
+  while read -r package least below purpose; do
+    case $package in ''|'#'*) continue ;; esac
+    version=$(installed_version "$package")
+    if [ -z "$version" ] || ! fits "$version" "$least" "$below"; then echo "$package"; fi
+  done < tools/packages.txt
+}
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: this machine has no dpkg: install the counterparts of tools/packages.txt by hand" >&2
+  exit 1
+fi
+wanted=($(missing))
+if [ "${1:-}" = --missing ]; then
+  [ ${#wanted[@]} -eq 0 ] || { printf '%s\n' "${wanted[@]}"; exit 1; }
+  exit 0
+fi
+[ ${#wanted[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "setup: installing ${wanted[*]} needs root or sudo" >&2; exit 1; }
+  as_root=(sudo)
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "setup: installing ${wanted[*]}"
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 "$@" >>"$log" 2>&1
+}
+# An update that fails for one of several sources is no reason to stop: the install says what is wanting.
+apt update || echo "setup: apt-get update reported a problem" >&2
+if ! apt install -y --no-install-recommends "${wanted[@]}"; then
+  tail -n 40 "$log" >&2
+  echo "setup: apt-get install failed" >&2
+  exit 1
+fi
+wanted=($(missing))
+if [ ${#wanted[@]} -ne 0 ]; then
+  echo "setup: the versions that apt has of ${wanted[*]} won't do; tools/packages.txt says which are needed" >&2
+  exit 1
+fi
