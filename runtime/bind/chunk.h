@@ -1,0 +1,58 @@
+// Sizes: what a batch and a device list make of a program's symbols. The one piece of code that dump,
+// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel (docs/semantics.md).
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// torch.chunk: `total` rows in at most `devices` chunks of ceil(total / devices) rows, the last one smaller.
+/// There may be fewer chunks than devices (10 rows on 8: five chunks of 2). No rows: one empty chunk.
+/// `devices` is at least 1, `total` at least 0; both are the caller's to ensure.
+std::vector<int64_t> chunk_sizes(int64_t total, int64_t devices);
+
+/// The values of a program's symbols for one batch size and one device list.
+class SymbolTable {
+ public:
+  /// `region_devices[r]`: how many devices the group of plan.regions[r] has (1 in host-only mode). `batch` is the
+  /// number of rows, 0 included. Errors: two scattered inputs of a region that give different numbers of chunks
+  /// (located at the region's layer, naming both values and their sizes); a size that is negative or too large.
+  static Result<SymbolTable> build(const Plan& plan, const Program& program, int64_t batch,
+                                   std::span<const int64_t> region_devices);
+
+  int64_t batch() const { return batch_; }
+
+  /// How many replicas of region `r` run: the number of chunks of its scattered inputs, or the number of its
+  /// devices where nothing is scattered. Replica i runs on the i-th device of the group.
+  int64_t replicas(int region) const { return replicas_[static_cast<size_t>(region)]; }
+
+  /// The chunks of the scattered size `symbol`, one for each replica of its region; empty for other symbols.
+  std::span<const int64_t> chunks(const std::string& symbol) const;
+
+  /// An extent as seen at `place` by replica `replica` (ignored outside regions). Errors: a chunk of another
+  /// region, an unknown symbol, overflow.
+  Result<int64_t> evaluate(const Extent& extent, const Place& place, int64_t replica = 0) const;
+
+  /// A value's dims on a replica; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it is
+  /// an error that names the value.
+  Result<std::vector<int64_t>> dims(const Value& value, int64_t replica = 0) const;
+
+ private:
+  struct Chunks {
+    int region;
+    std::vector<int64_t> sizes;
+  };
+
+  int64_t batch_ = 0;
+  std::vector<int64_t> replicas_;           ///< by region
+  std::map<std::string, int64_t> scalars_;  ///< batch and replica counts, by symbol
+  std::map<std::string, Chunks> chunks_;    ///< by symbol
+};
+
+}  // namespace sheaf

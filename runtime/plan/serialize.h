@@ -1,0 +1,19 @@
+// Writing a plan as the text of a .plan file (JSON); runtime/plan/reader.h reads it.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// The format's version: a reader takes the same major and no newer minor number.
+inline constexpr int kPlanMajor = 1;
+inline constexpr int kPlanMinor = 0;
+
+/// The plan as JSON text: one step, value, parameter or kernel a line, objects in base64, and a SHA-256 over
+/// everything else in it, which guards against damage. Deterministic: equal plans give equal bytes. Write it
+/// with write_file_atomically (runtime/base/file.h).
+std::string serialize(const Plan& plan);
+
+}  // namespace sheaf
