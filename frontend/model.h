@@ -1,0 +1,109 @@
+// A model file after parsing, checking and expansion: modules are expanded, names resolved, arguments
+// complete. No MLIR here; frontend/import turns it into the nn dialect.
+#pragma once
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+using Json = nlohmann::ordered_json;
+
+/// "cpu" is the host; "cuda:k" the k-th entry of a run's device list.
+struct DeviceRef {
+  bool host = false;
+  int index = 0;
+  Location location;
+};
+
+/// A value inside one Graph: output `output` of layer `layer`, or graph input `output` where layer is -1.
+struct ValueRef {
+  int layer = -1;
+  int output = 0;
+  bool operator==(const ValueRef&) const = default;
+};
+
+struct Graph;
+
+/// One layer with its arguments under PyTorch's constructor names. Every argument is present (defaults
+/// filled in) and in its canonical form: a scalar where PyTorch takes "int or tuple" is expanded to one
+/// number per spatial dimension (`kernel_size: 3` of a Conv2d → [3, 3]); None is null.
+struct Layer {
+  std::string name;  ///< within its graph
+  std::string path;  ///< PyTorch's dotted name, `module.` included: the prefix of its parameters' names
+  std::string type;  ///< "Linear", …; "Sequential", "DataParallel", or a module's name for containers
+  Location location;
+  Json arguments = Json::object();
+  std::map<std::string, Location> argument_locations;
+  std::vector<ValueRef> inputs;
+  std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that names one
+  std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
+  std::unique_ptr<Graph> body;               ///< Sequential, DataParallel, modules
+};
+
+/// Layers in order. A DataParallel's body has exactly one layer, named "module"; its path is
+/// `<path of the DataParallel>.module` (and a wrapped module's inner layers follow it directly).
+struct Graph {
+  std::vector<std::string> inputs;
+  std::vector<Layer> layers;
+  std::vector<ValueRef> outputs;
+  std::vector<std::string> output_names;
+};
+
+/// An input or a training target. A dimension of -1 is the symbol "batch".
+struct InputDecl {
+  std::string name;
+  std::vector<int64_t> shape;
+  DType dtype = DType::float32;
+  Location location;
+};
+
+/// {"types": [...], "weight": {...}, "bias": {...}}: distributions by own-parameter name.
+struct InitRule {
+  std::vector<std::string> types;
+  std::map<std::string, Json> distributions;
+  Location location;
+};
+
+struct Training {
+  std::vector<InputDecl> targets;
+  std::string loss_type;
+  Json loss_arguments = Json::object();
+  std::vector<std::string> loss_inputs;  ///< names of model outputs and targets, in the loss's order
+  Json optimizer = Json::object();       ///< {"type", …}, complete
+  Json schedule;                         ///< null if absent
+  std::optional<double> clip_grad_norm;
+  std::vector<std::string> metrics;
+  Location location;
+};
+
+struct Model {
+  std::string file;
+  std::string text;  ///< the file's content: diagnostics of later stages quote its lines
+  std::string name;
+  std::vector<InputDecl> inputs;
+  Graph graph;  ///< graph.inputs are the names of `inputs`
+  std::vector<InitRule> init;
+  std::optional<Training> training;
+};
+
+/// Number of values that a layer type yields (LSTM 3, GRU 2, MultiheadAttention 2, containers: their body's outputs).
+int output_count(const Layer& layer);
+
+/// Parses and checks a model file's text. All problems found are reported, each as FILE:LINE:COL, with the
+/// source line and, for unknown names, the nearest known one. Shapes of values are not checked here:
+/// that is shape inference's work on the nn dialect.
+Result<Model> parse_model(std::string file, std::string text);
+
+/// Reads FILE and parses it.
+Result<Model> load_model(const std::string& file);
+
+}  // namespace sheaf

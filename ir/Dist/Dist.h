@@ -1,0 +1,38 @@
+// C++ declarations of the dist dialect.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace sheaf::dist {
+// sheaf has a Location and a Value of its own (runtime/); in here the names are MLIR's.
+using mlir::Location;
+using mlir::Value;
+}  // namespace sheaf::dist
+
+#include "ir/Dist/DistDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/Dist/DistAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/Dist/DistTypes.h.inc"
+#define GET_OP_CLASSES
+#include "ir/Dist/DistOps.h.inc"
+
+namespace sheaf::dist {
+
+/// The group of a split or replicated layout, or null.
+mlir::FlatSymbolRefAttr group_of(mlir::Attribute layout);
+
+/// "the host", "device 1", "each replica of @net": a layout in words, for reasons and messages.
+std::string in_words(mlir::Attribute layout);
+
+}  // namespace sheaf::dist

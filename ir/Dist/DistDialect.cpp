@@ -1,0 +1,52 @@
+#include "ir/Dist/Dist.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sheaf::dist;
+
+#include "ir/Dist/DistDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/Dist/DistAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/Dist/DistTypes.cpp.inc"
+
+void DistDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/Dist/DistAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ir/Dist/DistTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Dist/DistOps.cpp.inc"
+      >();
+}
+
+LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor,
+                                 Attribute layout) {
+  if (!isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr>(layout))
+    return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated), but got " << layout;
+  if (auto device = dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
+    return emitError() << "expects an entry of the device list, but got " << device.getIndex();
+  if (auto split = dyn_cast<SplitAttr>(layout))
+    if (split.getDim() < 0 || (tensor.getRank() > 0 && split.getDim() >= tensor.getRank()))
+      return emitError() << "expects a dimension of " << tensor << " to split along, but got " << split.getDim();
+  return success();
+}
+
+FlatSymbolRefAttr sheaf::dist::group_of(Attribute layout) {
+  if (auto split = dyn_cast<SplitAttr>(layout)) return split.getGroup();
+  if (auto replicated = dyn_cast<ReplicatedAttr>(layout)) return replicated.getGroup();
+  return {};
+}
+
+std::string sheaf::dist::in_words(Attribute layout) {
+  if (auto device = dyn_cast<DeviceAttr>(layout)) return "device " + std::to_string(device.getIndex());
+  if (auto group = group_of(layout)) return "the replicas of " + group.getValue().str();
+  return "the host";
+}

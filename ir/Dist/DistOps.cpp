@@ -1,0 +1,128 @@
+// Verifiers and folders of dist ops: each op accepts just the layouts that it converts between.
+#include "ir/Dist/Dist.h"
+
+using namespace mlir;
+using namespace sheaf::dist;
+
+#define GET_OP_CLASSES
+#include "ir/Dist/DistOps.cpp.inc"
+
+namespace {
+
+bool is_single(Attribute layout) { return isa<HostAttr, DeviceAttr>(layout); }
+
+/// The group that a layout names must exist.
+LogicalResult check_group(Operation* op, Attribute layout) {
+  FlatSymbolRefAttr group = group_of(layout);
+  if (group && !SymbolTable::lookupNearestSymbolFrom<GroupOp>(op, group))
+    return op->emitOpError("names group ") << group << ", which does not exist";
+  return success();
+}
+
+/// Same element type and rank; same sizes but along `dim` (-1: everywhere).
+bool same_but_along(RankedTensorType a, RankedTensorType b, int64_t dim) {
+  if (a.getElementType() != b.getElementType() || a.getRank() != b.getRank()) return false;
+  for (int64_t i = 0; i < a.getRank(); ++i)
+    if (i != dim && a.getDimSize(i) != b.getDimSize(i)) return false;
+  return true;
+}
+
+LogicalResult check_reason(Operation* op, StringRef reason) {
+  if (reason.empty()) return op->emitOpError("expects a reason");
+  return success();
+}
+
+}  // namespace
+
+LogicalResult GroupOp::verify() {
+  if (auto ids = getDeviceIds()) {
+    if (ids->empty()) return emitOpError("expects at least one device");
+    for (int64_t id : *ids)
+      if (id < 0) return emitOpError("expects entries of the device list, but got ") << id;
+  }
+  return success();
+}
+
+LogicalResult ScatterOp::verify() {
+  PlacedType from = getInput().getType(), to = getOutput().getType();
+  auto split = dyn_cast<SplitAttr>(to.getLayout());
+  if (!is_single(from.getLayout()) || !split)
+    return emitOpError("goes from the host or a device to a split layout, not from ") << from << " to " << to;
+  if (!same_but_along(from.getTensor(), to.getTensor(), split.getDim()) ||
+      !to.getTensor().isDynamicDim(split.getDim()))
+    return emitOpError("expects a chunk of ") << from.getTensor() << " along dimension " << split.getDim() << ", but got " << to.getTensor();
+  return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
+}
+
+LogicalResult ReplicateOp::verify() {
+  PlacedType from = getInput().getType(), to = getOutput().getType();
+  if (!is_single(from.getLayout()) || !isa<ReplicatedAttr>(to.getLayout()) || from.getTensor() != to.getTensor())
+    return emitOpError("goes from the host or a device to the same tensor on each replica, not from ") << from << " to " << to;
+  return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, to.getLayout());
+}
+
+LogicalResult GatherOp::verify() {
+  PlacedType from = getInput().getType(), to = getOutput().getType();
+  auto split = dyn_cast<SplitAttr>(from.getLayout());
+  if (!split || !is_single(to.getLayout()))
+    return emitOpError("goes from a split layout to the host or a device, not from ") << from << " to " << to;
+  bool scalar = from.getTensor().getRank() == 0;
+  bool fits = scalar ? to.getTensor().getRank() == 1 : same_but_along(from.getTensor(), to.getTensor(), split.getDim());
+  if (!fits) return emitOpError("concatenates ") << from.getTensor() << " along dimension " << split.getDim() << ", but gives " << to.getTensor();
+  return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
+}
+
+LogicalResult TransferOp::verify() {
+  PlacedType from = getInput().getType(), to = getOutput().getType();
+  if (!is_single(from.getLayout()) || !is_single(to.getLayout()) || from.getTensor() != to.getTensor())
+    return emitOpError("moves a tensor between the host and devices, not from ") << from << " to " << to;
+  return check_reason(*this, getReason());
+}
+
+/// A transfer to where the value is already; and there and back again.
+OpFoldResult TransferOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getOutput().getType()) return getInput();
+  if (auto before = getInput().getDefiningOp<TransferOp>())
+    if (before.getInput().getType() == getOutput().getType()) return before.getInput();
+  return {};
+}
+
+namespace {
+
+/// Body arguments and yielded values are the tensors of the inputs and outputs.
+LogicalResult check_body(Operation* op, Block& body, ValueRange inputs, ValueRange outputs) {
+  auto tensor = [](Value value) { return cast<PlacedType>(value.getType()).getTensor(); };
+  if (body.getNumArguments() != inputs.size() || body.getTerminator()->getNumOperands() != outputs.size())
+    return op->emitOpError("expects a body with ") << inputs.size() << " arguments that yields " << outputs.size() << " values";
+  for (auto [input, argument] : llvm::zip(inputs, body.getArguments()))
+    if (argument.getType() != tensor(input))
+      return op->emitOpError("has an input ") << input.getType() << " that its body takes as " << argument.getType();
+  for (auto [output, value] : llvm::zip(outputs, body.getTerminator()->getOperands()))
+    if (value.getType() != tensor(output))
+      return op->emitOpError("has an output ") << output.getType() << " that its body yields as " << value.getType();
+  return success();
+}
+
+}  // namespace
+
+LogicalResult ApplyOp::verify() {
+  if (!is_single(getPlace())) return emitOpError("runs on #dist.host or #dist.device<k>, not on ") << getPlace();
+  for (Value value : llvm::concat<Value>(llvm::to_vector(getInputs()), llvm::to_vector_of<Value>(getOutputs())))
+    if (auto type = cast<PlacedType>(value.getType()); type.getLayout() != getPlace())
+      return emitOpError("runs on ") << in_words(getPlace()) << ", but has an operand or result on "
+                                     << in_words(type.getLayout()) << "; a transfer is missing";
+  return check_body(*this, getBody().front(), getInputs(), getOutputs());
+}
+
+LogicalResult ParallelApplyOp::verify() {
+  if (failed(check_group(*this, ReplicatedAttr::get(getContext(), getGroupAttr())))) return failure();
+  for (Value input : getInputs())
+    if (auto type = cast<PlacedType>(input.getType()); group_of(type.getLayout()) != getGroupAttr())
+      return emitOpError("runs on ") << getGroupAttr() << ", but has an input on " << in_words(type.getLayout())
+                                     << "; a scatter or replicate is missing";
+  for (Value output : getOutputs()) {
+    auto split = dyn_cast<SplitAttr>(cast<PlacedType>(output.getType()).getLayout());
+    if (!split || split.getGroup() != getGroupAttr()) return emitOpError("expects outputs split over ") << getGroupAttr();
+  }
+  return check_body(*this, getBody().front(), getInputs(), getOutputs());
+}

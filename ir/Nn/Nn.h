@@ -1,0 +1,43 @@
+// C++ declarations of the nn dialect.
+#pragma once
+
+#include "ir/Shapes.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace sheaf::nn {
+// sheaf has a Location and a Value of its own (runtime/); in here the names are MLIR's.
+using mlir::Location;
+using mlir::Value;
+}  // namespace sheaf::nn
+
+#include "ir/Nn/NnDialect.h.inc"
+#include "ir/Nn/NnInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "ir/Nn/NnOps.h.inc"
+
+namespace sheaf::nn {
+
+/// Names of discardable attributes and argument attributes (see NnDialect.td).
+inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type",
+                                     kDevice = "nn.device", kReason = "nn.reason";
+/// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
+inline constexpr int64_t kHost = -1;
+
+/// The layer name in an op's location ("" if it has none).
+llvm::StringRef layer_of(mlir::Location loc);
+inline llvm::StringRef layer_of(mlir::Operation* op) { return layer_of(op->getLoc()); }
+
+/// The file position in an op's location, for diagnostics.
+mlir::FileLineColLoc position_of(mlir::Location loc);
+
+}  // namespace sheaf::nn

@@ -1,0 +1,96 @@
+// Shapes and splitting of convolutions and their transposes. Formulas: torch.nn.Conv2d, torch.nn.ConvTranspose2d.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+namespace {
+
+/// A spatial size must be a number: a size that depends on the batch cannot be convolved over.
+LogicalResult require_static(Operation* op, const TensorShape& x, int64_t from) {
+  for (int64_t i = from; i < x.rank(); ++i)
+    if (!x.dims[i].is_static() && !x.dims[i].terms.count("?"))
+      return op->emitError("expects spatial sizes that don't depend on the batch, but the input is ") << ir::to_string(x);
+  return success();
+}
+
+LogicalResult check_input(Operation* op, const TensorShape& x, int64_t spatial, const Extent& channels) {
+  if (x.rank() != spatial + 1 && x.rank() != spatial + 2)
+    return op->emitError("expects an input of ") << spatial + 2 << " dimensions (or " << spatial + 1
+                                                 << " without the batch), but got " << ir::to_string(x);
+  const Extent& found = x.dims[x.rank() - spatial - 1];
+  if (!ir::may_be_equal(found, channels))
+    return op->emitError("expects ") << sheaf::to_string(channels) << " input channels, but the input is "
+                                     << ir::to_string(x);
+  return require_static(op, x, x.rank() - spatial);
+}
+
+LogicalResult check_bias(Operation* op, bool present, ArrayRef<TensorShape> operands, const Extent& channels) {
+  if (present && (operands[2].rank() != 1 || !ir::may_be_equal(operands[2].dims[0], channels)))
+    return op->emitError("expects a bias of ") << sheaf::to_string(channels) << " elements, but got "
+                                               << ir::to_string(operands[2]);
+  return success();
+}
+
+bool is_unknown(const Extent& extent) { return extent.terms.count("?") > 0; }
+
+/// Cutting x along the batch cuts the result; along channels or space it mixes.
+std::optional<int64_t> batch_split(unsigned operand, int64_t rank, int64_t spatial, int64_t dim) {
+  return operand == 0 && rank == spatial + 2 && dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+}  // namespace
+
+LogicalResult ConvOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &weight = operands[1];
+  int64_t spatial = getStride().size();
+  if (weight.rank() != spatial + 2) return emitError("expects a weight of ") << spatial + 2 << " dimensions";
+  if (failed(check_input(*this, x, spatial, weight.dims[1] * getGroups())) ||
+      failed(check_bias(*this, static_cast<bool>(getBias()), operands, weight.dims[0])))
+    return failure();
+  TensorShape y = x;
+  int64_t first = x.rank() - spatial;
+  y.dims[first - 1] = weight.dims[0];
+  for (int64_t i = 0; i < spatial; ++i) {
+    if (is_unknown(x.dims[first + i])) continue;
+    int64_t padded = x.dims[first + i].constant + getPaddingBegin()[i] + getPaddingEnd()[i];
+    int64_t window = getDilation()[i] * (weight.dims[2 + i].constant - 1) + 1;
+    if (padded < window)
+      return emitError("expects a padded input at least as large as the kernel (")
+             << window << "), but it is " << padded << " (input " << ir::to_string(x) << ")";
+    y.dims[first + i] = (padded - window) / getStride()[i] + 1;
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> ConvOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return batch_split(operand, rank, getStride().size(), dim);
+}
+
+LogicalResult ConvTransposeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &weight = operands[1];
+  int64_t spatial = getStride().size();
+  if (weight.rank() != spatial + 2) return emitError("expects a weight of ") << spatial + 2 << " dimensions";
+  Extent channels = weight.dims[1] * getGroups();
+  if (failed(check_input(*this, x, spatial, weight.dims[0])) ||
+      failed(check_bias(*this, static_cast<bool>(getBias()), operands, channels)))
+    return failure();
+  TensorShape y = x;
+  int64_t first = x.rank() - spatial;
+  y.dims[first - 1] = channels;
+  for (int64_t i = 0; i < spatial; ++i) {
+    if (is_unknown(x.dims[first + i])) continue;
+    int64_t size = (x.dims[first + i].constant - 1) * getStride()[i] - 2 * getPadding()[i] +
+                   getDilation()[i] * (weight.dims[2 + i].constant - 1) + getOutputPadding()[i] + 1;
+    if (size < 1) return emitError("gives an output of size ") << size << " from an input of " << ir::to_string(x);
+    y.dims[first + i] = size;
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> ConvTransposeOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return batch_split(operand, rank, getStride().size(), dim);
+}

@@ -1,0 +1,55 @@
+#include "ir/Nn/Nn.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace sheaf::nn;
+
+#include "ir/Nn/NnDialect.cpp.inc"
+#include "ir/Nn/NnInterfaces.cpp.inc"
+
+void NnDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Nn/NnOps.cpp.inc"
+      >();
+}
+
+/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs an array of strings.
+LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kDevice) {
+    auto index = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!index || index.getInt() < kHost) return op->emitError("nn.device must be -1 (the host) or an entry of the device list");
+    return success();
+  }
+  if (name == kReason || name == kType) {
+    if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
+    return success();
+  }
+  if (name == kOutputs) {
+    auto names = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
+      return op->emitError("nn.outputs must be a list of names");
+    return success();
+  }
+  return op->emitError("unknown attribute '") << name << "'";
+}
+
+StringRef sheaf::nn::layer_of(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc)) return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringRef layer = layer_of(part); !layer.empty()) return layer;
+  return "";
+}
+
+FileLineColLoc sheaf::nn::position_of(Location loc) {
+  FileLineColLoc found;
+  loc->walk([&](Location part) {
+    found = dyn_cast<FileLineColLoc>(part);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
+}

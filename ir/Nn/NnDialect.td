@@ -1,0 +1,33 @@
+// The nn dialect: what a model computes, layer by layer, on whole tensors. It lives from the model file's
+// import until partitioning (passes/dist), and inside the regions of dist.apply and dist.parallel_apply after it.
+//
+//   NnDialect.td      this file: the dialect and the classes that ops are declared with
+//   NnInterfaces.td   what an op knows about itself: shapes, how it splits, its scalar definition
+//   NnElementwise.td  activations and arithmetic: one scalar definition each, for generated kernels
+//   NnLayers.td       layers with parameters, and pooling: library calls
+//   NnTensor.td       operations that move elements: reshape, permute, concat, select, …
+//   NnStructure.td    data_parallel, fused, print, yield
+//
+// Tensors are builtin ones. A `?` is a dimension that depends on the batch, linear in it; ir/Shapes.h computes
+// the exact expression. Each op's location is its layer's name, then file, line and column.
+#ifndef SHEAF_NN_DIALECT_TD
+#define SHEAF_NN_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Nn_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::sheaf::nn";
+  let summary = "Layers and tensor operations with PyTorch's meaning";
+  let description = [{
+    Operations take and give builtin tensors. Programs are `func.func`s whose arguments have the attributes
+    `nn.role` ("input", "parameter", "buffer") and `nn.name` (the input's, or PyTorch's dotted parameter name);
+    the function's `nn.outputs` lists the names of its results. Discardable attributes on ops: `nn.type`, the
+    layer's type in the model file; `nn.device`, the annotated or placed device (-1 the host, k the k-th entry
+    of the device list); `nn.reason`, why it was placed there.
+  }];
+  let useDefaultAttributePrinterParser = 0;
+  let hasOperationAttrVerify = 1;
+}
+
+#endif

@@ -1,0 +1,61 @@
+// Interfaces of nn ops: all that passes and code generation know about an op, they ask it for.
+#ifndef SHEAF_NN_INTERFACES_TD
+#define SHEAF_NN_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Nn_ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
+  let cppNamespace = "::sheaf::nn";
+  let description = [{
+    The op's shape function, its only one: verification, shape inference and the plan's sizes all call it.
+    The verifier checks the op's result types against it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Appends the shape of each result, given those of the operands. Emits an error that says what was found
+      and what was expected, and fails, where the operands don't fit the op.
+    }], "::llvm::LogicalResult", "inferShapes",
+      (ins "::llvm::ArrayRef<::sheaf::ir::TensorShape>":$operands,
+           "::llvm::SmallVectorImpl<::sheaf::ir::TensorShape> &":$results)>,
+  ];
+  let verify = [{ return ::sheaf::ir::verifyShapes($_op); }];
+}
+
+def Nn_SplitOpInterface : OpInterface<"SplitOpInterface"> {
+  let cppNamespace = "::sheaf::nn";
+  let description = [{
+    How an op behaves when an operand is cut along a dimension: either the result is cut along a dimension too
+    and each part depends on its own part alone, or the op mixes the parts (a mean over that dimension, say), and
+    replicas that see a part each compute something else than one device that sees the whole.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The dimension of result 0 that is cut when operand `operand` (of rank `rank`) is cut along `dim`, or
+      nullopt where the op mixes the parts.
+    }], "std::optional<int64_t>", "splitDim", (ins "unsigned":$operand, "int64_t":$rank, "int64_t":$dim)>,
+  ];
+}
+
+def Nn_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
+  let cppNamespace = "::sheaf::nn";
+  let description = [{
+    Ops whose result element depends on one element of each operand. The scalar definition is the whole op:
+    kernels on every target are generated from it, alone or fused with neighbours.
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the result element from the operands' elements.",
+      "::mlir::Value", "buildScalar",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$elements)>,
+    InterfaceMethod<[{
+      For each dimension of the operand, the dimension of the result that it runs along. The default is
+      broadcasting as in PyTorch: dimensions are aligned at the end.
+    }], "::llvm::SmallVector<int64_t>", "operandDims",
+      (ins "unsigned":$operand, "int64_t":$operandRank, "int64_t":$resultRank), [{}], [{
+        ::llvm::SmallVector<int64_t> dims;
+        for (int64_t i = 0; i < operandRank; ++i) dims.push_back(resultRank - operandRank + i);
+        return dims;
+      }]>,
+  ];
+}
+
+#endif

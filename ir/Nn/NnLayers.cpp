@@ -1,0 +1,186 @@
+// Shapes and splitting of linear layers, matrix products, row norms, embedding, recurrent layers and attention.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+LogicalResult LinearOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &weight = operands[1];
+  if (x.rank() < 1 || weight.rank() != 2 || !ir::may_be_equal(x.dims.back(), weight.dims[1]))
+    return emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is "
+                                 << ir::to_string(x);
+  if (!isa<FloatType>(x.element)) return emitError("expects a floating-point input, but got elements of type ") << x.element;
+  TensorShape y = x;
+  y.dims.back() = weight.dims[0];
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> LinearOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return operand == 0 && dim < rank - 1 ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+LogicalResult MatMulOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  TensorShape a = operands[0], b = operands[1];
+  auto misfit = [&] {
+    return emitError("expects matrices that fit, as torch.matmul, but got ") << ir::to_string(a) << " and " << ir::to_string(b);
+  };
+  if (a.rank() < 1 || b.rank() < 1) return misfit();
+  bool vector_a = a.rank() == 1, vector_b = b.rank() == 1;
+  if (vector_a) a.dims.insert(a.dims.begin(), Extent(1));
+  if (vector_b) b.dims.push_back(Extent(1));
+  if (!ir::may_be_equal(a.dims[a.rank() - 1], b.dims[b.rank() - 2])) return misfit();
+  TensorShape y{a.element, {}};
+  int64_t batch = std::max(a.rank(), b.rank()) - 2;
+  for (int64_t i = 0; i < batch; ++i) {
+    int64_t ia = i - (batch + 2 - a.rank()), ib = i - (batch + 2 - b.rank());
+    Extent one(1);
+    const Extent &da = ia < 0 ? one : a.dims[ia], &db = ib < 0 ? one : b.dims[ib];
+    if (!(da == one) && !(db == one) && !ir::may_be_equal(da, db)) return misfit();
+    y.dims.push_back(da == one ? db : da);
+  }
+  if (!vector_a) y.dims.push_back(a.dims[a.rank() - 2]);
+  if (!vector_b) y.dims.push_back(b.dims[b.rank() - 1]);
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  auto y = dyn_cast<RankedTensorType>(getY().getType());
+  bool inner = operand == 0 ? dim == rank - 1 : dim >= rank - 2;
+  if (!y || inner || rank < 2) return std::nullopt;
+  return y.getRank() - rank + dim;
+}
+
+LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  ArrayRef<int64_t> shape = getNormalizedShape();
+  bool fits = x.rank() >= static_cast<int64_t>(shape.size());
+  for (size_t i = 0; fits && i < shape.size(); ++i)
+    fits = ir::may_be_equal(x.dims[x.rank() - shape.size() + i], Extent(shape[i]));
+  if (!fits) return emitError("expects the last dimensions to be [") << shape << "], but the input is " << ir::to_string(x);
+  results.push_back(x);
+  return success();
+}
+std::optional<int64_t> LayerNormOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  int64_t rows = rank - static_cast<int64_t>(getNormalizedShape().size());
+  return operand == 0 && dim < rows ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+LogicalResult GroupNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (x.rank() < 2) return emitError("expects an input of at least 2 dimensions, but got ") << ir::to_string(x);
+  for (const TensorShape& parameter : operands.drop_front())
+    if (!ir::may_be_equal(parameter.dims[0], x.dims[1]))
+      return emitError("expects ") << sheaf::to_string(parameter.dims[0]) << " channels, but the input is " << ir::to_string(x);
+  if (x.dims[1].is_static() && x.dims[1].constant % static_cast<int64_t>(getNumGroups()))
+    return emitError("expects channels divisible by ") << getNumGroups() << " groups, but the input is " << ir::to_string(x);
+  results.push_back(x);
+  return success();
+}
+std::optional<int64_t> GroupNormOp::splitDim(unsigned operand, int64_t, int64_t dim) {
+  return operand == 0 && dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+LogicalResult EmbeddingOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &weight = operands[1];
+  if (!isa<IntegerType>(x.element) || x.element.getIntOrFloatBitWidth() < 32)
+    return emitError("expects an input of dtype int64 or int32, but got elements of type ") << x.element;
+  TensorShape y{weight.element, x.dims};
+  y.dims.push_back(weight.dims[1]);
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> EmbeddingOp::splitDim(unsigned operand, int64_t, int64_t dim) {
+  return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+namespace {
+
+/// Shapes of a recurrent layer: y, h and, for an LSTM, c. `states` are the initial states given.
+template <typename Op>
+LogicalResult recurrent_shapes(Op op, ArrayRef<TensorShape> operands, size_t states, size_t outputs,
+                               SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (x.rank() != 3 && x.rank() != 2)
+    return op.emitError("expects an input of 3 dimensions (or 2 without the batch), but got ") << ir::to_string(x);
+  const TensorShape& weight = operands[1 + states];
+  if (!ir::may_be_equal(x.dims.back(), weight.dims[1]))
+    return op.emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is " << ir::to_string(x);
+  int64_t directions = op.getBidirectional() ? 2 : 1, hidden = op.getHiddenSize();
+  TensorShape y = x, state{x.element, {Extent(directions * static_cast<int64_t>(op.getNumLayers()))}};
+  y.dims.back() = directions * hidden;
+  if (x.rank() == 3) state.dims.push_back(x.dims[op.getBatchFirst() ? 0 : 1]);
+  state.dims.push_back(Extent(hidden));
+  int64_t time = x.rank() == 3 && op.getBatchFirst() ? 1 : 0;
+  if (!x.dims[time].is_static() && !x.dims[time].terms.count("?"))
+    return op.emitError("expects a sequence length that doesn't depend on the batch, but the input is ")
+           << ir::to_string(x) << " with time as dimension " << time;
+  for (size_t i = 0; i < states; ++i) {
+    const TensorShape& given = operands[1 + i];
+    bool fits = given.rank() == state.rank();
+    for (int64_t d = 0; fits && d < state.rank(); ++d) fits = ir::may_be_equal(given.dims[d], state.dims[d]);
+    if (!fits)
+      return op.emitError("expects an initial state of shape ") << ir::to_string(state) << ", but got " << ir::to_string(given);
+  }
+  results.push_back(y);
+  results.append(outputs - 1, state);
+  return success();
+}
+
+/// The batch dimension of x (1, or 0 if batch_first) and of the states (1) is cut into that of y.
+template <typename Op>
+std::optional<int64_t> recurrent_split(Op op, unsigned operand, int64_t rank, int64_t dim) {
+  int64_t batch = op.getBatchFirst() ? 0 : 1;
+  bool state = operand > 0;
+  return rank == 3 && dim == (state ? 1 : batch) ? std::optional<int64_t>(batch) : std::nullopt;
+}
+
+}  // namespace
+
+LogicalResult LstmOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return recurrent_shapes(*this, operands, (getH0() ? 1 : 0) + (getC0() ? 1 : 0), 3, results);
+}
+LogicalResult GruOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return recurrent_shapes(*this, operands, getH0() ? 1 : 0, 2, results);
+}
+std::optional<int64_t> LstmOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return recurrent_split(*this, operand, rank, dim);
+}
+std::optional<int64_t> GruOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return recurrent_split(*this, operand, rank, dim);
+}
+
+LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &query = operands[0], &key = operands[1], &value = operands[2];
+  auto misfit = [&] {
+    return emitError("expects query [L, N, E] and key and value [S, N, E] (N first if batch_first), but got ")
+           << ir::to_string(query) << ", " << ir::to_string(key) << " and " << ir::to_string(value);
+  };
+  if ((query.rank() != 3 && query.rank() != 2) || key.rank() != query.rank() || value.rank() != query.rank()) return misfit();
+  for (int64_t i = 0; i < query.rank(); ++i)
+    if (!ir::may_be_equal(key.dims[i], value.dims[i])) return misfit();
+  const Extent& embedding = operands[3].dims[1];
+  for (const TensorShape* shape : {&query, &key})
+    if (!ir::may_be_equal(shape->dims.back(), embedding))
+      return emitError("expects inputs of ") << sheaf::to_string(embedding) << " features, but got " << ir::to_string(*shape);
+  int64_t batch = getBatchFirst() ? 0 : 1, time = 1 - batch;
+  TensorShape weights{query.element, {}};
+  if (query.rank() == 3) {
+    if (!ir::may_be_equal(query.dims[batch], key.dims[batch])) return misfit();
+    for (const TensorShape* shape : {&query, &key})
+      if (!shape->dims[time].is_static() && !shape->dims[time].terms.count("?"))
+        return emitError("expects a sequence length that doesn't depend on the batch, but got ") << ir::to_string(*shape);
+    weights.dims = {query.dims[batch], query.dims[time], key.dims[time]};
+  } else {
+    weights.dims = {query.dims[0], key.dims[0]};
+  }
+  results.push_back(query);
+  results.push_back(weights);
+  return success();
+}
+std::optional<int64_t> MultiheadAttentionOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  bool batch = operand < 3 && rank == 3 && dim == (getBatchFirst() ? 0 : 1);
+  return batch ? std::optional<int64_t>(dim) : std::nullopt;
+}

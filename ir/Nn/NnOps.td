@@ -1,0 +1,3 @@
+// All ops of the nn dialect, for mlir-tblgen.
+include "ir/Nn/NnElementwise.td"
+include "ir/Nn/NnStructure.td"

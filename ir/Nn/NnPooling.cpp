@@ -1,0 +1,70 @@
+// Shapes and splitting of pooling. Formulas: torch.nn.MaxPool2d, AvgPool2d, AdaptiveAvgPool2d.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+namespace {
+
+/// Output size of a window that moves over `size`; with ceil_mode the last window may start inside the
+/// padding's left part or the input, never in the right padding (torch's pooling_output_shape).
+int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
+  int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1;
+  if (span < 0) return 0;
+  int64_t out = (span + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+  if (ceil_mode && (out - 1) * stride >= size + padding) --out;
+  return out;
+}
+
+LogicalResult pool_shape(Operation* op, const TensorShape& x, ArrayRef<int64_t> kernel, ArrayRef<int64_t> stride,
+                         ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation, bool ceil_mode,
+                         SmallVectorImpl<TensorShape>& results) {
+  if (x.rank() != 3 && x.rank() != 4)
+    return op->emitError("expects an input of 4 dimensions (or 3 without the batch), but got ") << ir::to_string(x);
+  TensorShape y = x;
+  for (int64_t i = 0; i < 2; ++i) {
+    Extent& dim = y.dims[x.rank() - 2 + i];
+    if (dim.terms.count("?")) continue;
+    if (!dim.is_static())
+      return op->emitError("expects spatial sizes that don't depend on the batch, but the input is ") << ir::to_string(x);
+    int64_t size = pooled(dim.constant, kernel[i], stride[i], padding[i], dilation.empty() ? 1 : dilation[i], ceil_mode);
+    if (size < 1)
+      return op->emitError("gives an output of size ") << size << " from an input of " << ir::to_string(x);
+    dim = size;
+  }
+  results.push_back(y);
+  return success();
+}
+
+std::optional<int64_t> outer_split(int64_t rank, int64_t dim) {
+  return dim < rank - 2 ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+}  // namespace
+
+LogicalResult MaxPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return pool_shape(*this, operands[0], getKernelSize(), getStride(), getPadding(), getDilation(), getCeilMode(), results);
+}
+LogicalResult AvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return pool_shape(*this, operands[0], getKernelSize(), getStride(), getPadding(), {}, getCeilMode(), results);
+}
+LogicalResult AdaptiveAvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (x.rank() != 3 && x.rank() != 4)
+    return emitError("expects an input of 4 dimensions (or 3 without the batch), but got ") << ir::to_string(x);
+  TensorShape y = x;
+  for (int64_t i = 0; i < 2; ++i) {
+    Extent& dim = y.dims[x.rank() - 2 + i];
+    if (!dim.is_static() && !dim.terms.count("?"))
+      return emitError("expects spatial sizes that don't depend on the batch, but the input is ") << ir::to_string(x);
+    if (getOutputSize()[i] >= 0) dim = getOutputSize()[i];
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> MaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> AvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> AdaptiveAvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }

@@ -1,0 +1,48 @@
+// Verifiers of parallel regions and fused groups, and Print's shape.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+#define GET_OP_CLASSES
+#include "ir/Nn/NnOps.cpp.inc"
+
+LogicalResult PrintOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (operands.empty()) return emitError("expects at least one input");
+  results.push_back(operands[0]);
+  return success();
+}
+
+LogicalResult DataParallelOp::verify() {
+  Block& body = getBody().front();
+  if (body.getNumArguments() != getInputs().size())
+    return emitOpError("has ") << getInputs().size() << " inputs, but its body takes " << body.getNumArguments();
+  if (body.getTerminator()->getNumOperands() != getNumResults())
+    return emitOpError("has ") << getNumResults() << " results, but its body yields " << body.getTerminator()->getNumOperands();
+  if (auto ids = getDeviceIds())
+    for (int64_t id : *ids)
+      if (id < 0) return emitOpError("expects device ids that are not negative");
+  if (getDeviceIds() && getDeviceIds()->empty()) return emitOpError("expects at least one device id");
+  for (auto [input, argument] : llvm::zip(getInputs(), body.getArguments())) {
+    auto outer = dyn_cast<RankedTensorType>(input.getType()), inner = dyn_cast<RankedTensorType>(argument.getType());
+    if (!outer || !inner) continue;  // before shape inference
+    auto dim = ir::normalize_dim(getDim(), outer.getRank());
+    if (!dim) return emitOpError("cannot split ") << outer << " along dimension " << static_cast<int64_t>(getDim());
+    bool fits = outer.getRank() == inner.getRank() && inner.isDynamicDim(*dim);
+    for (int64_t i = 0; fits && i < outer.getRank(); ++i) fits = i == *dim || outer.getDimSize(i) == inner.getDimSize(i);
+    if (!fits) return emitOpError("splits ") << outer << " along dimension " << *dim << ", but its body takes " << inner;
+  }
+  return success();
+}
+
+LogicalResult FusedOp::verify() {
+  Block& body = getBody().front();
+  if (body.getArgumentTypes() != getInputs().getTypes()) return emitOpError("expects body arguments of its inputs' types");
+  if (body.getTerminator()->getOperandTypes() != getResultTypes()) return emitOpError("expects its body to yield its results");
+  for (Operation& op : body.without_terminator())
+    if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot stand in nn.fused");
+  return success();
+}

@@ -1,0 +1,46 @@
+// Structure: parallel regions, fused groups, printing.
+#ifndef SHEAF_NN_STRUCTURE_TD
+#define SHEAF_NN_STRUCTURE_TD
+
+include "ir/Nn/NnTensor.td"
+
+def Nn_PrintOp : Op<Nn_Dialect, "print", [DeclareOpInterfaceMethods<Nn_ShapeOpInterface>]> {
+  let summary = "passes its first input through and prints `text`, `{i}` being the size of input i";
+  let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$text);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$inputs `text` $text attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "torch.nn.DataParallel: the body runs once per device, each on its chunk of the inputs";
+  let description = [{
+    Inputs are split along `dim` over the devices `device_ids` (entries of the run's device list; all of them where
+    absent), results are concatenated along `dim` on `output_device`. Parameters are used from outside the body.
+    The body's arguments are chunks: their dimension `dim` is `?`.
+  }];
+  let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$name, I64Attr:$dim,
+                       OptionalAttr<DenseI64ArrayAttr>:$device_ids, OptionalAttr<I64Attr>:$output_device);
+  let results = (outs Variadic<AnyTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
+def Nn_FusedOp : Op<Nn_Dialect, "fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "element-wise ops that become one kernel";
+  let description = "The body holds ops with a scalar definition; its arguments are the inputs.";
+  let arguments = (ins Variadic<AnyTensor>:$inputs);
+  let results = (outs Variadic<AnyTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
+def Nn_YieldOp : Op<Nn_Dialect, "yield", [Pure, ReturnLike, Terminator, ParentOneOf<["DataParallelOp", "FusedOp"]>]> {
+  let summary = "the values that a body gives";
+  let arguments = (ins Variadic<AnyTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+#endif

@@ -1,0 +1,222 @@
+// Shapes, splitting and folding of operations that move elements or reduce along a dimension.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+namespace {
+
+/// The product of sizes; at most one of them may depend on the batch.
+FailureOr<Extent> product(Operation* op, ArrayRef<Extent> dims, const TensorShape& x) {
+  Extent total(1);
+  for (const Extent& dim : dims) {
+    if (!total.is_static() && !dim.is_static())
+      return op->emitError("would multiply two sizes that depend on the batch (input ") << ir::to_string(x) << ")";
+    total = total.is_static() ? dim * total.constant : total * dim.constant;
+  }
+  return total;
+}
+
+std::optional<int64_t> valid_dim(Operation* op, int64_t dim, const TensorShape& x) {
+  auto normal = ir::normalize_dim(dim, x.rank());
+  if (!normal)
+    op->emitError("expects a dimension between ") << -x.rank() << " and " << x.rank() - 1 << " for an input of shape "
+                                                   << ir::to_string(x) << ", but got " << dim;
+  return normal;
+}
+
+}  // namespace
+
+LogicalResult SoftmaxOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (!valid_dim(*this, getDim(), operands[0])) return failure();
+  results.push_back(operands[0]);
+  return success();
+}
+std::optional<int64_t> SoftmaxOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}
+
+LogicalResult MeanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  SmallVector<bool> reduced(x.rank());
+  for (int64_t dim : getDims()) {
+    auto normal = valid_dim(*this, dim, x);
+    if (!normal) return failure();
+    if (reduced[*normal]) return emitError("names dimension ") << *normal << " twice";
+    reduced[*normal] = true;
+  }
+  TensorShape y{x.element, {}};
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (!reduced[i]) y.dims.push_back(x.dims[i]);
+    else if (getKeepdim()) y.dims.push_back(Extent(1));
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> MeanOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  int64_t before = 0;
+  for (int64_t reduced : getDims()) {
+    auto normal = ir::normalize_dim(reduced, rank);
+    if (normal == dim) return std::nullopt;
+    before += normal < dim && !getKeepdim();
+  }
+  return dim - before;
+}
+
+LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  FailureOr<Extent> total = product(*this, x.dims, x);
+  if (failed(total)) return failure();
+  TensorShape y{x.element, {}};
+  int64_t known = 1, open = -1;
+  for (auto [i, size] : llvm::enumerate(getShape())) {
+    if (size == -1 && open >= 0) return emitError("expects at most one size of -1");
+    if (size == -1) open = i;
+    else known *= size;
+    y.dims.push_back(Extent(size));
+  }
+  bool fits = open < 0 ? ir::may_be_equal(*total, Extent(known)) : known != 0;
+  if (open >= 0 && fits) {
+    if (total->terms.count("?")) {
+      y.dims[open] = Extent::symbol("?");
+    } else {
+      Result<Extent> rest = total->divided_by(known);
+      fits = static_cast<bool>(rest);
+      if (fits) y.dims[open] = *rest;
+    }
+  }
+  if (!fits)
+    return emitError("cannot view an input of shape ") << ir::to_string(x) << " as [" << getShape() << "]";
+  results.push_back(y);
+  return success();
+}
+/// A reshape may keep its leading dimension; whether it does depends on sizes, so only that case is claimed.
+std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t, int64_t dim) {
+  bool leading = dim == 0 && !getShape().empty() && getShape()[0] == -1;
+  return leading ? std::optional<int64_t>(0) : std::nullopt;
+}
+/// A reshape to the type that it starts from is no reshape (where at most one size is unknown).
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  auto type = dyn_cast<RankedTensorType>(getX().getType());
+  return type && type == getY().getType() && type.getNumDynamicDims() <= 1 ? getX() : OpFoldResult();
+}
+
+LogicalResult FlattenOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  TensorShape x = operands[0];
+  if (x.rank() == 0) x.dims.push_back(Extent(1));
+  auto first = valid_dim(*this, getStartDim(), x), last = valid_dim(*this, getEndDim(), x);
+  if (!first || !last) return failure();
+  if (*first > *last) return emitError("expects start_dim not to come after end_dim");
+  FailureOr<Extent> size = product(*this, ArrayRef(x.dims).slice(*first, *last - *first + 1), x);
+  if (failed(size)) return failure();
+  TensorShape y{x.element, {}};
+  y.dims.append(x.dims.begin(), x.dims.begin() + *first);
+  y.dims.push_back(*size);
+  y.dims.append(x.dims.begin() + *last + 1, x.dims.end());
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> FlattenOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  auto first = ir::normalize_dim(getStartDim(), rank), last = ir::normalize_dim(getEndDim(), rank);
+  if (!first || !last) return std::nullopt;
+  if (dim <= *first) return dim;  // the outermost flattened dimension stays in one piece
+  return dim > *last ? std::optional<int64_t>(dim - (*last - *first)) : std::nullopt;
+}
+
+LogicalResult PermuteOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  SmallVector<bool> seen(x.rank());
+  TensorShape y{x.element, {}};
+  for (int64_t dim : getDims()) {
+    auto normal = valid_dim(*this, dim, x);
+    if (!normal) return failure();
+    if (seen[*normal]) return emitError("names dimension ") << *normal << " twice";
+    seen[*normal] = true;
+    y.dims.push_back(x.dims[*normal]);
+  }
+  if (y.rank() != x.rank()) return emitError("expects ") << x.rank() << " dimensions, but got " << y.rank();
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> PermuteOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  for (auto [i, source] : llvm::enumerate(getDims()))
+    if (ir::normalize_dim(source, rank) == dim) return static_cast<int64_t>(i);
+  return std::nullopt;
+}
+/// The identity permutation is no permutation.
+OpFoldResult PermuteOp::fold(FoldAdaptor) {
+  for (auto [i, source] : llvm::enumerate(getDims()))
+    if (source != static_cast<int64_t>(i)) return {};
+  return getX();
+}
+
+LogicalResult SelectOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  auto dim = valid_dim(*this, getDim(), x);
+  if (!dim) return failure();
+  const Extent& size = x.dims[*dim];
+  int64_t index = getIndex();
+  if (size.is_static() && (index >= size.constant || index < -size.constant))
+    return emitError("expects an index between ") << -size.constant << " and " << size.constant - 1 << ", but got " << index;
+  if (!size.is_static() && !size.terms.count("?"))
+    return emitError("selects along a dimension that depends on the batch (input ") << ir::to_string(x) << ")";
+  TensorShape y = x;
+  y.dims.erase(y.dims.begin() + *dim);
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> SelectOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  auto selected = ir::normalize_dim(getDim(), rank);
+  if (selected == dim) return std::nullopt;
+  return dim - (selected < dim);
+}
+
+LogicalResult SliceOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  auto dim = valid_dim(*this, getDim(), operands[0]);
+  if (!dim) return failure();
+  const Extent& size = operands[0].dims[*dim];
+  int64_t begin = getBegin(), count = getSize();
+  if (begin < 0 || count < 0 || (size.is_static() && begin + count > size.constant))
+    return emitError("expects a range inside dimension ") << *dim << " of " << ir::to_string(operands[0]);
+  TensorShape y = operands[0];
+  y.dims[*dim] = count;
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> SliceOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}
+
+LogicalResult DropoutOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  results.push_back(operands[0]);
+  return success();
+}
+std::optional<int64_t> DropoutOp::splitDim(unsigned, int64_t, int64_t dim) { return dim; }
+LogicalResult IdentityOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  results.push_back(operands[0]);
+  return success();
+}
+std::optional<int64_t> IdentityOp::splitDim(unsigned, int64_t, int64_t dim) { return dim; }
+
+LogicalResult ConcatOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (operands.empty()) return emitError("expects at least one input");
+  TensorShape y = operands[0];
+  auto dim = valid_dim(*this, getDim(), y);
+  if (!dim) return failure();
+  for (const TensorShape& x : operands.drop_front()) {
+    bool fits = x.rank() == y.rank() && x.element == y.element;
+    for (int64_t i = 0; fits && i < y.rank(); ++i) fits = i == *dim || ir::may_be_equal(x.dims[i], y.dims[i]);
+    if (!fits)
+      return emitError("expects inputs that agree but for dimension ")
+             << *dim << ", but got " << ir::to_string(operands[0]) << " and " << ir::to_string(x);
+    y.dims[*dim] = y.dims[*dim] + x.dims[*dim];
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> ConcatOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}

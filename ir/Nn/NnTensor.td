@@ -1,0 +1,42 @@
+// Operations on rows and elements without parameters: softmax, mean, and those that only move elements.
+#ifndef SHEAF_NN_TENSOR_TD
+#define SHEAF_NN_TENSOR_TD
+
+include "ir/Nn/NnLayers.td"
+
+class Nn_TensorOp<string mnemonic, dag attributes> : Nn_LayerOp<mnemonic> {
+  let arguments = !con((ins AnyTensor:$x), attributes);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_SoftmaxOp : Nn_TensorOp<"softmax", (ins I64Attr:$dim, BoolAttr:$log)> {
+  let summary = "softmax over `dim` (may be negative), or its logarithm";
+}
+def Nn_MeanOp : Nn_TensorOp<"mean", (ins DenseI64ArrayAttr:$dims, BoolAttr:$keepdim)> { let summary = "mean over `dims`"; }
+def Nn_ReshapeOp : Nn_TensorOp<"reshape", (ins DenseI64ArrayAttr:$shape)> {
+  let summary = "the elements in row-major order under another shape; one size may be -1";
+  let hasFolder = 1;
+}
+def Nn_FlattenOp : Nn_TensorOp<"flatten", (ins I64Attr:$start_dim, I64Attr:$end_dim)> {
+  let summary = "dimensions start_dim … end_dim become one";
+}
+def Nn_PermuteOp : Nn_TensorOp<"permute", (ins DenseI64ArrayAttr:$dims)> {
+  let summary = "y's dimension i is x's dimension dims[i]";
+  let hasFolder = 1;
+}
+def Nn_SelectOp : Nn_TensorOp<"select", (ins I64Attr:$dim, I64Attr:$index)> { let summary = "x[…, index, …] along `dim`, which goes"; }
+def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size)> {
+  let summary = "`size` entries of x from `begin` along `dim`";
+}
+def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p)> { let summary = "the identity in inference"; }
+def Nn_IdentityOp : Nn_TensorOp<"identity", (ins)> { let summary = "x itself"; }
+
+def Nn_ConcatOp : Nn_LayerOp<"concat"> {
+  let summary = "the inputs one after the other along `dim`";
+  let arguments = (ins Variadic<AnyTensor>:$inputs, I64Attr:$dim);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$inputs attr-dict `:` functional-type(operands, results)";
+}
+
+#endif

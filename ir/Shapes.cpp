@@ -1,0 +1,53 @@
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+
+namespace sheaf::ir {
+
+RankedTensorType tensor_type(const TensorShape& shape) {
+  SmallVector<int64_t> sizes;
+  for (const Extent& dim : shape.dims) sizes.push_back(dim.is_static() ? dim.constant : ShapedType::kDynamic);
+  return RankedTensorType::get(sizes, shape.element);
+}
+
+TensorShape shape_of(RankedTensorType type, StringRef dynamic_symbol) {
+  TensorShape shape{type.getElementType(), {}};
+  for (int64_t size : type.getShape())
+    shape.dims.push_back(ShapedType::isDynamic(size) ? Extent::symbol(dynamic_symbol.str()) : Extent(size));
+  return shape;
+}
+
+std::string to_string(const TensorShape& shape) {
+  std::string text = "[";
+  for (auto [i, dim] : llvm::enumerate(shape.dims)) text += (i ? ", " : "") + sheaf::to_string(dim);
+  return text + "]";
+}
+
+bool may_be_equal(const Extent& a, const Extent& b) { return a == b || a.terms.count("?") || b.terms.count("?"); }
+
+std::optional<int64_t> normalize_dim(int64_t dim, int64_t rank) {
+  if (dim < -rank || dim >= rank) return std::nullopt;
+  return dim < 0 ? dim + rank : dim;
+}
+
+LogicalResult verifyShapes(Operation* op) {
+  SmallVector<TensorShape> operands, results;
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type) return success();  // before shape inference
+    operands.push_back(shape_of(type));
+  }
+  if (failed(cast<nn::ShapeOpInterface>(op).inferShapes(operands, results))) return failure();
+  for (auto [value, shape] : llvm::zip(op->getResults(), results)) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type) continue;
+    bool fits = type.getElementType() == shape.element && type.getRank() == shape.rank();
+    for (int64_t i = 0; fits && i < type.getRank(); ++i)
+      fits = type.isDynamicDim(i) || !shape.dims[i].is_static() || type.getDimSize(i) == shape.dims[i].constant;
+    if (!fits)
+      return op->emitOpError("has a result of type ") << type << " where its operands give " << tensor_type(shape);
+  }
+  return success();
+}
+
+}  // namespace sheaf::ir

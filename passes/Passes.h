@@ -1,0 +1,31 @@
+// Sheaf's passes and pipelines.
+#pragma once
+
+#include "ir/Dist/Dist.h"
+#include "ir/Nn/Nn.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace sheaf::passes {
+
+#define GEN_PASS_DECL
+#include "passes/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+struct PipelineOptions {
+  int64_t device_memory = 0;  ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
+};
+
+/// nn → dist: shapes, placement, partition, simplification. What `dump` shows.
+void build_partition_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
+
+/// Inside the regions of dist: layers → library calls and kernels. What the runtime executes (inference).
+void build_inference_pipeline(mlir::OpPassManager& passes);
+
+/// Registers every pass and pipeline for sheaf-opt.
+void register_all();
+
+}  // namespace sheaf::passes

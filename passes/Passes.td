@@ -1,0 +1,92 @@
+// Sheaf's passes, in the order in which pipelines.cpp runs them. Each has a test tests/lit/passes/<name>.mlir
+// and a twin <name>-errors.mlir.
+#ifndef SHEAF_PASSES_TD
+#define SHEAF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===-- nn: what ------------------------------------------------------------------------------------===//
+
+def NnInferShapes : Pass<"nn-infer-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Gives every value its ranked type";
+  let description = [{
+    Runs each op's shape function in order, from the function's arguments on, and refines result types. Sizes that
+    cannot be proved to fit are errors at the layer's line.
+
+    ```mlir
+    %y = nn.linear %x, %w : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<*xf32>
+    // becomes
+    %y = nn.linear %x, %w : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
+    ```
+  }];
+}
+
+def NnPlace : Pass<"nn-place", "::mlir::func::FuncOp"> {
+  let summary = "Gives every op outside parallel regions a device and a reason";
+  let description = [{
+    In order: the model's annotation; an embedding table beyond `device-memory` goes to the host; an op stays where
+    its first placed input is; otherwise the first device. Inside a parallel region every op runs on its replica's
+    device, and an annotation that says otherwise is an error.
+  }];
+  let options = [
+    Option<"deviceMemory", "device-memory", "int64_t", "0", "bytes of memory of a device; 0: not stated">,
+  ];
+}
+
+//===-- dist: where ---------------------------------------------------------------------------------===//
+
+def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
+  let summary = "Makes places explicit: nn programs become dist programs";
+  let description = [{
+    Every op moves into a `dist.apply` on its device, every `nn.data_parallel` becomes a group with scatter,
+    replicate, `dist.parallel_apply` and gather, and every value used on another device than its own is transferred.
+    Each inserted op says why it is there.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
+def DistSimplify : Pass<"dist-simplify", "::mlir::ModuleOp"> {
+  let summary = "Removes movements that change nothing";
+  let description = [{
+    A gather that is scattered again in the same chunks over the same devices disappears, and with it the second
+    group; equal movements become one; values that nobody uses go.
+  }];
+}
+
+def DistMergeApplies : Pass<"dist-merge-applies", "::mlir::func::FuncOp"> {
+  let summary = "Merges neighbouring dist.apply ops on the same device";
+  let description = "So that later passes see the chain of ops that one device runs without interruption.";
+}
+
+//===-- nn inside regions: towards kernels and library calls ----------------------------------------===//
+
+def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
+  let summary = "Takes apart layers that neither a library nor one kernel computes";
+  let description = [{
+    MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
+    one; flatten becomes reshape; dropout and identity go.
+  }];
+}
+
+def NnFoldBatchNorm : Pass<"nn-fold-batch-norm", "::mlir::func::FuncOp"> {
+  let summary = "Folds a batch norm into the convolution before it";
+  let description = [{
+    In inference a batch norm is a linear map per channel. Its scale goes into the convolution's weight, its shift
+    into the bias; both depend on parameters alone, so they are computed once.
+  }];
+}
+
+def NnFuseLibrary : Pass<"nn-fuse-library", "::mlir::func::FuncOp"> {
+  let summary = "Moves a residual sum and an activation into the library call before them";
+  let description = "`relu(add(conv(x), r))` becomes one `nn.conv` with `residual` and `activation`.";
+}
+
+def NnFuseElementwise : Pass<"nn-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Groups element-wise ops into nn.fused: one kernel, one pass over memory";
+  let description = [{
+    Every element-wise op becomes an `nn.fused` of its own, then a producer joins its only consumer where their
+    results have the same shape.
+  }];
+}
+
+#endif

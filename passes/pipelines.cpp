@@ -1,0 +1,43 @@
+// The order of passes, and why each stands where it does.
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace sheaf::passes {
+
+void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
+  passes.addNestedPass<func::FuncOp>(createNnInferShapes());
+  NnPlaceOptions place;
+  place.deviceMemory = options.device_memory;
+  passes.addNestedPass<func::FuncOp>(createNnPlace(place));
+  passes.addPass(createDistPartition());
+  // Partition is local and inserts what each op needs by itself; what turns out superfluous goes here.
+  passes.addPass(createDistSimplify());
+  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+}
+
+void build_inference_pipeline(OpPassManager& passes) {
+  // Takes layers apart first: what comes out (linear, softmax, reshape) is fused like any other.
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
+  // A batch norm must be gone before activations can reach the convolution in front of it.
+  passes.addNestedPass<func::FuncOp>(createNnFoldBatchNorm());
+  // Library calls take what they can first; the element-wise ops left over become kernels.
+  passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
+  passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
+}
+
+void register_all() {
+  registerSheafPasses();
+  PassPipelineRegistration<>("sheaf-partition", "nn to dist: what dump shows", [](OpPassManager& passes) {
+    build_partition_pipeline(passes, {});
+  });
+  PassPipelineRegistration<>("sheaf-inference", "dist to library calls and kernels", [](OpPassManager& passes) {
+    build_inference_pipeline(passes);
+  });
+}
+
+}  // namespace sheaf::passes

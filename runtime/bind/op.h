@@ -1,0 +1,80 @@
+// The contract between binding and a backend's operations: a step with concrete sizes becomes an
+// Executable, with the layouts that it wants for its operands.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// How a tensor's elements lie in memory. A null `format` is the plain one: dense, row-major, in the
+/// order of the dims. Anything else belongs to a backend (a oneDNN memory descriptor) and is compared by it.
+class Format {
+ public:
+  virtual ~Format() = default;
+  virtual bool equals(const Format& other) const = 0;
+  virtual std::string name() const = 0;  ///< "nChw16c", "nhwc", …
+};
+
+class Kernels;  // a plan's generated kernels, loaded (runtime/device/device.h)
+
+struct TensorSpec {
+  DType dtype = DType::float32;
+  std::vector<int64_t> dims;
+  std::shared_ptr<const Format> format;  ///< null: plain
+  size_t bytes = 0;                      ///< of the whole buffer, padding included
+
+  bool plain() const { return format == nullptr; }
+};
+
+/// Makes a plain spec; bytes = product of dims × element size.
+TensorSpec plain_tensor(DType dtype, std::vector<int64_t> dims);
+bool same_format(const TensorSpec& a, const TensorSpec& b);
+int64_t element_count(const TensorSpec& tensor);
+
+/// A bound operation. Thread-compatible: one run at a time. Never allocates in run().
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// `buffers`: the step's inputs, then its outputs, in step order. `scratch`: 64-byte aligned, of the
+  /// size asked for. Returns nothing: what can fail, fails in prepare(), unless `Prepared::can_fail` is set.
+  virtual void run(void* const* buffers, void* scratch) = 0;
+  /// Of an operation that checks its data (an index beyond a table's end): why the last run() failed, empty if it
+  /// didn't. A failed run leaves its outputs unspecified, and touches no memory but its own.
+  virtual std::string failure() const { return {}; }
+  virtual bool failed() const { return false; }
+};
+
+/// What a step sees when it is bound.
+struct PrepareRequest {
+  const Step& step;
+  const Plan& plan;
+  std::span<const TensorSpec> inputs;   ///< in the formats in which they are at hand
+  std::span<const TensorSpec> outputs;  ///< dims and dtype; formats to be chosen by the operation
+  int threads = 1;                      ///< of the lane
+  bool fast_numerics = false;           ///< --numerics fast: Winograd allowed
+  /// Inputs that depend on weights alone: a reordering of them is done once, so any format may be asked for.
+  std::span<const bool> constant;
+  /// Of op `kernel`: the loaded objects, and the step's `extents` and `work` with the symbols' values put in.
+  const Kernels* kernels = nullptr;
+  std::span<const int64_t> extents = {};
+  int64_t work = 0;
+};
+
+struct Prepared {
+  std::unique_ptr<Executable> executable;
+  std::vector<TensorSpec> inputs;   ///< as wanted; where one differs from the request, binding inserts a reorder
+  std::vector<TensorSpec> outputs;  ///< as produced
+  size_t scratch_bytes = 0;
+  std::string implementation;       ///< for explain: "jit:avx512_core", "generated", …
+  /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
+  std::vector<std::pair<int, int>> in_place;
+  bool can_fail = false;            ///< Executable::failed() is asked after each run
+};
+
+}  // namespace sheaf

@@ -1,0 +1,131 @@
+// The plan: everything the runtime needs, as plain data. Written by codegen/, read and checked by
+// runtime/plan/, executed by runtime/bind and runtime/lanes, shown by runtime/inspect.
+#pragma once
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/error.h"
+#include "runtime/base/extent.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// JSON that keeps the order of keys, so that a plan reads in the order it was written.
+using Json = nlohmann::ordered_json;
+
+/// Where a value lives or a step runs, before the device list is known.
+/// `host`: the machine's CPU. `device:k`: the k-th entry of the run's device list.
+/// `region:r`: once per replica of Plan::regions[r], each on its replica's device.
+struct Place {
+  enum Kind { host, device, region } kind = host;
+  int index = 0;
+  bool operator==(const Place&) const = default;
+};
+std::string to_string(const Place& place);
+Result<Place> parse_place(const std::string& text);
+
+/// A DataParallel layer: the group of devices that its replicas run on.
+struct Region {
+  std::string name;                            ///< the layer's dotted name
+  std::optional<std::vector<int>> device_ids;  ///< entries of the device list; none = all of them
+  std::optional<int> output_device;            ///< default: the first device of the group
+  int dim = 0;                                 ///< dimension that inputs are split along (may be negative, as in PyTorch)
+  Location location;                           ///< of the layer in the model file, for errors that a device list causes
+};
+
+/// A size that a run determines. `batch` is the number of rows of the run. `chunk` is one replica's
+/// share of `of` (semantics: torch.chunk): it has another value on each replica of `region`, and
+/// stands only in shapes of values placed in that region. `total` is not a symbol: it is `of` itself.
+/// `replicas` is the number of replicas used.
+struct Symbol {
+  std::string name;
+  enum Kind { batch, chunk, replicas } kind = batch;
+  int region = -1;  ///< chunk, replicas
+  Extent of;        ///< chunk: what is split
+};
+
+struct Value {
+  std::string name;  ///< unique in its program; a model's value name where it has one ("net", "lstm:1")
+  DType dtype = DType::float32;
+  std::vector<Extent> shape;
+  Place place;
+  /// input, target: given to a run. parameter, buffer: from weights; `source` is the dotted name in
+  /// Plan::parameters. temporary: made by a step.
+  enum Role { input, target, parameter, buffer, temporary } role = temporary;
+  std::string source;
+};
+
+/// One operation, run once (or once per replica of the region it is placed in).
+///
+/// `op` is `scatter`, `replicate`, `gather`, `transfer` (data movement between places); `kernel` (a
+/// generated kernel named by `kernel`); `view` (output 0 is input 0's elements under another shape);
+/// `print`; or a library operation (docs/steps.md lists them with operand roles and attributes).
+/// In the logical program (Plan::infer_graph) it is the layer's type in lower case.
+struct Step {
+  std::string op;
+  std::string kernel;              ///< of op `kernel`: index by name into Plan::kernels
+  std::vector<int> inputs;         ///< indices into Program::values
+  std::vector<std::string> roles;  ///< one per input: "x", "weight", "bias", "residual", …
+  std::vector<int> outputs;
+  Json attributes = Json::object();
+  Place place;                     ///< scatter, replicate, gather, transfer: where the result lives
+  std::string layer;               ///< dotted layer name that it stems from
+  std::vector<std::string> fused;  ///< further layers whose work this step does, in order
+  std::string reason;              ///< inserted and placed steps: one sentence
+  bool once = false;               ///< depends on parameters and buffers alone: runs when weights are set, not each step
+};
+
+struct Output {
+  std::string name;  ///< the name users see
+  int value = -1;
+};
+
+/// An ordered list of steps; each value is made before it is used.
+struct Program {
+  std::vector<Symbol> symbols;  ///< symbols[0] is `batch`
+  std::vector<Value> values;
+  std::vector<Step> steps;
+  std::vector<Output> outputs;
+};
+
+/// A generated kernel: a function in the plan's objects,
+///   void name(void* const* buffers, const int64_t* extents, int64_t begin, int64_t end)
+/// over the index range [begin, end) of its outermost loop. Buffers: the step's inputs, then outputs.
+struct Kernel {
+  std::string name;
+  std::string description;      ///< one line for people: which ops it does
+  int extents = 0;              ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
+  bool elementwise = false;     ///< any layout will do, if all operands have the same one (no broadcast)
+};
+
+/// A parameter or buffer of the model, under its PyTorch name with every `module.` in place.
+struct Parameter {
+  std::string name;
+  DType dtype = DType::float32;
+  std::vector<int64_t> shape;
+  bool buffer = false;
+  Json init = Json::object();  ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
+};
+
+struct Plan {
+  std::string producer;
+  std::string name;                   ///< the model's name
+  std::string precision = "f32";
+  std::vector<std::string> requires_; ///< features a reader must know, or refuse
+  std::vector<Region> regions;
+  std::vector<Parameter> parameters;
+  std::vector<Kernel> kernels;
+  /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4".
+  std::vector<std::pair<std::string, std::string>> objects;
+  Program infer;        ///< what runs
+  Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
+  std::string ir;       ///< the dist-level IR as text, for `dump --format mlir`
+  Json training;        ///< the model's `training` section as checked by the frontend; null if absent
+};
+
+}  // namespace sheaf
