@@ -1,0 +1,121 @@
+"""Makes the golden files from PyTorch: tests/golden/{layers,models}/NAME.json and NAME.safetensors.
+
+    python make_goldens.py        (needs torch; the files are checked in, so the tests don't)
+
+NAME.json is the model file. NAME.safetensors holds the expected outputs; its metadata says how weights and inputs
+are drawn (tensors.drawn: numbers that depend on the name alone), the batch size, the tolerance and, where it
+matters, the device lists.
+"""
+import json
+import math
+import sys
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import layer_cases, model_cases
+from tensors import Tensor, drawn, write_safetensors
+from torch_reference import Model
+
+TORCH = {"F32": torch.float32, "I64": torch.int64, "I32": torch.int32}
+NAMES = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32"}
+CODES = {"float32": "F32", "int64": "I64", "int32": "I32"}
+
+
+def to_torch(tensor):
+    return torch.tensor(tensor.data.tolist(), dtype=TORCH[tensor.dtype]).reshape(tensor.shape)
+
+
+def from_torch(tensor):
+    return Tensor(NAMES[tensor.dtype], tensor.shape, tensor.contiguous().flatten().tolist())
+
+
+def weight_range(name, tensor):
+    """Ranges that keep activations near 1 and leave nothing at a value that would hide a mistake."""
+    if tensor.dtype == torch.int64:
+        return 0, 1
+    if name.endswith(("running_var", "weight")) and tensor.dim() == 1:
+        return 0.5, 1.5
+    if tensor.dim() >= 2:
+        bound = round(math.sqrt(4.5 / (tensor.numel() / tensor.shape[0])), 4)
+        return -bound, bound
+    return -0.3, 0.3
+
+
+def input_range(name, decl, spec):
+    if decl.get("dtype", "float32") != "float32":
+        return 0, min(v["num_embeddings"] for v in walk(spec) if isinstance(v, dict) and "num_embeddings" in v)
+    return (-100, 100) if name == "wide" else (-2, 2)
+
+
+def pretty(value, indent=""):
+    """JSON with whatever fits on a line on one line."""
+    text = json.dumps(value)
+    if len(indent) + len(text) <= 110 or not isinstance(value, (dict, list)):
+        return text
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f"{deeper}{json.dumps(k)}: {pretty(v, deeper)}" for k, v in value.items()) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(deeper + pretty(v, deeper) for v in value) + f"\n{indent}]"
+
+
+def walk(value):
+    yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from walk(child)
+
+
+def make(folder, name, spec, batch, tolerance, devices=None):
+    recipe = {"batch": batch, "tolerance": tolerance, "weights": {}, "inputs": {}}
+    if devices:
+        recipe["devices"] = devices
+    if isinstance(spec, str):
+        recipe["model"] = spec
+        spec = json.loads((HERE.parents[1] / spec).read_text())
+    else:
+        (HERE / folder / f"{name}.json").write_text(pretty(spec) + "\n")
+    module = Model(spec).eval()
+    state = module.state_dict()
+    owners = {p.data_ptr(): n for n, p in module.named_parameters()}
+    for key, tensor in state.items():
+        low, high = weight_range(key, tensor)
+        # A tied parameter stands in a PyTorch file under each of its names, with the same content.
+        seed = owners.get(tensor.data_ptr(), key) if tensor.numel() else key
+        recipe["weights"][key] = {"seed": seed, "shape": list(tensor.shape), "low": low, "high": high, "dtype": NAMES[tensor.dtype]}
+        tensor.copy_(to_torch(drawn(seed, tensor.shape, low, high, NAMES[tensor.dtype])))
+    inputs = []
+    for key, decl in spec["inputs"].items():
+        shape = [batch if d == "batch" else d for d in decl["shape"]]
+        low, high = input_range(key, decl, spec)
+        dtype = CODES[decl.get("dtype", "float32")]
+        recipe["inputs"][key] = {"seed": key, "shape": shape, "low": low, "high": high, "dtype": dtype}
+        inputs.append(to_torch(drawn(key, shape, low, high, dtype)))
+    with torch.no_grad():
+        result = module(*inputs)
+    result = result if isinstance(result, tuple) else (result,)
+    names = spec.get("outputs") or [spec["layers"][-1].get("name", str(len(spec["layers"]) - 1))]
+    assert len(names) == len(result), name
+    expected = {n: from_torch(r) for n, r in zip(names, result)}
+    for output, tensor in expected.items():
+        assert tensor.dtype != "F32" or max(map(abs, tensor.data)) > 1e-3, f"{name}: {output} is all but zero"
+        assert tensor.dtype != "F32" or all(map(math.isfinite, tensor.data)), f"{name}: {output} is not finite"
+    write_safetensors(HERE / folder / f"{name}.safetensors", expected, {"recipe": json.dumps(recipe)})
+
+
+def main():
+    torch.set_num_threads(1)
+    for folder in ("layers", "models"):
+        (HERE / folder).mkdir(exist_ok=True)
+        for old in (HERE / folder).iterdir():
+            old.unlink()
+    for name, spec, batch in layer_cases.CASES:
+        make("layers", name, spec, batch, 1e-5)
+    for name, spec, batch, devices in model_cases.CASES:
+        make("models", name, spec, batch, 1e-4, devices)
+    files = [f for folder in ("layers", "models") for f in (HERE / folder).iterdir()]
+    print(f"{len(layer_cases.CASES)} layer cases, {len(model_cases.CASES)} model cases, {sum(f.stat().st_size for f in files) / 1024:.0f} KiB")
+
+
+main()

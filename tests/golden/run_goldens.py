@@ -1,0 +1,81 @@
+"""Compares sheaf with PyTorch's numbers: compiles a case's model and runs the plan on several device lists.
+
+    python3 run_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR]
+
+Each output must lie within the case's tolerance (relative to the tensor's largest value), and `cpu:0,cpu:1` must
+give the same bits as `cpu:0,cpu:0`. --keep leaves model, weights, inputs and outputs in DIR, to look into a failure.
+The programs are found as tests/cli/program.py says.
+"""
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+from program import SOURCE, must, sheaf, sheaf_run
+from tensors import difference, drawn, read_safetensors, write_safetensors
+
+DEVICES = ["cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:0,cpu:0"]
+
+
+def draw(recipes):
+    return {name: drawn(r["seed"], r["shape"], r["low"], r["high"], r["dtype"]) for name, r in recipes.items()}
+
+
+def check(case, devices, folder):
+    """Returns a list of complaints."""
+    expected, metadata = read_safetensors(case)
+    recipe = json.loads(metadata["recipe"])
+    model = SOURCE / recipe["model"] if "model" in recipe else case.with_suffix(".json")
+    plan, weights, inputs = folder / "model.plan", folder / "weights.safetensors", folder / "inputs.safetensors"
+    write_safetensors(weights, draw(recipe["weights"]))
+    write_safetensors(inputs, draw(recipe["inputs"]))
+    must(sheaf("compile", model, "-o", plan))
+    sources = [argument for name in recipe["inputs"] for argument in ("--input", f"{name}={inputs}:{name}")]
+    complaints, outputs = [], {}
+    for number, run_on in enumerate(devices or recipe.get("devices", DEVICES)):
+        out = folder / f"out{number}.safetensors"
+        given = ["--weights", weights] if recipe["weights"] else []
+        must(sheaf_run(plan, "--devices", run_on, *given, *sources, "--output", out))
+        outputs[run_on], _ = read_safetensors(out)
+        if outputs[run_on].keys() != expected.keys():
+            complaints.append(f"{run_on}: outputs {sorted(outputs[run_on])}, expected {sorted(expected)}")
+            continue
+        for name, tensor in expected.items():
+            actual = outputs[run_on][name]
+            error = difference(actual, tensor)
+            if not error <= recipe["tolerance"]:
+                complaints.append(f"{run_on}: {name} {actual.dtype} {list(actual.shape)} is off by {error:.2e} (relative), "
+                                  f"allowed {recipe['tolerance']:.0e}; expected {tensor.dtype} {list(tensor.shape)}, "
+                                  f"{list(tensor.data[:4])} …, got {list(actual.data[:4])} …")
+    if "cpu:0,cpu:1" in outputs and "cpu:0,cpu:0" in outputs:
+        for name in expected:
+            if outputs["cpu:0,cpu:1"].get(name) != outputs["cpu:0,cpu:0"].get(name):
+                complaints.append(f"{name}: two devices and one device twice differ in bits")
+    return complaints
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("cases", nargs="+", type=Path)
+    p.add_argument("--devices", action="append")
+    p.add_argument("--keep", type=Path)
+    a = p.parse_args()
+    failed = 0
+    for case in a.cases:
+        with tempfile.TemporaryDirectory(prefix="sheaf-golden-") as scratch:
+            folder = (a.keep / case.stem) if a.keep else Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                complaints = check(case.resolve(), a.devices, folder)
+            except AssertionError as error:
+                complaints = [str(error)]
+        for complaint in complaints:
+            print(f"{case.stem}: {complaint}")
+        failed += bool(complaints)
+    print(f"{len(a.cases) - failed} of {len(a.cases)} cases agree with PyTorch")
+    return 1 if failed else 0
+
+
+sys.exit(main())

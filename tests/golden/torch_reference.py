@@ -1,0 +1,143 @@
+"""A sheaf model file as a PyTorch module: what a model file means.
+
+DataParallel is emulated on the CPU with its documented semantics: torch.chunk along `dim`, one replica per chunk,
+outputs concatenated in order, and buffers (batch-norm statistics) kept from replica 0 alone.
+Needs: torch.
+"""
+import torch
+from torch import nn
+
+NOT_ARGS = {"name", "type", "inputs", "outputs", "device", "layers", "module", "share", "output"}
+
+
+def substitute(obj, params):
+    if isinstance(obj, str) and obj.startswith("$"):
+        return params[obj[1:]]
+    if isinstance(obj, list):
+        return [substitute(v, params) for v in obj]
+    if isinstance(obj, dict):
+        return {k: substitute(v, params) for k, v in obj.items()}
+    return obj
+
+
+def flat(result):
+    """A layer's outputs as one tuple: an LSTM's (output, (h, c)) is (output, h, c)."""
+    if isinstance(result, tuple):
+        return tuple(t for r in result for t in flat(r))
+    return (result,)
+
+
+class Fn(nn.Module):
+    """A layer without parameters, as a function of its inputs."""
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, *xs):
+        return self.fn(*xs)
+
+
+FUNCTIONS = {
+    "Add": lambda a: lambda x, y: x + y,
+    "Sub": lambda a: lambda x, y: x - y,
+    "Mul": lambda a: lambda x, y: x * y,
+    "MatMul": lambda a: lambda x, y: x @ y,
+    "Concat": lambda a: lambda *xs: torch.cat(xs, dim=a["dim"]),
+    "Permute": lambda a: lambda x: x.permute(*a["dims"]),
+    "Reshape": lambda a: lambda x: x.reshape(*a["shape"]),
+    "Mean": lambda a: lambda x: x.mean(dim=a["dim"], keepdim=a.get("keepdim", False)),
+    "Select": lambda a: lambda x: x.select(a["dim"], a["index"]),
+    "Scale": lambda a: lambda x: x * a["value"],
+    "Print": lambda a: lambda x, *rest: x,
+}
+
+
+class Lstm(nn.LSTM):
+    """Initial states are inputs of their own, not a pair."""
+    def forward(self, x, *states):
+        return super().forward(x, states or None)
+
+
+class Graph(nn.Module):
+    """The layers of a model or module: values by name, children by layer name."""
+    def __init__(self, spec, layers, inputs, outputs):
+        super().__init__()
+        self.inputs, self.wires, previous = list(inputs), [], None
+        for position, layer in enumerate(layers):
+            name = layer.get("name", str(position))
+            self.add_module(name, build(spec, layer))
+            sources = layer.get("inputs") or ([previous] if previous else self.inputs)
+            self.wires.append((name, sources))
+            previous = name
+        self.outputs = outputs or [previous]
+
+    def forward(self, *xs):
+        values = dict(zip(self.inputs, xs))
+        for name, sources in self.wires:
+            results = flat(self._modules[name](*[values[s] for s in sources]))
+            values[name] = results[0]
+            values.update({f"{name}:{i}": r for i, r in enumerate(results)})
+        outs = [values[o] for o in self.outputs]
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+class Parallel(nn.Module):
+    """DataParallel over `replicas` devices, or over its own device_ids when it names them."""
+    replicas = 1
+
+    def __init__(self, module, device_ids, dim):
+        super().__init__()
+        self.module, self.device_ids, self.dim = module, device_ids, dim
+
+    def forward(self, *xs):
+        n = len(self.device_ids) if self.device_ids is not None and Parallel.replicas > 1 else Parallel.replicas
+        pieces = list(zip(*[torch.chunk(x, n, self.dim) for x in xs]))
+        buffers = [(m, k, b.clone()) for m in self.module.modules() for k, b in m._buffers.items() if b is not None]
+        results, kept = [], None
+        for piece in pieces:
+            for m, k, b in buffers:
+                m._buffers[k] = b.clone()
+            results.append(flat(self.module(*piece)))
+            if kept is None:
+                kept = [(m, k, m._buffers[k]) for m, k, _ in buffers]
+        for m, k, b in kept:
+            m._buffers[k] = b
+        return tuple(torch.cat(parts, self.dim) for parts in zip(*results))
+
+
+def build(spec, layer):
+    kind, args = layer["type"], {k: v for k, v in layer.items() if k not in NOT_ARGS}
+    if kind == "DataParallel":
+        return Parallel(build(spec, layer["module"]), args.get("device_ids"), args.get("dim", 0))
+    if kind == "Sequential":
+        return Graph(spec, layer["layers"], ["input"], None)
+    if kind in spec.get("modules", {}):
+        module = spec["modules"][kind]
+        params = {**module.get("params", {}), **args}
+        return Graph(spec, substitute(module["layers"], params), module.get("inputs", ["input"]), module.get("outputs"))
+    if kind in FUNCTIONS:
+        return Fn(FUNCTIONS[kind](args))
+    if kind == "LSTM":
+        return Lstm(**args)
+    if kind == "AdaptiveAvgPool2d" and isinstance(args["output_size"], list):
+        args["output_size"] = tuple(args["output_size"])
+    return getattr(nn, kind)(**args)
+
+
+class Model(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        graph = Graph(spec, spec["layers"], spec["inputs"], spec.get("outputs"))
+        for name, child in graph.named_children():
+            self.add_module(name, child)
+        object.__setattr__(self, "graph", graph)
+        for layer in spec["layers"]:
+            for own, other in layer.get("share", {}).items():
+                setattr(self.get_submodule(layer["name"]), own, self.get_parameter(other))
+
+    def forward(self, *xs):
+        return self.graph(*xs)
+
+    def train(self, mode=True):
+        self.graph.train(mode)
+        return super().train(mode)
