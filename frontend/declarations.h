@@ -1,0 +1,18 @@
+// Declarations of tensors: a model's inputs and its training targets.
+#pragma once
+
+#include "frontend/model.h"
+#include "frontend/value.h"
+
+#include <vector>
+
+namespace sheaf {
+
+/// Most dimensions that an input or target may have.
+constexpr size_t most_dimensions = 8;
+
+/// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is refused.
+std::vector<InputDecl> read_declarations(const JsonNode& map, const std::string& what,
+                                         const std::vector<InputDecl>& taken, Problems& problems);
+
+}  // namespace sheaf

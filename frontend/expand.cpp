@@ -1,0 +1,173 @@
+// Graphs and layers; types are in expand_types.cpp, modules in expand_modules.cpp.
+#include "frontend/expand.h"
+
+#include "frontend/device.h"
+#include "frontend/names.h"
+#include "frontend/suggest.h"
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+
+// "lstm:1" → {"lstm", 1}; the number is empty if there is no ':' or what follows is no small number.
+std::pair<std::string, std::optional<int>> split_output(const std::string& name) {
+  size_t colon = name.find(':');
+  if (colon == std::string::npos) return {name, 0};
+  std::string digits = name.substr(colon + 1);
+  bool number = !digits.empty() && digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return {name.substr(0, colon), number ? std::optional<int>(std::stoi(digits)) : std::nullopt};
+}
+
+}  // namespace
+
+Graph Expander::expand_model(const JsonNode& root, const std::vector<std::string>& inputs) {
+  Building building;
+  building.graph.inputs = inputs;
+  Value object{&root, nullptr, {}, {}};
+  Value layers = member(object, "layers", problems_), outputs = member(object, "outputs", problems_);
+  Graph graph = expand_graph(std::move(building), layers, outputs, {});
+  std::set<std::string> seen;
+  for (size_t i = 0; i < graph.output_names.size(); ++i) {
+    if (seen.insert(graph.output_names[i]).second || !outputs.is(Kind::array)) continue;
+    problems_.add(outputs.node->items[i].place, "'" + graph.output_names[i] + "' stands twice in the model's outputs");
+  }
+  return graph;
+}
+
+Graph Expander::expand_graph(Building building, const Value& layers, const Value& outputs, const Surroundings& around) {
+  Graph& graph = building.graph;
+  auto list = items(layers, problems_);
+  for (size_t i = 0; i < list.size(); ++i) {
+    Value name = list[i].is(Kind::object) ? member(list[i], "name", problems_) : Value{};
+    if (name.is(Kind::string)) building.all_names.emplace(name.node->string, list[i].place());
+    if (absent(name)) building.all_names.emplace(std::to_string(i), list[i].place());
+  }
+  for (size_t i = 0; i < list.size() && layers_ <= most_layers; ++i) {
+    expand_layer(building, list[i], i, around, nullptr);
+  }
+  if (!outputs.is(Kind::array) || outputs.node->items.empty()) {
+    if (outputs.known() && !outputs.is(Kind::array)) refuse(outputs, "'outputs'", "a list of value names", problems_);
+    if (graph.layers.empty()) return std::move(graph);
+    graph.outputs = {{static_cast<int>(graph.layers.size()) - 1, 0}};
+    graph.output_names = {graph.layers.back().name};
+    return std::move(graph);
+  }
+  for (const Value& name : items(outputs, problems_)) {
+    auto found = value_named(building, name, "'outputs'");
+    graph.outputs.push_back(found.value_or(ValueRef{}));
+    graph.output_names.push_back(name.is(Kind::string) ? name.node->string : "");
+    if (!found) complete_ = false;
+  }
+  return std::move(graph);
+}
+
+void Expander::expand_layer(Building& building, const Value& value, size_t position, const Surroundings& around,
+                            const std::string* forced_name) {
+  if (++layers_ > most_layers) {
+    problems_.add(value.place(), "the modules expand to more than " + std::to_string(most_layers) + " layers");
+    complete_ = false;
+    return;
+  }
+  Layer layer;
+  layer.location = problems_.locate(value.place());
+  int outputs = any_number;
+  if (!value.is(Kind::object)) {
+    if (value.known()) refuse(value, "a layer", "an object", problems_);
+    layer.name = std::to_string(position);
+    complete_ = false;
+  } else {
+    layer.name = forced_name ? *forced_name : read_name(building, value, position);
+    layer.path = joined(around.path, layer.name);
+    bool inputs_known = building.inputs_known;
+    layer.inputs = read_inputs(building, value, "layer '" + layer.name + "'", inputs_known);
+    Value device = member(value, "device", problems_);
+    auto own = absent(device) ? std::nullopt : read_device(device, problems_);
+    if (own && around.region) check_device(layer, own, *around.region, device.place());
+    layer.device = own && !around.region ? own : around.device;
+    outputs = expand_type(layer, value, inputs_known, around, own);
+  }
+  building.layer_of.emplace(layer.name, static_cast<int>(building.graph.layers.size()));
+  building.places.push_back(value.place());
+  building.outputs.push_back(outputs);
+  building.graph.layers.push_back(std::move(layer));
+}
+
+std::string Expander::read_name(const Building& building, const Value& value, size_t position) {
+  Value name = member(value, "name", problems_);
+  std::string text = std::to_string(position);
+  if (name.known() && !name.is(Kind::string)) refuse(name, "a layer's name", "a string", problems_);
+  if (name.is(Kind::string)) text = name.node->string;
+  if (name.is(Kind::string)) check_name(text, "layer", name.place(), problems_);
+  Place place = absent(name) ? value.place() : name.place();
+  if (auto first = building.layer_of.find(text); first != building.layer_of.end()) {
+    problems_.add(place, "the layer name '" + text + "' stands twice" + (absent(name) ? " (a layer without a name is named by its position)" : ""),
+                  {"the first is at " + problems_.text_of(building.places[first->second])});
+  }
+  for (const std::string& input : building.graph.inputs) {
+    if (input == text) problems_.add(place, "the layer name '" + text + "' is the name of an input here");
+  }
+  return text;
+}
+
+std::vector<ValueRef> Expander::read_inputs(Building& building, const Value& value, const std::string& owner,
+                                            bool& known) {
+  Value names = member(value, "inputs", problems_);
+  std::vector<ValueRef> inputs;
+  if (names.is(Kind::array) && !names.node->items.empty()) {
+    known = true;
+    for (const Value& name : items(names, problems_)) {
+      auto found = value_named(building, name, "an input of " + owner);
+      inputs.push_back(found.value_or(ValueRef{}));
+    }
+    return inputs;
+  }
+  if (names.known() && !names.is(Kind::array)) {
+    refuse(names, "'inputs' of " + owner, "a list of value names", problems_);
+    known = false;
+  } else if (!names.known() && !absent(names)) {
+    known = false;
+  } else if (!building.graph.layers.empty()) {
+    known = true;
+    inputs.push_back({static_cast<int>(building.graph.layers.size()) - 1, 0});
+  } else {
+    for (size_t i = 0; i < building.graph.inputs.size(); ++i) inputs.push_back({-1, static_cast<int>(i)});
+  }
+  return inputs;
+}
+
+std::optional<ValueRef> Expander::value_named(const Building& building, const Value& name, const std::string& owner) {
+  if (!name.known()) return std::nullopt;
+  if (!name.is(Kind::string)) {
+    refuse(name, owner, "the name of a value", problems_);
+    return std::nullopt;
+  }
+  const std::string& text = name.node->string;
+  const Graph& graph = building.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (graph.inputs[i] == text) return ValueRef{-1, static_cast<int>(i)};
+  }
+  auto [base, output] = split_output(text);
+  auto layer = building.layer_of.find(base);
+  if (layer != building.layer_of.end()) {
+    int count = building.outputs[layer->second];
+    if (output && *output < count) return ValueRef{layer->second, *output};
+    std::string last = count == 1 ? "one output, '" + base + "'"
+                                  : std::to_string(count) + " outputs, '" + base + "' to '" + base + ":" + std::to_string(count - 1) + "'";
+    problems_.add(name.place(), "there is no value '" + text + "': layer '" + base + "' has " + last, name.notes(problems_));
+    return std::nullopt;
+  }
+  if (auto later = building.all_names.find(base); later != building.all_names.end()) {
+    problems_.add(name.place(), "the value '" + text + "' is used before the layer that makes it",
+                  {"that layer is at " + problems_.text_of(later->second) + "; layers run in the order of the file"});
+    return std::nullopt;
+  }
+  std::vector<std::string> known = graph.inputs;
+  for (const Layer& earlier : graph.layers) known.push_back(earlier.name);
+  problems_.add(name.place(), "there is no value '" + text + "'" + suggestion(text, known), name.notes(problems_));
+  return std::nullopt;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,103 @@
+// From the "layers" and "modules" of a model file to a Graph: modules expanded, value names resolved.
+#pragma once
+
+#include "frontend/layer_table.h"
+#include "frontend/model.h"
+#include "frontend/value.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// "share" entries as written; frontend/share.h ties them once all layers are known.
+struct ShareEntry {
+  std::string layer_path;
+  std::string own;
+  Place own_place;
+  std::string target;
+  Place target_place;
+};
+
+class Expander {
+ public:
+  /// Bounds on what a small file may expand to.
+  static constexpr size_t most_layers = 100'000;
+  static constexpr int deepest = 200;
+
+  Expander(const JsonNode* modules, Problems& problems);
+
+  /// The model's graph. `outputs` may be absent.
+  Graph expand_model(const JsonNode& root, const std::vector<std::string>& inputs);
+  /// Checks the modules that nothing used, their required parameters unknown.
+  void check_unused_modules();
+
+  const std::vector<ShareEntry>& shares() const { return shares_; }
+  /// False if a layer was left out or half known: what depends on all of them cannot be checked.
+  bool complete() const { return complete_; }
+
+ private:
+  struct Module {
+    const JsonNode* node;
+    std::vector<std::string> inputs;
+    bool used = false;
+    bool open = false;  // being expanded
+  };
+  /// The DataParallel that a layer stands in.
+  struct Region {
+    std::string name;
+    Place place;
+    DeviceRef first;
+  };
+  struct Surroundings {
+    std::string path;
+    std::optional<DeviceRef> device;
+    const Region* region = nullptr;
+    int depth = 0;
+  };
+  /// A graph while its layers are added.
+  struct Building {
+    Graph graph;
+    std::map<std::string, int> layer_of;
+    std::vector<Place> places;
+    std::vector<int> outputs;              // of each layer; any_number if unknown
+    std::map<std::string, Place> all_names;  // of layers to come as well
+    bool inputs_known = true;
+  };
+
+  Graph expand_graph(Building building, const Value& layers, const Value& outputs, const Surroundings& around);
+  void expand_layer(Building& building, const Value& value, size_t position, const Surroundings& around,
+                    const std::string* forced_name);
+  /// Fills in the layer by its type; the number of its outputs.
+  int expand_type(Layer& layer, const Value& value, bool inputs_known, const Surroundings& around,
+                  const std::optional<DeviceRef>& own_device);
+  int expand_leaf(Layer& layer, const LayerType& type, const Value& value, bool inputs_known);
+  int expand_sequential(Layer& layer, const Value& value, bool inputs_known, Surroundings inside);
+  int expand_parallel(Layer& layer, const Value& value, bool inputs_known, Surroundings inside,
+                      const std::optional<DeviceRef>& own_device);
+  int expand_module(Layer& layer, Module& module, const Value& value, bool inputs_known, Surroundings inside);
+  Graph expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside);
+  Scope bind_parameters(const std::string& name, const Module& module, const Value* call, const std::string& owner);
+
+  std::string read_name(const Building& building, const Value& value, size_t position);
+  std::vector<ValueRef> read_inputs(Building& building, const Value& value, const std::string& owner, bool& known);
+  void read_share(const Layer& layer, const Value& value);
+  void check_module(const std::string& name, const JsonMember& member);
+  void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, Place place);
+  bool check_arity(const Layer& layer, int least, int most, int step, Place place);
+  std::optional<ValueRef> value_named(const Building& building, const Value& name, const std::string& owner);
+
+  Problems& problems_;
+  std::map<std::string, Module> modules_;
+  std::vector<std::string> module_order_;
+  std::vector<ShareEntry> shares_;
+  size_t layers_ = 0;
+  bool complete_ = true;
+  bool discarding_ = false;  // expanding an unused module: its result is not part of the model
+};
+
+}  // namespace sheaf

@@ -1,0 +1,157 @@
+// Modules: their declarations, their parameters, their bodies.
+#include "frontend/expand.h"
+#include "frontend/names.h"
+#include "frontend/suggest.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+// Fields of the layer that uses a module: a parameter of such a name could never be given.
+const std::vector<std::string>& taken_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = layer_fields();
+    all.insert(all.end(), {"outputs", "output", "layers", "module"});
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace
+
+Expander::Expander(const JsonNode* modules, Problems& problems) : problems_(problems) {
+  if (!modules) return;
+  if (modules->kind != Kind::object) {
+    refuse({modules, nullptr, {}, {}}, "'modules'", "an object: name → module", problems_);
+    return;
+  }
+  for (const JsonMember& member : modules->members) check_module(member.key, member);
+}
+
+void Expander::check_module(const std::string& name, const JsonMember& entry) {
+  check_name(name, "module", entry.place, problems_);
+  std::vector<std::string> layers = known_type_names();
+  if (std::ranges::find(layers, name) != layers.end()) {
+    problems_.add(entry.place, "the module name '" + name + "' is a layer type's");
+    return;
+  }
+  const JsonNode& node = entry.value;
+  std::string owner = "module '" + name + "'";
+  if (node.kind != Kind::object) {
+    refuse({&node, nullptr, {}, {}}, owner, "an object", problems_);
+    complete_ = false;
+    return;
+  }
+  check_fields(node, {"params", "inputs", "outputs", "layers"}, owner, problems_);
+  Module module{&node, {}};
+  if (const JsonMember* params = node.find("params")) {
+    if (params->value.kind != Kind::object) {
+      refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner, "an object: name → default, null = required", problems_);
+    }
+    for (const JsonMember& param : params->value.members) {
+      check_name(param.key, "parameter", param.place, problems_);
+      if (std::ranges::find(taken_names(), param.key) == taken_names().end()) continue;
+      problems_.add(param.place, "a parameter cannot be named '" + param.key + "': that is a field of every layer");
+    }
+  }
+  const JsonMember* inputs = node.find("inputs");
+  if (!inputs) module.inputs = {"input"};
+  if (inputs && (inputs->value.kind != Kind::array || inputs->value.items.empty())) {
+    refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name", problems_);
+    module.inputs = {"input"};
+  } else if (inputs) {
+    for (const JsonNode& item : inputs->value.items) {
+      if (item.kind != Kind::string) {
+        refuse({&item, nullptr, {}, {}}, "an input of " + owner, "a name", problems_);
+        continue;
+      }
+      check_name(item.string, "input", item.place, problems_);
+      if (std::ranges::find(module.inputs, item.string) != module.inputs.end()) {
+        problems_.add(item.place, "the input '" + item.string + "' stands twice");
+      }
+      module.inputs.push_back(item.string);
+    }
+  }
+  const JsonMember* list = node.find("layers");
+  if (!list) problems_.add(node.place, owner + " needs 'layers'");
+  if (list && (list->value.kind != Kind::array || list->value.items.empty())) {
+    refuse({&list->value, nullptr, {}, {}}, "'layers' of " + owner, "a list of at least one layer", problems_);
+  }
+  modules_.emplace(name, std::move(module));
+  module_order_.push_back(name);
+}
+
+Scope Expander::bind_parameters(const std::string& name, const Module& module, const Value* call,
+                                const std::string& owner) {
+  Scope scope{name, {}};
+  const JsonMember* params = module.node->find("params");
+  std::vector<std::string> names;
+  static const std::vector<JsonMember> none;
+  for (const JsonMember& param : params ? params->value.members : none) {
+    names.push_back(param.key);
+    bool required = param.value.kind == Kind::null;
+    if (const JsonMember* given = call ? call->node->find(param.key) : nullptr) {
+      scope.parameters[param.key] = resolve(given->value, call->scope, problems_);
+    } else if (required) {
+      scope.parameters[param.key] = Value{nullptr, nullptr, param.place, {}};
+      if (call) problems_.add(call->place(), owner + " needs the parameter '" + param.key + "'",
+                              {"it is declared at " + problems_.text_of(param.place)});
+      complete_ = complete_ && !call;
+    } else {
+      scope.parameters[param.key] = Value{&param.value, nullptr, param.place, {}};
+    }
+  }
+  for (const JsonMember& entry : call ? call->node->members : none) {
+    bool field = std::ranges::find(layer_fields(), entry.key) != layer_fields().end();
+    if (field || std::ranges::find(names, entry.key) != names.end()) continue;
+    problems_.add(entry.place, "module '" + name + "' has no parameter '" + entry.key + "'" + suggestion(entry.key, names));
+  }
+  return scope;
+}
+
+Graph Expander::expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside) {
+  module.used = true;
+  module.open = true;
+  Value object{module.node, &scope, {}, {}};
+  Building building;
+  building.graph.inputs = module.inputs;
+  Graph graph = expand_graph(std::move(building), member(object, "layers", problems_),
+                             member(object, "outputs", problems_), inside);
+  module.open = false;
+  return graph;
+}
+
+int Expander::expand_module(Layer& layer, Module& module, const Value& value, bool inputs_known, Surroundings inside) {
+  if (module.open) {
+    const JsonMember* type = value.node->find("type");
+    problems_.add(type ? type->value.place : value.place(), "module '" + layer.type + "' contains itself: a graph of layers cannot recurse");
+    complete_ = false;
+    return any_number;
+  }
+  int inputs = static_cast<int>(module.inputs.size());
+  if (inputs_known) check_arity(layer, inputs, inputs, 1, value.place());
+  Scope scope = bind_parameters(layer.type, module, &value, layer.type + " '" + layer.name + "'");
+  layer.body = std::make_unique<Graph>(expand_body(layer.type, module, scope, inside));
+  if (layer.body->outputs.empty()) complete_ = false;
+  return layer.body->outputs.empty() ? any_number : static_cast<int>(layer.body->outputs.size());
+}
+
+void Expander::check_unused_modules() {
+  bool complete = complete_;
+  discarding_ = true;
+  for (const std::string& name : module_order_) {
+    Module& module = modules_.at(name);
+    if (module.used) continue;
+    Scope scope = bind_parameters(name, module, nullptr, "module '" + name + "'");
+    Surroundings inside;
+    inside.path = name;
+    expand_body(name, module, scope, inside);
+  }
+  discarding_ = false;
+  complete_ = complete;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,206 @@
+// What a layer's type makes of it: a leaf of the table, Sequential, DataParallel, or a module.
+#include "frontend/device.h"
+#include "frontend/expand.h"
+#include "frontend/names.h"
+#include "frontend/suggest.h"
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+// More elements than any machine has memory for; sums and byte counts below it cannot overflow.
+constexpr double most_elements = 1e15;
+
+std::vector<std::string> fields_and(std::vector<std::string> extra) {
+  std::vector<std::string> fields = layer_fields();
+  fields.insert(fields.end(), extra.begin(), extra.end());
+  return fields;
+}
+
+std::string counted(int count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string arity_phrase(int least, int most, int step) {
+  if (most == any_number) return "at least " + counted(least, "input");
+  if (least == most) return counted(least, "input");
+  return std::to_string(least) + (step == 1 && most > least + 1 ? " to " : " or ") + counted(most, "input");
+}
+
+}  // namespace
+
+int Expander::expand_type(Layer& layer, const Value& value, bool inputs_known, const Surroundings& around,
+                          const std::optional<DeviceRef>& own_device) {
+  Value type = member(value, "type", problems_);
+  if (!type.is(Kind::string)) {
+    if (absent(type)) {
+      problems_.add(value.place(), "layer '" + layer.name + "' needs a 'type' (PyTorch's class name, or a module's)");
+    } else if (type.known()) {
+      refuse(type, "'type' of layer '" + layer.name + "'", "a string", problems_);
+    }
+    complete_ = false;
+    return any_number;
+  }
+  layer.type = type.node->string;
+  Surroundings inside = around;
+  inside.path = layer.path;
+  inside.device = layer.device;
+  if (++inside.depth > deepest) {
+    problems_.add(value.place(), "layers are nested more than " + std::to_string(deepest) + " deep");
+    complete_ = false;
+    return any_number;
+  }
+  auto module = modules_.find(layer.type);
+  const LayerType* leaf = find_layer_type(layer.type);
+  bool has_share = value.node->find("share") != nullptr;
+  if (has_share && leaf) read_share(layer, value);
+  if (has_share && !leaf) {
+    problems_.add(value.node->find("share")->place, "'share' stands on the layer that has the parameter; " + layer.type +
+                                                        " has none of its own");
+  }
+  if (layer.type == "Sequential") return expand_sequential(layer, value, inputs_known, inside);
+  if (layer.type == "DataParallel") return expand_parallel(layer, value, inputs_known, inside, own_device);
+  if (module != modules_.end()) return expand_module(layer, module->second, value, inputs_known, inside);
+  if (leaf) return expand_leaf(layer, *leaf, value, inputs_known);
+  std::vector<std::string> known = known_type_names();
+  for (const std::string& name : module_order_) known.push_back(name);
+  problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known), type.notes(problems_));
+  complete_ = false;
+  return any_number;
+}
+
+int Expander::expand_leaf(Layer& layer, const LayerType& type, const Value& value, bool inputs_known) {
+  std::string owner = type.name + " '" + layer.name + "'";
+  CheckedArguments checked =
+      check_arguments(type.arguments, type.spatial_rank, value, layer_fields(), owner, problems_);
+  for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
+  layer.arguments = std::move(checked.values);
+  bool arity = !inputs_known || check_arity(layer, type.least_inputs, type.most_inputs, type.inputs_step, value.place());
+  if (!checked.complete) {
+    complete_ = false;
+    return type.outputs;
+  }
+  auto refuse_argument = [&](const std::string& argument, std::string message) {
+    auto place = checked.places.find(argument);
+    problems_.add(place == checked.places.end() ? value.place() : place->second,
+                  "'" + argument + "' of " + owner + " " + message);
+    complete_ = false;
+  };
+  std::function<void(const std::string&, std::string)> refuse = refuse_argument;
+  LayerCheck check(layer.arguments, inputs_known && arity ? static_cast<int>(layer.inputs.size()) : any_number, refuse);
+  if (type.check) type.check(check);
+  if (!type.parameters || !complete_) return type.outputs;
+  double elements = 0;
+  for (const Parameter& parameter : type.parameters(layer.arguments)) {
+    double product = 1;
+    for (int64_t size : parameter.shape) product *= static_cast<double>(size);
+    elements += product;
+  }
+  if (elements > most_elements) {
+    problems_.add(value.place(), owner + " has more than 10^15 parameters");
+    complete_ = false;
+  }
+  return type.outputs;
+}
+
+int Expander::expand_sequential(Layer& layer, const Value& value, bool inputs_known, Surroundings inside) {
+  check_fields(*value.node, fields_and({"layers"}), "Sequential '" + layer.name + "'", problems_);
+  if (inputs_known) check_arity(layer, 1, 1, 1, value.place());
+  Value layers = member(value, "layers", problems_);
+  if (absent(layers)) {
+    problems_.add(value.place(), "Sequential '" + layer.name + "' needs 'layers'");
+  } else if (layers.known() && (!layers.is(Kind::array) || layers.node->items.empty())) {
+    refuse(layers, "'layers' of Sequential '" + layer.name + "'", "a list of at least one layer", problems_);
+  }
+  Building building;
+  building.graph.inputs = {"input"};
+  layer.body = std::make_unique<Graph>(expand_graph(std::move(building), layers, {}, inside));
+  if (layer.body->outputs.empty()) complete_ = false;
+  return layer.body->outputs.empty() ? any_number : 1;
+}
+
+int Expander::expand_parallel(Layer& layer, const Value& value, bool inputs_known, Surroundings inside,
+                              const std::optional<DeviceRef>& own_device) {
+  std::string owner = "DataParallel '" + layer.name + "'";
+  CheckedArguments checked =
+      check_arguments(data_parallel_arguments(), 0, value, fields_and({"module"}), owner, problems_);
+  for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
+  layer.arguments = std::move(checked.values);
+  if (inside.region) {
+    problems_.add(value.place(), owner + " stands inside DataParallel '" + inside.region->name + "': a replica has one device, so there is nothing to split over",
+                  {"the outer one is at " + problems_.text_of(inside.region->place)});
+    complete_ = false;
+  }
+  Region region{layer.name, value.place(), {}};
+  if (const Json ids = layer.arguments.value("device_ids", Json()); ids.is_array() && !ids.empty()) {
+    region.first.index = ids[0].get<int>();
+  }
+  if (own_device && checked.complete && !inside.region) {
+    check_device(layer, own_device, region, member(value, "device", problems_).place());
+  }
+  Value module = member(value, "module", problems_);
+  if (!module.is(Kind::object)) {
+    if (absent(module)) problems_.add(value.place(), owner + " needs a 'module' (one layer or module)");
+    if (module.known()) refuse(module, "'module' of " + owner, "one layer or module (an object)", problems_);
+    complete_ = false;
+    return any_number;
+  }
+  if (const JsonMember* inputs = module.node->find("inputs")) {
+    problems_.add(inputs->place, "what DataParallel wraps gets the DataParallel's own inputs: move 'inputs' there");
+  }
+  Building building;
+  building.inputs_known = inputs_known;
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    building.graph.inputs.push_back(layer.inputs.size() == 1 ? "input" : "input" + std::to_string(i));
+  }
+  inside.region = &region;
+  inside.device = std::nullopt;  // a region's layers are where its replicas are
+  static const std::string wrapped_name = "module";
+  expand_layer(building, module, 0, inside, &wrapped_name);
+  if (building.outputs.empty()) return any_number;
+  int count = building.outputs[0];
+  for (int i = 0; i < (count == any_number ? 1 : count); ++i) {
+    building.graph.outputs.push_back({0, i});
+    building.graph.output_names.push_back(i == 0 ? wrapped_name : wrapped_name + ":" + std::to_string(i));
+  }
+  layer.body = std::make_unique<Graph>(std::move(building.graph));
+  return count;
+}
+
+void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, Place place) {
+  if (own->host == region.first.host && own->index == region.first.index) return;
+  std::string what = layer.type == "DataParallel" ? "it" : "DataParallel '" + region.name + "' around it";
+  problems_.add(place, "layer '" + layer.name + "' is placed on '" + name_of(*own) + "', but " + what +
+                           " keeps its parameters on '" + name_of(region.first) + "', the first of its devices",
+                {"remove 'device' here, or take the layer out of the DataParallel (" + problems_.text_of(region.place) + ")"});
+  complete_ = false;
+}
+
+bool Expander::check_arity(const Layer& layer, int least, int most, int step, Place place) {
+  int count = static_cast<int>(layer.inputs.size());
+  if (count >= least && count <= most && (count - least) % step == 0) return true;
+  problems_.add(place, layer.type + " '" + layer.name + "' takes " + arity_phrase(least, most, step) + ", but has " + std::to_string(count),
+                {"without \"inputs\", a layer gets the previous layer's output, and the first layer all inputs"});
+  complete_ = false;
+  return false;
+}
+
+void Expander::read_share(const Layer& layer, const Value& value) {
+  Value share = member(value, "share", problems_);
+  if (!share.known()) return;
+  if (!share.is(Kind::object)) {
+    refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another", problems_);
+    return;
+  }
+  for (const JsonMember& entry : share.node->members) {
+    Value target = resolve(entry.value, share.scope, problems_);
+    if (target.known() && !target.is(Kind::string)) {
+      refuse(target, "what '" + entry.key + "' is shared with", "a parameter's full name", problems_);
+    } else if (target.known() && !discarding_) {
+      shares_.push_back({layer.path, entry.key, entry.place, target.node->string, target.place()});
+    }
+  }
+}
+
+}  // namespace sheaf

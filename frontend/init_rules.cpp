@@ -1,0 +1,108 @@
+#include "frontend/init_rules.h"
+
+#include "frontend/layer_table.h"
+#include "frontend/share.h"
+#include "frontend/signatures.h"
+#include "frontend/suggest.h"
+
+#include <algorithm>
+#include <regex>
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+constexpr size_t longest_parameter_name = 64;
+
+bool has_parameter(const LayerType& type, const std::string& name) {
+  return !type.parameter_names.empty() && name.size() <= longest_parameter_name &&
+         std::regex_match(name, std::regex(type.parameter_names));
+}
+
+std::vector<std::string> types_with_parameters() {
+  std::vector<std::string> names;
+  for (const LayerType& row : layer_types()) {
+    if (row.parameters) names.push_back(row.name);
+  }
+  return names;
+}
+
+void read_types(const JsonNode& node, InitRule& rule, Problems& problems) {
+  if (node.kind != Kind::array || node.items.empty()) {
+    return refuse({&node, nullptr, {}, {}}, "'types' of an init rule", "a list of layer types", problems);
+  }
+  std::vector<std::string> known = types_with_parameters();
+  for (const JsonNode& item : node.items) {
+    if (item.kind != Kind::string) {
+      refuse({&item, nullptr, {}, {}}, "an item of 'types'", "a layer type's name", problems);
+    } else if (std::ranges::find(known, item.string) == known.end()) {
+      bool exists = find_layer_type(item.string) != nullptr;
+      problems.add(item.place, exists ? item.string + " has no parameters to initialise"
+                                      : "unknown layer type '" + item.string + "'" + suggestion(item.string, known));
+    } else {
+      rule.types.push_back(item.string);
+    }
+  }
+}
+
+InitRule read_rule(const JsonNode& node, Problems& problems) {
+  InitRule rule;
+  rule.location = problems.locate(node.place);
+  const JsonMember* types = node.find("types");
+  if (!types) problems.add(node.place, "an init rule needs 'types' (a list of layer types)");
+  if (types) read_types(types->value, rule, problems);
+  for (const JsonMember& entry : node.members) {
+    if (entry.key == "types") continue;
+    bool exists = std::ranges::any_of(rule.types, [&](const std::string& type) {
+      return has_parameter(*find_layer_type(type), entry.key);
+    });
+    if (!exists && !rule.types.empty()) {
+      problems.add(entry.place, "none of the rule's types has a parameter '" + entry.key + "'" +
+                                    suggestion(entry.key, {"weight", "bias"}));
+    }
+    auto distribution = check_signature(distributions(), "distribution", entry.value, {}, problems);
+    if (!distribution) continue;
+    if ((*distribution)["type"] == "uniform" && (*distribution)["a"].get<double>() > (*distribution)["b"].get<double>()) {
+      problems.add(entry.value.place, "distribution uniform has a above b");
+    }
+    rule.distributions.emplace(entry.key, std::move(*distribution));
+  }
+  if (node.members.size() <= 1 && types) problems.add(node.place, "an init rule needs a distribution, such as \"weight\": {…}");
+  return rule;
+}
+
+}  // namespace
+
+std::vector<InitRule> read_init_rules(const JsonNode& list, Problems& problems) {
+  std::vector<InitRule> rules;
+  if (list.kind != Kind::array) {
+    refuse({&list, nullptr, {}, {}}, "'init'", "a list of rules", problems);
+    return rules;
+  }
+  for (const JsonNode& item : list.items) {
+    if (item.kind != Kind::object) {
+      refuse({&item, nullptr, {}, {}}, "an init rule", "an object", problems);
+      continue;
+    }
+    rules.push_back(read_rule(item, problems));
+  }
+  return rules;
+}
+
+void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problems& problems) {
+  for (const auto& [full_name, parameter] : parameters_of(graph)) {
+    if (parameter.shape.size() >= 2) continue;
+    for (const InitRule& rule : rules) {
+      if (std::ranges::find(rule.types, parameter.layer->type) == rule.types.end()) continue;
+      auto distribution = rule.distributions.find(parameter.own_name);
+      if (distribution == rule.distributions.end()) continue;
+      std::string type = distribution->second["type"].get<std::string>();
+      if (!type.starts_with("xavier") && !type.starts_with("kaiming")) continue;
+      problems.add({rule.location.line, rule.location.column},
+                   type + " needs a parameter of at least two dimensions; '" + full_name + "' is a vector");
+    }
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,76 @@
+// The layers of a model file, one row each. A new layer is a new row (and its lowering in frontend/import):
+// the check, the JSON Schema and the table in docs/model-format.md are made from it.
+#pragma once
+
+#include "frontend/arguments.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// A parameter of a layer under PyTorch's name, and its shape.
+struct Parameter {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+/// What a row's check sees once every argument by itself is right.
+class LayerCheck {
+ public:
+  LayerCheck(Json& arguments, int inputs, const std::function<void(const std::string&, std::string)>& refuse)
+      : arguments(arguments), inputs(inputs), refuse_(refuse) {}
+
+  int64_t integer(const char* name) const { return arguments[name].get<int64_t>(); }
+  double number(const char* name) const { return arguments[name].get<double>(); }
+  bool flag(const char* name) const { return arguments[name].get<bool>(); }
+  /// Adds a problem at the argument (at the layer where the argument is not written).
+  void refuse(const std::string& argument, std::string message) { refuse_(argument, std::move(message)); }
+
+  Json& arguments;  ///< a check may bring an argument into a more canonical form
+  int inputs;       ///< number of input values
+
+ private:
+  const std::function<void(const std::string&, std::string)>& refuse_;
+};
+
+constexpr int any_number = 1 << 30;
+
+struct LayerType {
+  std::string name;
+  std::string summary;  ///< for the documentation: inputs → outputs
+  std::vector<Argument> arguments{};
+  int spatial_rank = 0;  ///< 2 for Conv2d
+  int least_inputs = 1, most_inputs = 1, inputs_step = 1;
+  int outputs = 1;
+  std::function<void(LayerCheck&)> check{};  ///< relations between arguments
+  std::function<std::vector<Parameter>(const Json& arguments)> parameters{};
+  std::string parameter_names{};  ///< all names that `parameters` may give: a regular expression
+};
+
+/// All layer types but the containers (Sequential, DataParallel, modules).
+const std::vector<LayerType>& layer_types();
+
+/// The row of a name, or null.
+const LayerType* find_layer_type(const std::string& name);
+
+/// The containers' own arguments, which the same machinery checks.
+const std::vector<Argument>& data_parallel_arguments();
+
+/// Fields that any layer may have besides its arguments.
+const std::vector<std::string>& layer_fields();
+
+/// Names that "type" may have besides modules' names.
+std::vector<std::string> known_type_names();
+
+// The rows by family, in the order of the documentation.
+std::vector<LayerType> linear_layers();
+std::vector<LayerType> convolution_layers();
+std::vector<LayerType> normalization_layers();
+std::vector<LayerType> activation_layers();
+std::vector<LayerType> pooling_layers();
+std::vector<LayerType> recurrent_layers();
+std::vector<LayerType> tensor_layers();
+
+}  // namespace sheaf

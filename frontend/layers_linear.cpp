@@ -1,0 +1,49 @@
+// Linear and Embedding.
+#include "frontend/layer_table.h"
+
+namespace sheaf {
+namespace {
+
+void check_embedding(LayerCheck& layer) {
+  Json& index = layer.arguments["padding_idx"];
+  if (index.is_null()) return;
+  int64_t rows = layer.integer("num_embeddings"), value = index.get<int64_t>();
+  if (value < -rows || value >= rows) {
+    layer.refuse("padding_idx", "must lie within the table's " + std::to_string(rows) + " rows, found " +
+                                    std::to_string(value));
+  } else if (value < 0) {
+    index = value + rows;
+  }
+}
+
+}  // namespace
+
+std::vector<LayerType> linear_layers() {
+  auto size = [](const Json& a, const char* name) { return a[name].get<int64_t>(); };
+  return {
+      {.name = "Linear",
+       .summary = "`[…, in]` → `[…, out]`",
+       .arguments = {positive("in_features"), positive("out_features"), boolean("bias", true)},
+       .parameters =
+           [=](const Json& a) {
+             std::vector<Parameter> p = {{"weight", {size(a, "out_features"), size(a, "in_features")}}};
+             if (a["bias"].get<bool>()) p.push_back({"bias", {size(a, "out_features")}});
+             return p;
+           },
+       .parameter_names = "weight|bias"},
+      {.name = "Embedding",
+       .summary = "integers `[…]` → `[…, embedding_dim]`",
+       .arguments = {positive("num_embeddings"), positive("embedding_dim"),
+                     nullable(typed("padding_idx", ArgumentType::Kind::integer, Json(nullptr))),
+                     fixed("max_norm", nullptr), fixed("norm_type", 2.0), fixed("scale_grad_by_freq", false),
+                     fixed("sparse", false)},
+       .check = check_embedding,
+       .parameters =
+           [=](const Json& a) {
+             return std::vector<Parameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
+           },
+       .parameter_names = "weight"},
+  };
+}
+
+}  // namespace sheaf

@@ -1,0 +1,67 @@
+// BatchNorm1d, BatchNorm2d, LayerNorm, GroupNorm.
+#include "frontend/layer_table.h"
+
+namespace sheaf {
+namespace {
+
+std::vector<Parameter> affine(const std::vector<int64_t>& shape, bool weight, bool bias) {
+  std::vector<Parameter> p;
+  if (weight) p.push_back({"weight", shape});
+  if (bias) p.push_back({"bias", shape});
+  return p;
+}
+
+LayerType batch_norm(std::string name, std::string summary) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {positive("num_features"), not_negative("eps", Json(1e-5)),
+                        nullable(probability("momentum", Json(0.1))), boolean("affine", true),
+                        fixed("track_running_stats", true)},
+          .parameters =
+              [](const Json& a) {
+                bool own = a["affine"].get<bool>();
+                return affine({a["num_features"].get<int64_t>()}, own, own);
+              },
+          .parameter_names = "weight|bias"};
+}
+
+void check_group_norm(LayerCheck& layer) {
+  int64_t groups = layer.integer("num_groups"), channels = layer.integer("num_channels");
+  if (channels % groups != 0) {
+    layer.refuse("num_groups",
+                 "must divide num_channels = " + std::to_string(channels) + ", found " + std::to_string(groups));
+  }
+}
+
+}  // namespace
+
+std::vector<LayerType> normalization_layers() {
+  Argument shape = typed("normalized_shape", ArgumentType::Kind::sizes);
+  shape.type.minimum = 1;
+  return {
+      batch_norm("BatchNorm1d", "`[N, C]` or `[N, C, L]`, shape kept"),
+      batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
+      {.name = "LayerNorm",
+       .summary = "normalises over the last dimensions, shape kept",
+       .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true), boolean("bias", true)},
+       .parameters =
+           [](const Json& a) {
+             bool own = a["elementwise_affine"].get<bool>();
+             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), own, own && a["bias"].get<bool>());
+           },
+       .parameter_names = "weight|bias"},
+      {.name = "GroupNorm",
+       .summary = "`[N, C, …]`, shape kept",
+       .arguments = {positive("num_groups"), positive("num_channels"), not_negative("eps", Json(1e-5)),
+                     boolean("affine", true)},
+       .check = check_group_norm,
+       .parameters =
+           [](const Json& a) {
+             bool own = a["affine"].get<bool>();
+             return affine({a["num_channels"].get<int64_t>()}, own, own);
+           },
+       .parameter_names = "weight|bias"},
+  };
+}
+
+}  // namespace sheaf

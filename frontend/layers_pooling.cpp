@@ -1,0 +1,63 @@
+// MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten.
+#include "frontend/layer_table.h"
+
+namespace sheaf {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+// stride null is the kernel's size; padding must leave each window at least one real element.
+void check_pool(LayerCheck& layer) {
+  Json& a = layer.arguments;
+  if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
+  for (size_t i = 0; i < a["padding"].size(); ++i) {
+    int64_t dilation = a.contains("dilation") ? a["dilation"][i].get<int64_t>() : 1;
+    int64_t window = (a["kernel_size"][i].get<int64_t>() - 1) * dilation + 1;
+    int64_t padding = a["padding"][i].get<int64_t>();
+    if (padding > window / 2) {
+      return layer.refuse("padding", "must be at most half of the window of " + std::to_string(window) + ", found " +
+                                         std::to_string(padding));
+    }
+  }
+}
+
+void check_avg_pool(LayerCheck& layer) {
+  check_pool(layer);
+  if (layer.arguments["divisor_override"] == Json(0)) layer.refuse("divisor_override", "must not be 0");
+}
+
+void check_flatten(LayerCheck& layer) {
+  int64_t start = layer.integer("start_dim"), end = layer.integer("end_dim");
+  if ((start < 0) == (end < 0) && start > end) layer.refuse("start_dim", "must not come after end_dim");
+}
+
+}  // namespace
+
+std::vector<LayerType> pooling_layers() {
+  Argument output_size = typed("output_size", Kind::output_size);
+  output_size.type.minimum = 1;
+  std::string summary = "`[N, C, H, W]` → `[N, C, H', W']`";
+  return {
+      {.name = "MaxPool2d",
+       .summary = summary,
+       .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))),
+                     spatial("padding", 0, Json(0)), spatial("dilation", 1, Json(1)), fixed("return_indices", false),
+                     boolean("ceil_mode", false)},
+       .spatial_rank = 2,
+       .check = check_pool},
+      {.name = "AvgPool2d",
+       .summary = summary,
+       .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))),
+                     spatial("padding", 0, Json(0)), boolean("ceil_mode", false), boolean("count_include_pad", true),
+                     nullable(typed("divisor_override", Kind::integer, Json(nullptr)))},
+       .spatial_rank = 2,
+       .check = check_avg_pool},
+      {.name = "AdaptiveAvgPool2d", .summary = summary, .arguments = {output_size}, .spatial_rank = 2},
+      {.name = "Flatten",
+       .summary = "dimensions start_dim … end_dim become one",
+       .arguments = {typed("start_dim", Kind::integer, Json(1)), typed("end_dim", Kind::integer, Json(-1))},
+       .check = check_flatten},
+  };
+}
+
+}  // namespace sheaf

@@ -1,0 +1,86 @@
+// LSTM, GRU, MultiheadAttention.
+#include "frontend/layer_table.h"
+
+namespace sheaf {
+namespace {
+
+// PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the same with _reverse, then l1, …
+std::vector<Parameter> recurrent_parameters(const Json& a, int64_t gates) {
+  int64_t hidden = a["hidden_size"].get<int64_t>(), layers = a["num_layers"].get<int64_t>();
+  int64_t directions = a["bidirectional"].get<bool>() ? 2 : 1;
+  std::vector<Parameter> p;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    int64_t width = layer == 0 ? a["input_size"].get<int64_t>() : hidden * directions;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      std::string suffix = "_l" + std::to_string(layer) + (direction ? "_reverse" : "");
+      p.push_back({"weight_ih" + suffix, {gates * hidden, width}});
+      p.push_back({"weight_hh" + suffix, {gates * hidden, hidden}});
+      if (!a["bias"].get<bool>()) continue;
+      p.push_back({"bias_ih" + suffix, {gates * hidden}});
+      p.push_back({"bias_hh" + suffix, {gates * hidden}});
+    }
+  }
+  return p;
+}
+
+std::vector<Argument> recurrent_arguments() {
+  Argument num_layers = positive("num_layers", Json(1));
+  num_layers.type.maximum = 1024;
+  return {positive("input_size"), positive("hidden_size"), num_layers, boolean("bias", true),
+          boolean("batch_first", false), probability("dropout", Json(0.0)), boolean("bidirectional", false)};
+}
+
+void check_attention(LayerCheck& layer) {
+  int64_t heads = layer.integer("num_heads"), width = layer.integer("embed_dim");
+  if (width % heads != 0) {
+    layer.refuse("num_heads", "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
+  }
+}
+
+std::vector<Parameter> attention_parameters(const Json& a) {
+  int64_t width = a["embed_dim"].get<int64_t>();
+  std::vector<Parameter> p = {{"in_proj_weight", {3 * width, width}}, {"out_proj.weight", {width, width}}};
+  if (a["bias"].get<bool>()) {
+    p.push_back({"in_proj_bias", {3 * width}});
+    p.push_back({"out_proj.bias", {width}});
+  }
+  return p;
+}
+
+}  // namespace
+
+std::vector<LayerType> recurrent_layers() {
+  std::string names = "(weight|bias)_(ih|hh)_l[0-9]+(_reverse)?";
+  std::vector<Argument> lstm = recurrent_arguments();
+  lstm.push_back(fixed("proj_size", 0));
+  return {
+      {.name = "LSTM",
+       .summary = "input, or input, h0, c0 → output, h, c",
+       .arguments = lstm,
+       .most_inputs = 3,
+       .inputs_step = 2,
+       .outputs = 3,
+       .parameters = [](const Json& a) { return recurrent_parameters(a, 4); },
+       .parameter_names = names},
+      {.name = "GRU",
+       .summary = "input, or input, h0 → output, h",
+       .arguments = recurrent_arguments(),
+       .most_inputs = 2,
+       .outputs = 2,
+       .parameters = [](const Json& a) { return recurrent_parameters(a, 3); },
+       .parameter_names = names},
+      {.name = "MultiheadAttention",
+       .summary = "query, key, value → output, attention weights (mean of the heads)",
+       .arguments = {positive("embed_dim"), positive("num_heads"), probability("dropout", Json(0.0)),
+                     boolean("bias", true), fixed("add_bias_kv", false), fixed("add_zero_attn", false),
+                     fixed("kdim", nullptr), fixed("vdim", nullptr), boolean("batch_first", false)},
+       .least_inputs = 3,
+       .most_inputs = 3,
+       .outputs = 2,
+       .check = check_attention,
+       .parameters = attention_parameters,
+       .parameter_names = "in_proj_weight|in_proj_bias|out_proj\\.weight|out_proj\\.bias"},
+  };
+}
+
+}  // namespace sheaf

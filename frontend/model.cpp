@@ -1,0 +1,117 @@
+#include "frontend/model.h"
+
+#include "frontend/declarations.h"
+#include "frontend/expand.h"
+#include "frontend/init_rules.h"
+#include "frontend/names.h"
+#include "frontend/share.h"
+#include "frontend/training_section.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+void check_version(const JsonNode& root, Problems& problems) {
+  const JsonMember* version = root.find("sheaf");
+  if (!version) {
+    problems.add(root.place, "the model needs the format's version: \"sheaf\": \"1.0\"");
+  } else if (version->value.kind != Kind::string || version->value.string.size() > 20 ||
+             !std::regex_match(version->value.string, std::regex("[0-9]+\\.[0-9]+"))) {
+    refuse({&version->value, nullptr, {}, {}}, "the format's version", "a string such as \"1.0\"", problems);
+  } else if (!version->value.string.starts_with("1.")) {
+    problems.add(version->value.place, "format version " + version->value.string +
+                                           " is not known: this program reads versions 1.x");
+  }
+}
+
+void read_name(const JsonNode& root, Model& model, Problems& problems) {
+  model.name = std::filesystem::path(model.file).stem().string();
+  const JsonMember* name = root.find("name");
+  if (!name) return;
+  if (name->value.kind != Kind::string || name->value.string.empty()) {
+    return refuse({&name->value, nullptr, {}, {}}, "the model's 'name'", "a string, not empty", problems);
+  }
+  model.name = name->value.string;
+}
+
+void read_layers(const JsonNode& root, Expander& expander, Model& model, Problems& problems) {
+  const JsonMember* layers = root.find("layers");
+  if (!layers) problems.add(root.place, "the model needs 'layers'");
+  if (layers && (layers->value.kind != Kind::array || layers->value.items.empty())) {
+    refuse({&layers->value, nullptr, {}, {}}, "'layers'", "a list of at least one layer", problems);
+  }
+  std::vector<std::string> names;
+  for (const InputDecl& input : model.inputs) names.push_back(input.name);
+  model.graph = expander.expand_model(root, names);
+  expander.check_unused_modules();
+}
+
+Model read_model(const JsonNode& root, std::string file, Problems& problems) {
+  Model model;
+  model.file = std::move(file);
+  if (root.kind != Kind::object) {
+    refuse({&root, nullptr, {}, {}}, "a model", "an object", problems);
+    return model;
+  }
+  check_fields(root, {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"},
+               "the model", problems);
+  check_version(root, problems);
+  read_name(root, model, problems);
+  const JsonMember* inputs = root.find("inputs");
+  if (!inputs) problems.add(root.place, "the model needs 'inputs': name → {\"shape\", \"dtype\"}");
+  if (inputs) model.inputs = read_declarations(inputs->value, "input", {}, problems);
+  const JsonMember* modules = root.find("modules");
+  Expander expander(modules ? &modules->value : nullptr, problems);
+  read_layers(root, expander, model, problems);
+  if (const JsonMember* init = root.find("init")) model.init = read_init_rules(init->value, problems);
+  bool known = expander.complete();
+  if (known) {
+    tie_parameters(model.graph, expander.shares(), problems);
+    check_init_shapes(model.graph, model.init, problems);
+  }
+  if (const JsonMember* training = root.find("training")) {
+    model.training = read_training(training->value, model, known, problems);
+  }
+  return model;
+}
+
+}  // namespace
+
+int output_count(const Layer& layer) {
+  if (layer.body) return static_cast<int>(layer.body->outputs.size());
+  const LayerType* type = find_layer_type(layer.type);
+  return type ? type->outputs : 1;
+}
+
+Result<Model> parse_model(std::string file, std::string text) {
+  Problems problems(file, text);
+  auto root = parse_located_json(text, problems);
+  if (!root) return problems.take();
+  Model model = read_model(*root, std::move(file), problems);
+  if (!problems.empty()) return problems.take();
+  model.text = std::move(text);
+  return model;
+}
+
+Result<Model> load_model(const std::string& file) {
+  std::error_code code;
+  if (std::filesystem::is_directory(file, code)) return Error({file, 0, 0}, "is a directory, not a model file");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return Error({file, 0, 0}, std::string("cannot open the model file: ") + std::strerror(errno));
+  std::string text;
+  // One byte beyond the limit is enough for the parser to refuse; a device file never ends.
+  text.resize(JsonLimits{}.bytes + 1);
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) return Error({file, 0, 0}, "cannot read the model file");
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return parse_model(file, std::move(text));
+}
+
+}  // namespace sheaf

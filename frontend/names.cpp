@@ -1,0 +1,34 @@
+#include "frontend/names.h"
+
+#include "frontend/suggest.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+const char* const name_pattern = "^[^.:$\\u0000-\\u001f][^.:\\u0000-\\u001f]*$";
+
+std::optional<std::string> fault_of_name(const std::string& name) {
+  if (name.empty()) return "is empty";
+  if (name.find('.') != std::string::npos) return "contains '.', which joins names to paths";
+  if (name.find(':') != std::string::npos) return "contains ':', which numbers a layer's outputs";
+  if (name.front() == '$') return "begins with '$', which marks a module's parameter";
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20; })) return "contains a control character";
+  return std::nullopt;
+}
+
+bool check_name(const std::string& name, const std::string& what, Place place, Problems& problems) {
+  auto fault = fault_of_name(name);
+  if (fault) problems.add(place, "the " + what + " name '" + name + "' " + *fault);
+  return !fault;
+}
+
+void check_fields(const JsonNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+                  Problems& problems) {
+  for (const JsonMember& member : object.members) {
+    if (std::ranges::find(allowed, member.key) != allowed.end()) continue;
+    problems.add(member.place, owner + " has no field '" + member.key + "'" + suggestion(member.key, allowed));
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,25 @@
+// Names of layers, inputs, modules and parameters.
+#pragma once
+
+#include "frontend/value.h"
+
+#include <optional>
+#include <string>
+
+namespace sheaf {
+
+/// The regular expression of a name, as the JSON Schema has it: not empty, no '.', no ':' (they join names to
+/// paths and to outputs), no leading '$', no control character.
+extern const char* const name_pattern;
+
+/// Why `name` cannot be a name; empty if it can.
+std::optional<std::string> fault_of_name(const std::string& name);
+
+/// Adds a problem at `place` if `name` cannot name a `what` ("layer", "input"); true if it can.
+bool check_name(const std::string& name, const std::string& what, Place place, Problems& problems);
+
+/// Members of `object` outside `allowed` become problems: "`owner` has no field 'x'".
+void check_fields(const JsonNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+                  Problems& problems);
+
+}  // namespace sheaf

@@ -1,0 +1,48 @@
+// The problems found in one model file, collected so that all of them are reported at once.
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace sheaf {
+
+/// A place in the file that is being read. Lines and columns count from 1, columns in characters.
+struct Place {
+  int line = 0;
+  int column = 0;
+};
+
+/// Collects diagnostics with their source lines. A message repeated at the same place (a module's mistake,
+/// met in each of its expansions) is kept once.
+class Problems {
+ public:
+  /// More than this many are counted, not shown.
+  static constexpr size_t shown = 50;
+
+  Problems(std::string file, std::string_view text);
+
+  void add(Place place, std::string message, std::vector<std::string> notes = {});
+  bool empty() const { return seen_.empty(); }
+  size_t count() const { return seen_.size(); }
+  Location locate(Place place) const { return {file_, place.line, place.column}; }
+  /// "FILE:LINE:COL", for notes that point elsewhere in the file.
+  std::string text_of(Place place) const;
+  /// Everything found, in the order of the file.
+  Error take();
+
+ private:
+  std::string source_line(int line) const;
+
+  std::string file_;
+  std::string_view text_;
+  std::vector<size_t> line_starts_;
+  std::set<std::tuple<int, int, std::string>> seen_;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,92 @@
+#include "frontend/share.h"
+
+#include "frontend/suggest.h"
+
+namespace sheaf {
+namespace {
+
+void collect(Graph& graph, std::map<std::string, OwnedParameter>& found) {
+  for (Layer& layer : graph.layers) {
+    if (layer.body) collect(*layer.body, found);
+    const LayerType* type = layer.body ? nullptr : find_layer_type(layer.type);
+    if (!type || !type->parameters) continue;
+    for (Parameter& parameter : type->parameters(layer.arguments)) {
+      found[layer.path + "." + parameter.name] = {&layer, parameter.name, std::move(parameter.shape)};
+    }
+  }
+}
+
+// PyTorch's name without the "module." that a DataParallel adds.
+std::string without_module(const std::string& name) {
+  std::string result = name.starts_with("module.") ? name.substr(7) : name;
+  for (size_t at; (at = result.find(".module.")) != std::string::npos;) result.erase(at, 7);
+  return result;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (int64_t size : shape) text += (text.empty() ? "[" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
+}  // namespace
+
+std::map<std::string, OwnedParameter> parameters_of(Graph& graph) {
+  std::map<std::string, OwnedParameter> found;
+  collect(graph, found);
+  return found;
+}
+
+void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Problems& problems) {
+  if (entries.empty()) return;
+  auto parameters = parameters_of(graph);
+  std::map<std::string, std::string> by_short_name;
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : parameters) {
+    by_short_name.emplace(without_module(name), name);
+    names.push_back(name);
+  }
+  std::map<std::string, std::string> tied;  // full name → full name
+  for (const ShareEntry& entry : entries) {
+    std::string own = entry.layer_path + "." + entry.own;
+    auto mine = parameters.find(own);
+    if (mine == parameters.end()) {
+      std::vector<std::string> own_names;
+      for (const auto& [name, parameter] : parameters) {
+        if (parameter.layer->path == entry.layer_path) own_names.push_back(parameter.own_name);
+      }
+      problems.add(entry.own_place, "layer '" + entry.layer_path + "' has no parameter '" + entry.own + "'" +
+                                        suggestion(entry.own, own_names));
+      continue;
+    }
+    std::string target = entry.target;
+    if (!parameters.contains(target)) {
+      auto full = by_short_name.find(without_module(target));
+      if (full == by_short_name.end()) {
+        problems.add(entry.target_place, "the model has no parameter '" + target + "'" + suggestion(target, names));
+        continue;
+      }
+      target = full->second;
+    }
+    if (parameters[target].shape != mine->second.shape) {
+      problems.add(entry.target_place, "'" + own + "' " + shape_text(mine->second.shape) + " cannot share '" + target +
+                                           "' " + shape_text(parameters[target].shape) + ": the shapes differ");
+      continue;
+    }
+    std::string end = target;
+    while (end != own && tied.contains(end)) end = tied[end];
+    if (end == own) {
+      problems.add(entry.target_place, "'" + own + "' would share itself: nothing would own the parameter");
+      continue;
+    }
+    tied[own] = target;
+  }
+  for (const auto& [own, target] : tied) {
+    std::string end = target;
+    while (tied.contains(end)) end = tied[end];
+    OwnedParameter& parameter = parameters[own];
+    parameter.layer->share[parameter.own_name] = end;
+  }
+}
+
+}  // namespace sheaf

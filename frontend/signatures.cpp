@@ -1,0 +1,157 @@
+#include "frontend/signatures.h"
+
+#include "frontend/suggest.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+Argument numbers(std::string name, size_t count, double maximum, Json fallback) {
+  Argument argument = typed(std::move(name), Kind::numbers, std::move(fallback));
+  argument.type.count = count;
+  argument.type.minimum = 0;
+  argument.type.maximum = maximum;
+  argument.type.maximum_excluded = true;
+  return argument;
+}
+
+Argument above_zero(std::string name, std::optional<Json> fallback = {}) {
+  Argument argument = not_negative(std::move(name), std::move(fallback));
+  argument.type.minimum_excluded = true;
+  return argument;
+}
+
+Argument reduction() { return choice("reduction", {"mean", "sum"}, "mean"); }
+
+// How PyTorch runs its update, without effect on the result.
+void add_implementation_flags(std::vector<Argument>& arguments) {
+  for (const char* name : {"foreach", "fused"}) arguments.push_back(ignored(name, nullptr));
+  for (const char* name : {"capturable", "differentiable"}) arguments.push_back(fixed(name, false));
+}
+
+Signature optimizer(std::string name, std::vector<Argument> arguments) {
+  arguments.push_back(boolean("maximize", false));
+  add_implementation_flags(arguments);
+  return {std::move(name), std::move(arguments)};
+}
+
+Signature adam(std::string name, double weight_decay) {
+  return optimizer(std::move(name), {not_negative("lr", Json(1e-3)), numbers("betas", 2, 1, Json::array({0.9, 0.999})),
+                                     not_negative("eps", Json(1e-8)), not_negative("weight_decay", Json(weight_decay)),
+                                     boolean("amsgrad", false)});
+}
+
+Signature schedule(std::string name, std::vector<Argument> arguments) {
+  arguments.push_back(fixed("last_epoch", -1));
+  return {std::move(name), std::move(arguments)};
+}
+
+}  // namespace
+
+const std::vector<Signature>& distributions() {
+  static const std::vector<Signature> table = [] {
+    std::vector<std::string> gains = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                                      "conv_transpose3d", "sigmoid", "tanh", "relu", "leaky_relu", "selu"};
+    std::vector<Argument> kaiming = {number("a", Json(0.0)), choice("mode", {"fan_in", "fan_out"}, "fan_in"),
+                                     choice("nonlinearity", gains, "leaky_relu")};
+    return std::vector<Signature>{
+        {"normal", {number("mean", Json(0.0)), not_negative("std", Json(1.0))}},
+        {"uniform", {number("a", Json(0.0)), number("b", Json(1.0))}},
+        {"constant", {number("val")}},
+        {"ones", {}},
+        {"zeros", {}},
+        {"xavier_uniform", {number("gain", Json(1.0))}},
+        {"xavier_normal", {number("gain", Json(1.0))}},
+        {"kaiming_uniform", kaiming},
+        {"kaiming_normal", kaiming},
+    };
+  }();
+  return table;
+}
+
+const std::vector<Signature>& losses() {
+  static const std::vector<Signature> table = {
+      {"CrossEntropyLoss",
+       {fixed("weight", nullptr), typed("ignore_index", Kind::integer, Json(-100)), reduction(),
+        probability("label_smoothing", Json(0.0))}},
+      {"NLLLoss", {fixed("weight", nullptr), typed("ignore_index", Kind::integer, Json(-100)), reduction()}},
+      {"MSELoss", {reduction()}},
+      {"L1Loss", {reduction()}},
+      {"BCELoss", {fixed("weight", nullptr), reduction()}},
+      {"BCEWithLogitsLoss", {fixed("weight", nullptr), reduction(), fixed("pos_weight", nullptr)}},
+  };
+  return table;
+}
+
+const std::vector<Signature>& optimizers() {
+  static const std::vector<Signature> table = [] {
+    std::vector<Argument> sgd = {not_negative("lr", Json(1e-3)), not_negative("momentum", Json(0.0)),
+                                 number("dampening", Json(0.0)), not_negative("weight_decay", Json(0.0)),
+                                 boolean("nesterov", false), boolean("maximize", false),
+                                 ignored("foreach", nullptr), ignored("fused", nullptr), fixed("differentiable", false)};
+    return std::vector<Signature>{
+        {"SGD", sgd},
+        adam("Adam", 0.0),
+        adam("AdamW", 1e-2),
+        optimizer("RMSprop", {not_negative("lr", Json(1e-2)), not_negative("alpha", Json(0.99)),
+                              not_negative("eps", Json(1e-8)), not_negative("weight_decay", Json(0.0)),
+                              not_negative("momentum", Json(0.0)), boolean("centered", false)}),
+    };
+  }();
+  return table;
+}
+
+const std::vector<Signature>& schedules() {
+  static const std::vector<Signature> table = [] {
+    Argument milestones = typed("milestones", Kind::integers);
+    milestones.type.minimum = 0;
+    Argument start = above_zero("start_factor", Json(1.0 / 3));
+    start.type.maximum = 1;
+    return std::vector<Signature>{
+        schedule("StepLR", {positive("step_size"), number("gamma", Json(0.1))}),
+        schedule("MultiStepLR", {milestones, number("gamma", Json(0.1))}),
+        schedule("CosineAnnealingLR", {positive("T_max"), not_negative("eta_min", Json(0.0))}),
+        schedule("LinearLR", {start, probability("end_factor", Json(1.0)), positive("total_iters", Json(5))}),
+    };
+  }();
+  return table;
+}
+
+const std::vector<std::string>& metrics() {
+  static const std::vector<std::string> names = {"accuracy"};
+  return names;
+}
+
+std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const JsonNode& node,
+                                    std::vector<std::string> reserved, Problems& problems) {
+  Value value{&node, nullptr, {}, {}};
+  if (node.kind != JsonNode::Kind::object) {
+    refuse(value, "'" + what + "'", "an object with a 'type'", problems);
+    return std::nullopt;
+  }
+  const JsonMember* type = node.find("type");
+  if (!type || type->value.kind != JsonNode::Kind::string) {
+    if (!type) problems.add(node.place, what + " needs a 'type'");
+    if (type) refuse({&type->value, nullptr, {}, {}}, "'type' of " + what, "a string", problems);
+    return std::nullopt;
+  }
+  const std::string& name = type->value.string;
+  auto row = std::ranges::find(table, name, &Signature::name);
+  if (row == table.end()) {
+    std::vector<std::string> names;
+    for (const Signature& signature : table) names.push_back(signature.name);
+    problems.add(type->value.place, "unknown " + what + " '" + name + "'" + suggestion(name, names));
+    return std::nullopt;
+  }
+  reserved.push_back("type");
+  CheckedArguments checked = check_arguments(row->arguments, 0, value, reserved, what + " " + name, problems);
+  if (!checked.complete) return std::nullopt;
+  Json result = {{"type", name}};
+  result.update(checked.values);
+  return result;
+}
+
+}  // namespace sheaf

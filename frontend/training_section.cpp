@@ -1,0 +1,118 @@
+#include "frontend/training_section.h"
+
+#include "frontend/declarations.h"
+#include "frontend/names.h"
+#include "frontend/signatures.h"
+#include "frontend/suggest.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+// "inputs" of the loss: model outputs and targets; by default the one output, then the one target.
+void read_loss_inputs(const JsonNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
+  std::vector<std::string> known = model.graph.output_names;
+  for (const InputDecl& target : training.targets) known.push_back(target.name);
+  const JsonMember* inputs = loss.find("inputs");
+  if (!inputs) {
+    training.loss_inputs = known;
+    if (outputs_known && known.size() != 2) {
+      problems.add(loss.place, "the loss needs 'inputs': which output and which target it compares", {"there are " + quoted_list(known)});
+    }
+    return;
+  }
+  if (inputs->value.kind != Kind::array || inputs->value.items.size() != 2) {
+    return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss", "a list of two names: output and target", problems);
+  }
+  bool uses_output = false;
+  for (const JsonNode& item : inputs->value.items) {
+    if (item.kind != Kind::string) {
+      refuse({&item, nullptr, {}, {}}, "an input of the loss", "the name of an output or target", problems);
+      continue;
+    }
+    training.loss_inputs.push_back(item.string);
+    uses_output |= std::ranges::find(model.graph.output_names, item.string) != model.graph.output_names.end();
+    if (!outputs_known || std::ranges::find(known, item.string) != known.end()) continue;
+    problems.add(item.place, "the loss takes outputs of the model and targets; '" + item.string + "' is neither" +
+                                 suggestion(item.string, known));
+    uses_output = true;  // the message above says it
+  }
+  if (outputs_known && !uses_output) problems.add(inputs->value.place, "the loss takes no output of the model", {"outputs: " + quoted_list(model.graph.output_names)});
+}
+
+void read_loss(const JsonNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
+  auto loss = check_signature(losses(), "loss", node, {"inputs"}, problems);
+  if (node.kind == Kind::object) read_loss_inputs(node, model, outputs_known, training, problems);
+  if (!loss) return;
+  training.loss_type = (*loss)["type"].get<std::string>();
+  loss->erase("type");
+  training.loss_arguments = std::move(*loss);
+}
+
+void read_optimizer(const JsonNode& node, Training& training, Problems& problems) {
+  auto optimizer = check_signature(optimizers(), "optimizer", node, {}, problems);
+  if (!optimizer) return;
+  if (optimizer->value("nesterov", false) &&
+      ((*optimizer)["momentum"].get<double>() == 0 || (*optimizer)["dampening"].get<double>() != 0)) {
+    problems.add(node.find("nesterov")->value.place, "'nesterov' needs a momentum above 0 and no dampening");
+  }
+  training.optimizer = std::move(*optimizer);
+}
+
+void read_schedule(const JsonNode& node, Training& training, Problems& problems) {
+  auto schedule = check_signature(schedules(), "schedule", node, {}, problems);
+  if (schedule && schedule->contains("milestones")) {
+    Json& milestones = (*schedule)["milestones"];
+    std::sort(milestones.begin(), milestones.end());
+  }
+  if (schedule) training.schedule = std::move(*schedule);
+}
+
+void read_metrics(const JsonNode& node, Training& training, Problems& problems) {
+  if (node.kind != Kind::array) return refuse({&node, nullptr, {}, {}}, "'metrics'", "a list", problems);
+  for (const JsonNode& item : node.items) {
+    if (item.kind != Kind::string) {
+      refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
+    } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
+      problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
+    } else {
+      training.metrics.push_back(item.string);
+    }
+  }
+}
+
+}  // namespace
+
+Training read_training(const JsonNode& node, const Model& model, bool outputs_known, Problems& problems) {
+  Training training;
+  training.location = problems.locate(node.place);
+  if (node.kind != Kind::object) {
+    refuse({&node, nullptr, {}, {}}, "'training'", "an object", problems);
+    return training;
+  }
+  check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "metrics"}, "'training'", problems);
+  for (const char* field : {"targets", "loss", "optimizer"}) {
+    if (!node.find(field)) problems.add(node.place, "'training' needs '" + std::string(field) + "'");
+  }
+  if (auto* entry = node.find("targets")) training.targets = read_declarations(entry->value, "target", model.inputs, problems);
+  for (const InputDecl& target : training.targets) {
+    if (std::ranges::find(model.graph.output_names, target.name) == model.graph.output_names.end()) continue;
+    problems.add({target.location.line, target.location.column}, "the target name '" + target.name + "' is an output's");
+  }
+  if (auto* entry = node.find("loss")) read_loss(entry->value, model, outputs_known, training, problems);
+  if (auto* entry = node.find("optimizer")) read_optimizer(entry->value, training, problems);
+  if (auto* entry = node.find("schedule")) read_schedule(entry->value, training, problems);
+  if (auto* entry = node.find("metrics")) read_metrics(entry->value, training, problems);
+  if (auto* entry = node.find("clip_grad_norm")) {
+    Argument clip = not_negative("clip_grad_norm");
+    clip.type.minimum_excluded = true;
+    auto norm = check_argument(clip, 0, {&entry->value, nullptr, {}, {}}, "'clip_grad_norm'", problems);
+    if (norm) training.clip_grad_norm = norm->get<double>();
+  }
+  return training;
+}
+
+}  // namespace sheaf

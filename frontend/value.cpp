@@ -1,0 +1,53 @@
+#include "frontend/value.h"
+
+#include "frontend/suggest.h"
+
+namespace sheaf {
+
+std::vector<std::string> Value::notes(const Problems& problems) const {
+  if (parameter.empty() || !node) return {};
+  return {"it is used as '" + parameter + "' at " + problems.text_of(use)};
+}
+
+Value resolve(const JsonNode& node, const Scope* scope, Problems& problems) {
+  if (node.kind != JsonNode::Kind::string || !node.string.starts_with('$')) return {&node, scope, node.place, {}};
+  Value unknown{nullptr, nullptr, node.place, node.string};
+  if (!scope) {
+    problems.add(node.place, "'" + node.string + "' stands outside a module: only a module has parameters");
+    return unknown;
+  }
+  auto found = scope->parameters.find(node.string.substr(1));
+  if (found == scope->parameters.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : scope->parameters) names.push_back("$" + name);
+    problems.add(node.place, "module '" + scope->module + "' has no parameter '" + node.string.substr(1) + "'" +
+                                 suggestion(node.string, names),
+                 names.empty() ? std::vector<std::string>{"parameters are declared in the module's \"params\""}
+                               : std::vector<std::string>{});
+    return unknown;
+  }
+  Value value = found->second;
+  value.use = node.place;
+  value.parameter = node.string;
+  return value;
+}
+
+Value member(const Value& object, const std::string& key, Problems& problems) {
+  const JsonMember* found = object.node ? object.node->find(key) : nullptr;
+  if (!found) return {};
+  return resolve(found->value, object.scope, problems);
+}
+
+std::vector<Value> items(const Value& array, Problems& problems) {
+  std::vector<Value> values;
+  if (!array.node) return values;
+  for (const JsonNode& node : array.node->items) values.push_back(resolve(node, array.scope, problems));
+  return values;
+}
+
+void refuse(const Value& value, const std::string& what, const std::string& expected, Problems& problems) {
+  problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node),
+               value.notes(problems));
+}
+
+}  // namespace sheaf
