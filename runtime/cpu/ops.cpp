@@ -1,0 +1,64 @@
+#include "runtime/cpu/ops.h"
+
+#include "runtime/cpu/ops/operation.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sheaf {
+namespace {
+
+using Prepare = Prepared (*)(const Operation&);
+
+constexpr std::array<std::pair<std::string_view, Prepare>, 9> operations = {{
+    {"linear", prepare_linear},
+    {"conv", prepare_conv},
+    {"conv_transpose", prepare_conv_transpose},
+    {"matmul", prepare_matmul},
+    {"max_pool", prepare_max_pool},
+    {"avg_pool", prepare_avg_pool},
+    {"adaptive_avg_pool", prepare_adaptive_avg_pool},
+    {"lstm", prepare_lstm},
+    {"gru", prepare_gru},
+}};
+
+/// An operation on an empty chunk: all outputs have zero elements.
+class Nothing final : public Executable {
+ public:
+  void run(void* const*, void*) override {}
+};
+
+Prepared prepare_nothing(const Operation& operation) {
+  Prepared prepared = operation.prepared();
+  prepared.executable = std::make_unique<Nothing>();
+  prepared.implementation = "empty";
+  return prepared;
+}
+
+Error failure(const Step& step, const std::string& why) {
+  const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
+  return Error(layer + "operation '" + step.op + "': " + why);
+}
+
+}  // namespace
+
+Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
+  const Step& step = request.step;
+  const auto found = std::find_if(operations.begin(), operations.end(),
+                                  [&](const auto& entry) { return entry.first == step.op; });
+  if (found == operations.end()) return failure(step, "the CPU has no library operation of this name");
+  try {
+    const TeamSize threads(request.threads);
+    const Operation operation(request);
+    require(!request.outputs.empty(), "the step has no output");
+    const bool empty = std::all_of(request.outputs.begin(), request.outputs.end(),
+                                   [](const TensorSpec& output) { return element_count(output) == 0; });
+    return empty ? prepare_nothing(operation) : found->second(operation);
+  } catch (const dnnl::error& error) {
+    return failure(step, std::string("oneDNN refuses it: ") + error.what());
+  } catch (const std::exception& error) {
+    return failure(step, error.what());
+  }
+}
+
+}  // namespace sheaf

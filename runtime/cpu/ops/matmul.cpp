@@ -1,0 +1,92 @@
+// Matrix product with torch.matmul's rules: vectors count as a row or a column, batch dimensions broadcast.
+#include "runtime/cpu/ops/operation.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+/// The product as oneDNN sees it: equal ranks, batch dims equal or 1.
+struct Product {
+  DnnlDims a, b, y;
+};
+
+Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims,
+                   const std::vector<int64_t>& y_dims) {
+  const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
+  require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
+  DnnlDims a = a_dims, b = b_dims;
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
+  require(b[b.size() - 2] == k, "a and b of shapes " + shapes + " don't fit");
+  a.resize(a.size() - 2);
+  b.resize(b.size() - 2);
+  const size_t rank = std::max(a.size(), b.size());
+  require(rank + 2 <= DNNL_MAX_NDIMS, "matmul takes at most 12 dimensions, not " + shapes);
+  a.insert(a.begin(), rank - a.size(), 1);
+  b.insert(b.begin(), rank - b.size(), 1);
+  DnnlDims batch(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    require(a[i] == b[i] || a[i] == 1 || b[i] == 1, "the batch dimensions of " + shapes + " don't broadcast");
+    batch[i] = a[i] == 1 ? b[i] : a[i];
+  }
+  std::vector<int64_t> expected = batch;
+  if (a_dims.size() > 1) expected.push_back(m);
+  if (b_dims.size() > 1) expected.push_back(n);
+  require(y_dims == expected, "output has shape " + to_string(y_dims) + ", expected " + to_string(expected));
+
+  const int64_t count = product(batch, 0, rank), b_count = product(b, 0, rank), a_count = product(a, 0, rank);
+  if (b_count == 1) return {{count * m, k}, {k, n}, {count * m, n}};  // one matrix for all: a taller product
+  if (a_count == 1 || a == b) return {{a_count, m, k}, {b_count, k, n}, {count, m, n}};
+  auto with = [](DnnlDims dims, int64_t rows, int64_t columns) {
+    dims.push_back(rows);
+    dims.push_back(columns);
+    return dims;
+  };
+  return {with(a, m, k), with(b, k, n), with(batch, m, n)};
+}
+
+/// A product over nothing (k = 0).
+class Zeros final : public Executable {
+ public:
+  Zeros(int buffer, size_t bytes) : buffer_(buffer), bytes_(bytes) {}
+  void run(void* const* buffers, void*) override { std::memset(buffers[buffer_], 0, bytes_); }
+
+ private:
+  int buffer_;
+  size_t bytes_;
+};
+
+}  // namespace
+
+Prepared prepare_matmul(const Operation& operation) {
+  const TensorSpec &a = operation.operand("a"), &b = operation.operand("b"), &y = operation.output();
+  const Product shape = product_of(a.dims, b.dims, y.dims);
+  Prepared prepared = operation.prepared();
+  if (shape.a.back() == 0) {
+    prepared.executable = std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
+    prepared.implementation = "loop";
+    return prepared;
+  }
+  const DnnlDesc a_desc = plain_desc(shape.a), y_desc = plain_desc(shape.y), b_plain = plain_desc(shape.b);
+  const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b) : b_plain;
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a_desc, b_wanted, y_desc), step_attributes(),
+                                        dnnl_engine());
+  prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), b_plain, "kn");
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{dnnl::matmul(pd)};
+  call.argument(DNNL_ARG_SRC, a_desc, operation.input_buffer("a"))
+      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("b"))
+      .argument(DNNL_ARG_DST, y_desc, operation.output_buffer())
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  prepared.scratch_bytes = scratch.bytes();
+  std::vector<DnnlCall> calls;
+  calls.push_back(std::move(call));
+  prepared.executable = std::make_unique<DnnlExecutable>(std::move(calls), operation.request.threads);
+  return prepared;
+}
+
+}  // namespace sheaf

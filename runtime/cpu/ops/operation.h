@@ -1,0 +1,64 @@
+// What the operations of this folder have in common: a step's operands and attributes, and their errors.
+#pragma once
+
+#include "runtime/bind/op.h"
+#include "runtime/cpu/dnnl_call.h"
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// Thrown inside this folder only; prepare_cpu_library_op turns it, and dnnl::error, into an Error.
+struct OperationError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+void require(bool condition, const std::string& otherwise);
+
+/// A step with its operands found by role and its attributes read with their bounds checked.
+class Operation {
+ public:
+  explicit Operation(const PrepareRequest& request);
+
+  const PrepareRequest& request;
+
+  /// Index among the step's inputs; -1 where the step has no such operand.
+  int find(std::string_view role) const;
+  bool has(std::string_view role) const { return find(role) >= 0; }
+  /// The operand, which must be there and be f32.
+  const TensorSpec& operand(std::string_view role) const;
+  const TensorSpec& output(size_t index = 0) const;
+  bool constant(std::string_view role) const;
+
+  BufferRef input_buffer(std::string_view role) const { return {find(role), 0}; }
+  BufferRef output_buffer(size_t index = 0) const { return {int(request.inputs.size() + index), 0}; }
+
+  int64_t integer(const char* name, int64_t otherwise) const;
+  bool flag(const char* name, bool otherwise) const;
+  /// A list of `count` integers, or one integer for all; absent: all `otherwise`.
+  std::vector<int64_t> integers(const char* name, size_t count, int64_t otherwise, int64_t least) const;
+
+  /// All operands and outputs plain, to be changed where the operation wants something else.
+  Prepared prepared() const;
+};
+
+std::string to_string(const std::vector<int64_t>& dims);
+int64_t product(const std::vector<int64_t>& dims, size_t begin, size_t end);
+
+/// Dim letters of activations of this rank: "nc", "ncw", "nchw", "ncdhw".
+std::string activation_letters(size_t rank);
+
+Prepared prepare_linear(const Operation& operation);
+Prepared prepare_conv(const Operation& operation);
+Prepared prepare_conv_transpose(const Operation& operation);
+Prepared prepare_matmul(const Operation& operation);
+Prepared prepare_max_pool(const Operation& operation);
+Prepared prepare_avg_pool(const Operation& operation);
+Prepared prepare_adaptive_avg_pool(const Operation& operation);
+Prepared prepare_lstm(const Operation& operation);
+Prepared prepare_gru(const Operation& operation);
+
+}  // namespace sheaf

@@ -1,0 +1,40 @@
+// The residual operand: summed into the destination, where it therefore has to be beforehand.
+#pragma once
+
+#include "runtime/cpu/ops/operation.h"
+
+namespace sheaf {
+
+/// Adds the residual (if the step has one) to `prepared` and a copy of it to `calls`, to stand before the
+/// primitive with the sum post-op. oneDNN's sum reads the destination: binding is told that residual and output may
+/// share a buffer, and the copy does nothing then.
+class ResidualCopy {
+ public:
+  ResidualCopy() = default;
+  ResidualCopy(const Operation& operation, const DnnlDesc& destination, Prepared& prepared);
+  void run(void* const* buffers, void* scratch);
+
+ private:
+  std::vector<DnnlCall> copy_;  ///< none or one
+  int residual_ = 0;
+  int output_ = 0;
+};
+
+/// A primitive with its residual.
+class ResidualExecutable final : public Executable {
+ public:
+  ResidualExecutable(ResidualCopy residual, DnnlCall call, int threads)
+      : residual_(std::move(residual)), call_(std::move(call)), threads_(threads) {}
+  void run(void* const* buffers, void* scratch) override {
+    set_team_size(threads_);
+    residual_.run(buffers, scratch);
+    call_.run(buffers, scratch);
+  }
+
+ private:
+  ResidualCopy residual_;
+  DnnlCall call_;
+  int threads_;
+};
+
+}  // namespace sheaf

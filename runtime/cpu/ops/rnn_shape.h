@@ -1,0 +1,27 @@
+// Sizes and operands of a recurrent step (LSTM, GRU), checked.
+#pragma once
+
+#include "runtime/cpu/ops/operation.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// PyTorch's nn.LSTM or nn.GRU: `gates` is 4 or 3.
+struct RnnShape {
+  int64_t steps = 0, rows = 0, features = 0, hidden = 0, layers = 1, directions = 1, gates = 4;
+  bool batch_first = false, bias = true;
+
+  /// x and y, [steps, rows, width] as oneDNN sees them, lying as the step has them.
+  DnnlDesc sequence(int64_t width) const;
+  /// Width of the input of layer `layer`.
+  int64_t width_into(int64_t layer) const { return layer == 0 ? features : directions * hidden; }
+  /// PyTorch's name of a weight or bias: "weight_ih" → "weight_ih_l1_reverse".
+  static std::string role(const char* name, int64_t layer, int64_t direction);
+};
+
+/// Reads and checks the shapes of x, initial states, weights, biases and outputs. x may be [T, N, I], [N, T, I]
+/// (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
+RnnShape rnn_shape(const Operation& operation, int64_t gates);
+
+}  // namespace sheaf

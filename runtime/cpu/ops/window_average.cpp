@@ -1,0 +1,42 @@
+#include "runtime/cpu/ops/window_average.h"
+
+#include "runtime/cpu/thread_pool.h"
+
+namespace sheaf {
+
+WindowAverage::WindowAverage(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
+                             int threads)
+    : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
+  while (sizes_.size() < 3) {
+    sizes_.insert(sizes_.begin(), 1);
+    windows_.insert(windows_.begin(), {Window{0, 1, 1}});
+  }
+}
+
+void WindowAverage::run(void* const* buffers, void*) {
+  const auto* x = static_cast<const float*>(buffers[0]);
+  auto* y = static_cast<float*>(buffers[1]);
+  const int64_t size_in = sizes_[0] * sizes_[1] * sizes_[2];
+  const int64_t size_out = int64_t(windows_[0].size() * windows_[1].size() * windows_[2].size());
+  const int64_t grain = 1 + 4096 / (1 + size_in);  // planes: a few thousand additions make a thread worth waking
+  parallel_for(planes_, grain, threads_, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) average_plane(x + plane * size_in, y + plane * size_out);
+  });
+}
+
+void WindowAverage::average_plane(const float* x, float* y) const {
+  const int64_t height = sizes_[1], width = sizes_[2];
+  for (const Window& d : windows_[0]) {
+    for (const Window& h : windows_[1]) {
+      for (const Window& w : windows_[2]) {
+        float sum = 0;
+        for (int64_t i = d.begin; i < d.end; ++i)
+          for (int64_t j = h.begin; j < h.end; ++j)
+            for (int64_t k = w.begin; k < w.end; ++k) sum += x[(i * height + j) * width + k];
+        *y++ = sum / float(d.divisor * h.divisor * w.divisor);
+      }
+    }
+  }
+}
+
+}  // namespace sheaf

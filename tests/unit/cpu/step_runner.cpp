@@ -1,0 +1,140 @@
+#include "tests/unit/cpu/step_runner.h"
+
+#include "runtime/cpu/ops.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace sheaf::test {
+namespace {
+
+/// Guard bytes on both sides: an operation that writes outside its buffer is found.
+class Buffer {
+ public:
+  explicit Buffer(size_t bytes, unsigned char fill) : bytes_(bytes), storage_(bytes + 3 * guard, fill) {}
+  void* data() { return begin() + guard; }
+  ~Buffer() {
+    const unsigned char mark = storage_[0];
+    for (size_t i = 0; i < guard; ++i) {
+      EXPECT_EQ(begin()[i], mark) << "written before the buffer";
+      EXPECT_EQ(begin()[guard + bytes_ + i], mark) << "written behind the buffer";
+    }
+  }
+
+ private:
+  static constexpr size_t guard = 64;
+  unsigned char* begin() {
+    const auto address = reinterpret_cast<uintptr_t>(storage_.data());
+    return storage_.data() + (guard - address % guard) % guard;
+  }
+  size_t bytes_;
+  std::vector<unsigned char> storage_;
+};
+
+constexpr unsigned char poison = 0xff;  // a float of these bytes is a NaN: what is not written shows
+
+void run_once(Prepared& prepared, const std::vector<void*>& buffers) {
+  Buffer scratch(prepared.scratch_bytes, poison);
+  prepared.executable->run(buffers.data(), scratch.data());
+}
+
+void reorder(const TensorSpec& from, const TensorSpec& to, int threads, void* source, void* target) {
+  auto prepared = prepare_cpu_reorder(from, to, threads);
+  ASSERT_TRUE(bool(prepared)) << to_string(prepared.error());
+  run_once(*prepared, {source, target});
+}
+
+struct Bound {
+  Step step;
+  Plan plan;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<char> constant;
+};
+
+Result<Prepared> bind(const StepCase& c, Bound& bound) {
+  bound.step.op = c.op;
+  bound.step.layer = "net.layer";
+  bound.step.attributes = c.attributes;
+  for (const Operand& operand : c.operands) {
+    bound.step.roles.push_back(operand.role);
+    bound.inputs.push_back(plain_tensor(DType::float32, operand.value.dims));
+    bound.constant.push_back(operand.constant);
+  }
+  for (const auto& dims : c.outputs) bound.outputs.push_back(plain_tensor(DType::float32, dims));
+  const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
+  return prepare_cpu_library_op({bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
+}
+
+}  // namespace
+
+Tensor::Tensor(std::vector<int64_t> shape) : dims(std::move(shape)) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  data.assign(count, 0.f);
+}
+
+Result<StepRun> run_step(const StepCase& c) {
+  Bound bound;
+  auto prepared = bind(c, bound);
+  if (!prepared) return prepared.error();
+  EXPECT_EQ(prepared->inputs.size(), bound.inputs.size());
+  EXPECT_EQ(prepared->outputs.size(), bound.outputs.size());
+  StepRun runs[2];
+  for (StepRun& run : runs) {
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<void*> pointers;
+    for (size_t i = 0; i < c.operands.size(); ++i) {
+      Buffer plain(bound.inputs[i].bytes, poison);
+      if (bound.inputs[i].bytes) std::memcpy(plain.data(), c.operands[i].value.data.data(), bound.inputs[i].bytes);
+      buffers.push_back(std::make_unique<Buffer>(prepared->inputs[i].bytes, poison));
+      pointers.push_back(buffers.back()->data());
+      reorder(bound.inputs[i], prepared->inputs[i], c.threads, plain.data(), pointers.back());
+    }
+    for (const TensorSpec& output : prepared->outputs) {
+      buffers.push_back(std::make_unique<Buffer>(output.bytes, poison));
+      pointers.push_back(buffers.back()->data());
+    }
+    if (c.alias_residual && prepared->outputs[0].bytes > 0) {
+      EXPECT_FALSE(prepared->in_place.empty());
+      for (auto [input, output] : prepared->in_place) pointers[c.operands.size() + output] = pointers[input];
+    }
+    run_once(*prepared, pointers);
+    for (size_t i = 0; i < bound.outputs.size(); ++i) {
+      run.outputs.emplace_back(bound.outputs[i].dims);
+      reorder(prepared->outputs[i], bound.outputs[i], c.threads, pointers[c.operands.size() + i],
+              run.outputs.back().data.data());
+    }
+    run.implementation = prepared->implementation;
+  }
+  for (size_t i = 0; i < bound.outputs.size(); ++i) {
+    const auto &a = runs[0].outputs[i].data, &b = runs[1].outputs[i].data;
+    EXPECT_TRUE(a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0)
+        << "two runs of " << c.op << " differ";
+  }
+  EXPECT_FALSE(runs[0].implementation.empty());
+  return runs[0];
+}
+
+std::string refusal(const StepCase& c) {
+  Bound bound;
+  auto prepared = bind(c, bound);
+  return prepared ? "" : prepared.error().message();
+}
+
+double relative_error(const Tensor& actual, const Tensor& expected) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (actual.dims != expected.dims || actual.size() != expected.size()) return infinity;
+  double largest = 1e-30, difference = 0;
+  for (int64_t i = 0; i < actual.size(); ++i) {
+    const double a = actual.data[i], b = expected.data[i];
+    if (!std::isfinite(a) || !std::isfinite(b)) return infinity;
+    largest = std::max(largest, std::fabs(b));
+    difference = std::max(difference, std::fabs(a - b));
+  }
+  return difference / largest;
+}
+
+}  // namespace sheaf::test

@@ -1,0 +1,51 @@
+// Binds and runs one library step on the CPU, as binding would: reorders where the operation asks for a format.
+#pragma once
+
+#include "runtime/bind/op.h"
+
+#include <string>
+#include <vector>
+
+namespace sheaf::test {
+
+struct Tensor {
+  std::vector<int64_t> dims;
+  std::vector<float> data;
+
+  Tensor() = default;
+  explicit Tensor(std::vector<int64_t> dims);  ///< zeros
+  Tensor(std::vector<int64_t> dims, std::vector<float> data) : dims(std::move(dims)), data(std::move(data)) {}
+  int64_t size() const { return int64_t(data.size()); }
+};
+
+struct Operand {
+  std::string role;
+  Tensor value;
+  bool constant = false;
+};
+
+struct StepCase {
+  std::string op;
+  std::vector<Operand> operands;
+  Json attributes = Json::object();
+  std::vector<std::vector<int64_t>> outputs;
+  int threads = 1;
+  bool fast = false;
+  bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
+};
+
+struct StepRun {
+  std::vector<Tensor> outputs;
+  std::string implementation;
+};
+
+/// Two runs from fresh buffers at other addresses; fails if their bits differ.
+Result<StepRun> run_step(const StepCase& step);
+
+/// Binds only: the error, or "" where there is none.
+std::string refusal(const StepCase& step);
+
+/// Largest |a-b| over the largest |b| (or over 1e-30); infinite where sizes differ or a value is not finite.
+double relative_error(const Tensor& actual, const Tensor& expected);
+
+}  // namespace sheaf::test
