@@ -1,0 +1,96 @@
+#include "runtime/plan/check.h"
+
+#include "runtime/plan/check_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+namespace sheaf {
+
+namespace {
+
+using Problem = std::optional<std::string>;
+
+constexpr int kMostDevices = 1 << 16;
+constexpr int kMostKernelExtents = 1024;
+
+Problem problem_of(const Region& region) {
+  if (region.name.empty()) return "a region needs a name";
+  if (region.dim < -kLargestRank || region.dim >= kLargestRank) return "'dim' is out of range";
+  const auto bad = [](int device) { return device < 0 || device >= kMostDevices; };
+  if (region.output_device && bad(*region.output_device)) return "'output_device' is out of range";
+  if (!region.device_ids) return std::nullopt;
+  if (region.device_ids->empty()) return "a region needs a device";
+  if (std::any_of(region.device_ids->begin(), region.device_ids->end(), bad)) return "'device_ids' are out of range";
+  return std::nullopt;
+}
+
+Problem problem_of(const Parameter& parameter) {
+  if (parameter.name.empty()) return "a parameter needs a name";
+  if (parameter.shape.size() > kLargestRank) return "more than " + std::to_string(kLargestRank) + " dimensions";
+  int64_t bytes = static_cast<int64_t>(size_of(parameter.dtype));
+  for (const int64_t dim : parameter.shape) {
+    if (dim < 0 || dim > kLargestDim) return "a dimension of " + std::to_string(dim);
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(dim, 1), &bytes) || bytes >= kLargestBytes)
+      return "the parameter is too large";
+  }
+  if (!parameter.init.is_object()) return "'init' must be an object";
+  return std::nullopt;
+}
+
+Problem problem_of(const Kernel& kernel) {
+  // It becomes a symbol of a shared object: a C identifier.
+  const auto in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (kernel.name.empty() || kernel.name.size() > 256 || !std::all_of(kernel.name.begin(), kernel.name.end(), in_name))
+    return "'" + kernel.name.substr(0, 80) + "' can't name a kernel";
+  if (kernel.extents < 0 || kernel.extents > kMostKernelExtents)
+    return "a kernel reads 0 to " + std::to_string(kMostKernelExtents) + " extents";
+  return std::nullopt;
+}
+
+Problem problem_of(const std::pair<std::string, std::string>& object) {
+  if (object.first.empty()) return "an object needs the instruction set that it is for";
+  if (object.second.empty()) return "the object is empty";
+  return std::nullopt;
+}
+
+const std::string& name_in(const std::pair<std::string, std::string>& object) { return object.first; }
+template <typename T>
+const std::string& name_in(const T& item) {
+  return item.name;
+}
+
+template <typename T>
+Result<void> check_list(const std::vector<T>& items, const std::string& file, const std::string& path) {
+  std::unordered_set<std::string> names;
+  for (size_t i = 0; i < items.size(); ++i) {
+    Problem problem = problem_of(items[i]);
+    if (!problem && !names.insert(name_in(items[i])).second) problem = "a second '" + name_in(items[i]) + "'";
+    if (problem) return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const Plan& plan, const std::string& file) {
+  if (plan.precision != "f32" && plan.precision != "bf16" && plan.precision != "f16")
+    return Error({file, 0, 0}, "precision: '" + plan.precision.substr(0, 80) + "' is not f32, bf16 or f16");
+  if (!plan.training.is_null() && !plan.training.is_object())
+    return Error({file, 0, 0}, "training: expected an object or null");
+  if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
+  if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
+  if (auto done = check_list(plan.kernels, file, "kernels"); !done) return done;
+  if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
+  if (!plan.kernels.empty() && plan.objects.empty())
+    return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
+  if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
+  const Program& graph = plan.infer_graph;
+  if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
+  return check_program(plan, graph, true, file, "graphs.infer");
+}
+
+}  // namespace sheaf

@@ -1,0 +1,28 @@
+// JSON from files that nobody vouches for: bounded in depth and size, with no key twice.
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+struct JsonLimits {
+  int depth = 64;              ///< nesting; what recurses over the result (dump) relies on it
+  size_t values = 4'000'000;   ///< in the whole document
+  size_t keys = 512;           ///< of one object: ordered_json looks keys up one by one
+};
+
+/// Parses `text`. Errors: a syntax error (with line and column in `file`), a limit exceeded, a key that an
+/// object has twice, a number beyond 64 bits or a double.
+Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::string_view text,
+                                                  const JsonLimits& limits = {});
+
+/// The same without keeping the order of keys; for objects with very many of them.
+Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text, const JsonLimits& limits);
+
+}  // namespace sheaf

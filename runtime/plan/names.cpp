@@ -1,0 +1,29 @@
+#include "runtime/plan/names.h"
+
+#include <array>
+
+namespace sheaf {
+
+namespace {
+constexpr std::array<std::string_view, 3> kSymbolKinds = {"batch", "chunk", "replicas"};
+constexpr std::array<std::string_view, 5> kValueRoles = {"input", "target", "parameter", "buffer", "temporary"};
+static_assert(Symbol::replicas == 2 && Value::temporary == 4, "the lists follow the enumerations' order");
+
+template <typename Enumeration, size_t size>
+std::optional<Enumeration> find(const std::array<std::string_view, size>& names, std::string_view name) {
+  for (size_t i = 0; i < size; ++i)
+    if (names[i] == name) return static_cast<Enumeration>(i);
+  return std::nullopt;
+}
+}  // namespace
+
+std::string_view name_of(Symbol::Kind kind) { return kSymbolKinds[kind]; }
+std::string_view name_of(Value::Role role) { return kValueRoles[role]; }
+std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name) {
+  return find<Symbol::Kind>(kSymbolKinds, name);
+}
+std::optional<Value::Role> value_role_from_name(std::string_view name) {
+  return find<Value::Role>(kValueRoles, name);
+}
+
+}  // namespace sheaf

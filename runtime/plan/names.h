@@ -1,0 +1,16 @@
+// The names that enumerations of the plan have in a .plan file.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <optional>
+#include <string_view>
+
+namespace sheaf {
+
+std::string_view name_of(Symbol::Kind kind);
+std::string_view name_of(Value::Role role);
+std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name);
+std::optional<Value::Role> value_role_from_name(std::string_view name);
+
+}  // namespace sheaf

@@ -1,0 +1,143 @@
+#include "runtime/plan/serialize.h"
+
+#include "runtime/plan/base64.h"
+#include "runtime/plan/names.h"
+#include "runtime/plan/sha256.h"
+
+#include <utility>
+
+namespace sheaf {
+
+namespace {
+
+Json json_of(const std::vector<Extent>& shape) {
+  Json json = Json::array();
+  for (const Extent& extent : shape) json.push_back(to_string(extent));
+  return json;
+}
+
+Json json_of(const Region& region) {
+  Json json = {{"name", region.name}};
+  if (region.device_ids) json["device_ids"] = *region.device_ids;
+  if (region.output_device) json["output_device"] = *region.output_device;
+  json["dim"] = region.dim;
+  json["location"] = {{"file", region.location.file}, {"line", region.location.line}, {"column", region.location.column}};
+  return json;
+}
+
+Json json_of(const Parameter& parameter) {
+  Json json = {{"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
+  if (parameter.buffer) json["buffer"] = true;
+  json["init"] = parameter.init;
+  return json;
+}
+
+Json json_of(const Kernel& kernel) {
+  Json json = {{"name", kernel.name}, {"description", kernel.description}, {"extents", kernel.extents}};
+  if (kernel.elementwise) json["elementwise"] = true;
+  return json;
+}
+
+Json json_of(const Symbol& symbol) {
+  Json json = {{"name", symbol.name}, {"kind", std::string(name_of(symbol.kind))}};
+  if (symbol.kind != Symbol::batch) json["region"] = symbol.region;
+  if (symbol.kind == Symbol::chunk) json["of"] = to_string(symbol.of);
+  return json;
+}
+
+Json json_of(const Value& value) {
+  Json json = {{"name", value.name},
+               {"dtype", std::string(name_of(value.dtype))},
+               {"shape", json_of(value.shape)},
+               {"place", to_string(value.place)},
+               {"role", std::string(name_of(value.role))}};
+  if (!value.source.empty()) json["source"] = value.source;
+  return json;
+}
+
+Json json_of(const Step& step) {
+  Json json = {{"op", step.op}};
+  if (!step.kernel.empty()) json["kernel"] = step.kernel;
+  json["inputs"] = step.inputs;
+  json["roles"] = step.roles;
+  json["outputs"] = step.outputs;
+  if (!step.attributes.empty()) json["attributes"] = step.attributes;
+  json["place"] = to_string(step.place);
+  json["layer"] = step.layer;
+  if (!step.fused.empty()) json["fused"] = step.fused;
+  if (!step.reason.empty()) json["reason"] = step.reason;
+  if (step.once) json["once"] = true;
+  return json;
+}
+
+Json json_of(const Output& output) { return {{"name", output.name}, {"value", output.value}}; }
+
+template <typename T>
+Json list_of(const std::vector<T>& items) {
+  Json json = Json::array();
+  for (const T& item : items) json.push_back(json_of(item));
+  return json;
+}
+
+Json json_of(const Program& program) {
+  return {{"symbols", list_of(program.symbols)},
+          {"values", list_of(program.values)},
+          {"steps", list_of(program.steps)},
+          {"outputs", list_of(program.outputs)}};
+}
+
+/// One element of a list a line, and a line for each field down to `depth`: readable, and good to diff.
+void lay_out(const Json& json, int depth, const std::string& indent, std::string& text) {
+  const auto compact = [](const Json& part) { return part.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const bool list = json.is_array() && !json.empty() && json.front().is_object();
+  if (!list && (depth == 0 || !json.is_object() || json.empty())) {
+    text += compact(json);
+    return;
+  }
+  text += list ? "[" : "{";
+  const char* separator = "\n";
+  for (const auto& item : json.items()) {
+    text += separator + indent + "  ";
+    separator = ",\n";
+    if (list) {
+      text += compact(item.value());
+    } else {
+      text += compact(Json(item.key())) + ": ";
+      lay_out(item.value(), depth - 1, indent + "  ", text);
+    }
+  }
+  text += "\n" + indent + (list ? "]" : "}");
+}
+
+}  // namespace
+
+std::string serialize(const Plan& plan) {
+  Json objects = Json::array();
+  for (const auto& [level, bytes] : plan.objects) objects.push_back({{"level", level}, {"data", to_base64(bytes)}});
+
+  Json document = {{"format", "sheaf-plan"},
+                   {"version", std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor)},
+                   {"producer", plan.producer},
+                   {"requires", plan.requires_}};
+  const Json content = {{"name", plan.name},
+                        {"precision", plan.precision},
+                        {"regions", list_of(plan.regions)},
+                        {"parameters", list_of(plan.parameters)},
+                        {"kernels", list_of(plan.kernels)},
+                        {"programs", {{"infer", json_of(plan.infer)}}},
+                        {"graphs", {{"infer", json_of(plan.infer_graph)}}},
+                        {"training", plan.training},
+                        {"ir", plan.ir},
+                        {"objects", std::move(objects)}};
+  Json hashed = document;
+  for (const auto& item : content.items()) hashed[item.key()] = item.value();
+  // The digest stands near the top, but is computed over all the rest: see verify_digest in reader.cpp.
+  document["sha256"] = sha256(hashed.dump(-1, ' ', false, Json::error_handler_t::replace));
+  for (const auto& item : content.items()) document[item.key()] = item.value();
+
+  std::string text;
+  lay_out(document, 3, "", text);
+  return text + "\n";
+}
+
+}  // namespace sheaf
