@@ -1,0 +1,154 @@
+"""The command line's own errors, its exit statuses, and where output goes."""
+import subprocess
+import unittest
+
+from program import MODELS, SHEAF, SHEAF_RUN, ProgramTest, execute, must, sheaf, sheaf_run
+
+TUTORIAL = MODELS / "tutorial.json"
+
+
+class UsageErrors(ProgramTest):
+    """Exit status 2, a word on stderr, nothing on stdout, no file."""
+
+    def assert_usage_error(self, done, *words):
+        self.assert_refused(done, *words, status=2)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), self.before, str(done))
+
+    def setUp(self):
+        super().setUp()
+        self.plan = self.compile(TUTORIAL)
+        self.before = sorted(p.name for p in self.dir.iterdir())
+
+    def test_no_verb(self):
+        done = execute([SHEAF], cwd=self.dir)
+        self.assertEqual(done.status, 2, str(done))
+        self.assertIn("compile", done.err)
+
+    def test_unknown_verb_suggests_the_nearest(self):
+        self.assert_usage_error(sheaf("compil", TUTORIAL, cwd=self.dir), "compil", "compile")
+
+    def test_unknown_option(self):
+        for verb in (("compile", TUTORIAL), ("run", self.plan), ("dump", self.plan), ("devices",)):
+            self.assert_usage_error(sheaf(*verb, "--frobnicate", cwd=self.dir), "--frobnicate")
+
+    def test_option_without_its_value(self):
+        self.assert_usage_error(sheaf("compile", TUTORIAL, "-o", cwd=self.dir), "-o")
+        self.assert_usage_error(sheaf("run", self.plan, "--devices", cwd=self.dir), "--devices")
+
+    def test_compile_needs_model_and_output(self):
+        self.assert_usage_error(sheaf("compile", "-o", "x.plan", cwd=self.dir))
+        self.assert_usage_error(sheaf("compile", TUTORIAL, cwd=self.dir), "-o")
+        self.assert_usage_error(sheaf("compile", TUTORIAL, TUTORIAL, "-o", "x.plan", cwd=self.dir))
+
+    def test_unknown_precision_and_format(self):
+        self.assert_usage_error(sheaf("compile", TUTORIAL, "-o", "x.plan", "--precision", "f8", cwd=self.dir), "f8", "f32")
+        self.assert_usage_error(sheaf("dump", self.plan, "--format", "pdf", cwd=self.dir), "pdf", "svg")
+
+    def test_batch_sizes(self):
+        for size in ("0", "-1", "1.5", "many", "", "99999999999999999999"):
+            self.assert_usage_error(
+                sheaf_run(self.plan, "--devices", "cpu:0", "--input", "x=random:4", "--batch-size", size, cwd=self.dir), "batch")
+
+    def test_device_lists(self):
+        for devices in ("gpu:0", "tpu", "cpu:", "cpu:x", "cpu:-1", "cpu:3-1", "cpu:0,", ",cpu:0", "cpu:0 cpu:1", "cpu:0-999999999",
+                        "cuda:x", "cpu:99999999999999999999"):
+            done = sheaf_run(self.plan, "--devices", devices, "--input", "x=random:4", cwd=self.dir)
+            self.assert_usage_error(done)
+
+    def test_sources(self):
+        for source in ("x=random:", "x=random:-1", "x=random:1.5", "x=random:many", "random:4", "=random:4", "x="):
+            self.assert_usage_error(sheaf_run(self.plan, "--devices", "cpu:0", "--input", source, cwd=self.dir), "--input")
+
+    def test_other_values(self):
+        base = (self.plan, "--devices", "cpu:0", "--input", "x=random:4")
+        self.assert_usage_error(sheaf_run(*base, "--numerics", "sloppy", cwd=self.dir), "sloppy", "strict")
+        self.assert_usage_error(sheaf_run(*base, "--seed", "x", cwd=self.dir), "--seed")
+
+    def test_run_needs_devices(self):
+        self.assert_usage_error(sheaf_run(self.plan, "--input", "x=random:4", cwd=self.dir), "--devices")
+
+
+class FaultsOfTheRun(ProgramTest):
+    """Exit status 1 and a message, nothing written."""
+
+    def setUp(self):
+        super().setUp()
+        self.plan = self.compile(TUTORIAL)
+        self.before = sorted(p.name for p in self.dir.iterdir())
+
+    def refused(self, done, *words):
+        self.assert_refused(done, *words)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), self.before, str(done))
+
+    def test_absent_files(self):
+        self.refused(sheaf("compile", "absent.json", "-o", "x.plan", cwd=self.dir), "absent.json")
+        self.refused(sheaf_run("absent.plan", "--devices", "cpu:0", "--input", "x=random:4", cwd=self.dir), "absent.plan")
+        self.refused(sheaf("dump", "absent.plan", "--format", "text", cwd=self.dir), "absent.plan")
+        base = (self.plan, "--devices", "cpu:0")
+        self.refused(sheaf_run(*base, "--input", "x=absent.npy", cwd=self.dir), "absent.npy")
+        self.refused(sheaf_run(*base, "--input", "x=random:4", "--weights", "absent.safetensors", cwd=self.dir), "absent.safetensors")
+
+    def test_folders_where_files_are_expected(self):
+        self.refused(sheaf("compile", ".", "-o", "x.plan", cwd=self.dir))
+        self.refused(sheaf_run(".", "--devices", "cpu:0", "--input", "x=random:4", cwd=self.dir))
+        self.refused(sheaf("compile", TUTORIAL, "-o", ".", cwd=self.dir))
+
+    def test_outputs_that_cannot_be_written(self):
+        self.refused(sheaf("compile", TUTORIAL, "-o", "absent/x.plan", cwd=self.dir), "absent/x.plan")
+        self.refused(sheaf("dump", self.plan, "--format", "text", "-o", "absent/x.txt", cwd=self.dir), "absent/x.txt")
+        done = sheaf_run(self.plan, "--devices", "cpu:0", "--input", "x=random:4", "--output", "absent/x.safetensors", cwd=self.dir)
+        self.assertEqual(done.status, 1, str(done))
+        self.assertIn("absent/x.safetensors", done.err)
+
+    def test_a_full_device_is_noticed(self):
+        with open("/dev/full", "w") as full:
+            for command in ([SHEAF, "dump", str(self.plan), "--format", "json"],
+                            [*SHEAF_RUN, str(self.plan), "--devices", "cpu:0", "--input", "x=random:4"]):
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, 1, f"{command} {done.stderr}")
+                self.assertTrue(done.stderr)
+        self.assert_refused(sheaf("dump", self.plan, "--format", "json", "-o", "/dev/full", cwd=self.dir))
+
+    def test_inputs_by_name(self):
+        base = (self.plan, "--devices", "cpu:0")
+        self.refused(sheaf_run(*base, "--input", "y=random:4", cwd=self.dir), "y", "x")
+        done = sheaf_run(*base, cwd=self.dir)
+        self.assertIn(done.status, (1, 2), str(done))
+        self.assertIn("x", done.err)
+        done = sheaf_run(*base, "--input", "x=random:4", "--input", "x=random:4", cwd=self.dir)
+        self.assertIn(done.status, (1, 2), str(done))
+        self.assertIn("x", done.err)
+
+
+class Successes(ProgramTest):
+    def test_help(self):
+        done = must(sheaf("--help"))
+        for verb in ("compile", "run", "dump", "devices"):
+            self.assertIn(verb, done.out)
+        self.assertEqual(done.err, "")
+
+    def test_devices(self):
+        self.assertIn("cpu", must(sheaf("devices")).out)
+
+    def test_compile_is_silent_and_repeatable(self):
+        done = must(sheaf("compile", TUTORIAL, "-o", "a.plan", cwd=self.dir))
+        self.assertEqual((done.out, done.err), ("", ""))
+        must(sheaf("compile", TUTORIAL, "-o", "b.plan", cwd=self.dir))
+        self.assertEqual((self.dir / "a.plan").read_bytes(), (self.dir / "b.plan").read_bytes())
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["a.plan", "b.plan"])
+
+    def test_compile_replaces_a_plan(self):
+        self.write("x.plan", "old")
+        must(sheaf("compile", TUTORIAL, "-o", "x.plan", cwd=self.dir))
+        must(sheaf_run("x.plan", "--devices", "cpu:0", "--input", "x=random:4", cwd=self.dir))
+
+    def test_equal_seeds_equal_bits(self):
+        plan = self.compile(TUTORIAL)
+        for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+            must(sheaf_run(plan, "--devices", "cpu:0", "--input", "x=random:4", "--seed", seed, "--output", f"{name}.st", cwd=self.dir))
+        a, b, c = ((self.dir / f"{n}.st").read_bytes() for n in "abc")
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+
+
+unittest.main()

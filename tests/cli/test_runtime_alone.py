@@ -1,0 +1,44 @@
+"""The runtime stands alone: sheaf-run links no LLVM or MLIR, and no file of runtime/ includes their headers."""
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+from program import SOURCE
+
+FORBIDDEN = re.compile(r"llvm|mlir|lldELF|clang", re.IGNORECASE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:llvm|llvm-c|mlir|mlir-c|lld|clang|ir|passes|codegen|frontend)/')
+
+
+def tool(*command):
+    return subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.decode()
+
+
+class RuntimeAlone(unittest.TestCase):
+    program = os.environ["SHEAF_RUN_PROGRAM"]
+
+    def test_sheaf_run_needs_no_llvm_library(self):
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", tool("readelf", "--dynamic", self.program))
+        self.assertTrue(needed)
+        self.assertEqual([library for library in needed if FORBIDDEN.search(library)], [])
+        loaded = [line.split()[0] for line in tool("ldd", self.program).splitlines()]
+        self.assertEqual([library for library in loaded if FORBIDDEN.search(library)], [])
+
+    def test_sheaf_run_contains_no_llvm_code(self):
+        symbols = tool("nm", "--demangle", "--dynamic", self.program)
+        self.assertEqual([line for line in symbols.splitlines() if re.search(r"\b(llvm|mlir)::", line)], [])
+
+    def test_include_rule(self):
+        files = [f for f in (SOURCE / "runtime").rglob("*") if f.suffix in (".h", ".cpp")]
+        self.assertGreater(len(files), 10)
+        broken = [f"{f.relative_to(SOURCE)}:{i}: {line.strip()}" for f in files
+                  for i, line in enumerate(f.read_text().splitlines(), 1) if INCLUDE.match(line)]
+        self.assertEqual(broken, [])
+
+    def test_the_rule_would_notice(self):
+        self.assertTrue(INCLUDE.match('#include "mlir/IR/Value.h"') and INCLUDE.match("# include <llvm/ADT/StringRef.h>"))
+        self.assertFalse(INCLUDE.match('#include "runtime/plan/plan.h"'))
+
+
+unittest.main()
