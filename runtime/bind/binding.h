@@ -1,0 +1,116 @@
+// A program bound to devices and a batch size: all memory planned, all operations prepared, ready to run again and
+// again without allocating or looking anything up.
+#pragma once
+
+#include "runtime/bind/constants.h"
+#include "runtime/bind/device_set.h"
+#include "runtime/lanes/executor.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+struct Graph;
+
+/// A lane's memory and work.
+struct LaneInfo {
+  std::string name;            ///< "host", "cpu:1"
+  size_t arena_bytes = 0;      ///< as allocated
+  size_t arena_bound = 0;      ///< bytes live at the worst moment: no arena could be smaller
+  size_t operations = 0;
+};
+
+/// One operation as bound, in order.
+struct OperationInfo {
+  std::string op;              ///< the step's op; "reorder" and "copy" for what binding inserted
+  std::string kernel;
+  std::string layer;
+  std::string lane;
+  int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
+  int replica = -1;
+  std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
+  std::vector<std::string> inputs, outputs;  ///< "x f32 64x3x28x28 plain"
+};
+
+struct BindingInfo {
+  std::vector<LaneInfo> lanes;
+  std::vector<OperationInfo> operations;
+  size_t parameter_bytes = 0;  ///< parameters and buffers in host memory, shared by all bindings of a model
+  size_t derived_bytes = 0;    ///< folded and reordered copies of them, shared likewise
+};
+
+struct BindRequest {
+  const Plan& plan;
+  const Program& program;
+  std::shared_ptr<const DeviceSet> devices;
+  std::vector<std::shared_ptr<const Kernels>> kernels;  ///< by lane
+  std::shared_ptr<ConstantStore> constants;
+  int64_t batch = 0;
+  bool fast_numerics = false;
+};
+
+class Binding {
+ public:
+  /// Errors: an index beyond the device list (located at the layer), inputs that split differently, an operation
+  /// that cannot be prepared (as "replica i on device d: …"), too little memory.
+  static Result<std::unique_ptr<Binding>> bind(const BindRequest& request);
+  ~Binding();
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+
+  /// Program inputs (and targets) in the order of Program::values, outputs as listed; plain, with their sizes.
+  const std::vector<TensorSpec>& inputs() const { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const { return outputs_; }
+
+  /// Runs the program. `inputs` and `outputs` are host buffers, one for each of inputs() and outputs(), aligned to
+  /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
+  /// last run cost nothing. `sink` takes printed lines (null: stdout). Errors: weights were never set, another
+  /// number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
+  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr);
+
+  const BindingInfo& info() const { return info_; }
+  size_t threads() const { return executor_->threads(); }
+
+ private:
+  /// A slot that holds an address in a caller's buffer.
+  struct Relocation {
+    void** slot;
+    size_t offset;
+  };
+  struct ArenaMemory {
+    Device* device;
+    void* memory;
+  };
+  struct Layout {
+    std::vector<size_t> root_offsets;     ///< by tensor that is a planned root: bytes into its lane's arena
+    std::vector<size_t> scratch_offsets;  ///< by instance
+  };
+
+  Binding() = default;
+  Result<Layout> plan_arenas(const Graph& graph, const std::vector<std::vector<int32_t>>& clocks);
+  Result<std::vector<LaneProgram>> lower(Graph& graph, const Layout& layout);
+  void describe(const Graph& graph);
+  void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
+  Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  Error run_error() const;
+
+  std::shared_ptr<const DeviceSet> devices_;
+  std::vector<std::shared_ptr<const Kernels>> kernels_;
+  std::shared_ptr<ConstantStore> constants_;
+  const Program* program_ = nullptr;
+  std::vector<TensorSpec> inputs_, outputs_;
+  std::vector<ArenaMemory> arenas_;                   ///< by lane
+  std::vector<std::unique_ptr<Executable>> executables_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::string> texts_;
+  std::vector<std::vector<Relocation>> input_relocations_, output_relocations_;
+  std::vector<const void*> bound_inputs_, bound_outputs_;  ///< addresses that the slots hold now
+  std::vector<int> operation_entries_;                ///< by OperationInfo: entry of the device list, -1: host
+  std::unique_ptr<Executor> executor_;
+  BindingInfo info_;
+};
+
+}  // namespace sheaf

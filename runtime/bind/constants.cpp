@@ -1,0 +1,145 @@
+#include "runtime/bind/constants.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+ConstantStore::ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters)
+    : host_(std::move(host)), parameters_(parameters) {}
+
+ConstantStore::~ConstantStore() {
+  for (const Node& node : nodes_) node.device->release(node.data);
+}
+
+Result<int> ConstantStore::add_node(TensorSpec spec, Device& device) {
+  auto memory = device.allocate(spec.bytes);
+  if (!memory) return memory.error();
+  nodes_.push_back({std::move(spec), &device, *memory, false});
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+Result<int> ConstantStore::parameter(const std::string& name) {
+  if (const auto found = parameter_nodes_.find(name); found != parameter_nodes_.end()) return found->second;
+  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                  [&](const Parameter& parameter) { return parameter.name == name; });
+  if (found == parameters_.end()) return Error("the plan has no parameter '" + name + "'");
+  auto node = add_node(plain_tensor(found->dtype, found->shape), *host_);
+  if (!node) return node.error().note("needed for parameter '" + name + "'");
+  nodes_[static_cast<size_t>(*node)].parameter = true;
+  parameter_nodes_[name] = *node;
+  return *node;
+}
+
+Result<void*> ConstantStore::parameter_data(size_t index) {
+  auto node = parameter(parameters_[index].name);
+  if (!node) return node.error();
+  return nodes_[static_cast<size_t>(*node)].data;
+}
+
+void ConstantStore::changed() {
+  set_ = true;
+  done_ = 0;
+}
+
+Result<ConstantRef> ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {
+  if (memory_space(from.node) == device.memory_space()) return from;
+  // A copy is the reordering to the same format, kept under the memory that it lies in.
+  auto& known = reorders_[{from, device.memory_space()}];
+  for (const auto& [format, node] : known) {
+    if (same_format(format, spec)) return ConstantRef{node, 0};
+  }
+  auto node = add_node(spec, device);
+  if (!node) return node.error();
+  reorders_[{from, device.memory_space()}].emplace_back(spec, *node);
+  work_.push_back({nullptr, {from}, {*node}, 0, &device});
+  return ConstantRef{*node, 0};
+}
+
+Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want,
+                                           Device& device) {
+  for (const auto& [format, node] : reorders_[{from, device.memory_space()}]) {
+    if (same_format(format, want)) return ConstantRef{node, 0};
+  }
+  auto prepared = device.prepare_reorder(have, want, 1);
+  if (!prepared) return prepared.error();
+  auto node = add_node(want, device);
+  if (!node) return node.error();
+  reorders_[{from, device.memory_space()}].emplace_back(want, *node);
+  work_.push_back({std::move(prepared->executable), {from}, {*node}, prepared->scratch_bytes, &device});
+  return ConstantRef{*node, 0};
+}
+
+Result<std::vector<ConstantRef>> ConstantStore::derive(int step, const std::vector<ConstantRef>& inputs,
+                                                       const std::vector<TensorSpec>& specs, Device& device,
+                                                       const std::function<Result<Prepared>()>& prepare) {
+  const auto key = std::make_tuple(step, inputs, device.memory_space());
+  if (const auto found = derived_.find(key); found != derived_.end()) {
+    std::vector<ConstantRef> known;
+    for (int node : found->second) known.push_back({node, 0});
+    return known;
+  }
+  auto prepared = prepare();
+  if (!prepared) return prepared.error();
+  std::vector<ConstantRef> wanted = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (same_format(prepared->inputs[i], specs[i])) continue;
+    auto reordered = reorder(inputs[i], specs[i], prepared->inputs[i], device);
+    if (!reordered) return reordered.error();
+    wanted[i] = *reordered;
+  }
+  std::vector<int> outputs;
+  std::vector<ConstantRef> refs;
+  for (const TensorSpec& spec : prepared->outputs) {
+    auto node = add_node(spec, device);
+    if (!node) return node.error();
+    outputs.push_back(*node);
+    refs.push_back({*node, 0});
+  }
+  work_.push_back({std::move(prepared->executable), std::move(wanted), outputs, prepared->scratch_bytes, &device});
+  derived_[key] = outputs;
+  return refs;
+}
+
+size_t ConstantStore::parameter_bytes() const {
+  size_t bytes = 0;
+  for (const Node& node : nodes_) bytes += node.parameter ? node.spec.bytes : 0;
+  return bytes;
+}
+
+size_t ConstantStore::derived_bytes() const {
+  size_t bytes = 0;
+  for (const Node& node : nodes_) bytes += node.parameter ? 0 : node.spec.bytes;
+  return bytes;
+}
+
+Result<void> ConstantStore::evaluate() {
+  if (!set_) return {};
+  std::map<Device*, std::unique_ptr<Queue>> queues;
+  std::vector<void*> buffers;
+  for (; done_ < work_.size(); ++done_) {
+    Work& work = work_[done_];
+    auto& queue = queues[work.device];
+    if (!queue) {
+      auto opened = work.device->open_queue(work.device->info().cores);
+      if (!opened) return opened.error();
+      queue = std::move(*opened);
+    }
+    buffers.clear();
+    for (ConstantRef input : work.inputs) buffers.push_back(data(input));
+    for (int output : work.outputs) buffers.push_back(nodes_[static_cast<size_t>(output)].data);
+    if (!work.executable) {
+      queue->copy(buffers[1], buffers[0], {nodes_[static_cast<size_t>(work.outputs[0])].spec.bytes, 1, 0, 0});
+    } else {
+      auto scratch = work.device->allocate(work.scratch_bytes);
+      if (!scratch) return scratch.error();
+      queue->launch(*work.executable, buffers.data(), *scratch);
+      auto finished = queue->synchronize();  // the scratch is freed below
+      work.device->release(*scratch);
+      if (!finished) return finished.error();
+    }
+    if (auto finished = queue->synchronize(); !finished) return finished.error();
+  }
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,89 @@
+// Everything that depends on weights alone: parameters and buffers, what `once` steps make of them (folded batch
+// norms), and their reordered copies. Made once when weights are set, and shared: between replicas, and between
+// the bindings of one model. Structurally equal work (same step or format, same inputs, same memory) is one node.
+#pragma once
+
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// A constant tensor's place: `offset` bytes into a node's buffer.
+struct ConstantRef {
+  int node = -1;
+  size_t offset = 0;
+  auto operator<=>(const ConstantRef&) const = default;
+};
+
+class ConstantStore {
+ public:
+  /// `host` holds the parameters. `parameters` must outlive the store.
+  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters);
+  ~ConstantStore();
+  ConstantStore(const ConstantStore&) = delete;
+  ConstantStore& operator=(const ConstantStore&) = delete;
+
+  /// The plain host buffer of parameter `index`, allocated at the first call. Whoever writes it calls changed().
+  Result<void*> parameter_data(size_t index);
+  /// Marks all weights as set: the next evaluate() makes everything anew.
+  void changed();
+  bool set() const { return set_; }
+  /// Weights are set and all that depends on them is made.
+  bool ready() const { return set_ && done_ == work_.size(); }
+
+  /// The node of a parameter (host memory). Errors: no such parameter, no memory.
+  Result<int> parameter(const std::string& name);
+  /// A copy in `device`'s memory; `from` itself where it is there already.
+  Result<ConstantRef> copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
+  /// `from`, which lies as `have`, reordered to `want` (cached by format).
+  Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
+  /// The outputs of step number `step` on `inputs`. `prepare` is called where they are not yet known; the formats
+  /// that it wants its inputs in are seen to here.
+  Result<std::vector<ConstantRef>> derive(int step, const std::vector<ConstantRef>& inputs,
+                                          const std::vector<TensorSpec>& specs, Device& device,
+                                          const std::function<Result<Prepared>()>& prepare);
+
+  const TensorSpec& spec(int node) const { return nodes_[static_cast<size_t>(node)].spec; }
+  int memory_space(int node) const { return nodes_[static_cast<size_t>(node)].device->memory_space(); }
+  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[static_cast<size_t>(ref.node)].data) + ref.offset; }
+  /// Bytes of the parameters in host memory, and of everything made from them.
+  size_t parameter_bytes() const;
+  size_t derived_bytes() const;
+
+  /// Does what has not been done since weights were last set. Nothing if they never were.
+  Result<void> evaluate();
+
+ private:
+  struct Node {
+    TensorSpec spec;
+    Device* device;
+    void* data = nullptr;
+    bool parameter = false;
+  };
+  struct Work {
+    std::unique_ptr<Executable> executable;  ///< null: a copy of inputs[0]
+    std::vector<ConstantRef> inputs;
+    std::vector<int> outputs;
+    size_t scratch_bytes = 0;
+    Device* device;
+  };
+  Result<int> add_node(TensorSpec spec, Device& device);
+
+  std::shared_ptr<Device> host_;
+  const std::vector<Parameter>& parameters_;
+  std::vector<Node> nodes_;
+  std::vector<Work> work_;
+  std::map<std::string, int> parameter_nodes_;
+  std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
+  std::map<std::tuple<int, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
+  size_t done_ = 0;  ///< work_[0, done_) is up to date
+  bool set_ = false;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,62 @@
+// The builder behind expand() (graph.h): one class in two files, operations and data movement.
+#pragma once
+
+#include "runtime/bind/graph.h"
+
+namespace sheaf {
+
+class Expansion {
+ public:
+  Expansion(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries);
+  Result<Graph> run();
+
+ private:
+  /// Where one replica of a step runs.
+  struct Spot {
+    int replica = 0;  ///< 0 outside regions
+    int entry = -1;   ///< -1: the host
+    int lane = 0;
+    bool in_region = false;
+  };
+
+  // expand.cpp
+  Result<void> add_sources();
+  Result<void> add_step(int index);
+  Result<void> launch_step(int index, const Spot& spot);
+  Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
+                         const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
+  Result<void> add_outputs();
+  Result<std::vector<Spot>> spots(const Place& place, const std::string& layer) const;
+  Result<TensorSpec> value_spec(int value, int replica) const;
+  int add_tensor(TensorSpec spec, std::string name, int lane);
+  int add_view(int of, size_t delta, TensorSpec spec, std::string name, int lane);
+  Instance& add_instance(Instance::Kind kind, int step, const Spot& spot);
+  /// The tensor of a step's input on a replica.
+  int at(int value, int replica) const;
+  void define(int value, int replica, int tensor);
+  /// `tensor` in the format of `want`, for use on `spot`: itself, or a reordered copy.
+  Result<int> in_format(int tensor, const TensorSpec& want, int step, const Spot& spot);
+  Result<int> in_plain(int tensor, int step, const Spot& spot);
+  bool is_constant(int tensor) const;
+  ConstantRef constant_ref(int tensor) const;
+  Error located(Error error, const Step& step, const Spot& spot) const;
+
+  // movement.cpp
+  Result<void> scatter(int index);
+  Result<void> gather(int index);
+  Result<void> replicate(int index);
+  Result<void> view(int index, const Spot& spot);
+  Result<void> print(int index, const Spot& spot);
+  /// `tensor` in the memory of `spot`'s lane, whole.
+  Result<int> moved(int tensor, const std::string& name, int step, const Spot& spot);
+  bool same_memory(int lane_a, int lane_b) const;
+
+  const BindContext& context_;
+  SymbolTable symbols_;
+  std::vector<std::vector<int>> region_entries_;
+  Graph graph_;
+  std::vector<std::vector<int>> value_tensors_;                          ///< by value and replica
+  std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;       ///< by tensor: its copies in other formats
+};
+
+}  // namespace sheaf

@@ -1,0 +1,117 @@
+// A program expanded for one device list and batch: each step once per replica, each value with its size and
+// format, and the copies and reorders that these ask for. Binding builds it, in the order of the files
+// expand.cpp, alias.cpp, schedule.cpp and memory.cpp; execution never sees it.
+#pragma once
+
+#include "runtime/bind/chunk.h"
+#include "runtime/bind/constants.h"
+#include "runtime/bind/device_set.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sheaf {
+
+/// A value on a replica, or a reordered copy of one. Either a root, which has memory of its own, or a view:
+/// `delta` bytes into another tensor.
+struct Tensor {
+  TensorSpec spec;
+  std::string name;
+  int lane = 0;
+  int base = -1;     ///< the tensor that this is a view of; -1: a root
+  size_t delta = 0;
+  int node = -1;     ///< root: a node of the constant store
+  int input = -1;    ///< root: the caller's buffer of program input (or target) `input`
+  int output = -1;   ///< root: the caller's buffer of program output `output`
+  std::vector<int> writers;  ///< instances that must be done before this can be read
+};
+
+/// "Do not start before instance `instance` of lane `lane` is done."
+struct WaitFor {
+  int lane = 0;
+  int instance = -1;
+};
+
+/// A step on a replica, or a copy or reorder that binding inserted.
+struct Instance {
+  enum Kind { launch, copy, print } kind = launch;
+  int step = -1;
+  int replica = -1;  ///< -1 outside regions
+  int entry = -1;    ///< of the device list, for messages; -1: the host
+  int lane = 0;
+  std::vector<int> inputs, outputs;  ///< tensors
+  std::unique_ptr<Executable> executable;
+  size_t scratch_bytes = 0;
+  bool can_fail = false;
+  std::string implementation;
+  std::vector<std::pair<int, int>> in_place;
+  CopyShape copy_shape;
+  size_t target_offset = 0, source_offset = 0;  ///< copy: bytes into the tensors
+  bool placeable = false;  ///< copy of a whole tensor to one run of bytes: the tensor could lie there from the start
+  bool elided = false;     ///< and does; its target is written by its source's writers
+  std::string text;        ///< print: the line, newline included
+
+  // Set by schedule.cpp.
+  int position = -1;  ///< in its lane
+  std::vector<WaitFor> waits;
+  bool signals = false;
+};
+
+struct Root {
+  int tensor = -1;
+  size_t offset = 0;
+};
+
+struct Graph {
+  std::vector<Tensor> tensors;
+  std::vector<Instance> instances;          ///< in an order in which they could run one after another
+  std::vector<int> outputs;                 ///< by program output: its tensor
+  std::vector<std::vector<int>> lane_order; ///< by lane: its instances that are not elided
+  bool gathers_scalars = false;
+
+  Root root(int tensor) const {
+    Root found{tensor, 0};
+    for (; tensors[static_cast<size_t>(found.tensor)].base >= 0; found.tensor = tensors[static_cast<size_t>(found.tensor)].base) {
+      found.offset += tensors[static_cast<size_t>(found.tensor)].delta;
+    }
+    return found;
+  }
+  /// The root is of memory that binding plans: neither a constant nor the caller's.
+  bool planned(int root) const {
+    const Tensor& tensor = tensors[static_cast<size_t>(root)];
+    return tensor.node < 0 && tensor.input < 0 && tensor.output < 0;
+  }
+  /// `tensor` takes up all of its root, and that is of planned memory.
+  bool covers_planned_root(int tensor) const {
+    const Root at = root(tensor);
+    return planned(at.tensor) && at.offset == 0 &&
+           tensors[static_cast<size_t>(tensor)].spec.bytes == tensors[static_cast<size_t>(at.tensor)].spec.bytes;
+  }
+};
+
+struct BindContext {
+  const Plan& plan;
+  const Program& program;
+  const DeviceSet& devices;
+  std::vector<std::shared_ptr<const Kernels>> kernels;  ///< by lane
+  ConstantStore& constants;
+  int64_t batch = 0;
+  bool fast_numerics = false;
+};
+
+/// Steps to instances, values to tensors; operations are prepared here. Views (of scatter, replicate, transfer,
+/// view, print) are found here too.
+Result<Graph> expand(const BindContext& context);
+
+/// Lets values lie where they are wanted: a replica's last value in its slice of what is gathered, a program
+/// output in the caller's buffer, an output over an input that dies. Only where that changes nothing.
+void place_values(Graph& graph, const BindContext& context);
+
+/// Orders each lane and finds the waits between them, leaving out those that others imply.
+/// Returns, by instance and lane, the number of that lane's instances known to be done when it starts.
+std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices);
+
+}  // namespace sheaf

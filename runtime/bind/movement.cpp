@@ -1,0 +1,224 @@
+// scatter, replicate, gather, transfer, view and print: what moves data, or only gives it another name.
+#include "runtime/bind/expand.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// A tensor's extent before, along and after a dimension, the last in bytes.
+struct Split {
+  size_t outer = 1;
+  size_t along = 1;
+  size_t inner_bytes = 1;
+};
+
+Split split_at(const TensorSpec& spec, int dim) {
+  Split split;
+  split.inner_bytes = size_of(spec.dtype);
+  for (int i = 0; i < static_cast<int>(spec.dims.size()); ++i) {
+    const auto extent = static_cast<size_t>(spec.dims[index_of(i)]);
+    if (i < dim) split.outer *= extent;
+    if (i == dim) split.along = extent;
+    if (i > dim) split.inner_bytes *= extent;
+  }
+  return split;
+}
+
+Result<int> dimension(const Step& step, size_t rank) {
+  const auto dim = step.attributes.value("dim", int64_t{0});
+  const auto size = static_cast<int64_t>(rank);
+  if (dim < -size || dim >= size) {
+    return Error("layer '" + step.layer + "' splits or joins along dimension " + std::to_string(dim) +
+                 " of a tensor that has " + std::to_string(rank));
+  }
+  return static_cast<int>(dim < 0 ? dim + size : dim);
+}
+
+std::string torch_size(const std::vector<int64_t>& dims) {
+  std::string text = "torch.Size([";
+  for (size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + std::to_string(dims[i]);
+  return text + "])";
+}
+
+}  // namespace
+
+bool Expansion::same_memory(int lane_a, int lane_b) const {
+  return context_.devices.device(lane_a).memory_space() == context_.devices.device(lane_b).memory_space();
+}
+
+Result<int> Expansion::moved(int tensor, const std::string& name, int step, const Spot& spot) {
+  const int lane = graph_.tensors[index_of(tensor)].lane;
+  Device& device = context_.devices.device(spot.lane);
+  if (is_constant(tensor) && context_.constants.memory_space(constant_ref(tensor).node) != device.memory_space()) {
+    auto ref = context_.constants.copy_to(constant_ref(tensor), graph_.tensors[index_of(tensor)].spec, device);
+    if (!ref) return ref.error();
+    const int copy = add_tensor(graph_.tensors[index_of(tensor)].spec, name, spot.lane);
+    graph_.tensors[index_of(copy)].node = ref->node;
+    return copy;
+  }
+  if (same_memory(lane, spot.lane) || is_constant(tensor)) {
+    return add_view(tensor, 0, graph_.tensors[index_of(tensor)].spec, name, spot.lane);
+  }
+  // Formats belong to a backend, so what crosses from one memory to another is plain.
+  Spot source;
+  source.lane = lane;
+  auto plain = in_plain(tensor, step, source);
+  if (!plain) return plain.error();
+  const TensorSpec spec = graph_.tensors[index_of(*plain)].spec;
+  const int copy = add_tensor(spec, name, spot.lane);
+  graph_.tensors[index_of(copy)].writers = {static_cast<int>(graph_.instances.size())};
+  Instance& instance = add_instance(Instance::copy, step, spot);
+  instance.inputs = {*plain};
+  instance.outputs = {copy};
+  instance.copy_shape = {spec.bytes, 1, 0, 0};
+  return copy;
+}
+
+Result<void> Expansion::replicate(int index) {
+  const Step& step = context_.program.steps[index_of(index)];
+  auto places = spots(step.place, step.layer);
+  if (!places) return places.error();
+  for (const Spot& spot : *places) {
+    const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+    auto local = moved(at(step.inputs[0], 0), name, index, spot);
+    if (!local) return located(std::move(local.error()), step, spot);
+    define(step.outputs[0], spot.replica, *local);
+  }
+  return {};
+}
+
+Result<void> Expansion::scatter(int index) {
+  const Step& step = context_.program.steps[index_of(index)];
+  auto places = spots(step.place, step.layer);
+  if (!places) return places.error();
+  Spot source;
+  const int whole = at(step.inputs[0], 0);
+  source.lane = graph_.tensors[index_of(whole)].lane;
+  auto plain = in_plain(whole, index, source);
+  if (!plain) return plain.error();
+  const TensorSpec from = graph_.tensors[index_of(*plain)].spec;
+  auto dim = dimension(step, from.dims.size());
+  if (!dim) return dim.error();
+  const Split split = split_at(from, *dim);
+  size_t row = 0;
+  for (const Spot& spot : *places) {
+    auto spec = value_spec(step.outputs[0], spot.replica);
+    if (!spec) return spec.error();
+    const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+    const auto rows = static_cast<size_t>(spec->dims[index_of(*dim)]);
+    const size_t offset = row * split.inner_bytes;
+    row += rows;
+    const bool contiguous = split.outer == 1 || rows == split.along;
+    if (spec->bytes == 0) {
+      define(step.outputs[0], spot.replica, add_tensor(*spec, name, spot.lane));
+      continue;
+    }
+    if (contiguous && same_memory(source.lane, spot.lane)) {
+      define(step.outputs[0], spot.replica, add_view(*plain, offset, *spec, name, spot.lane));
+      continue;
+    }
+    const int chunk = add_tensor(*spec, name, spot.lane);
+    graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
+    define(step.outputs[0], spot.replica, chunk);
+    Instance& instance = add_instance(Instance::copy, index, spot);
+    instance.inputs = {*plain};
+    instance.outputs = {chunk};
+    instance.source_offset = offset;
+    instance.copy_shape = {rows * split.inner_bytes, split.outer, split.along * split.inner_bytes, rows * split.inner_bytes};
+  }
+  return {};
+}
+
+Result<void> Expansion::gather(int index) {
+  const Step& step = context_.program.steps[index_of(index)];
+  const int source_value = step.inputs[0];
+  const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+  auto sources = spots(context_.program.values[index_of(source_value)].place, step.layer);
+  if (!sources) return sources.error();
+  auto targets = spots(step.place, step.layer);
+  if (!targets) return targets.error();
+  const Spot& target = targets->front();
+  auto spec = value_spec(step.outputs[0], 0);
+  if (!spec) return spec.error();
+  const bool scalars = step.attributes.value("scalar", false);
+  graph_.gathers_scalars |= scalars && !context_.devices.host_only();
+  auto dim = dimension(step, spec->dims.size());
+  if (!dim) return dim.error();
+  const Split whole = split_at(*spec, *dim);
+
+  if (sources->size() == 1 && same_memory(sources->front().lane, target.lane)) {  // one chunk is the whole
+    auto plain = in_plain(at(source_value, 0), index, sources->front());
+    if (!plain) return plain.error();
+    define(step.outputs[0], 0, add_view(*plain, 0, *spec, name, target.lane));
+    return {};
+  }
+  const int gathered = add_tensor(*spec, name, target.lane);
+  define(step.outputs[0], 0, gathered);
+  size_t row = 0;
+  for (const Spot& spot : *sources) {
+    auto plain = in_plain(at(source_value, spot.replica), index, spot);
+    if (!plain) return plain.error();
+    const TensorSpec& part = graph_.tensors[index_of(*plain)].spec;
+    const size_t rows = scalars ? 1 : static_cast<size_t>(part.dims[index_of(*dim)]);
+    const size_t offset = row * whole.inner_bytes;
+    row += rows;
+    if (part.bytes == 0) continue;
+    // Each replica's lane delivers its own part. Between memories that is so too: a queue reaches the host's, and
+    // the target's lane waits for it.
+    graph_.tensors[index_of(gathered)].writers.push_back(static_cast<int>(graph_.instances.size()));
+    const size_t part_row = rows * whole.inner_bytes;
+    Instance& instance = add_instance(Instance::copy, index, spot);
+    instance.inputs = {*plain};
+    instance.outputs = {gathered};
+    instance.target_offset = offset;
+    instance.copy_shape = {part_row, whole.outer, part_row, whole.along * whole.inner_bytes};
+    if (whole.outer == 1) instance.copy_shape = {part_row, 1, 0, 0};
+    instance.placeable = whole.outer == 1 && same_memory(spot.lane, target.lane);
+  }
+  return {};
+}
+
+Result<void> Expansion::view(int index, const Spot& spot) {
+  const Step& step = context_.program.steps[index_of(index)];
+  auto plain = in_plain(at(step.inputs[0], spot.replica), index, spot);
+  if (!plain) return plain.error();
+  auto spec = value_spec(step.outputs[0], spot.replica);
+  if (!spec) return spec.error();
+  if (spec->bytes != graph_.tensors[index_of(*plain)].spec.bytes) {
+    return Error("layer '" + step.layer + "': a view of " + std::to_string(graph_.tensors[index_of(*plain)].spec.bytes) +
+                 " bytes as " + std::to_string(spec->bytes));
+  }
+  const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+  define(step.outputs[0], spot.replica, add_view(*plain, 0, std::move(*spec), name, spot.lane));
+  return {};
+}
+
+Result<void> Expansion::print(int index, const Spot& spot) {
+  const Step& step = context_.program.steps[index_of(index)];
+  std::string text = step.attributes.value("text", std::string());
+  std::string line;
+  for (size_t i = 0; i < text.size(); ++i) {
+    size_t digits = i + 1;
+    while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+    const bool reference = text[i] == '{' && digits > i + 1 && digits - i < 8 && digits < text.size() && text[digits] == '}';
+    const size_t input = reference ? std::stoul(text.substr(i + 1, digits - i - 1)) : 0;
+    if (!reference || input >= step.inputs.size()) {
+      line += text[i];
+      continue;
+    }
+    line += torch_size(graph_.tensors[index_of(at(step.inputs[input], spot.replica))].spec.dims);
+    i = digits;
+  }
+  Instance& instance = add_instance(Instance::print, index, spot);
+  instance.text = line + "\n";
+  for (int input : step.inputs) instance.inputs.push_back(at(input, spot.replica));
+  const int x = at(step.inputs[0], spot.replica);
+  const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+  define(step.outputs[0], spot.replica, add_view(x, 0, graph_.tensors[index_of(x)].spec, name, spot.lane));
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,56 @@
+#include "runtime/bind/graph.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// The instances that write `tensor`. Where a copy was left out, those that write its source.
+void collect_writers(const Graph& graph, int tensor, std::vector<int>& writers) {
+  for (int writer : graph.tensors[index_of(tensor)].writers) {
+    const Instance& instance = graph.instances[index_of(writer)];
+    if (instance.elided) {
+      collect_writers(graph, instance.inputs[0], writers);
+    } else {
+      writers.push_back(writer);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices) {
+  graph.lane_order.assign(index_of(devices.lanes()), {});
+  std::vector<std::vector<int32_t>> clocks(graph.instances.size());
+  std::vector<int> writers;
+  for (size_t i = 0; i < graph.instances.size(); ++i) {
+    Instance& instance = graph.instances[i];
+    if (instance.elided) continue;
+    auto& lane = graph.lane_order[index_of(instance.lane)];
+    std::vector<int32_t> clock(index_of(devices.lanes()), 0);
+    if (!lane.empty()) clock = clocks[index_of(lane.back())];
+    instance.position = static_cast<int>(lane.size());
+    clock[index_of(instance.lane)] = instance.position;
+
+    writers.clear();
+    for (int input : instance.inputs) collect_writers(graph, input, writers);
+    std::sort(writers.begin(), writers.end(), std::greater<>());  // a later wait often implies the earlier ones
+    for (int writer : writers) {
+      Instance& source = graph.instances[index_of(writer)];
+      int32_t& known = clock[index_of(source.lane)];
+      if (source.lane == instance.lane || known > source.position) continue;
+      instance.waits.push_back({source.lane, writer});
+      source.signals = true;
+      known = source.position + 1;
+      const auto& theirs = clocks[index_of(writer)];
+      for (size_t l = 0; l < clock.size(); ++l) clock[l] = std::max(clock[l], theirs[l]);
+    }
+    lane.push_back(static_cast<int>(i));
+    clocks[i] = std::move(clock);
+  }
+  return clocks;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,112 @@
+#include "runtime/cpu/cpu_device.h"
+
+#include "runtime/cpu/isa.h"
+#include "runtime/cpu/kernel_op.h"
+#include "runtime/cpu/ops.h"
+#include "runtime/cpu/thread_pool.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr int64_t kParallelCopyBytes = 1 << 18;  ///< least bytes a copying thread gets
+
+class CpuEvent : public Event {};
+
+/// Work is done before a call returns, so events have nothing to say: the thread that calls wait() has been told
+/// (by the engine's own signals) that record() has happened.
+class CpuQueue : public Queue {
+ public:
+  explicit CpuQueue(int threads) : threads_(threads) {}
+
+  void launch(Executable& executable, void* const* buffers, void* scratch) override {
+    executable.run(buffers, scratch);
+  }
+
+  void copy(void* target, const void* source, const CopyShape& shape) override {
+    if (shape.row_bytes == 0 || shape.rows == 0) return;
+    auto* to = static_cast<char*>(target);
+    auto* from = static_cast<const char*>(source);
+    if (shape.rows == 1) {
+      parallel_for(static_cast<int64_t>(shape.row_bytes), kParallelCopyBytes, threads_,
+                   [=](int64_t begin, int64_t end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
+      return;
+    }
+    const auto grain = static_cast<int64_t>(kParallelCopyBytes / shape.row_bytes + 1);
+    parallel_for(static_cast<int64_t>(shape.rows), grain, threads_, [&](int64_t begin, int64_t end) {
+      for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+        std::memcpy(to + row * shape.target_pitch, from + row * shape.source_pitch, shape.row_bytes);
+      }
+    });
+  }
+
+  void record(Event&) override {}
+  void wait(Event&) override {}
+  Result<void> synchronize() override { return {}; }
+
+ private:
+  int threads_;
+};
+
+class CpuDevice : public Device {
+ public:
+  CpuDevice() {
+    const auto levels = supported_isa_levels();
+    info_.kind = DeviceKind::cpu;
+    info_.model = cpu_model_name();
+    info_.cores = available_cpus();
+    info_.isa = levels.empty() ? "x86-64" : levels.front();
+    info_.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  int memory_space() const override { return 0; }
+
+  Result<void*> allocate(size_t bytes) override {
+    // Large buffers on huge pages: an arena is walked through on each step, and 4 KiB pages miss the TLB.
+    const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+    const size_t rounded = bytes == 0 ? kAlignment : (bytes + alignment - 1) / alignment * alignment;
+    void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+    if (!memory) return Error("the host has no " + std::to_string(bytes) + " bytes of memory left");
+    if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
+    return memory;
+  }
+  void release(void* memory) override { std::free(memory); }
+
+  Result<std::unique_ptr<Queue>> open_queue(int threads) override {
+    return std::unique_ptr<Queue>(std::make_unique<CpuQueue>(threads));
+  }
+  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(std::make_unique<CpuEvent>()); }
+
+  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return load_cpu_kernels(plan); }
+
+  Result<Prepared> prepare(const PrepareRequest& request) override {
+    const TeamSize team(request.threads);  // oneDNN splits work by the size that it sees here
+    if (request.step.op == "kernel") return prepare_cpu_kernel(request);
+    return prepare_cpu_library_op(request);
+  }
+
+  Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
+    const TeamSize team(threads);
+    return prepare_cpu_reorder(from, to, threads);
+  }
+
+ private:
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> cpu_device() {
+  static const std::shared_ptr<Device> device = std::make_shared<CpuDevice>();
+  return device;
+}
+
+}  // namespace sheaf

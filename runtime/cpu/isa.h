@@ -1,0 +1,16 @@
+// Which of a plan's objects the CPU at hand can run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// The x86-64 instruction-set levels (as the psABI names them) that this CPU and operating system support,
+/// best first, among those that plans carry: "x86-64-v4", "x86-64-v3". Empty on an older CPU.
+std::vector<std::string> supported_isa_levels();
+
+/// The CPU's name as it states it itself ("AMD EPYC …"); "unknown CPU" where it doesn't.
+std::string cpu_model_name();
+
+}  // namespace sheaf

@@ -1,0 +1,229 @@
+#include "runtime/cpu/kernel_op.h"
+
+#include "runtime/cpu/isa.h"
+#include "runtime/cpu/thread_pool.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+using KernelFunction = void (*)(void* const* buffers, const int64_t* extents, int64_t begin, int64_t end);
+
+class CpuKernels : public Kernels {
+ public:
+  ~CpuKernels() override {
+    if (handle) dlclose(handle);
+  }
+  void* handle = nullptr;
+  std::map<std::string, KernelFunction> functions;
+};
+
+/// dlopen of bytes in memory.
+Result<void*> open_object(const std::string& name, const std::string& bytes) {
+  const int file = memfd_create("sheaf-kernels", MFD_CLOEXEC);
+  if (file < 0) return Error("cannot create a memory file for the plan's kernels");
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
+    if (written <= 0) {
+      close(file);
+      return Error("cannot store the plan's kernels in memory");
+    }
+    done += static_cast<size_t>(written);
+  }
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* reason = handle ? nullptr : dlerror();
+  close(file);
+  if (handle) return handle;
+  return Error("the plan's kernels for " + name + " cannot be loaded: " + (reason ? reason : "unknown reason"));
+}
+
+/// An input whose elements index a table: each must be in [0, limit).
+struct IndexLimit {
+  size_t input;
+  DType dtype;
+  int64_t count;
+  int64_t limit;
+};
+
+template <typename Index>
+int64_t first_beyond(const void* data, int64_t count, int64_t limit) {
+  auto* indices = static_cast<const Index*>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    if (static_cast<int64_t>(indices[i]) < 0 || static_cast<int64_t>(indices[i]) >= limit) return i;
+  }
+  return -1;
+}
+
+class KernelExecutable : public Executable {
+ public:
+  KernelExecutable(std::shared_ptr<const CpuKernels> kernels, KernelFunction function, std::vector<int64_t> extents,
+                   int64_t work, int64_t grain, int threads, std::vector<IndexLimit> limits)
+      : kernels_(std::move(kernels)), function_(function), extents_(std::move(extents)), work_(work), grain_(grain),
+        threads_(threads), limits_(std::move(limits)) {}
+
+  void run(void* const* buffers, void*) override {
+    failed_limit_ = nullptr;
+    for (const IndexLimit& limit : limits_) {
+      if (!within(limit, buffers[limit.input])) return;
+    }
+    parallel_for(work_, grain_, threads_,
+                 [&](int64_t begin, int64_t end) { function_(buffers, extents_.data(), begin, end); });
+  }
+
+  bool failed() const override { return failed_limit_ != nullptr; }
+  std::string failure() const override {
+    if (!failed_limit_) return {};
+    return "index " + std::to_string(bad_index_) + " (element " + std::to_string(bad_element_) +
+           ") is out of range; expected 0 to " + std::to_string(failed_limit_->limit - 1);
+  }
+
+ private:
+  bool within(const IndexLimit& limit, const void* data) {
+    const bool wide = limit.dtype == DType::int64;
+    const int64_t bad = wide ? first_beyond<int64_t>(data, limit.count, limit.limit)
+                        : limit.dtype == DType::int32 ? first_beyond<int32_t>(data, limit.count, limit.limit)
+                                                      : first_beyond<uint8_t>(data, limit.count, limit.limit);
+    if (bad < 0) return true;
+    failed_limit_ = &limit;
+    bad_element_ = bad;
+    bad_index_ = wide ? static_cast<const int64_t*>(data)[bad]
+                 : limit.dtype == DType::int32 ? static_cast<const int32_t*>(data)[bad]
+                                               : static_cast<const uint8_t*>(data)[bad];
+    return false;
+  }
+
+  std::shared_ptr<const CpuKernels> kernels_;  // keeps the code mapped
+  KernelFunction function_;
+  std::vector<int64_t> extents_;
+  int64_t work_;
+  int64_t grain_;
+  int threads_;
+  std::vector<IndexLimit> limits_;
+  const IndexLimit* failed_limit_ = nullptr;
+  int64_t bad_element_ = 0;
+  int64_t bad_index_ = 0;
+};
+
+Error step_error(const PrepareRequest& request, const std::string& why) {
+  return Error("layer '" + request.step.layer + "': kernel '" + request.step.kernel + "' " + why);
+}
+
+/// For an element-wise kernel: the format that most of its inputs have, if all operands can have it. Which is
+/// so where they have the same dims and dtype and the format has no padding, so that its bytes are the elements.
+const TensorSpec* shared_format(const PrepareRequest& request) {
+  const TensorSpec* best = nullptr;
+  std::ptrdiff_t best_count = 0;
+  const auto alike = [&](const TensorSpec& a, const TensorSpec& b) { return a.dims == b.dims && a.dtype == b.dtype; };
+  for (const TensorSpec& input : request.inputs) {
+    const auto count = std::count_if(request.inputs.begin(), request.inputs.end(),
+                                     [&](const TensorSpec& other) { return same_format(input, other); });
+    if (count > best_count) best = &input, best_count = count;
+  }
+  if (!best || best->plain()) return nullptr;
+  if (best->bytes != static_cast<size_t>(element_count(*best)) * size_of(best->dtype)) return nullptr;
+  for (const TensorSpec& other : request.inputs) {
+    if (!alike(*best, other)) return nullptr;
+  }
+  for (const TensorSpec& other : request.outputs) {
+    if (!alike(*best, other)) return nullptr;
+  }
+  return best;
+}
+
+Result<std::vector<IndexLimit>> index_limits(const PrepareRequest& request) {
+  std::vector<IndexLimit> limits;
+  const auto found = request.step.attributes.find("index_limits");
+  if (found == request.step.attributes.end()) return limits;
+  for (const auto& entry : *found) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() || !entry[1].is_number_integer()) {
+      return step_error(request, "has a malformed 'index_limits'; expected [[input, limit], …]");
+    }
+    const auto input = entry[0].get<int64_t>();
+    if (input < 0 || input >= static_cast<int64_t>(request.inputs.size())) {
+      return step_error(request, "limits the indices of an input that it doesn't have");
+    }
+    const TensorSpec& spec = request.inputs[static_cast<size_t>(input)];
+    if (spec.dtype != DType::int64 && spec.dtype != DType::int32 && spec.dtype != DType::uint8) {
+      return step_error(request, "limits the indices of an input that isn't of an integer type");
+    }
+    limits.push_back({static_cast<size_t>(input), spec.dtype, element_count(spec), entry[1].get<int64_t>()});
+  }
+  return limits;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
+  auto kernels = std::make_shared<CpuKernels>();
+  if (plan.kernels.empty()) return std::shared_ptr<const Kernels>(kernels);
+  const std::string* object = nullptr;
+  std::string level, offered;
+  for (const std::string& supported : supported_isa_levels()) {
+    for (const auto& [name, bytes] : plan.objects) {
+      if (!object && name == supported) object = &bytes, level = name;
+    }
+  }
+  if (!object) {
+    for (const auto& [name, bytes] : plan.objects) offered += (offered.empty() ? "" : ", ") + name;
+    return Error("the plan holds no kernels that this CPU can run: it has " + (offered.empty() ? "none" : offered) +
+                 ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
+  }
+  auto handle = open_object(level, *object);
+  if (!handle) return handle.error();
+  kernels->handle = *handle;
+  for (const Kernel& kernel : plan.kernels) {
+    void* symbol = dlsym(kernels->handle, kernel.name.c_str());
+    if (!symbol) return Error("the plan's object for " + level + " has no kernel '" + kernel.name + "'");
+    kernels->functions[kernel.name] = reinterpret_cast<KernelFunction>(symbol);
+  }
+  return std::shared_ptr<const Kernels>(kernels);
+}
+
+Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
+  auto* loaded = dynamic_cast<const CpuKernels*>(request.kernels);
+  if (!loaded) return step_error(request, "was not loaded for the CPU");
+  const auto function = loaded->functions.find(request.step.kernel);
+  const auto described = std::find_if(request.plan.kernels.begin(), request.plan.kernels.end(),
+                                      [&](const Kernel& kernel) { return kernel.name == request.step.kernel; });
+  if (function == loaded->functions.end() || described == request.plan.kernels.end()) {
+    return step_error(request, "is not in the plan");
+  }
+  if (static_cast<int>(request.extents.size()) < described->extents) {
+    return step_error(request, "reads " + std::to_string(described->extents) + " extents; the step gives " +
+                                   std::to_string(request.extents.size()));
+  }
+
+  Prepared prepared;
+  const TensorSpec* format = described->elementwise ? shared_format(request) : nullptr;
+  const auto adopt = [&](const TensorSpec& spec) {
+    return format ? *format : plain_tensor(spec.dtype, spec.dims);
+  };
+  for (const TensorSpec& input : request.inputs) prepared.inputs.push_back(adopt(input));
+  for (const TensorSpec& output : request.outputs) prepared.outputs.push_back(adopt(output));
+  for (const auto& pair : request.step.attributes.value("in_place", Json::array())) {
+    if (pair.is_array() && pair.size() == 2 && pair[0].is_number_integer() && pair[1].is_number_integer()) {
+      prepared.in_place.emplace_back(pair[0].get<int>(), pair[1].get<int>());
+    }
+  }
+  auto limits = index_limits(request);
+  if (!limits) return limits.error();
+  prepared.can_fail = !limits->empty();
+  const auto grain = request.step.attributes.value("grain", int64_t{1});
+  // The shared_ptr that owns the code: request.kernels is a plain pointer, so take part in its ownership here.
+  auto owner = std::static_pointer_cast<const CpuKernels>(request.kernels->shared_from_this());
+  prepared.executable = std::make_unique<KernelExecutable>(
+      owner, function->second, std::vector<int64_t>(request.extents.begin(), request.extents.end()), request.work,
+      std::max<int64_t>(1, grain), request.threads, std::move(*limits));
+  prepared.implementation = "generated";
+  return prepared;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,20 @@
+// Generated kernels on the CPU: loading a plan's objects and running their functions.
+#pragma once
+
+#include "runtime/bind/op.h"
+#include "runtime/device/device.h"
+
+#include <memory>
+
+namespace sheaf {
+
+/// Loads the plan's best object that this CPU can run, through a memory file: nothing is left on disk, and no LLVM
+/// is needed. Every kernel of the plan must be in it. A plan without kernels needs no object. Errors: no object
+/// for this CPU's instruction-set level, an object that the loader refuses, a symbol missing.
+Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan);
+
+/// Binds a step of op `kernel`. An element-wise kernel takes any format that its operands share without padding;
+/// all else is plain. The step's `grain` attribute is the least work a thread is given.
+Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request);
+
+}  // namespace sheaf

@@ -1,0 +1,49 @@
+// The one pool of CPU threads: libgomp's, which oneDNN uses too. Each thread that starts parallel work (a
+// lane, or the caller of a run) has a team of its own there, of the size set with set_team_size().
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace sheaf {
+
+/// CPUs that this process may use: the affinity mask, further limited by a cgroup's CPU quota. At least 1.
+int available_cpus();
+
+/// How many threads parallel work started from the calling thread uses (oneDNN reads this as well).
+int team_size();
+void set_team_size(int threads);
+
+/// Sets the calling thread's team size for a scope.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) : before_(team_size()) {
+    if (threads != before_) set_team_size(threads);
+    changed_ = threads != before_;
+  }
+  ~TeamSize() {
+    if (changed_) set_team_size(before_);
+  }
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+  bool changed_ = false;
+};
+
+/// Calls body(context, begin, end) on disjoint ranges that make up [0, work), on at most `threads` threads
+/// and with at least `grain` (>= 1) indices a thread; inline where one thread is enough. Never allocates
+/// once the team exists.
+void parallel_ranges(int64_t work, int64_t grain, int threads,
+                     void (*body)(void* context, int64_t begin, int64_t end), void* context);
+
+template <typename Body>
+void parallel_for(int64_t work, int64_t grain, int threads, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  parallel_ranges(
+      work, grain, threads, [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+}  // namespace sheaf

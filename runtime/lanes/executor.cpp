@@ -1,0 +1,173 @@
+#include "runtime/lanes/executor.h"
+
+#include "runtime/cpu/thread_pool.h"
+
+#include <cstdio>
+#include <mutex>
+
+namespace sheaf {
+namespace {
+
+/// Serialises printed lines of all bindings in the process: stdout is one.
+std::mutex& print_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Order in which failures are reported: replicas by number, then steps outside regions.
+bool before(const LaneFailure& a, const LaneFailure& b) {
+  const auto rank = [](int replica) { return static_cast<unsigned>(replica); };  // -1 is the largest
+  return rank(a.replica) != rank(b.replica) ? rank(a.replica) < rank(b.replica) : a.instance < b.instance;
+}
+
+}  // namespace
+
+Executor::Executor(std::vector<LaneProgram> programs, int cores) {
+  for (LaneProgram& program : programs) {
+    lanes_.push_back(std::make_unique<Lane>());
+    lanes_.back()->program = std::move(program);
+  }
+  std::vector<Lane*> busy;
+  for (auto& lane : lanes_) {
+    if (!lane->program.operations.empty()) busy.push_back(lane.get());
+  }
+  if (busy.size() <= 1) {
+    inline_lanes_ = busy;
+    return;
+  }
+  for (Lane* lane : busy) {
+    (lane == lanes_[0].get() ? inline_lanes_ : worker_lanes_).push_back(lane);
+  }
+  // Spinning pays only while every lane (the caller's included) has a core to itself; about 10 us then.
+  spins_ = static_cast<int>(worker_lanes_.size()) + 1 <= cores ? 2000 : 50;
+  for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
+}
+
+Executor::~Executor() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (Lane* lane : worker_lanes_) {
+    lane->started.fetch_add(1, std::memory_order_release);
+    lane->started.notify_one();
+  }
+  for (std::thread& worker : workers_) worker.join();
+}
+
+/// `value` has come as far as `target`; numbers may wrap around after 2^32 runs.
+bool Executor::reached(int32_t value, int32_t target) {
+  return static_cast<int32_t>(static_cast<uint32_t>(value) - static_cast<uint32_t>(target)) >= 0;
+}
+
+void Executor::wait_for(const std::atomic<int32_t>& value, int32_t target) const {
+  for (int i = 0; i < spins_; ++i) {
+    if (reached(value.load(std::memory_order_acquire), target)) return;
+    pause_cpu();
+  }
+  for (int32_t seen = value.load(std::memory_order_acquire); !reached(seen, target);
+       seen = value.load(std::memory_order_acquire)) {
+    value.wait(seen, std::memory_order_acquire);
+  }
+}
+
+void Executor::work(Lane& lane) {
+  for (int32_t number = 1;; number = next(number)) {
+    wait_for(lane.started, number);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    execute(lane);
+    lane.finished.store(number, std::memory_order_release);
+    lane.finished.notify_one();
+  }
+}
+
+bool Executor::run(const PrintSink* sink) {
+  sink_ = sink && *sink ? sink : nullptr;
+  failed_.store(false, std::memory_order_relaxed);
+  if (worker_lanes_.empty()) {
+    for (Lane* lane : inline_lanes_) execute(*lane);
+    return !failed_.load(std::memory_order_relaxed);
+  }
+  run_number_ = next(run_number_);
+  for (auto& lane : lanes_) lane->progress.store(0, std::memory_order_relaxed);
+  for (Lane* lane : worker_lanes_) {
+    lane->started.store(run_number_, std::memory_order_release);
+    lane->started.notify_one();
+  }
+  for (Lane* lane : inline_lanes_) execute(*lane);
+  for (Lane* lane : worker_lanes_) wait_for(lane->finished, run_number_);
+  return !failed_.load(std::memory_order_relaxed);
+}
+
+void Executor::execute(Lane& lane) {
+  LaneProgram& program = lane.program;
+  const TeamSize team(program.threads);
+  lane.failure.failed = false;
+  Queue& queue = *program.queue;
+  for (const LaneOperation& operation : program.operations) {
+    for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
+      const LaneWait& wait = program.waits[i];
+      wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
+      if (wait.event) queue.wait(*wait.event);
+    }
+    void** slots = program.slots.data() + operation.first_slot;
+    switch (operation.kind) {
+      case LaneOperation::launch:
+        queue.launch(*operation.executable, slots, operation.scratch);
+        if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+        break;
+      case LaneOperation::copy:
+        queue.copy(slots[0], slots[1], operation.copy_shape);
+        break;
+      case LaneOperation::print:
+        print(*operation.text);
+        break;
+    }
+    if (operation.signal) {
+      if (operation.event) queue.record(*operation.event);
+      lane.progress.store(operation.signal, std::memory_order_release);
+      lane.progress.notify_all();
+    }
+  }
+  if (!program.asynchronous) return;
+  if (auto finished = queue.synchronize(); !finished) {
+    lane.device_error = std::move(finished.error());
+    failed_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void Executor::print(std::string_view line) {
+  const std::lock_guard lock(print_mutex());
+  if (sink_) {
+    (*sink_)(line);
+  } else {
+    std::fwrite(line.data(), 1, line.size(), stdout);
+  }
+}
+
+void Executor::note_failure(Lane& lane, const LaneOperation& operation) {
+  // The lane goes on: what follows computes on unspecified but valid memory, and no other lane waits in vain.
+  LaneFailure failure{true, operation.replica, operation.instance, operation.executable->failure()};
+  if (!lane.failure.failed || before(failure, lane.failure)) lane.failure = std::move(failure);
+  failed_.store(true, std::memory_order_relaxed);
+}
+
+const LaneFailure* Executor::failure() const {
+  const LaneFailure* first = nullptr;
+  for (const auto& lane : lanes_) {
+    if (lane->failure.failed && (!first || before(lane->failure, *first))) first = &lane->failure;
+  }
+  return first;
+}
+
+const Error* Executor::device_error() const {
+  for (const auto& lane : lanes_) {
+    if (!lane->device_error.diagnostics.empty()) return &lane->device_error;
+  }
+  return nullptr;
+}
+
+}  // namespace sheaf

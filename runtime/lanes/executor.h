@@ -1,0 +1,74 @@
+// Runs lane programs: the host's on the caller's thread, each other on a thread of its own. Where one lane alone
+// has work, all of it runs on the caller's thread, without synchronisation.
+#pragma once
+
+#include "runtime/lanes/lane_program.h"
+
+#include <atomic>
+#include <functional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace sheaf {
+
+/// Takes one printed line, newline included. Called from lane threads, one at a time.
+using PrintSink = std::function<void(std::string_view line)>;
+
+/// The first failed operation of a lane in a run.
+struct LaneFailure {
+  bool failed = false;
+  int replica = -1;
+  int instance = -1;
+  std::string reason;
+};
+
+class Executor {
+ public:
+  /// Takes the lanes' programs; lane 0 is the host's. Starts threads for the others that have work, if more than
+  /// one lane has. `cores`: how many threads may spin at once.
+  Executor(std::vector<LaneProgram> lanes, int cores);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
+  /// False if an operation failed (see failure()) or a device did (see device_error()).
+  bool run(const PrintSink* sink);
+  /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
+  const LaneFailure* failure() const;
+  const Error* device_error() const;
+  LaneProgram& lane(size_t index) { return lanes_[index]->program; }
+  size_t threads() const { return workers_.size(); }
+
+ private:
+  struct alignas(64) Lane {
+    LaneProgram program;
+    std::atomic<int32_t> progress{0};  ///< operations known to be done in this run
+    std::atomic<int32_t> started{0};   ///< number of the run that the lane is asked to do
+    std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
+    LaneFailure failure;
+    Error device_error;
+  };
+
+  void work(Lane& lane);
+  void execute(Lane& lane);
+  void print(std::string_view line);
+  void note_failure(Lane& lane, const LaneOperation& operation);
+  static bool reached(int32_t value, int32_t target);
+  static int32_t next(int32_t number) { return static_cast<int32_t>(static_cast<uint32_t>(number) + 1); }
+  /// Returns when `value` has come as far as `target`.
+  void wait_for(const std::atomic<int32_t>& value, int32_t target) const;
+
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::thread> workers_;
+  std::vector<Lane*> worker_lanes_;
+  std::vector<Lane*> inline_lanes_;  ///< run by the caller: lane 0, or the only one with work
+  const PrintSink* sink_ = nullptr;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stop_{false};
+  int32_t run_number_ = 0;
+  int spins_ = 0;
+};
+
+}  // namespace sheaf
