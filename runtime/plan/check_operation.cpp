@@ -47,7 +47,7 @@ void check_print(StepCheck& check) {
 }
 
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"});
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
   if (kernel == check.scope().kernels.end()) return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
   check.integer("grain", 1, kLargestDim);
