@@ -1,0 +1,41 @@
+// One function per kind of kernel: emits the body and says what range it works on. The caller (KernelModule)
+// names and registers the function.
+#pragma once
+
+#include "codegen/kernels/emitter.h"
+
+namespace sheaf::kernels {
+
+using mlir::Location;  // not those of namespace sheaf
+using mlir::Value;
+
+/// Fill work, grain, elementwise and in_place. Errors: shapes that do not fit each other, or whose products
+/// are not linear in the symbols.
+Result<KernelUse> build(Emitter& emitter, const ElementwiseSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const SoftmaxSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const NormalizationSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const EmbeddingSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const CopySpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ConcatSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const MeanSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const LinearSpec& spec);
+
+/// Buffers and arithmetic of a Fusion within a kernel.
+class FusedBody {
+ public:
+  FusedBody(Emitter& emitter, const Fusion& fusion) : emitter_(emitter), fusion_(fusion) {}
+  /// Declares the operands' buffers.
+  void add_buffers();
+  /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current position.
+  mlir::Value apply(mlir::Value value, llvm::function_ref<mlir::Value(size_t)> offset_of) const;
+
+ private:
+  Emitter& emitter_;
+  const Fusion& fusion_;
+  std::vector<int> buffers_;
+};
+
+/// An error unless every operand of `fusion` has exactly `shape`.
+Result<void> check_same_shape(const std::string& kernel, const Fusion& fusion, const Shape& shape);
+
+}  // namespace sheaf::kernels

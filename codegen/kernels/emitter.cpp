@@ -1,0 +1,220 @@
+#include "codegen/kernels/emitter.h"
+
+#include "codegen/kernels/passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
+
+namespace sheaf::kernels {
+
+using namespace mlir;
+
+Emitter::Emitter(MLIRContext* context) : builder(context), loc(UnknownLoc::get(context)) {
+  function_ = func::FuncOp::create(loc, "kernel", builder.getFunctionType({}, {}));
+  function_->setAttr(kernel_attribute, builder.getUnitAttr());
+  builder.setInsertionPointToStart(function_.addEntryBlock());
+}
+
+Emitter::~Emitter() {
+  if (function_) function_->erase();
+}
+
+Type Emitter::storage_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return builder.getF32Type();
+    case DType::float16: return builder.getF16Type();
+    case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
+    case DType::int64: return builder.getI64Type();
+    case DType::int32: return builder.getI32Type();
+    case DType::uint8: return builder.getI8Type();
+  }
+  return {};
+}
+
+int Emitter::add_buffer(DType dtype) {
+  function_.front().addArgument(MemRefType::get({ShapedType::kDynamic}, storage_type(dtype)), loc);
+  buffers_.push_back(dtype);
+  return static_cast<int>(buffers_.size()) - 1;
+}
+
+void Emitter::start() {
+  begin_ = function_.front().addArgument(builder.getIndexType(), loc);
+  end_ = function_.front().addArgument(builder.getIndexType(), loc);
+}
+
+func::FuncOp Emitter::take() {
+  builder.create<func::ReturnOp>(loc);
+  Block& entry = function_.front();
+  // Set only now: arguments were added to the block as they were needed.
+  function_.setFunctionType(builder.getFunctionType(entry.getArgumentTypes(), {}));
+  return std::exchange(function_, {});
+}
+
+int64_t Emitter::cost() const {
+  int64_t cost = 1;
+  func::FuncOp function = function_;
+  function.walk([&](Operation* op) { cost += isa<math::MathDialect>(op->getDialect()) ? 8 : 0; });
+  return cost;
+}
+
+void Emitter::allow_in_place(int input, int output) {
+  llvm::SmallVector<int64_t> buffers;
+  if (auto known = function_->getAttrOfType<DenseI64ArrayAttr>(in_place_attribute))
+    buffers.assign(known.asArrayRef().begin(), known.asArrayRef().end());
+  for (int64_t buffer : {input, output})
+    if (!llvm::is_contained(buffers, buffer)) buffers.push_back(buffer);
+  function_->setAttr(in_place_attribute, builder.getDenseI64ArrayAttr(buffers));
+}
+
+Value Emitter::constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+
+Value Emitter::f32(double value) {
+  return builder.create<arith::ConstantOp>(loc, builder.getF32FloatAttr(static_cast<float>(value)));
+}
+
+Value Emitter::size(const Extent& extent) {
+  if (extent.is_static()) return constant(extent.constant);
+  auto found = llvm::find(extents_, extent);
+  size_t position = found - extents_.begin();
+  if (found == extents_.end()) {
+    extents_.push_back(extent);
+    function_.front().addArgument(builder.getIndexType(), loc);
+  }
+  return function_.front().getArgument(buffers_.size() + 2 + position);
+}
+
+Value Emitter::add(Value a, Value b) { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
+Value Emitter::multiply(Value a, Value b) { return builder.createOrFold<arith::MulIOp>(loc, a, b); }
+
+Value Emitter::buffer(int buffer) { return function_.front().getArgument(buffer); }
+
+Value Emitter::load(int buffer, Value offset) {
+  Value value = builder.create<memref::LoadOp>(loc, this->buffer(buffer), offset);
+  if (buffers_[buffer] == DType::float16) return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
+  if (buffers_[buffer] != DType::bfloat16) return value;
+  Value wide = builder.create<arith::ExtUIOp>(loc, builder.getI32Type(), value);
+  Value sixteen = builder.create<arith::ConstantIntOp>(loc, 16, 32);
+  return builder.create<arith::BitcastOp>(loc, builder.getF32Type(),
+                                          builder.create<arith::ShLIOp>(loc, wide, sixteen));
+}
+
+void Emitter::store(int buffer, Value offset, Value value) {
+  if (buffers_[buffer] == DType::float16) {
+    value = builder.create<arith::TruncFOp>(loc, builder.getF16Type(), value);
+  } else if (buffers_[buffer] == DType::bfloat16) {
+    // Round to nearest even on the bits; a NaN's payload could round to infinity, so it becomes a fixed one.
+    auto i32 = [&](int64_t c) -> Value { return builder.create<arith::ConstantIntOp>(loc, c, 32); };
+    Value bits = builder.create<arith::BitcastOp>(loc, builder.getI32Type(), value);
+    Value high = builder.create<arith::ShRUIOp>(loc, bits, i32(16));
+    Value bias = builder.create<arith::AddIOp>(loc, builder.create<arith::AndIOp>(loc, high, i32(1)), i32(0x7fff));
+    Value rounded = builder.create<arith::ShRUIOp>(loc, builder.create<arith::AddIOp>(loc, bits, bias), i32(16));
+    Value nan = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, value, value);
+    value = builder.create<arith::TruncIOp>(loc, builder.getI16Type(),
+                                            builder.create<arith::SelectOp>(loc, nan, i32(0x7fc0), rounded));
+  }
+  builder.create<memref::StoreOp>(loc, value, this->buffer(buffer), offset);
+}
+
+Value Emitter::scratch(int64_t count, Type element) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&function_.front());  // once per call, not once per iteration
+  return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element), builder.getI64IntegerAttr(64));
+}
+
+Value Emitter::read(Value scratch, Value index) { return builder.create<memref::LoadOp>(loc, scratch, index); }
+
+void Emitter::write(Value scratch, Value index, Value value) {
+  builder.create<memref::StoreOp>(loc, value, scratch, index);
+}
+
+void Emitter::parallel(Value low, Value high, llvm::function_ref<void(Value)> body) {
+  Value step = constant(1);
+  auto loop = builder.create<scf::ParallelOp>(loc, low, high, step);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  body(loop.getInductionVars()[0]);
+}
+
+void Emitter::sequential(Value low, Value high, int64_t step, llvm::function_ref<void(Value)> body) {
+  auto loop = builder.create<scf::ForOp>(loc, low, high, constant(step));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  body(loop.getInductionVar());
+}
+
+Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::ArrayRef<Type> types,
+                                llvm::function_ref<Values(Value)> body) {
+  Values neutral;
+  double start = combine == Combine::sum ? 0.0 : -std::numeric_limits<double>::infinity();
+  for (Type type : types) neutral.push_back(builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, start)));
+  auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)), neutral);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(loop.getBody());
+  Values parts = body(loop.getInductionVars()[0]);
+  auto reduce = builder.create<scf::ReduceOp>(loc, parts);
+  for (size_t i = 0; i < types.size(); ++i) {
+    Block& block = reduce.getReductions()[i].front();
+    builder.setInsertionPointToEnd(&block);
+    Value a = block.getArgument(0), b = block.getArgument(1), both;
+    if (combine == Combine::sum)
+      both = builder.create<arith::AddFOp>(loc, a, b);
+    else
+      both = builder.create<arith::MaximumFOp>(loc, a, b);
+    builder.create<scf::ReduceReturnOp>(loc, both);
+  }
+  return Values(loop.getResults());
+}
+
+Value Emitter::accurate_sum(const Extent& count, llvm::function_ref<Value(Value)> body) {
+  // 64 and more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
+  constexpr int64_t block = 4096;
+  Type f32 = builder.getF32Type(), f64 = builder.getF64Type();
+  auto block_sum = [&](Value low, Value high) {
+    return reduce(Combine::sum, low, high, {f32}, [&](Value i) { return Values{body(i)}; })[0];
+  };
+  if (count.is_static() && count.constant <= block) return block_sum(constant(0), size(count));
+  Value total = size(count);
+  Value blocks = builder.create<arith::CeilDivUIOp>(loc, total, constant(block));
+  Value sum = reduce(Combine::sum, constant(0), blocks, {f64}, [&](Value i) {
+    Value low = multiply(i, constant(block));
+    Value high = builder.create<arith::MinUIOp>(loc, add(low, constant(block)), total);
+    return Values{builder.create<arith::ExtFOp>(loc, f64, block_sum(low, high))};
+  })[0];
+  return builder.create<arith::TruncFOp>(loc, f32, sum);
+}
+
+Emitter::Values Emitter::decompose(Value flat, const std::vector<Loop>& loops, size_t count) {
+  Values indices(count);
+  for (size_t i = count; i-- > 0;) {
+    if (i == 0) {
+      indices[i] = flat;
+    } else {
+      Value extent = size(loops[i].size);
+      indices[i] = builder.create<arith::RemUIOp>(loc, flat, extent);
+      flat = builder.create<arith::DivUIOp>(loc, flat, extent);
+    }
+  }
+  return indices;
+}
+
+Value Emitter::offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<Value> indices, Value flat,
+                      size_t flattened) {
+  Value result;
+  size_t first = 0;
+  auto moves = [&](const Loop& loop) { return loop.moves[operand]; };
+  if (flat && llvm::all_of(llvm::ArrayRef(loops).take_front(flattened), moves)) {
+    result = flat;
+    first = flattened;
+  }
+  for (size_t i = first; i < loops.size(); ++i) {
+    if (!moves(loops[i])) continue;
+    result = result ? add(multiply(result, size(loops[i].size)), indices[i]) : indices[i];
+  }
+  return result ? result : constant(0);
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,80 @@
+// The building blocks of kernel bodies: a function over flat buffers, loops, reductions, loads and stores.
+//
+// The function has the arguments (buffers..., begin, end, extents...), the last ones being added as sizes are
+// asked for. Parallel loops and reductions are scf.parallel (what a schedule for another target can map to
+// threads), sequential ones scf.for.
+#pragma once
+
+#include "codegen/kernels/loops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+namespace sheaf::kernels {
+
+enum class Combine { sum, maximum };
+
+class Emitter {
+ public:
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  explicit Emitter(mlir::MLIRContext* context);
+  /// Drops the function unless it was taken.
+  ~Emitter();
+
+  /// Declares the next buffer; all are declared before start().
+  int add_buffer(DType dtype);
+  void start();
+  mlir::Value begin() const { return begin_; }
+  mlir::Value end() const { return end_; }
+  /// Ends the function and hands it over, without a name.
+  mlir::func::FuncOp take();
+  const std::vector<Extent>& extents() const { return extents_; }
+  /// What one innermost iteration costs, in simple operations: a mathematical function counts as 8.
+  int64_t cost() const;
+  /// Marks two buffers as possibly the same: the input is read before the output is written at each position.
+  void allow_in_place(int input, int output);
+
+  mlir::Value constant(int64_t value);
+  mlir::Value f32(double value);
+  mlir::Value size(const Extent& extent);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, mlir::Value b);
+
+  mlir::Value buffer(int buffer);  ///< the memref
+  mlir::Value load(int buffer, mlir::Value offset);
+  void store(int buffer, mlir::Value offset, mlir::Value value);
+  /// Local memory of `count` elements of f32 or f64.
+  mlir::Value scratch(int64_t count, mlir::Type element);
+  mlir::Value read(mlir::Value scratch, mlir::Value index);
+  void write(mlir::Value scratch, mlir::Value index, mlir::Value value);
+
+  void parallel(mlir::Value low, mlir::Value high, llvm::function_ref<void(mlir::Value)> body);
+  void sequential(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  /// Reduces what `body` gives for each index; the neutral element (zeros, or -inf) for an empty range.
+  Values reduce(Combine combine, mlir::Value low, mlir::Value high, llvm::ArrayRef<mlir::Type> types,
+                llvm::function_ref<Values(mlir::Value)> body);
+  /// Σ body(i) for i < count as f32, accurate for any count: short blocks in f32, their sum in f64.
+  mlir::Value accurate_sum(const Extent& count, llvm::function_ref<mlir::Value(mlir::Value)> body);
+
+  /// Splits `flat`, an index into the product of the first `count` loops, into an index for each.
+  Values decompose(mlir::Value flat, const std::vector<Loop>& loops, size_t count);
+  /// The offset of an operand at loop indices. `flat` is the index that the first `flattened` ones came from.
+  mlir::Value offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<mlir::Value> indices,
+                     mlir::Value flat = {}, size_t flattened = 0);
+
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+
+ private:
+  mlir::Type storage_type(DType dtype);
+
+  mlir::func::FuncOp function_;
+  mlir::Value begin_, end_;
+  std::vector<DType> buffers_;
+  std::vector<Extent> extents_;
+};
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,63 @@
+// All generated kernels of a plan: added one by one, then compiled together to one shared object per
+// instruction-set level.
+#pragma once
+
+#include "codegen/kernels/spec.h"
+#include "runtime/plan/plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <map>
+
+namespace sheaf::kernels {
+
+class Emitter;
+
+class KernelModule {
+ public:
+  /// Loads the dialects that kernels are written in into `context`, which must outlive this object.
+  explicit KernelModule(mlir::MLIRContext& context);
+
+  /// Each adds a kernel, or finds the one with the same structure (spec.h says what they compute and their
+  /// buffers). Errors name the kernel: shapes that do not fit, or sizes that are not linear in the symbols.
+  Result<KernelUse> add_elementwise(const ElementwiseSpec& spec) { return add(spec); }
+  Result<KernelUse> add_softmax(const SoftmaxSpec& spec) { return add(spec); }
+  Result<KernelUse> add_normalization(const NormalizationSpec& spec) { return add(spec); }
+  Result<KernelUse> add_embedding(const EmbeddingSpec& spec) { return add(spec); }
+  Result<KernelUse> add_copy(const CopySpec& spec) { return add(spec); }
+  Result<KernelUse> add_concat(const ConcatSpec& spec) { return add(spec); }
+  Result<KernelUse> add_mean(const MeanSpec& spec) { return add(spec); }
+  Result<KernelUse> add_linear(const LinearSpec& spec) { return add(spec); }
+
+  /// The plan's table of kernels, in the order they were first added.
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+
+  /// The kernels as MLIR text, before lowering.
+  std::string text() const;
+
+  /// Compiles and links. Pairs of level ("x86-64-v3", "x86-64-v4") and the bytes of a shared object without
+  /// undefined symbols; nothing if there are no kernels. The module is left as it was. Errors: only those of
+  /// the compiler or linker themselves, such as no room for the linker's temporary file.
+  Result<std::vector<std::pair<std::string, std::string>>> compile() const;
+
+ private:
+  template <typename Spec>
+  Result<KernelUse> add(const Spec& spec);
+  Result<KernelUse> enter(Emitter& emitter, KernelUse use, const std::string& name, const std::string& description);
+
+  mlir::MLIRContext& context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  std::vector<Kernel> kernels_;
+  std::map<std::string, size_t> by_text_;  ///< a kernel's text without its name → index
+};
+
+/// Loops for add_copy: y = x.permute(dims), all of x's dimensions. Errors: dims is not a permutation.
+Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int64_t>& dims);
+/// y = x[..., start:stop:step, ...] along `dim`, with 0 <= start and step > 0; `count` elements are taken.
+Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count,
+                            int64_t step = 1);
+/// y = x.select(dim, index), dim removed; index may be negative where that dimension is static.
+Result<CopySpec> select_copy(DType dtype, const Shape& x, int64_t dim, int64_t index);
+
+}  // namespace sheaf::kernels

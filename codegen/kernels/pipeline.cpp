@@ -1,0 +1,35 @@
+#include "codegen/kernels/pipeline.h"
+
+#include "codegen/kernels/passes.h"
+
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace sheaf::kernels {
+
+void build_kernel_pipeline(mlir::OpPassManager& passes) {
+  mlir::OpPassManager& function = passes.nest<mlir::func::FuncOp>();
+  // Before expansion: the polynomials are written for exact evaluation order and get no flags.
+  function.addPass(create_fast_math_pass());
+  function.addPass(create_expand_math_pass());
+  // Before lowering: bare pointers refuse memrefs of unknown size.
+  function.addPass(create_kernel_abi_pass());
+  function.addPass(mlir::createConvertSCFToCFPass());
+  // No canonicalisation between: LLVM does the same again, and needs no help with it.
+  passes.addPass(create_kernel_lowering_pass());
+  passes.addPass(mlir::createReconcileUnrealizedCastsPass());
+  passes.addPass(create_kernel_entry_pass());
+}
+
+void register_kernel_passes() {
+  mlir::registerPass(create_fast_math_pass);
+  mlir::registerPass(create_expand_math_pass);
+  mlir::registerPass(create_kernel_abi_pass);
+  mlir::registerPass(create_kernel_lowering_pass);
+  mlir::registerPass(create_kernel_entry_pass);
+  mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does", build_kernel_pipeline);
+}
+
+}  // namespace sheaf::kernels

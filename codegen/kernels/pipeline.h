@@ -1,0 +1,11 @@
+// From a module of kernels to the LLVM dialect.
+#pragma once
+
+#include "mlir/Pass/PassManager.h"
+
+namespace sheaf::kernels {
+
+/// Adds the passes, in the order that pipeline.cpp explains.
+void build_kernel_pipeline(mlir::OpPassManager& passes);
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,149 @@
+// What a generated kernel shall do, in plain C++: shapes, element types and the scalar arithmetic.
+//
+// Tensors are dense and row-major. Sizes are Extents: static ones are compiled in, others become run-time
+// arguments of the kernel. Arithmetic comes as a callback that emits scalar MLIR ops (arith, math), so an
+// op's scalar definition plugs in whatever dialect it belongs to.
+#pragma once
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/extent.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sheaf::kernels {
+
+using Shape = std::vector<Extent>;
+
+struct Operand {
+  DType dtype = DType::float32;
+  Shape shape;
+};
+
+/// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and must be given back) as f32;
+/// int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number). One result per output.
+/// The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags itself; NaN and
+/// infinities keep their meaning.
+using ScalarBody =
+    std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
+
+/// outputs[i] = body(inputs[i]...) with PyTorch's broadcasting of inputs to `shape`, the shape of all outputs.
+struct ElementwiseSpec {
+  std::string name;         ///< becomes part of the function's name
+  std::string description;  ///< one line for people
+  std::vector<Operand> inputs;
+  Shape shape;
+  std::vector<DType> outputs;
+  ScalarBody body;
+};
+
+/// Arithmetic fused into another kernel, on its elements as they are loaded or stored: the body gets the
+/// element, then one scalar per operand, and gives back one. No body: nothing is fused.
+struct Fusion {
+  std::vector<Operand> operands;  ///< broadcast to the kernel's shape where the kernel's comment allows it
+  ScalarBody body;
+};
+
+/// y = softmax(x) or log_softmax(x) over `dim` (negative from the end). Operands of fusions may be broadcast.
+/// Buffers: x, prologue operands, epilogue operands; y (float32).
+struct SoftmaxSpec {
+  std::string name = "softmax";
+  std::string description;
+  Operand x;
+  int64_t dim = -1;
+  bool log = false;
+  Fusion prologue, epilogue;
+};
+
+/// layer_norm over the last `normalized_dims` dimensions (weight, bias: their shape), or, with groups > 0,
+/// group_norm of x [N, C, spatial...] (weight, bias: [C]); instance norm is groups = C. Biased variance, as
+/// PyTorch. Operands of fusions have x's shape.
+/// Buffers: x, weight?, bias?, prologue operands, epilogue operands; y (of dtype `output`).
+struct NormalizationSpec {
+  std::string name = "layer_norm";
+  std::string description;
+  Operand x;
+  int64_t normalized_dims = 1;
+  int64_t groups = 0;
+  double eps = 1e-5;
+  bool weight = true, bias = true;
+  DType output = DType::float32;
+  Fusion prologue, epilogue;
+};
+
+/// y[i, :] = weight[index[i], :]. Buffers: index (int64 or int32), weight [entries, width]; y, status.
+/// `status` is one int64 that the caller sets to 0 before a run. It stays 0 if every index was within
+/// [0, entries); otherwise it becomes ~p (bitwise not, so negative) with p the first offending position in
+/// `index` of those in the ranges run; rows of offending indices are copies of row 0.
+struct EmbeddingSpec {
+  std::string name = "embedding";
+  std::string description;
+  DType index = DType::int64;
+  Shape index_shape;
+  DType weight = DType::float32;
+  int64_t entries = 0, width = 0;
+};
+
+/// A copy between two strided layouts: y[out_offset + Σ i·out_stride] = x[in_offset + Σ i·in_stride] over all
+/// loop indices. Loops stand in the order of y's dimensions, the innermost last. Buffers: x; y.
+struct CopySpec {
+  struct Loop {
+    Extent size, in_stride, out_stride;
+  };
+  std::string name = "copy";
+  std::string description;
+  DType dtype = DType::float32;
+  std::vector<Loop> loops;
+  Extent in_offset, out_offset;
+};
+
+/// Concatenation of inputs that differ in `dim` only. Buffers: the inputs; y.
+struct ConcatSpec {
+  std::string name = "concat";
+  std::string description;
+  DType dtype = DType::float32;
+  std::vector<Shape> inputs;
+  int64_t dim = 0;
+};
+
+/// y = mean of x over the `dims` dimensions from `dim` on (adjacent ones). The sum is taken in float64 or in
+/// short float32 blocks. Operands of fusions have x's shape (prologue) or y's (epilogue). Buffers: x, prologue operands, epilogue operands; y.
+struct MeanSpec {
+  std::string name = "mean";
+  std::string description;
+  Operand x;
+  int64_t dim = -1;
+  int64_t dims = 1;
+  DType output = DType::float32;
+  Fusion prologue, epilogue;
+};
+
+/// y = act(x W^T + b) for small static weights [out, in]; x is [rows, in], all float32. Operands of the
+/// epilogue have y's shape or are broadcast along rows ([out]). Buffers: x, weight, bias?, epilogue operands; y.
+struct LinearSpec {
+  std::string name = "linear";
+  std::string description;
+  Extent rows;
+  int64_t in = 0, out = 0;
+  bool bias = true;
+  Fusion epilogue;
+};
+
+/// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the step's.
+struct KernelUse {
+  std::string name;             ///< the function's
+  std::string description;      ///< of the first use
+  bool elementwise = false;     ///< one flat loop without broadcasting: any layout will do
+  std::vector<Extent> extents;  ///< values for the kernel's `extents`, in order
+  Extent work;                  ///< size of the range [begin, end)
+  int64_t grain = 1;            ///< least part of `work` worth a thread of its own
+  /// {input, output}: buffers that may be one and the same. All other buffers must not overlap an output.
+  std::vector<std::pair<int, int>> in_place;
+};
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,81 @@
+// Kernels compiled and loaded as the runtime does it: from memory, for every level that this CPU has.
+#pragma once
+
+#include "codegen/kernels/kernel_module.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace sheaf::kernels {
+
+using KernelFunction = void (*)(void* const*, const int64_t*, int64_t, int64_t);
+
+class LoadedKernels {
+ public:
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  KernelModule module{context};
+
+  ~LoadedKernels() {
+    for (auto& [level, handle] : handles_) dlclose(handle);
+  }
+
+  /// Compiles what was added; a failure is a failed test.
+  void load() {
+    auto objects = module.compile();
+    ASSERT_TRUE(objects) << to_string(objects.error());
+    for (auto& [level, bytes] : *objects) {
+      if (level == "x86-64-v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
+      int fd = memfd_create(level.c_str(), MFD_CLOEXEC);
+      ASSERT_GE(fd, 0);
+      ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+      void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+      ASSERT_NE(handle, nullptr) << dlerror();
+      close(fd);
+      handles_.emplace_back(level, handle);
+    }
+    ASSERT_FALSE(handles_.empty());
+  }
+
+  size_t levels() const { return handles_.size(); }
+  const std::string& level(size_t i) const { return handles_[i].first; }
+  KernelFunction function(size_t level, const std::string& name) const {
+    return reinterpret_cast<KernelFunction>(dlsym(handles_[level].second, name.c_str()));
+  }
+
+  /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents.
+  /// `check` is called after each.
+  void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols, int parts,
+           const std::function<void()>& check) {
+    auto value_of = [&](const std::string& name) -> const int64_t* {
+      auto found = symbols.find(name);
+      return found == symbols.end() ? nullptr : &found->second;
+    };
+    std::vector<int64_t> extents;
+    for (const Extent& extent : use.extents) {
+      auto value = evaluate(extent, value_of);
+      ASSERT_TRUE(value);
+      extents.push_back(*value);
+    }
+    auto work = evaluate(use.work, value_of);
+    ASSERT_TRUE(work);
+    for (size_t i = 0; i < levels(); ++i) {
+      SCOPED_TRACE(use.name + " for " + level(i) + " in " + std::to_string(parts) + " parts");
+      KernelFunction kernel = function(i, use.name);
+      ASSERT_NE(kernel, nullptr);
+      for (int part = parts; part-- > 0;)  // backwards: no part may rely on one before it
+        kernel(buffers.data(), extents.data(), *work * part / parts, *work * (part + 1) / parts);
+      check();
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, void*>> handles_;
+};
+
+}  // namespace sheaf::kernels
