@@ -1,0 +1,26 @@
+// A device list applied to a plan: which named device each place means.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+struct DeviceMap {
+  std::vector<std::string> names;        ///< the list
+  bool host_only = false;                ///< the list is "cpu" alone: everything runs on the host
+  std::vector<std::vector<int>> groups;  ///< by region: entries of the list; one in host-only mode
+
+  /// The name of the device that `place` means; `replica` counts within a region's group.
+  const std::string& name_of(const Place& place, int64_t replica = 0) const;
+  std::vector<int64_t> group_sizes() const;
+};
+
+/// Errors: an empty list; a device_ids or output_device entry beyond the list's end, located at the region's
+/// layer; a step or value on such a device, naming its layer.
+Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const std::vector<std::string>& names);
+
+}  // namespace sheaf

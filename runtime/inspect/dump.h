@@ -1,0 +1,31 @@
+// Dump: a plan as text, picture or data. What each format shows: docs/dump.md.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+enum class DumpFormat { text, mlir, dot, svg, html, json };
+
+/// "text", "mlir", "dot", "svg", "html" or "json"; empty for another name.
+std::optional<DumpFormat> dump_format_from_name(std::string_view name);
+
+struct DumpOptions {
+  std::vector<std::string> devices;  ///< as in --devices, ranges spelt out; empty: any device list
+  std::optional<int64_t> batch;      ///< rows; given together with `devices`, or neither
+  std::string program = "infer";     ///< "infer" or "train"
+};
+
+/// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.
+/// `plan` has passed check(). The result ends in a newline. Errors: one of devices and batch without the other; a
+/// program that the plan doesn't hold; what expand() (runtime/inspect/graph.h) refuses; for svg, Graphviz's `dot`
+/// missing or failing. Format mlir prints Plan::ir, whatever the devices.
+Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
+
+}  // namespace sheaf
