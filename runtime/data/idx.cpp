@@ -1,0 +1,88 @@
+#include "runtime/data/idx.h"
+
+#include "runtime/base/file.h"
+#include "runtime/data/inflate.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace sheaf {
+
+namespace {
+
+/// The file's content, unpacked or as it stands, read from front to back.
+class Stream {
+ public:
+  explicit Stream(std::string_view bytes) : rest_(bytes) {
+    if (bytes.starts_with("\x1f\x8b")) inflater_.emplace(bytes, Inflater::gzip);
+  }
+
+  Result<void> read(std::span<std::byte> bytes) {
+    if (inflater_) return inflater_->read(bytes);
+    if (bytes.size() > rest_.size()) return Error("the file ends too early");
+    std::copy_n(reinterpret_cast<const std::byte*>(rest_.data()), bytes.size(), bytes.data());
+    rest_.remove_prefix(bytes.size());
+    return {};
+  }
+
+  /// The most bytes that can still come.
+  uint64_t most() const { return inflater_ ? Inflater::most(rest_.size()) : rest_.size(); }
+
+  Result<void> finish() {
+    if (inflater_) return inflater_->finish();
+    if (!rest_.empty()) return Error("the file goes on for " + std::to_string(rest_.size()) + " bytes");
+    return {};
+  }
+
+ private:
+  std::string_view rest_;
+  std::optional<Inflater> inflater_;
+};
+
+Result<HostTensor> parse(std::string_view bytes) {
+  Stream stream(bytes);
+  unsigned char magic[4];
+  if (auto done = stream.read(std::as_writable_bytes(std::span(magic))); !done)
+    return Error("not an IDX file: " + done.error().message());
+  if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0) return Error("not an IDX file, nor one that sheaf knows");
+  const auto dtype = magic[2] == 0x08   ? std::optional(DType::uint8)
+                     : magic[2] == 0x0C ? std::optional(DType::int32)
+                     : magic[2] == 0x0D ? std::optional(DType::float32)
+                                        : std::nullopt;
+  if (!dtype) return Error("an IDX file of element type " + std::to_string(magic[2]) + "; 8 (uint8), 12 (int32) and 13 (float32) can be read");
+  if (magic[3] > 8) return Error("an IDX file of " + std::to_string(magic[3]) + " dimensions");
+  std::vector<int64_t> shape;
+  for (int i = 0; i < magic[3]; ++i) {
+    unsigned char dim[4];
+    if (auto done = stream.read(std::as_writable_bytes(std::span(dim))); !done) return done.error();
+    shape.push_back(int64_t{dim[0]} << 24 | dim[1] << 16 | dim[2] << 8 | dim[3]);
+  }
+  const Result<uint64_t> count = count_elements(shape, size_of(*dtype));
+  if (!count) return count.error();
+  // Before memory is taken for what a header claims.
+  if (*count * size_of(*dtype) > stream.most())
+    return Error("its header says " + shape_text(shape) + ", which is more than the file can hold");
+  Result<HostTensor> tensor = make_tensor(*dtype, std::move(shape));
+  if (!tensor) return tensor;
+  if (auto done = stream.read(tensor->bytes); !done) return done.error();
+  if (auto done = stream.finish(); !done) return done.error();
+  // IDX is big-endian.
+  const size_t size = size_of(*dtype);
+  if (size > 1)
+    for (auto at = tensor->bytes.begin(); at != tensor->bytes.end(); at += static_cast<std::ptrdiff_t>(size))
+      std::reverse(at, at + static_cast<std::ptrdiff_t>(size));
+  return tensor;
+}
+
+}  // namespace
+
+Result<HostTensor> load_idx(const std::string& file) {
+  const Result<std::string> bytes = read_file(file, physical_memory());
+  if (!bytes) return bytes.error();
+  Result<HostTensor> tensor = parse(*bytes);
+  if (!tensor) return Error({file, 0, 0}, tensor.error().message());
+  return tensor;
+}
+
+}  // namespace sheaf

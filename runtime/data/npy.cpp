@@ -1,0 +1,223 @@
+#include "runtime/data/npy.h"
+
+#include "runtime/base/file.h"
+#include "runtime/data/zip.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+namespace sheaf {
+
+namespace {
+
+constexpr size_t kLargestHeader = 1 << 20;
+constexpr size_t kLargestRank = 32;  // numpy's
+
+struct Header {
+  std::string descr;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+};
+
+/// Reads the dictionary of Python literals that a header is, e.g.
+/// {'descr': '<f4', 'fortran_order': False, 'shape': (30, 5), }
+class HeaderParser {
+ public:
+  explicit HeaderParser(std::string_view text) : rest_(text) {}
+
+  std::optional<Header> parse() {
+    Header header;
+    bool has_descr = false, has_order = false, has_shape = false;
+    if (!take('{')) return std::nullopt;
+    while (!take('}')) {
+      const auto key = string();
+      if (!key || !take(':')) return std::nullopt;
+      bool fresh = false;
+      if (*key == "descr") {
+        const auto descr = string();
+        if (!descr) return std::nullopt;
+        header.descr = *descr;
+        fresh = !std::exchange(has_descr, true);
+      } else if (*key == "fortran_order") {
+        header.fortran_order = take_word("True");
+        if (!header.fortran_order && !take_word("False")) return std::nullopt;
+        fresh = !std::exchange(has_order, true);
+      } else if (*key == "shape") {
+        if (!shape(header.shape)) return std::nullopt;
+        fresh = !std::exchange(has_shape, true);
+      }
+      if (!fresh) return std::nullopt;
+      if (!take(',') && !peek('}')) return std::nullopt;
+    }
+    skip();
+    if (!rest_.empty() || !has_descr || !has_order || !has_shape) return std::nullopt;
+    return header;
+  }
+
+ private:
+  void skip() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+  }
+  bool peek(char c) {
+    skip();
+    return rest_.starts_with(c);
+  }
+  bool take(char c) {
+    if (!peek(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    skip();
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  std::optional<std::string> string() {
+    skip();
+    if (rest_.empty() || (rest_.front() != '\'' && rest_.front() != '"')) return std::nullopt;
+    const size_t end = rest_.find(rest_.front(), 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string text(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+  bool shape(std::vector<int64_t>& dims) {
+    if (!take('(')) return false;
+    while (!take(')')) {
+      skip();
+      int64_t dim = 0;
+      const auto [end, status] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), dim);
+      if (status != std::errc() || dim < 0 || dims.size() == kLargestRank) return false;
+      rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+      dims.push_back(dim);
+      if (!take(',') && !peek(')')) return false;
+    }
+    return true;
+  }
+
+  std::string_view rest_;
+};
+
+/// Copies `count` elements of `size` bytes, from column-major to row-major order.
+void copy_transposed(const char* from, std::byte* to, std::span<const int64_t> shape, size_t count, size_t size) {
+  std::vector<size_t> strides(shape.size());
+  size_t stride = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    strides[i] = stride;
+    stride *= static_cast<size_t>(shape[i]);
+  }
+  std::vector<int64_t> index(shape.size(), 0);
+  size_t source = 0;
+  for (size_t element = 0; element < count; ++element) {
+    std::memcpy(to + element * size, from + source * size, size);
+    for (size_t i = shape.size(); i-- > 0;) {
+      source += strides[i];
+      if (++index[i] < shape[i]) break;
+      source -= strides[i] * static_cast<size_t>(shape[i]);
+      index[i] = 0;
+    }
+  }
+}
+
+struct ElementType {
+  std::string_view descr;
+  size_t bytes;
+  DType dtype;
+};
+
+constexpr ElementType kElementTypes[] = {
+    {"<f4", 4, DType::float32}, {"<f8", 8, DType::float32}, {"<f2", 2, DType::float16},
+    {"<i8", 8, DType::int64},   {"<i4", 4, DType::int32},   {"|u1", 1, DType::uint8},
+};
+
+}  // namespace
+
+Result<HostTensor> parse_npy(std::string_view bytes) {
+  if (bytes.size() < 10 || !bytes.starts_with("\x93NUMPY")) return Error("not a NumPy array");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
+  const size_t major = byte(6);
+  if (major < 1 || major > 3 || byte(7) != 0)
+    return Error("NumPy format " + std::to_string(major) + "." + std::to_string(byte(7)) + "; 1.0 to 3.0 can be read");
+  size_t start = 10;
+  size_t length = byte(8) | byte(9) << 8;
+  if (major > 1) {
+    start = 12;
+    if (bytes.size() < start) return Error("the NumPy array ends within its header");
+    length |= byte(10) << 16 | byte(11) << 24;
+  }
+  if (length > kLargestHeader || length > bytes.size() - start) return Error("the NumPy array ends within its header");
+  const auto header = HeaderParser(bytes.substr(start, length)).parse();
+  if (!header) return Error("the NumPy array's header is malformed");
+  const auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                                 [&](const ElementType& known) { return known.descr == header->descr; });
+  if (type == std::end(kElementTypes))
+    return Error("a NumPy array of type '" + header->descr.substr(0, 80) +
+                 "'; little-endian f4, f8, f2, i8, i4 and u1 can be read");
+
+  const std::string_view data = bytes.substr(start + length);
+  const Result<uint64_t> count = count_elements(header->shape, type->bytes);
+  if (!count) return count.error();
+  if (data.size() != *count * type->bytes)
+    return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " +
+                 std::to_string(*count * type->bytes) + " bytes, " + std::to_string(data.size()) + " are there");
+  Result<HostTensor> made = make_tensor(type->dtype, header->shape);
+  if (!made || *count == 0) return made;
+
+  std::vector<std::byte, AlignedAllocator<std::byte>> wide;  // f8 in row-major order
+  std::byte* to = made->bytes.data();
+  if (type->bytes != size_of(type->dtype)) {
+    wide.resize(data.size());
+    to = wide.data();
+  }
+  if (header->fortran_order)
+    copy_transposed(data.data(), to, header->shape, *count, type->bytes);
+  else
+    std::memcpy(to, data.data(), data.size());
+  if (!wide.empty()) {
+    const auto* doubles = reinterpret_cast<const double*>(wide.data());
+    // A double beyond float's range converts to infinity under IEEE arithmetic; C++ calls that undefined.
+    for (uint64_t i = 0; i < *count; ++i) {
+      const double limit = std::numeric_limits<float>::max();
+      const double value = doubles[i];
+      const bool beyond = value > limit || value < -limit;
+      made->as<float>()[i] = beyond ? (value > 0 ? 1 : -1) * std::numeric_limits<float>::infinity() : static_cast<float>(value);
+    }
+  }
+  return made;
+}
+
+Result<HostTensor> load_npy(const std::string& file) {
+  const Result<std::string> bytes = read_file(file, physical_memory());
+  if (!bytes) return bytes.error();
+  Result<HostTensor> tensor = parse_npy(*bytes);
+  if (!tensor) return Error({file, 0, 0}, tensor.error().message());
+  return tensor;
+}
+
+Result<HostTensor> load_npz(const std::string& file, const std::string& key) {
+  const Result<ZipFile> zip = ZipFile::open(file);
+  if (!zip) return zip.error();
+  if (!zip->contains(key + ".npy")) {
+    Error error({file, 0, 0}, "there is no array '" + key + "'");
+    std::string names;
+    for (const std::string& name : zip->names()) {
+      if (names.size() > 1000) {
+        names += ", …";
+        break;
+      }
+      if (name.ends_with(".npy")) names += (names.empty() ? "" : ", ") + name.substr(0, name.size() - 4);
+    }
+    return error.note(names.empty() ? "the file holds no arrays" : "the file holds " + names);
+  }
+  const Result<std::string> bytes = zip->read(key + ".npy");
+  if (!bytes) return bytes.error();
+  Result<HostTensor> tensor = parse_npy(*bytes);
+  if (!tensor) return Error({file, 0, 0}, "array '" + key + "': " + tensor.error().message());
+  return tensor;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,51 @@
+// The safetensors format (https://github.com/huggingface/safetensors): a strict reader and a writer.
+#pragma once
+
+#include "runtime/base/file.h"
+#include "runtime/data/tensor.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sheaf {
+
+/// An open safetensors file. Its whole header is checked when it is opened: at most 100 MB, well-formed JSON
+/// with no key twice, and tensors that fill the data without overlap, hole or excess. Tensors are read one by
+/// one, when asked for.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    std::string dtype;  ///< "F32", "BF16", …, as the file says
+    std::vector<int64_t> shape;
+    uint64_t begin = 0;  ///< bytes from the start of the data
+    uint64_t end = 0;
+  };
+
+  static Result<SafetensorsFile> open(const std::string& file);
+
+  const std::string& name() const { return file_.name(); }
+  /// All tensors, by name.
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  /// Reads one tensor. Errors, located at the file: no such tensor (with the names that there are); a dtype other
+  /// than F32, F16, BF16, I64, I32 and U8.
+  Result<HostTensor> read(const std::string& tensor) const;
+
+ private:
+  explicit SafetensorsFile(InputFile file) : file_(std::move(file)) {}
+  InputFile file_;
+  uint64_t data_ = 0;  ///< where the data starts
+  std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes `tensors` in this order, atomically. Errors: a name twice or "__metadata__"; the file can't be written.
+Result<void> write_safetensors(const std::string& file,
+                               std::span<const std::pair<std::string, const HostTensor*>> tensors,
+                               const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace sheaf

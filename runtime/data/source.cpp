@@ -1,0 +1,168 @@
+#include "runtime/data/source.h"
+
+#include "runtime/data/convert.h"
+#include "runtime/data/idx.h"
+#include "runtime/data/npy.h"
+#include "runtime/data/random.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/data/zip.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t kMostRows = int64_t{1} << 40;
+
+/// The position of the colon in FILE`extension`:KEY; npos if there is none. Both FILE and KEY may hold such text
+/// themselves: the first reading for which the file exists is taken, else the first.
+size_t find_key(const std::string& source, std::string_view extension) {
+  size_t first = std::string::npos;
+  const std::string separator = std::string(extension) + ":";
+  for (size_t at = source.find(separator); at != std::string::npos; at = source.find(separator, at + 1)) {
+    const size_t colon = at + extension.size();
+    std::error_code ignored;
+    if (std::filesystem::exists(source.substr(0, colon), ignored)) return colon;
+    if (first == std::string::npos) first = colon;
+  }
+  return first;
+}
+
+Error missing_key(const Source& source) {
+  Error error({source.file, 0, 0}, "which of its tensors? Write " + source.file + ":KEY");
+  std::vector<std::string> keys;
+  if (source.kind == Source::npz) {
+    if (const auto zip = ZipFile::open(source.file)) keys = zip->names();
+    for (std::string& key : keys)
+      if (key.ends_with(".npy")) key.resize(key.size() - 4);
+  } else if (const auto opened = SafetensorsFile::open(source.file)) {
+    for (const auto& [name, entry] : opened->entries()) keys.push_back(name);
+  }
+  for (size_t i = 0; i < std::min<size_t>(keys.size(), 20); ++i) error.note("it holds '" + keys[i] + "'");
+  return error;
+}
+
+std::string found_text(const HostTensor& tensor) {
+  return std::string(name_of(tensor.dtype)) + " " + shape_text(tensor.shape);
+}
+
+std::string expected_text(const SourceRequest& request) {
+  return std::string(name_of(request.dtype)) + " " + shape_text(request.shape);
+}
+
+bool fits(const HostTensor& tensor, const SourceRequest& request) {
+  if (tensor.shape.size() != request.shape.size()) return false;
+  for (size_t i = 0; i < tensor.shape.size(); ++i)
+    if (request.shape[i] != -1 && request.shape[i] != tensor.shape[i]) return false;
+  return true;
+}
+
+Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
+  std::vector<int64_t> shape = request.shape;
+  const auto batch = std::find(shape.begin(), shape.end(), -1);
+  if (batch == shape.end() && rows != 1)
+    return Error("has no batch dimension: expected random:1");
+  if (batch != shape.end()) *batch = rows;
+  const bool floating = request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
+  Result<HostTensor> made = make_tensor(floating ? DType::float32 : DType::int64, std::move(shape));
+  if (!made) return made;
+  const uint64_t stream = random_stream(request.name);
+  if (floating) {
+    fill_normal(made->as<float>(), request.seed, stream);
+  } else {
+    int64_t bound = request.upper_bound > 0 ? request.upper_bound : 2;
+    if (request.dtype == DType::uint8) bound = std::min<int64_t>(bound, 256);
+    if (request.dtype == DType::int32) bound = std::min<int64_t>(bound, INT32_MAX);
+    fill_integers(made->as<int64_t>(), bound, request.seed, stream);
+  }
+  return convert(*std::move(made), request.dtype);
+}
+
+/// IDX images: bytes to float32 / 255, a channel dimension where one is declared.
+Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
+  const std::vector<int64_t>& wanted = request.shape;
+  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1) tensor.shape.insert(tensor.shape.begin() + 1, 1);
+  const bool floating = request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
+  if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !floating) return tensor;
+  Result<HostTensor> image = make_tensor(DType::float32, tensor.shape);
+  if (!image) return image;
+  const auto from = tensor.as<uint8_t>();
+  const auto to = image->as<float>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
+  return image;
+}
+
+Result<HostTensor> load(const Source& source) {
+  switch (source.kind) {
+    case Source::npy: return load_npy(source.file);
+    case Source::npz: return load_npz(source.file, source.key);
+    case Source::idx: return load_idx(source.file);
+    case Source::safetensors: break;
+    case Source::random: break;
+  }
+  const Result<SafetensorsFile> opened = SafetensorsFile::open(source.file);
+  if (!opened) return opened.error();
+  return opened->read(source.key);
+}
+
+}  // namespace
+
+Result<Source> parse_source(const std::string& text) {
+  Source source;
+  if (text.starts_with("random:")) {
+    source.kind = Source::random;
+    const char* begin = text.data() + 7;
+    const char* end = text.data() + text.size();
+    const auto [stop, status] = std::from_chars(begin, end, source.rows);
+    if (status != std::errc() || stop != end || begin == end || source.rows < 0 || source.rows > kMostRows)
+      return Error("'" + text + "': expected random:ROWS with a number of rows from 0 to 2^40");
+    return source;
+  }
+  for (const auto& [kind, extension] : {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
+    source.kind = kind;
+    if (const size_t colon = find_key(text, extension); colon != std::string::npos) {
+      source.file = text.substr(0, colon);
+      source.key = text.substr(colon + 1);
+    } else if (text.ends_with(extension)) {
+      source.file = text;
+    } else {
+      continue;
+    }
+    if (source.key.empty()) return missing_key(source);
+    return source;
+  }
+  source.kind = text.ends_with(".npy") ? Source::npy : Source::idx;
+  source.file = text;
+  if (text.empty()) return Error("an empty name of a data file");
+  return source;
+}
+
+Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
+  const Result<Source> source = parse_source(text);
+  if (!source) return source.error();
+  const auto refuse = [&](const std::string& message) { return Error(text + ": " + message); };
+  if (source->kind == Source::random) {
+    Result<HostTensor> made = make_random(request, source->rows);
+    if (!made) return refuse("'" + request.name + "' " + made.error().message());
+    return made;
+  }
+
+  Result<HostTensor> tensor = load(*source);
+  if (!tensor) return tensor;
+  std::string found = found_text(*tensor);
+  if (source->kind == Source::idx) {
+    tensor = as_image(*std::move(tensor), request);
+    if (!tensor) return refuse(tensor.error().message());
+  }
+  const std::string both = "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
+  if (!fits(*tensor, request)) return refuse(both);
+  tensor = convert(*std::move(tensor), request.dtype);
+  if (!tensor) return refuse(both + ": " + tensor.error().message());
+  return tensor;
+}
+
+}  // namespace sheaf
