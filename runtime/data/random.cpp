@@ -9,24 +9,14 @@ namespace sheaf {
 
 namespace {
 
-std::array<uint32_t, 4> block(uint64_t index, uint64_t seed, uint64_t stream) {
-  const auto low = [](uint64_t value) { return static_cast<uint32_t>(value); };
-  return philox({low(index), low(index >> 32), low(stream), low(stream >> 32)}, {low(seed), low(seed >> 32)});
-}
-
 constexpr float kUnit = 0x1p-24f;
 
 }  // namespace
 
-uint64_t random_stream(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 void fill_normal(std::span<float> values, uint64_t seed, uint64_t stream) {
+  const PhiloxSequence sequence(seed, stream);
   for (size_t i = 0; i < values.size(); i += 4) {
-    const auto bits = block(i / 4, seed, stream);
+    const auto bits = sequence.words(i / 4);
     float four[4];
     for (size_t pair = 0; pair < 4; pair += 2) {
       // In (0, 1], so that the logarithm is finite.
@@ -40,15 +30,17 @@ void fill_normal(std::span<float> values, uint64_t seed, uint64_t stream) {
 }
 
 void fill_uniform(std::span<float> values, uint64_t seed, uint64_t stream) {
+  const PhiloxSequence sequence(seed, stream);
   for (size_t i = 0; i < values.size(); i += 4) {
-    const auto bits = block(i / 4, seed, stream);
+    const auto bits = sequence.words(i / 4);
     for (size_t k = 0; k < 4 && i + k < values.size(); ++k) values[i + k] = static_cast<float>(bits[k] >> 8) * kUnit;
   }
 }
 
 void fill_integers(std::span<int64_t> values, int64_t bound, uint64_t seed, uint64_t stream) {
+  const PhiloxSequence sequence(seed, stream);
   for (size_t i = 0; i < values.size(); i += 2) {
-    const auto bits = block(i / 2, seed, stream);
+    const auto bits = sequence.words(i / 2);
     for (size_t k = 0; k < 2 && i + k < values.size(); ++k) {
       const uint64_t wide = uint64_t{bits[2 * k]} << 32 | bits[2 * k + 1];
       // The high half of a product maps 64 bits onto [0, bound); its bias is below bound / 2^64.

@@ -1,14 +1,11 @@
-// Random numbers by Philox: element i is a function of (seed, stream, i) alone.
+// Random numbers by Philox: element i is a function of (seed, stream, i) alone;
+// stream_of (runtime/base/philox.h) gives a name its stream.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace sheaf {
-
-/// A generator's stream number for `name` (FNV-1a), so that values of different names differ.
-uint64_t random_stream(std::string_view name);
 
 /// Normal with mean 0 and standard deviation 1 (Box-Muller).
 void fill_normal(std::span<float> values, uint64_t seed, uint64_t stream);

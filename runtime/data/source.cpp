@@ -1,5 +1,6 @@
 #include "runtime/data/source.h"
 
+#include "runtime/base/philox.h"
 #include "runtime/data/convert.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/npy.h"
@@ -70,7 +71,7 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
   const bool floating = request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
   Result<HostTensor> made = make_tensor(floating ? DType::float32 : DType::int64, std::move(shape));
   if (!made) return made;
-  const uint64_t stream = random_stream(request.name);
+  const uint64_t stream = stream_of(request.name);
   if (floating) {
     fill_normal(made->as<float>(), request.seed, stream);
   } else {
