@@ -10,7 +10,7 @@ namespace sheaf {
 namespace {
 
 using Kind = ArgumentType::Kind;
-using Node = JsonNode::Kind;
+using Node = LocatedNode::Kind;
 
 std::string number_text(double value) {
   if (std::nearbyint(value) == value && std::abs(value) < 1e15) return std::to_string(static_cast<int64_t>(value));
@@ -41,17 +41,17 @@ bool in_range(const ArgumentType& type, double value) {
   return !(type.minimum_excluded && value == type.minimum) && !(type.maximum_excluded && value == type.maximum);
 }
 
-std::optional<Json> one_integer(const ArgumentType& type, const Value& value) {
+std::optional<Json> one_integer(const ArgumentType& type, const JsonValue& value) {
   if (!value.is(Node::integer) || std::abs(value.node->number) > static_cast<double>(largest_integer)) return {};
   if (!in_range(type, value.node->number)) return {};
   return Json(value.node->integer);
 }
 
 // A list of integers, each known and in range; `nulls` lets an item be null.
-std::optional<Json> integer_list(const ArgumentType& type, const Value& value, Problems& problems, bool nulls = false) {
+std::optional<Json> integer_list(const ArgumentType& type, const JsonValue& value, Problems& problems, bool nulls = false) {
   if (!value.is(Node::array) || value.node->items.empty()) return {};
   Json list = Json::array();
-  for (const Value& item : items(value, problems)) {
+  for (const JsonValue& item : items(value, problems)) {
     if (nulls && item.is(Node::null)) {
       list.push_back(nullptr);
     } else if (!item.known()) {
@@ -65,7 +65,7 @@ std::optional<Json> integer_list(const ArgumentType& type, const Value& value, P
   return list;
 }
 
-std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const Value& value, Problems& problems,
+std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const JsonValue& value, Problems& problems,
                                       bool nulls = false) {
   if (nulls && value.is(Node::null)) return Json(std::vector<Json>(rank, Json(nullptr)));
   if (auto one = one_integer(type, value)) return Json(std::vector<Json>(rank, *one));
@@ -74,10 +74,10 @@ std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const 
   return list;
 }
 
-std::optional<Json> number_list(const ArgumentType& type, const Value& value, Problems& problems) {
+std::optional<Json> number_list(const ArgumentType& type, const JsonValue& value, Problems& problems) {
   if (!value.is(Node::array) || value.node->items.size() != type.count) return {};
   Json list = Json::array();
-  for (const Value& item : items(value, problems)) {
+  for (const JsonValue& item : items(value, problems)) {
     bool is_number = item.is(Node::integer) || item.is(Node::number);
     if (item.known() && !(is_number && in_range(type, item.node->number))) return {};
     list.push_back(item.known() ? item.node->number : 0.0);
@@ -86,7 +86,7 @@ std::optional<Json> number_list(const ArgumentType& type, const Value& value, Pr
 }
 
 // A device as device_ids and output_device name it: an index, "cuda:k"; the host where `host` allows it.
-std::optional<Json> one_device(const Value& value, bool host) {
+std::optional<Json> one_device(const JsonValue& value, bool host) {
   if (value.is(Node::integer)) {
     int64_t lowest = host ? -1 : 0;
     if (value.node->integer < lowest || value.node->integer > largest_integer) return {};
@@ -98,10 +98,10 @@ std::optional<Json> one_device(const Value& value, bool host) {
   return Json(device->host ? -1 : device->index);
 }
 
-std::optional<Json> device_list(const Value& value, Problems& problems) {
+std::optional<Json> device_list(const JsonValue& value, Problems& problems) {
   if (!value.is(Node::array)) return {};
   Json list = Json::array();
-  for (const Value& item : items(value, problems)) {
+  for (const JsonValue& item : items(value, problems)) {
     auto one = item.known() ? one_device(item, false) : Json(0);
     if (!one) return {};
     list.push_back(*one);
@@ -109,8 +109,8 @@ std::optional<Json> device_list(const Value& value, Problems& problems) {
   return list;
 }
 
-std::optional<Json> fixed_value(const Json& only, const Value& value) {
-  const JsonNode& node = *value.node;
+std::optional<Json> fixed_value(const Json& only, const JsonValue& value) {
+  const LocatedNode& node = *value.node;
   bool same = (only.is_null() && node.kind == Node::null) ||
               (only.is_boolean() && node.kind == Node::boolean && node.boolean == only.get<bool>()) ||
               (only.is_string() && node.kind == Node::string && node.string == only.get<std::string>()) ||
@@ -120,7 +120,7 @@ std::optional<Json> fixed_value(const Json& only, const Value& value) {
   return only;
 }
 
-std::optional<Json> canonical(const Argument& argument, int rank, const Value& value, Problems& problems) {
+std::optional<Json> canonical(const Argument& argument, int rank, const JsonValue& value, Problems& problems) {
   const ArgumentType& type = argument.type;
   if (type.nullable && value.is(Node::null)) return Json(nullptr);
   switch (type.kind) {
@@ -163,8 +163,8 @@ std::optional<Json> canonical(const Argument& argument, int rank, const Value& v
   return {};
 }
 
-bool has_unknown_item(const Value& value, Problems& problems) {
-  return std::ranges::any_of(items(value, problems), [](const Value& item) { return !item.known(); });
+bool has_unknown_item(const JsonValue& value, Problems& problems) {
+  return std::ranges::any_of(items(value, problems), [](const JsonValue& item) { return !item.known(); });
 }
 
 std::string type_phrase(const Argument& argument, int rank) {
@@ -204,20 +204,20 @@ std::string phrase_of(const Argument& argument, int rank) {
   return type_phrase(argument, rank) + (argument.type.nullable ? ", or null" : "");
 }
 
-std::optional<Json> check_argument(const Argument& argument, int rank, const Value& value, const std::string& what,
+std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
                                    Problems& problems) {
   auto found = canonical(argument, rank, value, problems);
   if (!found) refuse(value, what, phrase_of(argument, rank), problems);
   return found;
 }
 
-CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const Value& object,
+CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const JsonValue& object,
                                  const std::vector<std::string>& reserved, const std::string& owner,
                                  Problems& problems) {
   CheckedArguments checked;
   std::vector<std::string> names;
   for (const Argument& argument : arguments) names.push_back(argument.name);
-  for (const JsonMember& entry : object.node->members) {
+  for (const LocatedMember& entry : object.node->members) {
     bool known = std::ranges::find(names, entry.key) != names.end();
     if (known || std::ranges::find(reserved, entry.key) != reserved.end()) continue;
     std::vector<std::string> notes;
@@ -226,7 +226,7 @@ CheckedArguments check_arguments(const std::vector<Argument>& arguments, int ran
     checked.complete = false;
   }
   for (const Argument& argument : arguments) {
-    const JsonMember* entry = object.node->find(argument.name);
+    const LocatedMember* entry = object.node->find(argument.name);
     if (!entry) {
       if (!argument.fallback) {
         problems.add(object.node->place,
@@ -238,7 +238,7 @@ CheckedArguments check_arguments(const std::vector<Argument>& arguments, int ran
       }
       continue;
     }
-    Value value = resolve(entry->value, object.scope, problems);
+    JsonValue value = resolve(entry->value, object.scope, problems);
     checked.places[argument.name] = value.place();
     if (!value.known()) {
       checked.complete = false;

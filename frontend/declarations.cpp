@@ -7,11 +7,11 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
 constexpr double most_elements = 1e15;
 
-std::optional<int64_t> read_dimension(const JsonNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
+std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
   if (node.kind == Kind::string && node.string == "batch") {
     if (has_batch) problems.add(node.place, "\"batch\" stands twice in the shape of " + owner);
     has_batch = true;
@@ -22,7 +22,7 @@ std::optional<int64_t> read_dimension(const JsonNode& node, bool& has_batch, con
   return std::nullopt;
 }
 
-void read_shape(const JsonNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
+void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
   if (node.kind != Kind::array) {
     return refuse({&node, nullptr, {}, {}}, "'shape' of " + owner, "a list of sizes", problems);
   }
@@ -33,7 +33,7 @@ void read_shape(const JsonNode& node, const std::string& owner, InputDecl& decla
   }
   bool has_batch = false;
   double elements = 1;
-  for (const JsonNode& item : node.items) {
+  for (const LocatedNode& item : node.items) {
     auto size = read_dimension(item, has_batch, owner, problems);
     if (size && *size > 0) elements *= static_cast<double>(*size);
     declaration.shape.push_back(size.value_or(1));
@@ -41,7 +41,7 @@ void read_shape(const JsonNode& node, const std::string& owner, InputDecl& decla
   if (elements > most_elements) problems.add(node.place, owner + " has more than 10^15 elements in a row");
 }
 
-void read_dtype(const JsonNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
+void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
   if (node.kind != Kind::string) {
     return refuse({&node, nullptr, {}, {}}, "'dtype' of " + owner, "the name of a type", problems);
   }
@@ -56,7 +56,7 @@ void read_dtype(const JsonNode& node, const std::string& owner, InputDecl& decla
 
 }  // namespace
 
-std::vector<InputDecl> read_declarations(const JsonNode& map, const std::string& what,
+std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what,
                                          const std::vector<InputDecl>& taken, Problems& problems) {
   std::vector<InputDecl> declarations;
   if (map.kind != Kind::object || map.members.empty()) {
@@ -64,7 +64,7 @@ std::vector<InputDecl> read_declarations(const JsonNode& map, const std::string&
            problems);
     return declarations;
   }
-  for (const JsonMember& entry : map.members) {
+  for (const LocatedMember& entry : map.members) {
     check_name(entry.key, what, entry.place, problems);
     for (const InputDecl& other : taken) {
       if (other.name == entry.key) {
@@ -78,10 +78,10 @@ std::vector<InputDecl> read_declarations(const JsonNode& map, const std::string&
       refuse({&entry.value, nullptr, {}, {}}, owner, "an object with 'shape' and 'dtype'", problems);
     } else {
       check_fields(entry.value, {"shape", "dtype"}, owner, problems);
-      const JsonMember* shape = entry.value.find("shape");
+      const LocatedMember* shape = entry.value.find("shape");
       if (!shape) problems.add(entry.value.place, owner + " needs a 'shape'");
       if (shape) read_shape(shape->value, owner, declaration, problems);
-      if (const JsonMember* dtype = entry.value.find("dtype")) read_dtype(dtype->value, owner, declaration, problems);
+      if (const LocatedMember* dtype = entry.value.find("dtype")) read_dtype(dtype->value, owner, declaration, problems);
     }
     declarations.push_back(std::move(declaration));
   }

@@ -12,7 +12,7 @@ namespace sheaf {
 constexpr size_t most_dimensions = 8;
 
 /// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is refused.
-std::vector<InputDecl> read_declarations(const JsonNode& map, const std::string& what,
+std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what,
                                          const std::vector<InputDecl>& taken, Problems& problems);
 
 }  // namespace sheaf

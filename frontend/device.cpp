@@ -19,9 +19,9 @@ std::string name_of(const DeviceRef& device) {
   return device.host ? "cpu" : "cuda:" + std::to_string(device.index);
 }
 
-std::optional<DeviceRef> read_device(const Value& value, Problems& problems) {
+std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems) {
   if (!value.known()) return std::nullopt;
-  if (!value.is(JsonNode::Kind::string)) {
+  if (!value.is(LocatedNode::Kind::string)) {
     refuse(value, "'device'", "'cpu' or 'cuda:k'", problems);
     return std::nullopt;
   }

@@ -16,6 +16,6 @@ std::optional<DeviceRef> device_from_name(std::string_view name);
 std::string name_of(const DeviceRef& device);
 
 /// Reads a layer's "device"; empty if absent, unknown, or (with a problem) not a device.
-std::optional<DeviceRef> read_device(const Value& value, Problems& problems);
+std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems);
 
 }  // namespace sheaf

@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
@@ -23,11 +23,11 @@ std::pair<std::string, std::optional<int>> split_output(const std::string& name)
 
 }  // namespace
 
-Graph Expander::expand_model(const JsonNode& root, const std::vector<std::string>& inputs) {
+Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::string>& inputs) {
   Building building;
   building.graph.inputs = inputs;
-  Value object{&root, nullptr, {}, {}};
-  Value layers = member(object, "layers", problems_), outputs = member(object, "outputs", problems_);
+  JsonValue object{&root, nullptr, {}, {}};
+  JsonValue layers = member(object, "layers", problems_), outputs = member(object, "outputs", problems_);
   Graph graph = expand_graph(std::move(building), layers, outputs, {});
   std::set<std::string> seen;
   for (size_t i = 0; i < graph.output_names.size(); ++i) {
@@ -37,11 +37,11 @@ Graph Expander::expand_model(const JsonNode& root, const std::vector<std::string
   return graph;
 }
 
-Graph Expander::expand_graph(Building building, const Value& layers, const Value& outputs, const Surroundings& around) {
+Graph Expander::expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around) {
   Graph& graph = building.graph;
   auto list = items(layers, problems_);
   for (size_t i = 0; i < list.size(); ++i) {
-    Value name = list[i].is(Kind::object) ? member(list[i], "name", problems_) : Value{};
+    JsonValue name = list[i].is(Kind::object) ? member(list[i], "name", problems_) : JsonValue{};
     if (name.is(Kind::string)) building.all_names.emplace(name.node->string, list[i].place());
     if (absent(name)) building.all_names.emplace(std::to_string(i), list[i].place());
   }
@@ -55,7 +55,7 @@ Graph Expander::expand_graph(Building building, const Value& layers, const Value
     graph.output_names = {graph.layers.back().name};
     return std::move(graph);
   }
-  for (const Value& name : items(outputs, problems_)) {
+  for (const JsonValue& name : items(outputs, problems_)) {
     auto found = value_named(building, name, "'outputs'");
     graph.outputs.push_back(found.value_or(ValueRef{}));
     graph.output_names.push_back(name.is(Kind::string) ? name.node->string : "");
@@ -64,7 +64,7 @@ Graph Expander::expand_graph(Building building, const Value& layers, const Value
   return std::move(graph);
 }
 
-void Expander::expand_layer(Building& building, const Value& value, size_t position, const Surroundings& around,
+void Expander::expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
                             const std::string* forced_name) {
   if (++layers_ > most_layers) {
     problems_.add(value.place(), "the modules expand to more than " + std::to_string(most_layers) + " layers");
@@ -83,7 +83,7 @@ void Expander::expand_layer(Building& building, const Value& value, size_t posit
     layer.path = joined(around.path, layer.name);
     bool inputs_known = building.inputs_known;
     layer.inputs = read_inputs(building, value, "layer '" + layer.name + "'", inputs_known);
-    Value device = member(value, "device", problems_);
+    JsonValue device = member(value, "device", problems_);
     auto own = absent(device) ? std::nullopt : read_device(device, problems_);
     if (own && around.region) check_device(layer, own, *around.region, device.place());
     layer.device = own && !around.region ? own : around.device;
@@ -95,13 +95,13 @@ void Expander::expand_layer(Building& building, const Value& value, size_t posit
   building.graph.layers.push_back(std::move(layer));
 }
 
-std::string Expander::read_name(const Building& building, const Value& value, size_t position) {
-  Value name = member(value, "name", problems_);
+std::string Expander::read_name(const Building& building, const JsonValue& value, size_t position) {
+  JsonValue name = member(value, "name", problems_);
   std::string text = std::to_string(position);
   if (name.known() && !name.is(Kind::string)) refuse(name, "a layer's name", "a string", problems_);
   if (name.is(Kind::string)) text = name.node->string;
   if (name.is(Kind::string)) check_name(text, "layer", name.place(), problems_);
-  Place place = absent(name) ? value.place() : name.place();
+  TextPlace place = absent(name) ? value.place() : name.place();
   if (auto first = building.layer_of.find(text); first != building.layer_of.end()) {
     problems_.add(place, "the layer name '" + text + "' stands twice" + (absent(name) ? " (a layer without a name is named by its position)" : ""),
                   {"the first is at " + problems_.text_of(building.places[first->second])});
@@ -112,13 +112,13 @@ std::string Expander::read_name(const Building& building, const Value& value, si
   return text;
 }
 
-std::vector<ValueRef> Expander::read_inputs(Building& building, const Value& value, const std::string& owner,
+std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& value, const std::string& owner,
                                             bool& known) {
-  Value names = member(value, "inputs", problems_);
+  JsonValue names = member(value, "inputs", problems_);
   std::vector<ValueRef> inputs;
   if (names.is(Kind::array) && !names.node->items.empty()) {
     known = true;
-    for (const Value& name : items(names, problems_)) {
+    for (const JsonValue& name : items(names, problems_)) {
       auto found = value_named(building, name, "an input of " + owner);
       inputs.push_back(found.value_or(ValueRef{}));
     }
@@ -138,7 +138,7 @@ std::vector<ValueRef> Expander::read_inputs(Building& building, const Value& val
   return inputs;
 }
 
-std::optional<ValueRef> Expander::value_named(const Building& building, const Value& name, const std::string& owner) {
+std::optional<ValueRef> Expander::value_named(const Building& building, const JsonValue& name, const std::string& owner) {
   if (!name.known()) return std::nullopt;
   if (!name.is(Kind::string)) {
     refuse(name, owner, "the name of a value", problems_);

@@ -18,9 +18,9 @@ namespace sheaf {
 struct ShareEntry {
   std::string layer_path;
   std::string own;
-  Place own_place;
+  TextPlace own_place;
   std::string target;
-  Place target_place;
+  TextPlace target_place;
 };
 
 class Expander {
@@ -29,10 +29,10 @@ class Expander {
   static constexpr size_t most_layers = 100'000;
   static constexpr int deepest = 200;
 
-  Expander(const JsonNode* modules, Problems& problems);
+  Expander(const LocatedNode* modules, Problems& problems);
 
   /// The model's graph. `outputs` may be absent.
-  Graph expand_model(const JsonNode& root, const std::vector<std::string>& inputs);
+  Graph expand_model(const LocatedNode& root, const std::vector<std::string>& inputs);
   /// Checks the modules that nothing used, their required parameters unknown.
   void check_unused_modules();
 
@@ -42,7 +42,7 @@ class Expander {
 
  private:
   struct Module {
-    const JsonNode* node;
+    const LocatedNode* node;
     std::vector<std::string> inputs;
     bool used = false;
     bool open = false;  // being expanded
@@ -50,7 +50,7 @@ class Expander {
   /// The DataParallel that a layer stands in.
   struct Region {
     std::string name;
-    Place place;
+    TextPlace place;
     DeviceRef first;
   };
   struct Surroundings {
@@ -63,33 +63,33 @@ class Expander {
   struct Building {
     Graph graph;
     std::map<std::string, int> layer_of;
-    std::vector<Place> places;
+    std::vector<TextPlace> places;
     std::vector<int> outputs;              // of each layer; any_number if unknown
-    std::map<std::string, Place> all_names;  // of layers to come as well
+    std::map<std::string, TextPlace> all_names;  // of layers to come as well
     bool inputs_known = true;
   };
 
-  Graph expand_graph(Building building, const Value& layers, const Value& outputs, const Surroundings& around);
-  void expand_layer(Building& building, const Value& value, size_t position, const Surroundings& around,
+  Graph expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around);
+  void expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
                     const std::string* forced_name);
   /// Fills in the layer by its type; the number of its outputs.
-  int expand_type(Layer& layer, const Value& value, bool inputs_known, const Surroundings& around,
+  int expand_type(Layer& layer, const JsonValue& value, bool inputs_known, const Surroundings& around,
                   const std::optional<DeviceRef>& own_device);
-  int expand_leaf(Layer& layer, const LayerType& type, const Value& value, bool inputs_known);
-  int expand_sequential(Layer& layer, const Value& value, bool inputs_known, Surroundings inside);
-  int expand_parallel(Layer& layer, const Value& value, bool inputs_known, Surroundings inside,
+  int expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known);
+  int expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside);
+  int expand_parallel(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside,
                       const std::optional<DeviceRef>& own_device);
-  int expand_module(Layer& layer, Module& module, const Value& value, bool inputs_known, Surroundings inside);
+  int expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known, Surroundings inside);
   Graph expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside);
-  Scope bind_parameters(const std::string& name, const Module& module, const Value* call, const std::string& owner);
+  Scope bind_parameters(const std::string& name, const Module& module, const JsonValue* call, const std::string& owner);
 
-  std::string read_name(const Building& building, const Value& value, size_t position);
-  std::vector<ValueRef> read_inputs(Building& building, const Value& value, const std::string& owner, bool& known);
-  void read_share(const Layer& layer, const Value& value);
-  void check_module(const std::string& name, const JsonMember& member);
-  void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, Place place);
-  bool check_arity(const Layer& layer, int least, int most, int step, Place place);
-  std::optional<ValueRef> value_named(const Building& building, const Value& name, const std::string& owner);
+  std::string read_name(const Building& building, const JsonValue& value, size_t position);
+  std::vector<ValueRef> read_inputs(Building& building, const JsonValue& value, const std::string& owner, bool& known);
+  void read_share(const Layer& layer, const LayerType& type, const JsonValue& value);
+  void check_module(const std::string& name, const LocatedMember& member);
+  void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place);
+  bool check_arity(const Layer& layer, int least, int most, int step, TextPlace place);
+  std::optional<ValueRef> value_named(const Building& building, const JsonValue& name, const std::string& owner);
 
   Problems& problems_;
   std::map<std::string, Module> modules_;

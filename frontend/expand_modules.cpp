@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
 // Fields of the layer that uses a module: a parameter of such a name could never be given.
 const std::vector<std::string>& taken_names() {
@@ -22,23 +22,23 @@ const std::vector<std::string>& taken_names() {
 
 }  // namespace
 
-Expander::Expander(const JsonNode* modules, Problems& problems) : problems_(problems) {
+Expander::Expander(const LocatedNode* modules, Problems& problems) : problems_(problems) {
   if (!modules) return;
   if (modules->kind != Kind::object) {
     refuse({modules, nullptr, {}, {}}, "'modules'", "an object: name → module", problems_);
     return;
   }
-  for (const JsonMember& member : modules->members) check_module(member.key, member);
+  for (const LocatedMember& member : modules->members) check_module(member.key, member);
 }
 
-void Expander::check_module(const std::string& name, const JsonMember& entry) {
+void Expander::check_module(const std::string& name, const LocatedMember& entry) {
   check_name(name, "module", entry.place, problems_);
   std::vector<std::string> layers = known_type_names();
   if (std::ranges::find(layers, name) != layers.end()) {
     problems_.add(entry.place, "the module name '" + name + "' is a layer type's");
     return;
   }
-  const JsonNode& node = entry.value;
+  const LocatedNode& node = entry.value;
   std::string owner = "module '" + name + "'";
   if (node.kind != Kind::object) {
     refuse({&node, nullptr, {}, {}}, owner, "an object", problems_);
@@ -47,23 +47,23 @@ void Expander::check_module(const std::string& name, const JsonMember& entry) {
   }
   check_fields(node, {"params", "inputs", "outputs", "layers"}, owner, problems_);
   Module module{&node, {}};
-  if (const JsonMember* params = node.find("params")) {
+  if (const LocatedMember* params = node.find("params")) {
     if (params->value.kind != Kind::object) {
       refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner, "an object: name → default, null = required", problems_);
     }
-    for (const JsonMember& param : params->value.members) {
+    for (const LocatedMember& param : params->value.members) {
       check_name(param.key, "parameter", param.place, problems_);
       if (std::ranges::find(taken_names(), param.key) == taken_names().end()) continue;
       problems_.add(param.place, "a parameter cannot be named '" + param.key + "': that is a field of every layer");
     }
   }
-  const JsonMember* inputs = node.find("inputs");
+  const LocatedMember* inputs = node.find("inputs");
   if (!inputs) module.inputs = {"input"};
   if (inputs && (inputs->value.kind != Kind::array || inputs->value.items.empty())) {
     refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name", problems_);
     module.inputs = {"input"};
   } else if (inputs) {
-    for (const JsonNode& item : inputs->value.items) {
+    for (const LocatedNode& item : inputs->value.items) {
       if (item.kind != Kind::string) {
         refuse({&item, nullptr, {}, {}}, "an input of " + owner, "a name", problems_);
         continue;
@@ -75,7 +75,7 @@ void Expander::check_module(const std::string& name, const JsonMember& entry) {
       module.inputs.push_back(item.string);
     }
   }
-  const JsonMember* list = node.find("layers");
+  const LocatedMember* list = node.find("layers");
   if (!list) problems_.add(node.place, owner + " needs 'layers'");
   if (list && (list->value.kind != Kind::array || list->value.items.empty())) {
     refuse({&list->value, nullptr, {}, {}}, "'layers' of " + owner, "a list of at least one layer", problems_);
@@ -84,27 +84,27 @@ void Expander::check_module(const std::string& name, const JsonMember& entry) {
   module_order_.push_back(name);
 }
 
-Scope Expander::bind_parameters(const std::string& name, const Module& module, const Value* call,
+Scope Expander::bind_parameters(const std::string& name, const Module& module, const JsonValue* call,
                                 const std::string& owner) {
   Scope scope{name, {}};
-  const JsonMember* params = module.node->find("params");
+  const LocatedMember* params = module.node->find("params");
   std::vector<std::string> names;
-  static const std::vector<JsonMember> none;
-  for (const JsonMember& param : params ? params->value.members : none) {
+  static const std::vector<LocatedMember> none;
+  for (const LocatedMember& param : params ? params->value.members : none) {
     names.push_back(param.key);
     bool required = param.value.kind == Kind::null;
-    if (const JsonMember* given = call ? call->node->find(param.key) : nullptr) {
+    if (const LocatedMember* given = call ? call->node->find(param.key) : nullptr) {
       scope.parameters[param.key] = resolve(given->value, call->scope, problems_);
     } else if (required) {
-      scope.parameters[param.key] = Value{nullptr, nullptr, param.place, {}};
+      scope.parameters[param.key] = JsonValue{nullptr, nullptr, param.place, {}};
       if (call) problems_.add(call->place(), owner + " needs the parameter '" + param.key + "'",
                               {"it is declared at " + problems_.text_of(param.place)});
       complete_ = complete_ && !call;
     } else {
-      scope.parameters[param.key] = Value{&param.value, nullptr, param.place, {}};
+      scope.parameters[param.key] = JsonValue{&param.value, nullptr, param.place, {}};
     }
   }
-  for (const JsonMember& entry : call ? call->node->members : none) {
+  for (const LocatedMember& entry : call ? call->node->members : none) {
     bool field = std::ranges::find(layer_fields(), entry.key) != layer_fields().end();
     if (field || std::ranges::find(names, entry.key) != names.end()) continue;
     problems_.add(entry.place, "module '" + name + "' has no parameter '" + entry.key + "'" + suggestion(entry.key, names));
@@ -115,7 +115,7 @@ Scope Expander::bind_parameters(const std::string& name, const Module& module, c
 Graph Expander::expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside) {
   module.used = true;
   module.open = true;
-  Value object{module.node, &scope, {}, {}};
+  JsonValue object{module.node, &scope, {}, {}};
   Building building;
   building.graph.inputs = module.inputs;
   Graph graph = expand_graph(std::move(building), member(object, "layers", problems_),
@@ -124,9 +124,9 @@ Graph Expander::expand_body(const std::string& name, Module& module, const Scope
   return graph;
 }
 
-int Expander::expand_module(Layer& layer, Module& module, const Value& value, bool inputs_known, Surroundings inside) {
+int Expander::expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known, Surroundings inside) {
   if (module.open) {
-    const JsonMember* type = value.node->find("type");
+    const LocatedMember* type = value.node->find("type");
     problems_.add(type ? type->value.place : value.place(), "module '" + layer.type + "' contains itself: a graph of layers cannot recurse");
     complete_ = false;
     return any_number;

@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
 // More elements than any machine has memory for; sums and byte counts below it cannot overflow.
 constexpr double most_elements = 1e15;
@@ -30,9 +30,9 @@ std::string arity_phrase(int least, int most, int step) {
 
 }  // namespace
 
-int Expander::expand_type(Layer& layer, const Value& value, bool inputs_known, const Surroundings& around,
+int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_known, const Surroundings& around,
                           const std::optional<DeviceRef>& own_device) {
-  Value type = member(value, "type", problems_);
+  JsonValue type = member(value, "type", problems_);
   if (!type.is(Kind::string)) {
     if (absent(type)) {
       problems_.add(value.place(), "layer '" + layer.name + "' needs a 'type' (PyTorch's class name, or a module's)");
@@ -54,7 +54,7 @@ int Expander::expand_type(Layer& layer, const Value& value, bool inputs_known, c
   auto module = modules_.find(layer.type);
   const LayerType* leaf = find_layer_type(layer.type);
   bool has_share = value.node->find("share") != nullptr;
-  if (has_share && leaf) read_share(layer, value);
+  if (has_share && leaf) read_share(layer, *leaf, value);
   if (has_share && !leaf) {
     problems_.add(value.node->find("share")->place, "'share' stands on the layer that has the parameter; " + layer.type +
                                                         " has none of its own");
@@ -70,7 +70,7 @@ int Expander::expand_type(Layer& layer, const Value& value, bool inputs_known, c
   return any_number;
 }
 
-int Expander::expand_leaf(Layer& layer, const LayerType& type, const Value& value, bool inputs_known) {
+int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known) {
   std::string owner = type.name + " '" + layer.name + "'";
   CheckedArguments checked =
       check_arguments(type.arguments, type.spatial_rank, value, layer_fields(), owner, problems_);
@@ -92,7 +92,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const Value& valu
   if (type.check) type.check(check);
   if (!type.parameters || !complete_) return type.outputs;
   double elements = 0;
-  for (const Parameter& parameter : type.parameters(layer.arguments)) {
+  for (const LayerParameter& parameter : type.parameters(layer.arguments)) {
     double product = 1;
     for (int64_t size : parameter.shape) product *= static_cast<double>(size);
     elements += product;
@@ -104,10 +104,10 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const Value& valu
   return type.outputs;
 }
 
-int Expander::expand_sequential(Layer& layer, const Value& value, bool inputs_known, Surroundings inside) {
+int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside) {
   check_fields(*value.node, fields_and({"layers"}), "Sequential '" + layer.name + "'", problems_);
   if (inputs_known) check_arity(layer, 1, 1, 1, value.place());
-  Value layers = member(value, "layers", problems_);
+  JsonValue layers = member(value, "layers", problems_);
   if (absent(layers)) {
     problems_.add(value.place(), "Sequential '" + layer.name + "' needs 'layers'");
   } else if (layers.known() && (!layers.is(Kind::array) || layers.node->items.empty())) {
@@ -120,7 +120,7 @@ int Expander::expand_sequential(Layer& layer, const Value& value, bool inputs_kn
   return layer.body->outputs.empty() ? any_number : 1;
 }
 
-int Expander::expand_parallel(Layer& layer, const Value& value, bool inputs_known, Surroundings inside,
+int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside,
                               const std::optional<DeviceRef>& own_device) {
   std::string owner = "DataParallel '" + layer.name + "'";
   CheckedArguments checked =
@@ -139,14 +139,14 @@ int Expander::expand_parallel(Layer& layer, const Value& value, bool inputs_know
   if (own_device && checked.complete && !inside.region) {
     check_device(layer, own_device, region, member(value, "device", problems_).place());
   }
-  Value module = member(value, "module", problems_);
+  JsonValue module = member(value, "module", problems_);
   if (!module.is(Kind::object)) {
     if (absent(module)) problems_.add(value.place(), owner + " needs a 'module' (one layer or module)");
     if (module.known()) refuse(module, "'module' of " + owner, "one layer or module (an object)", problems_);
     complete_ = false;
     return any_number;
   }
-  if (const JsonMember* inputs = module.node->find("inputs")) {
+  if (const LocatedMember* inputs = module.node->find("inputs")) {
     problems_.add(inputs->place, "what DataParallel wraps gets the DataParallel's own inputs: move 'inputs' there");
   }
   Building building;
@@ -168,7 +168,7 @@ int Expander::expand_parallel(Layer& layer, const Value& value, bool inputs_know
   return count;
 }
 
-void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, Place place) {
+void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place) {
   if (own->host == region.first.host && own->index == region.first.index) return;
   std::string what = layer.type == "DataParallel" ? "it" : "DataParallel '" + region.name + "' around it";
   problems_.add(place, "layer '" + layer.name + "' is placed on '" + name_of(*own) + "', but " + what +
@@ -177,7 +177,7 @@ void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& 
   complete_ = false;
 }
 
-bool Expander::check_arity(const Layer& layer, int least, int most, int step, Place place) {
+bool Expander::check_arity(const Layer& layer, int least, int most, int step, TextPlace place) {
   int count = static_cast<int>(layer.inputs.size());
   if (count >= least && count <= most && (count - least) % step == 0) return true;
   problems_.add(place, layer.type + " '" + layer.name + "' takes " + arity_phrase(least, most, step) + ", but has " + std::to_string(count),
@@ -186,15 +186,18 @@ bool Expander::check_arity(const Layer& layer, int least, int most, int step, Pl
   return false;
 }
 
-void Expander::read_share(const Layer& layer, const Value& value) {
-  Value share = member(value, "share", problems_);
+void Expander::read_share(const Layer& layer, const LayerType& type, const JsonValue& value) {
+  JsonValue share = member(value, "share", problems_);
   if (!share.known()) return;
   if (!share.is(Kind::object)) {
     refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another", problems_);
     return;
   }
-  for (const JsonMember& entry : share.node->members) {
-    Value target = resolve(entry.value, share.scope, problems_);
+  for (const LocatedMember& entry : share.node->members) {
+    if (!may_have_parameter(type, entry.key)) {
+      problems_.add(entry.place, type.name + " has no parameter '" + entry.key + "'");
+    }
+    JsonValue target = resolve(entry.value, share.scope, problems_);
     if (target.known() && !target.is(Kind::string)) {
       refuse(target, "what '" + entry.key + "' is shared with", "a parameter's full name", problems_);
     } else if (target.known() && !discarding_) {

@@ -6,19 +6,11 @@
 #include "frontend/suggest.h"
 
 #include <algorithm>
-#include <regex>
 
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
-
-constexpr size_t longest_parameter_name = 64;
-
-bool has_parameter(const LayerType& type, const std::string& name) {
-  return !type.parameter_names.empty() && name.size() <= longest_parameter_name &&
-         std::regex_match(name, std::regex(type.parameter_names));
-}
+using Kind = LocatedNode::Kind;
 
 std::vector<std::string> types_with_parameters() {
   std::vector<std::string> names;
@@ -28,12 +20,12 @@ std::vector<std::string> types_with_parameters() {
   return names;
 }
 
-void read_types(const JsonNode& node, InitRule& rule, Problems& problems) {
+void read_types(const LocatedNode& node, InitRule& rule, Problems& problems) {
   if (node.kind != Kind::array || node.items.empty()) {
     return refuse({&node, nullptr, {}, {}}, "'types' of an init rule", "a list of layer types", problems);
   }
   std::vector<std::string> known = types_with_parameters();
-  for (const JsonNode& item : node.items) {
+  for (const LocatedNode& item : node.items) {
     if (item.kind != Kind::string) {
       refuse({&item, nullptr, {}, {}}, "an item of 'types'", "a layer type's name", problems);
     } else if (std::ranges::find(known, item.string) == known.end()) {
@@ -46,16 +38,16 @@ void read_types(const JsonNode& node, InitRule& rule, Problems& problems) {
   }
 }
 
-InitRule read_rule(const JsonNode& node, Problems& problems) {
+InitRule read_rule(const LocatedNode& node, Problems& problems) {
   InitRule rule;
   rule.location = problems.locate(node.place);
-  const JsonMember* types = node.find("types");
+  const LocatedMember* types = node.find("types");
   if (!types) problems.add(node.place, "an init rule needs 'types' (a list of layer types)");
   if (types) read_types(types->value, rule, problems);
-  for (const JsonMember& entry : node.members) {
+  for (const LocatedMember& entry : node.members) {
     if (entry.key == "types") continue;
     bool exists = std::ranges::any_of(rule.types, [&](const std::string& type) {
-      return has_parameter(*find_layer_type(type), entry.key);
+      return may_have_parameter(*find_layer_type(type), entry.key);
     });
     if (!exists && !rule.types.empty()) {
       problems.add(entry.place, "none of the rule's types has a parameter '" + entry.key + "'" +
@@ -74,13 +66,13 @@ InitRule read_rule(const JsonNode& node, Problems& problems) {
 
 }  // namespace
 
-std::vector<InitRule> read_init_rules(const JsonNode& list, Problems& problems) {
+std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problems) {
   std::vector<InitRule> rules;
   if (list.kind != Kind::array) {
     refuse({&list, nullptr, {}, {}}, "'init'", "a list of rules", problems);
     return rules;
   }
-  for (const JsonNode& item : list.items) {
+  for (const LocatedNode& item : list.items) {
     if (item.kind != Kind::object) {
       refuse({&item, nullptr, {}, {}}, "an init rule", "an object", problems);
       continue;

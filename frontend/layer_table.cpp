@@ -1,6 +1,7 @@
 #include "frontend/layer_table.h"
 
 #include <map>
+#include <regex>
 
 namespace sheaf {
 
@@ -24,6 +25,13 @@ const LayerType* find_layer_type(const std::string& name) {
   }();
   auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : found->second;
+}
+
+bool may_have_parameter(const LayerType& type, const std::string& name) {
+  // std::regex recurses once per character: a hostile name must not reach it.
+  constexpr size_t longest = 64;
+  return !type.parameter_names.empty() && name.size() <= longest &&
+         std::regex_match(name, std::regex(type.parameter_names));
 }
 
 const std::vector<Argument>& data_parallel_arguments() {

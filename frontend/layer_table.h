@@ -11,7 +11,7 @@
 namespace sheaf {
 
 /// A parameter of a layer under PyTorch's name, and its shape.
-struct Parameter {
+struct LayerParameter {
   std::string name;
   std::vector<int64_t> shape;
 };
@@ -45,7 +45,7 @@ struct LayerType {
   int least_inputs = 1, most_inputs = 1, inputs_step = 1;
   int outputs = 1;
   std::function<void(LayerCheck&)> check{};  ///< relations between arguments
-  std::function<std::vector<Parameter>(const Json& arguments)> parameters{};
+  std::function<std::vector<LayerParameter>(const Json& arguments)> parameters{};
   std::string parameter_names{};  ///< all names that `parameters` may give: a regular expression
 };
 
@@ -54,6 +54,9 @@ const std::vector<LayerType>& layer_types();
 
 /// The row of a name, or null.
 const LayerType* find_layer_type(const std::string& name);
+
+/// Whether a layer of this type can, with some arguments, have a parameter of this name.
+bool may_have_parameter(const LayerType& type, const std::string& name);
 
 /// The containers' own arguments, which the same machinery checks.
 const std::vector<Argument>& data_parallel_arguments();

@@ -37,12 +37,12 @@ void check_conv_transpose(LayerCheck& layer) {
   }
 }
 
-std::vector<Parameter> convolution_parameters(const Json& a, bool transposed) {
+std::vector<LayerParameter> convolution_parameters(const Json& a, bool transposed) {
   int64_t in = a["in_channels"].get<int64_t>(), out = a["out_channels"].get<int64_t>();
   int64_t groups = a["groups"].get<int64_t>();
   std::vector<int64_t> shape = transposed ? std::vector{in, out / groups} : std::vector{out, in / groups};
   for (const Json& size : a["kernel_size"]) shape.push_back(size.get<int64_t>());
-  std::vector<Parameter> p = {{"weight", shape}};
+  std::vector<LayerParameter> p = {{"weight", shape}};
   if (a["bias"].get<bool>()) p.push_back({"bias", {out}});
   return p;
 }

@@ -26,7 +26,7 @@ std::vector<LayerType> linear_layers() {
        .arguments = {positive("in_features"), positive("out_features"), boolean("bias", true)},
        .parameters =
            [=](const Json& a) {
-             std::vector<Parameter> p = {{"weight", {size(a, "out_features"), size(a, "in_features")}}};
+             std::vector<LayerParameter> p = {{"weight", {size(a, "out_features"), size(a, "in_features")}}};
              if (a["bias"].get<bool>()) p.push_back({"bias", {size(a, "out_features")}});
              return p;
            },
@@ -40,7 +40,7 @@ std::vector<LayerType> linear_layers() {
        .check = check_embedding,
        .parameters =
            [=](const Json& a) {
-             return std::vector<Parameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
+             return std::vector<LayerParameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
            },
        .parameter_names = "weight"},
   };

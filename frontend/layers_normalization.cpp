@@ -4,8 +4,8 @@
 namespace sheaf {
 namespace {
 
-std::vector<Parameter> affine(const std::vector<int64_t>& shape, bool weight, bool bias) {
-  std::vector<Parameter> p;
+std::vector<LayerParameter> affine(const std::vector<int64_t>& shape, bool weight, bool bias) {
+  std::vector<LayerParameter> p;
   if (weight) p.push_back({"weight", shape});
   if (bias) p.push_back({"bias", shape});
   return p;

@@ -5,10 +5,10 @@ namespace sheaf {
 namespace {
 
 // PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the same with _reverse, then l1, …
-std::vector<Parameter> recurrent_parameters(const Json& a, int64_t gates) {
+std::vector<LayerParameter> recurrent_parameters(const Json& a, int64_t gates) {
   int64_t hidden = a["hidden_size"].get<int64_t>(), layers = a["num_layers"].get<int64_t>();
   int64_t directions = a["bidirectional"].get<bool>() ? 2 : 1;
-  std::vector<Parameter> p;
+  std::vector<LayerParameter> p;
   for (int64_t layer = 0; layer < layers; ++layer) {
     int64_t width = layer == 0 ? a["input_size"].get<int64_t>() : hidden * directions;
     for (int64_t direction = 0; direction < directions; ++direction) {
@@ -37,9 +37,9 @@ void check_attention(LayerCheck& layer) {
   }
 }
 
-std::vector<Parameter> attention_parameters(const Json& a) {
+std::vector<LayerParameter> attention_parameters(const Json& a) {
   int64_t width = a["embed_dim"].get<int64_t>();
-  std::vector<Parameter> p = {{"in_proj_weight", {3 * width, width}}, {"out_proj.weight", {width, width}}};
+  std::vector<LayerParameter> p = {{"in_proj_weight", {3 * width, width}}, {"out_proj.weight", {width, width}}};
   if (a["bias"].get<bool>()) {
     p.push_back({"in_proj_bias", {3 * width}});
     p.push_back({"out_proj.bias", {width}});

@@ -16,9 +16,9 @@ class Tokens {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
   }
 
-  Place next() {
+  TextPlace next() {
     while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != std::string_view::npos) advance();
-    Place place{line_, column_};
+    TextPlace place{line_, column_};
     begin_ = at_;
     if (at_ >= text_.size()) return place;
     char first = text_[at_];
@@ -38,7 +38,7 @@ class Tokens {
   std::string_view source() const { return text_.substr(begin_, at_ - begin_); }
 
   /// The place of a byte offset at or after the current token.
-  Place place_of(size_t offset) {
+  TextPlace place_of(size_t offset) {
     while (at_ < offset && at_ < text_.size()) advance();
     return {line_, column_};
   }
@@ -61,12 +61,12 @@ class Tokens {
 
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Builder(std::string_view text, Problems& problems, const JsonLimits& limits)
+  Builder(std::string_view text, Problems& problems, const ModelFileLimits& limits)
       : tokens_(text), problems_(problems), limits_(limits) {}
 
-  bool null() override { return add(JsonNode::Kind::null) != nullptr; }
+  bool null() override { return add(LocatedNode::Kind::null) != nullptr; }
   bool boolean(bool value) override {
-    JsonNode* node = add(JsonNode::Kind::boolean);
+    LocatedNode* node = add(LocatedNode::Kind::boolean);
     if (node) node->boolean = value;
     return node;
   }
@@ -77,18 +77,18 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_float(number_float_t value, const string_t&) override { return add_number(value); }
   bool string(string_t& value) override {
-    JsonNode* node = add(JsonNode::Kind::string);
+    LocatedNode* node = add(LocatedNode::Kind::string);
     if (node) node->string = std::move(value);
     return node;
   }
   bool binary(binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(JsonNode::Kind::object); }
-  bool start_array(size_t) override { return open(JsonNode::Kind::array); }
+  bool start_object(size_t) override { return open(LocatedNode::Kind::object); }
+  bool start_array(size_t) override { return open(LocatedNode::Kind::array); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    Place place = tokens_.next();
+    TextPlace place = tokens_.next();
     Frame& frame = open_.back();
     auto [first, fresh] = frame.keys.emplace(name, place);
     if (!fresh) {
@@ -101,32 +101,32 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& exception) override {
-    Place place = tokens_.place_of(position > 0 ? position - 1 : 0);
+    TextPlace place = tokens_.place_of(position > 0 ? position - 1 : 0);
     problems_.add(place, explain(exception.what()));
     return false;
   }
 
-  std::optional<JsonNode> take() { return std::move(root_); }
+  std::optional<LocatedNode> take() { return std::move(root_); }
 
  private:
   struct Frame {
-    JsonNode* node;
-    std::unordered_map<std::string, Place> keys;
+    LocatedNode* node;
+    std::unordered_map<std::string, TextPlace> keys;
     bool duplicates = false;
   };
 
   // The node that the event belongs to. Parents' vectors grow only at their ends and only while they are the
   // innermost open node, so pointers to open nodes stay valid.
-  JsonNode* add(JsonNode::Kind kind) {
-    Place place = tokens_.next();
+  LocatedNode* add(LocatedNode::Kind kind) {
+    TextPlace place = tokens_.next();
     if (++nodes_ > limits_.nodes) {
       problems_.add(place, "the file has more than " + std::to_string(limits_.nodes) + " values");
       return nullptr;
     }
-    JsonNode* node = nullptr;
+    LocatedNode* node = nullptr;
     if (open_.empty()) {
       node = &root_.emplace();
-    } else if (open_.back().node->kind == JsonNode::Kind::array) {
+    } else if (open_.back().node->kind == LocatedNode::Kind::array) {
       node = &open_.back().node->items.emplace_back();
     } else {
       node = &open_.back().node->members.back().value;
@@ -137,7 +137,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool add_integer(int64_t value) {
-    JsonNode* node = add(JsonNode::Kind::integer);
+    LocatedNode* node = add(LocatedNode::Kind::integer);
     if (!node) return false;
     node->integer = value;
     node->number = static_cast<double>(value);
@@ -146,15 +146,15 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool add_number(double value) {
-    JsonNode* node = add(JsonNode::Kind::number);
+    LocatedNode* node = add(LocatedNode::Kind::number);
     if (!node) return false;
     node->number = value;
     node->string = tokens_.source();
     return true;
   }
 
-  bool open(JsonNode::Kind kind) {
-    JsonNode* node = add(kind);
+  bool open(LocatedNode::Kind kind) {
+    LocatedNode* node = add(kind);
     if (!node) return false;
     if (open_.size() >= limits_.depth) {
       problems_.add(node->place, "nested more than " + std::to_string(limits_.depth) + " levels deep");
@@ -168,7 +168,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     tokens_.next();
     if (open_.back().duplicates) {
       std::set<std::string> seen;
-      std::erase_if(open_.back().node->members, [&](const JsonMember& m) { return !seen.insert(m.key).second; });
+      std::erase_if(open_.back().node->members, [&](const LocatedMember& m) { return !seen.insert(m.key).second; });
     }
     open_.pop_back();
     return true;
@@ -190,22 +190,22 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   Tokens tokens_;
   Problems& problems_;
-  const JsonLimits& limits_;
+  const ModelFileLimits& limits_;
   size_t nodes_ = 0;
-  std::optional<JsonNode> root_;
+  std::optional<LocatedNode> root_;
   std::vector<Frame> open_;
 };
 
 }  // namespace
 
-const JsonMember* JsonNode::find(const std::string& key) const {
-  for (const JsonMember& member : members) {
+const LocatedMember* LocatedNode::find(const std::string& key) const {
+  for (const LocatedMember& member : members) {
     if (member.key == key) return &member;
   }
   return nullptr;
 }
 
-std::optional<JsonNode> parse_located_json(std::string_view text, Problems& problems, const JsonLimits& limits) {
+std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems, const ModelFileLimits& limits) {
   if (text.size() > limits.bytes) {
     problems.add({1, 1}, "the file is larger than " + std::to_string(limits.bytes) + " bytes, the most that a model file has");
     return std::nullopt;
@@ -215,17 +215,17 @@ std::optional<JsonNode> parse_located_json(std::string_view text, Problems& prob
   return builder.take();
 }
 
-std::string describe(const JsonNode& node) {
+std::string describe(const LocatedNode& node) {
   constexpr size_t longest = 60;
   switch (node.kind) {
-    case JsonNode::Kind::null: return "null";
-    case JsonNode::Kind::boolean: return node.boolean ? "true" : "false";
-    case JsonNode::Kind::integer:
-    case JsonNode::Kind::number: return node.string.size() > longest ? "a very long number" : node.string;
-    case JsonNode::Kind::string:
+    case LocatedNode::Kind::null: return "null";
+    case LocatedNode::Kind::boolean: return node.boolean ? "true" : "false";
+    case LocatedNode::Kind::integer:
+    case LocatedNode::Kind::number: return node.string.size() > longest ? "a very long number" : node.string;
+    case LocatedNode::Kind::string:
       return node.string.size() > longest ? "a long string" : "the string \"" + node.string + "\"";
-    case JsonNode::Kind::array: return node.items.empty() ? "an empty list" : "a list of " + std::to_string(node.items.size());
-    case JsonNode::Kind::object: return "an object";
+    case LocatedNode::Kind::array: return node.items.empty() ? "an empty list" : "a list of " + std::to_string(node.items.size());
+    case LocatedNode::Kind::object: return "an object";
   }
   return {};
 }

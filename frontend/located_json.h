@@ -10,31 +10,31 @@
 
 namespace sheaf {
 
-struct JsonMember;
+struct LocatedMember;
 
 /// One JSON value and where it begins.
-struct JsonNode {
+struct LocatedNode {
   enum class Kind { null, boolean, integer, number, string, array, object };
   Kind kind = Kind::null;
-  Place place;
+  TextPlace place;
   bool boolean = false;
   int64_t integer = 0;
   double number = 0;   ///< of integers as well
   std::string string;  ///< a string's content; of a number its source text
-  std::vector<JsonNode> items;
-  std::vector<JsonMember> members;  ///< in the order of the file, keys unique
+  std::vector<LocatedNode> items;
+  std::vector<LocatedMember> members;  ///< in the order of the file, keys unique
 
-  const JsonMember* find(const std::string& key) const;
+  const LocatedMember* find(const std::string& key) const;
 };
 
-struct JsonMember {
+struct LocatedMember {
   std::string key;
-  Place place;
-  JsonNode value;
+  TextPlace place;
+  LocatedNode value;
 };
 
 /// Bounds on a model file, so that a hostile one is refused before it costs memory or stack.
-struct JsonLimits {
+struct ModelFileLimits {
   size_t bytes = size_t{16} << 20;
   size_t nodes = 1'000'000;
   size_t depth = 200;
@@ -42,9 +42,9 @@ struct JsonLimits {
 
 /// Parses JSON text (RFC 8259, UTF-8). Syntax errors, invalid UTF-8, duplicate keys and texts beyond the limits
 /// become problems; the tree is returned if it is complete (duplicate keys leave it complete: the first counts).
-std::optional<JsonNode> parse_located_json(std::string_view text, Problems& problems, const JsonLimits& limits = {});
+std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems, const ModelFileLimits& limits = {});
 
 /// A short description for "found …": `the string "abc"`, `3.5`, `an object`.
-std::string describe(const JsonNode& node);
+std::string describe(const LocatedNode& node);
 
 }  // namespace sheaf

@@ -16,10 +16,10 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
-void check_version(const JsonNode& root, Problems& problems) {
-  const JsonMember* version = root.find("sheaf");
+void check_version(const LocatedNode& root, Problems& problems) {
+  const LocatedMember* version = root.find("sheaf");
   if (!version) {
     problems.add(root.place, "the model needs the format's version: \"sheaf\": \"1.0\"");
   } else if (version->value.kind != Kind::string || version->value.string.size() > 20 ||
@@ -31,9 +31,16 @@ void check_version(const JsonNode& root, Problems& problems) {
   }
 }
 
-void read_name(const JsonNode& root, Model& model, Problems& problems) {
+// Outside modules nothing is substituted: a "$name" there, however deep, is a mistake.
+void refuse_parameters(const LocatedNode& node, Problems& problems) {
+  resolve(node, nullptr, problems);
+  for (const LocatedNode& item : node.items) refuse_parameters(item, problems);
+  for (const LocatedMember& member : node.members) refuse_parameters(member.value, problems);
+}
+
+void read_name(const LocatedNode& root, Model& model, Problems& problems) {
   model.name = std::filesystem::path(model.file).stem().string();
-  const JsonMember* name = root.find("name");
+  const LocatedMember* name = root.find("name");
   if (!name) return;
   if (name->value.kind != Kind::string || name->value.string.empty()) {
     return refuse({&name->value, nullptr, {}, {}}, "the model's 'name'", "a string, not empty", problems);
@@ -41,19 +48,20 @@ void read_name(const JsonNode& root, Model& model, Problems& problems) {
   model.name = name->value.string;
 }
 
-void read_layers(const JsonNode& root, Expander& expander, Model& model, Problems& problems) {
-  const JsonMember* layers = root.find("layers");
+void read_layers(const LocatedNode& root, Expander& expander, Model& model, Problems& problems) {
+  const LocatedMember* layers = root.find("layers");
   if (!layers) problems.add(root.place, "the model needs 'layers'");
   if (layers && (layers->value.kind != Kind::array || layers->value.items.empty())) {
     refuse({&layers->value, nullptr, {}, {}}, "'layers'", "a list of at least one layer", problems);
   }
+  if (layers) refuse_parameters(layers->value, problems);
   std::vector<std::string> names;
   for (const InputDecl& input : model.inputs) names.push_back(input.name);
   model.graph = expander.expand_model(root, names);
   expander.check_unused_modules();
 }
 
-Model read_model(const JsonNode& root, std::string file, Problems& problems) {
+Model read_model(const LocatedNode& root, std::string file, Problems& problems) {
   Model model;
   model.file = std::move(file);
   if (root.kind != Kind::object) {
@@ -62,21 +70,24 @@ Model read_model(const JsonNode& root, std::string file, Problems& problems) {
   }
   check_fields(root, {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"},
                "the model", problems);
+  if (const LocatedMember* schema = root.find("$schema"); schema && schema->value.kind != Kind::string) {
+    refuse({&schema->value, nullptr, {}, {}}, "'$schema'", "a string", problems);
+  }
   check_version(root, problems);
   read_name(root, model, problems);
-  const JsonMember* inputs = root.find("inputs");
+  const LocatedMember* inputs = root.find("inputs");
   if (!inputs) problems.add(root.place, "the model needs 'inputs': name → {\"shape\", \"dtype\"}");
   if (inputs) model.inputs = read_declarations(inputs->value, "input", {}, problems);
-  const JsonMember* modules = root.find("modules");
+  const LocatedMember* modules = root.find("modules");
   Expander expander(modules ? &modules->value : nullptr, problems);
   read_layers(root, expander, model, problems);
-  if (const JsonMember* init = root.find("init")) model.init = read_init_rules(init->value, problems);
+  if (const LocatedMember* init = root.find("init")) model.init = read_init_rules(init->value, problems);
   bool known = expander.complete();
   if (known) {
     tie_parameters(model.graph, expander.shares(), problems);
     check_init_shapes(model.graph, model.init, problems);
   }
-  if (const JsonMember* training = root.find("training")) {
+  if (const LocatedMember* training = root.find("training")) {
     model.training = read_training(training->value, model, known, problems);
   }
   return model;
@@ -107,7 +118,7 @@ Result<Model> load_model(const std::string& file) {
   if (!stream) return Error({file, 0, 0}, std::string("cannot open the model file: ") + std::strerror(errno));
   std::string text;
   // One byte beyond the limit is enough for the parser to refuse; a device file never ends.
-  text.resize(JsonLimits{}.bytes + 1);
+  text.resize(ModelFileLimits{}.bytes + 1);
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad()) return Error({file, 0, 0}, "cannot read the model file");
   text.resize(static_cast<size_t>(stream.gcount()));

@@ -17,15 +17,15 @@ std::optional<std::string> fault_of_name(const std::string& name) {
   return std::nullopt;
 }
 
-bool check_name(const std::string& name, const std::string& what, Place place, Problems& problems) {
+bool check_name(const std::string& name, const std::string& what, TextPlace place, Problems& problems) {
   auto fault = fault_of_name(name);
   if (fault) problems.add(place, "the " + what + " name '" + name + "' " + *fault);
   return !fault;
 }
 
-void check_fields(const JsonNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed, const std::string& owner,
                   Problems& problems) {
-  for (const JsonMember& member : object.members) {
+  for (const LocatedMember& member : object.members) {
     if (std::ranges::find(allowed, member.key) != allowed.end()) continue;
     problems.add(member.place, owner + " has no field '" + member.key + "'" + suggestion(member.key, allowed));
   }

@@ -16,10 +16,10 @@ extern const char* const name_pattern;
 std::optional<std::string> fault_of_name(const std::string& name);
 
 /// Adds a problem at `place` if `name` cannot name a `what` ("layer", "input"); true if it can.
-bool check_name(const std::string& name, const std::string& what, Place place, Problems& problems);
+bool check_name(const std::string& name, const std::string& what, TextPlace place, Problems& problems);
 
 /// Members of `object` outside `allowed` become problems: "`owner` has no field 'x'".
-void check_fields(const JsonNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed, const std::string& owner,
                   Problems& problems);
 
 }  // namespace sheaf

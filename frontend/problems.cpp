@@ -25,14 +25,14 @@ std::string Problems::source_line(int line) const {
   return std::string(text_.substr(begin, end - begin));
 }
 
-void Problems::add(Place place, std::string message, std::vector<std::string> notes) {
+void Problems::add(TextPlace place, std::string message, std::vector<std::string> notes) {
   if (!seen_.emplace(place.line, place.column, message).second) return;
   if (diagnostics_.size() >= shown) return;
   diagnostics_.push_back(
       {Severity::error, locate(place), std::move(message), source_line(place.line), std::move(notes)});
 }
 
-std::string Problems::text_of(Place place) const {
+std::string Problems::text_of(TextPlace place) const {
   return file_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 

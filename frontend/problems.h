@@ -12,7 +12,7 @@
 namespace sheaf {
 
 /// A place in the file that is being read. Lines and columns count from 1, columns in characters.
-struct Place {
+struct TextPlace {
   int line = 0;
   int column = 0;
 };
@@ -26,12 +26,12 @@ class Problems {
 
   Problems(std::string file, std::string_view text);
 
-  void add(Place place, std::string message, std::vector<std::string> notes = {});
+  void add(TextPlace place, std::string message, std::vector<std::string> notes = {});
   bool empty() const { return seen_.empty(); }
   size_t count() const { return seen_.size(); }
-  Location locate(Place place) const { return {file_, place.line, place.column}; }
+  Location locate(TextPlace place) const { return {file_, place.line, place.column}; }
   /// "FILE:LINE:COL", for notes that point elsewhere in the file.
-  std::string text_of(Place place) const;
+  std::string text_of(TextPlace place) const;
   /// Everything found, in the order of the file.
   Error take();
 

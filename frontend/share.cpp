@@ -10,7 +10,7 @@ void collect(Graph& graph, std::map<std::string, OwnedParameter>& found) {
     if (layer.body) collect(*layer.body, found);
     const LayerType* type = layer.body ? nullptr : find_layer_type(layer.type);
     if (!type || !type->parameters) continue;
-    for (Parameter& parameter : type->parameters(layer.arguments)) {
+    for (LayerParameter& parameter : type->parameters(layer.arguments)) {
       found[layer.path + "." + parameter.name] = {&layer, parameter.name, std::move(parameter.shape)};
     }
   }

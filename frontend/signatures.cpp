@@ -125,15 +125,15 @@ const std::vector<std::string>& metrics() {
   return names;
 }
 
-std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const JsonNode& node,
+std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
                                     std::vector<std::string> reserved, Problems& problems) {
-  Value value{&node, nullptr, {}, {}};
-  if (node.kind != JsonNode::Kind::object) {
+  JsonValue value{&node, nullptr, {}, {}};
+  if (node.kind != LocatedNode::Kind::object) {
     refuse(value, "'" + what + "'", "an object with a 'type'", problems);
     return std::nullopt;
   }
-  const JsonMember* type = node.find("type");
-  if (!type || type->value.kind != JsonNode::Kind::string) {
+  const LocatedMember* type = node.find("type");
+  if (!type || type->value.kind != LocatedNode::Kind::string) {
     if (!type) problems.add(node.place, what + " needs a 'type'");
     if (type) refuse({&type->value, nullptr, {}, {}}, "'type' of " + what, "a string", problems);
     return std::nullopt;

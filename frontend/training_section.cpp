@@ -10,13 +10,13 @@
 namespace sheaf {
 namespace {
 
-using Kind = JsonNode::Kind;
+using Kind = LocatedNode::Kind;
 
 // "inputs" of the loss: model outputs and targets; by default the one output, then the one target.
-void read_loss_inputs(const JsonNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
+void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   std::vector<std::string> known = model.graph.output_names;
   for (const InputDecl& target : training.targets) known.push_back(target.name);
-  const JsonMember* inputs = loss.find("inputs");
+  const LocatedMember* inputs = loss.find("inputs");
   if (!inputs) {
     training.loss_inputs = known;
     if (outputs_known && known.size() != 2) {
@@ -28,7 +28,7 @@ void read_loss_inputs(const JsonNode& loss, const Model& model, bool outputs_kno
     return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss", "a list of two names: output and target", problems);
   }
   bool uses_output = false;
-  for (const JsonNode& item : inputs->value.items) {
+  for (const LocatedNode& item : inputs->value.items) {
     if (item.kind != Kind::string) {
       refuse({&item, nullptr, {}, {}}, "an input of the loss", "the name of an output or target", problems);
       continue;
@@ -43,7 +43,7 @@ void read_loss_inputs(const JsonNode& loss, const Model& model, bool outputs_kno
   if (outputs_known && !uses_output) problems.add(inputs->value.place, "the loss takes no output of the model", {"outputs: " + quoted_list(model.graph.output_names)});
 }
 
-void read_loss(const JsonNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
+void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   auto loss = check_signature(losses(), "loss", node, {"inputs"}, problems);
   if (node.kind == Kind::object) read_loss_inputs(node, model, outputs_known, training, problems);
   if (!loss) return;
@@ -52,7 +52,7 @@ void read_loss(const JsonNode& node, const Model& model, bool outputs_known, Tra
   training.loss_arguments = std::move(*loss);
 }
 
-void read_optimizer(const JsonNode& node, Training& training, Problems& problems) {
+void read_optimizer(const LocatedNode& node, Training& training, Problems& problems) {
   auto optimizer = check_signature(optimizers(), "optimizer", node, {}, problems);
   if (!optimizer) return;
   if (optimizer->value("nesterov", false) &&
@@ -62,7 +62,7 @@ void read_optimizer(const JsonNode& node, Training& training, Problems& problems
   training.optimizer = std::move(*optimizer);
 }
 
-void read_schedule(const JsonNode& node, Training& training, Problems& problems) {
+void read_schedule(const LocatedNode& node, Training& training, Problems& problems) {
   auto schedule = check_signature(schedules(), "schedule", node, {}, problems);
   if (schedule && schedule->contains("milestones")) {
     Json& milestones = (*schedule)["milestones"];
@@ -71,9 +71,9 @@ void read_schedule(const JsonNode& node, Training& training, Problems& problems)
   if (schedule) training.schedule = std::move(*schedule);
 }
 
-void read_metrics(const JsonNode& node, Training& training, Problems& problems) {
+void read_metrics(const LocatedNode& node, Training& training, Problems& problems) {
   if (node.kind != Kind::array) return refuse({&node, nullptr, {}, {}}, "'metrics'", "a list", problems);
-  for (const JsonNode& item : node.items) {
+  for (const LocatedNode& item : node.items) {
     if (item.kind != Kind::string) {
       refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
     } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
@@ -86,7 +86,7 @@ void read_metrics(const JsonNode& node, Training& training, Problems& problems) 
 
 }  // namespace
 
-Training read_training(const JsonNode& node, const Model& model, bool outputs_known, Problems& problems) {
+Training read_training(const LocatedNode& node, const Model& model, bool outputs_known, Problems& problems) {
   Training training;
   training.location = problems.locate(node.place);
   if (node.kind != Kind::object) {

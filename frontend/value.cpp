@@ -4,14 +4,14 @@
 
 namespace sheaf {
 
-std::vector<std::string> Value::notes(const Problems& problems) const {
+std::vector<std::string> JsonValue::notes(const Problems& problems) const {
   if (parameter.empty() || !node) return {};
   return {"it is used as '" + parameter + "' at " + problems.text_of(use)};
 }
 
-Value resolve(const JsonNode& node, const Scope* scope, Problems& problems) {
-  if (node.kind != JsonNode::Kind::string || !node.string.starts_with('$')) return {&node, scope, node.place, {}};
-  Value unknown{nullptr, nullptr, node.place, node.string};
+JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problems) {
+  if (node.kind != LocatedNode::Kind::string || !node.string.starts_with('$')) return {&node, scope, node.place, {}};
+  JsonValue unknown{nullptr, nullptr, node.place, node.string};
   if (!scope) {
     problems.add(node.place, "'" + node.string + "' stands outside a module: only a module has parameters");
     return unknown;
@@ -26,26 +26,26 @@ Value resolve(const JsonNode& node, const Scope* scope, Problems& problems) {
                                : std::vector<std::string>{});
     return unknown;
   }
-  Value value = found->second;
+  JsonValue value = found->second;
   value.use = node.place;
   value.parameter = node.string;
   return value;
 }
 
-Value member(const Value& object, const std::string& key, Problems& problems) {
-  const JsonMember* found = object.node ? object.node->find(key) : nullptr;
+JsonValue member(const JsonValue& object, const std::string& key, Problems& problems) {
+  const LocatedMember* found = object.node ? object.node->find(key) : nullptr;
   if (!found) return {};
   return resolve(found->value, object.scope, problems);
 }
 
-std::vector<Value> items(const Value& array, Problems& problems) {
-  std::vector<Value> values;
+std::vector<JsonValue> items(const JsonValue& array, Problems& problems) {
+  std::vector<JsonValue> values;
   if (!array.node) return values;
-  for (const JsonNode& node : array.node->items) values.push_back(resolve(node, array.scope, problems));
+  for (const LocatedNode& node : array.node->items) values.push_back(resolve(node, array.scope, problems));
   return values;
 }
 
-void refuse(const Value& value, const std::string& what, const std::string& expected, Problems& problems) {
+void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems) {
   problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node),
                value.notes(problems));
 }

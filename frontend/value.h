@@ -12,16 +12,16 @@ struct Scope;
 
 /// A JSON value together with the scope that its "$name" strings are looked up in. Nothing is copied when a
 /// module is expanded: a parameter's value keeps the scope of the place that gave it.
-struct Value {
-  const JsonNode* node = nullptr;  ///< null: unknown (a required parameter of a module that nothing uses)
+struct JsonValue {
+  const LocatedNode* node = nullptr;  ///< null: unknown (a required parameter of a module that nothing uses)
   const Scope* scope = nullptr;
-  Place use;                ///< of the "$name" that stands for the value
+  TextPlace use;                ///< of the "$name" that stands for the value
   std::string parameter{};  ///< that name, "$" included; empty if the value stands where it is used
 
   bool known() const { return node != nullptr; }
-  bool is(JsonNode::Kind kind) const { return node && node->kind == kind; }
+  bool is(LocatedNode::Kind kind) const { return node && node->kind == kind; }
   /// Where a message about the value points: at the value itself, or at its use if it is unknown.
-  Place place() const { return node ? node->place : use; }
+  TextPlace place() const { return node ? node->place : use; }
   /// Notes for such a message: which "$name" brought the value to where it does not fit.
   std::vector<std::string> notes(const Problems& problems) const;
 };
@@ -29,21 +29,21 @@ struct Value {
 /// The parameters that a module's layers may name.
 struct Scope {
   std::string module;
-  std::map<std::string, Value> parameters;
+  std::map<std::string, JsonValue> parameters;
 };
 
 /// The value that `node` stands for in `scope` (null outside modules). An undeclared "$name" becomes a problem
 /// and an unknown value.
-Value resolve(const JsonNode& node, const Scope* scope, Problems& problems);
+JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problems);
 
 /// The named member of an object value; a value with neither node nor use place if there is none.
-Value member(const Value& object, const std::string& key, Problems& problems);
-inline bool absent(const Value& value) { return !value.known() && value.use.line == 0; }
+JsonValue member(const JsonValue& object, const std::string& key, Problems& problems);
+inline bool absent(const JsonValue& value) { return !value.known() && value.use.line == 0; }
 
 /// The items of an array value.
-std::vector<Value> items(const Value& array, Problems& problems);
+std::vector<JsonValue> items(const JsonValue& array, Problems& problems);
 
 /// Adds a problem about `value`: "`what` must be `expected`, found …".
-void refuse(const Value& value, const std::string& what, const std::string& expected, Problems& problems);
+void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems);
 
 }  // namespace sheaf

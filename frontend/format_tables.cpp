@@ -1,0 +1,46 @@
+#include "frontend/layer_table.h"
+#include "frontend/model_schema.h"
+#include "frontend/signatures.h"
+
+namespace sheaf {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+// "`kernel_size`", "`stride` = 1", "`proj_size` = 0 only"; what has no effect is left out.
+std::string arguments_text(const std::vector<Argument>& arguments) {
+  std::string text;
+  for (const Argument& argument : arguments) {
+    if (argument.type.kind == Kind::ignored) continue;
+    text += (text.empty() ? "`" : ", `") + argument.name + "`";
+    if (argument.fallback) text += " = " + argument.fallback->dump();
+    if (argument.type.kind == Kind::fixed || argument.type.choices.size() == 1) text += " only";
+  }
+  return text.empty() ? "–" : text;
+}
+
+std::string inputs_text(const LayerType& type) {
+  if (type.most_inputs == any_number) return std::to_string(type.least_inputs) + " or more";
+  if (type.least_inputs == type.most_inputs) return std::to_string(type.least_inputs);
+  return std::to_string(type.least_inputs) + " or " + std::to_string(type.most_inputs);
+}
+
+std::string signature_table(const char* title, const std::vector<Signature>& rows) {
+  std::string text = "\n| " + std::string(title) + " | arguments |\n|---|---|\n";
+  for (const Signature& row : rows) text += "| `" + row.name + "` | " + arguments_text(row.arguments) + " |\n";
+  return text;
+}
+
+}  // namespace
+
+std::string format_tables() {
+  std::string text = "| layer | inputs | outputs | what it does | arguments |\n|---|---|---|---|---|\n";
+  for (const LayerType& type : layer_types()) {
+    text += "| `" + type.name + "` | " + inputs_text(type) + " | " + std::to_string(type.outputs) + " | " + type.summary +
+            " | " + arguments_text(type.arguments) + " |\n";
+  }
+  return text + signature_table("loss", losses()) + signature_table("optimizer", optimizers()) +
+         signature_table("schedule", schedules()) + signature_table("distribution", distributions());
+}
+
+}  // namespace sheaf

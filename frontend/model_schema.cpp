@@ -1,0 +1,198 @@
+#include "frontend/model_schema.h"
+
+#include "frontend/argument_schema.h"
+#include "frontend/declarations.h"
+#include "frontend/layer_table.h"
+#include "frontend/names.h"
+#include "frontend/signatures.h"
+
+namespace sheaf {
+namespace {
+
+Json ref(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
+
+Json object_schema(Json properties, std::vector<std::string> required) {
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  return schema;
+}
+
+Json list_schema(Json item, size_t least) {
+  Json schema = {{"type", "array"}, {"items", std::move(item)}};
+  if (least > 0) schema["minItems"] = least;
+  return schema;
+}
+
+/// The fields of every layer; `parameters` is the pattern of its own parameters' names.
+Json layer_properties(const std::string& parameters) {
+  Json share = {{"type", "object"}, {"additionalProperties", or_parameter({{"type", "string"}})}};
+  if (parameters.empty()) share["maxProperties"] = 0;
+  if (!parameters.empty()) share["propertyNames"] = {{"pattern", "^(" + parameters + ")$"}};
+  return {{"name", or_parameter(ref("name"))},
+          {"type", {{"type", "string"}}},
+          {"inputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
+          {"device", or_parameter(ref("device"))},
+          {"share", or_parameter(share)}};
+}
+
+std::vector<std::string> add_arguments(Json& properties, const std::vector<Argument>& arguments, int rank, bool in_layer) {
+  std::vector<std::string> required;
+  for (const Argument& argument : arguments) {
+    properties[argument.name] = argument_schema(argument, rank, in_layer);
+    if (!argument.fallback) required.push_back(argument.name);
+  }
+  return required;
+}
+
+Json leaf_schema(const LayerType& type) {
+  Json properties = layer_properties(type.parameter_names);
+  auto required = add_arguments(properties, type.arguments, type.spatial_rank, true);
+  Json schema = object_schema(std::move(properties), std::move(required));
+  schema["description"] = type.summary;
+  return schema;
+}
+
+Json container_schema(const char* field, Json content, const std::vector<Argument>& arguments) {
+  Json properties = layer_properties("");
+  properties.erase("share");
+  properties[field] = std::move(content);
+  add_arguments(properties, arguments, 0, true);
+  return object_schema(std::move(properties), {field});
+}
+
+Json type_case(const std::string& type) {
+  return {{"if", {{"properties", {{"type", {{"const", type}}}}}}}, {"then", ref(type)}};
+}
+
+Json layer_schema() {
+  Json cases = Json::array();
+  for (const std::string& type : known_type_names()) cases.push_back(type_case(type));
+  cases.push_back({{"if", {{"properties", {{"type", {{"enum", known_type_names()}}}}}}}, {"else", ref("module_call")}});
+  return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"type", "string"}}}}}, {"allOf", cases}};
+}
+
+/// A layer of a module's type, or of a type that is a parameter: its further fields are that module's parameters.
+Json module_call_schema() {
+  Json properties = layer_properties("");
+  properties["share"] = false;
+  for (const char* taken : {"outputs", "output", "layers", "module"}) properties[taken] = false;
+  return {{"type", "object"}, {"properties", properties}};
+}
+
+Json module_schema() {
+  Json taken = {"outputs", "output", "layers", "module"};
+  for (const std::string& field : layer_fields()) taken.push_back(field);
+  Json params = {{"type", "object"}, {"propertyNames", {{"allOf", {ref("name"), {{"not", {{"enum", taken}}}}}}}}};
+  Json inputs = list_schema(ref("name"), 1);
+  inputs["uniqueItems"] = true;
+  return object_schema({{"params", params},
+                        {"inputs", inputs},
+                        {"outputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
+                        {"layers", ref("layers")}},
+                       {"layers"});
+}
+
+Json declarations_schema() {
+  Json size = {{"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}}, {{"const", "batch"}}}}};
+  Json shape = list_schema(size, 0);
+  shape.update({{"maxItems", most_dimensions}, {"contains", {{"const", "batch"}}}, {"minContains", 0}, {"maxContains", 1}});
+  Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "float16", "bfloat16"}}, {"default", "float32"}};
+  return {{"type", "object"},
+          {"minProperties", 1},
+          {"propertyNames", ref("name")},
+          {"additionalProperties", object_schema({{"shape", shape}, {"dtype", dtype}}, {"shape"})}};
+}
+
+Json signature_schema(const std::vector<Signature>& table, const Json& further) {
+  Json names = Json::array(), cases = Json::array();
+  for (const Signature& row : table) {
+    names.push_back(row.name);
+    Json properties = further;
+    properties["type"] = true;
+    auto required = add_arguments(properties, row.arguments, 0, false);
+    cases.push_back({{"if", {{"properties", {{"type", {{"const", row.name}}}}}}},
+                     {"then", object_schema(std::move(properties), std::move(required))}});
+  }
+  return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"enum", names}}}}}, {"allOf", cases}};
+}
+
+Json init_schema() {
+  Json types = Json::array();
+  std::string names;
+  for (const LayerType& row : layer_types()) {
+    if (row.parameter_names.empty()) continue;
+    types.push_back(row.name);
+    names += (names.empty() ? "" : "|") + row.parameter_names;
+  }
+  return list_schema({{"type", "object"},
+                      {"required", {"types"}},
+                      {"minProperties", 2},
+                      {"properties", {{"types", list_schema({{"enum", types}}, 1)}}},
+                      {"propertyNames", {{"pattern", "^(types|" + names + ")$"}}},
+                      {"additionalProperties", ref("distribution")}},
+                     0);
+}
+
+Json training_schema() {
+  Json two_names = list_schema({{"type", "string"}}, 2);
+  two_names["maxItems"] = 2;
+  return object_schema({{"targets", ref("declarations")},
+                        {"loss", signature_schema(losses(), {{"inputs", two_names}})},
+                        {"optimizer", signature_schema(optimizers(), Json::object())},
+                        {"schedule", signature_schema(schedules(), Json::object())},
+                        {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+                        {"metrics", list_schema({{"enum", metrics()}}, 0)}},
+                       {"targets", "loss", "optimizer"});
+}
+
+Json definitions() {
+  Json defs = {{"name", {{"type", "string"}, {"pattern", name_pattern}}},
+               {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
+               {"parameter", {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
+               {"no_parameter",
+                {{"description", "outside modules no string begins with $"},
+                 {"not", ref("parameter")},
+                 {"items", ref("no_parameter")},
+                 {"additionalProperties", ref("no_parameter")}}},
+               {"declarations", declarations_schema()},
+               {"layers", list_schema(or_parameter(ref("layer")), 1)},
+               {"layer", layer_schema()},
+               {"module", module_schema()},
+               {"module_call", module_call_schema()},
+               {"distribution", signature_schema(distributions(), Json::object())}};
+  Json wrapped = {{"allOf",
+                   {ref("layer"),
+                    {{"not", {{"required", {"inputs"}}}}},
+                    {{"properties", {{"type", {{"not", {{"const", "DataParallel"}}}}}}}}}}};
+  defs["Sequential"] = container_schema("layers", or_parameter(ref("layers")), {});
+  defs["DataParallel"] = container_schema("module", or_parameter(wrapped), data_parallel_arguments());
+  for (const LayerType& type : layer_types()) defs[type.name] = leaf_schema(type);
+  return defs;
+}
+
+}  // namespace
+
+Json model_schema() {
+  Json outputs = list_schema({{"type", "string"}}, 0);
+  outputs["uniqueItems"] = true;
+  Json module_names = {{"allOf", {ref("name"), {{"not", {{"enum", known_type_names()}}}}}}};
+  Json schema = object_schema(
+      {{"$schema", {{"type", "string"}}},
+       {"sheaf", {{"type", "string"}, {"pattern", "^1\\.[0-9]+$"}, {"maxLength", 20}, {"description", "version of the format"}}},
+       {"name", {{"type", "string"}, {"minLength", 1}}},
+       {"inputs", ref("declarations")},
+       {"modules", {{"type", "object"}, {"propertyNames", module_names}, {"additionalProperties", ref("module")}}},
+       {"layers", {{"allOf", {ref("layers"), ref("no_parameter")}}}},
+       {"outputs", outputs},
+       {"init", init_schema()},
+       {"training", training_schema()}},
+      {"sheaf", "inputs", "layers"});
+  Json head = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "sheaf model file, format 1.0"}};
+  head.update(schema);
+  head["$defs"] = definitions();
+  return head;
+}
+
+std::string model_schema_text() { return model_schema().dump(1) + "\n"; }
+
+}  // namespace sheaf

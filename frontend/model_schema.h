@@ -1,0 +1,21 @@
+// The model format written down for others: a JSON Schema and a table for the documentation, both made from
+// the tables that the parser checks with.
+#pragma once
+
+#include "frontend/model.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// JSON Schema (draft 2020-12) of a model file. It refuses what the parser refuses but for what a schema cannot
+/// say: names that must exist, relations between arguments, values of module parameters, duplicate keys.
+Json model_schema();
+
+/// The text of frontend/model.schema.json.
+std::string model_schema_text();
+
+/// The tables of docs/model-format.md (Markdown): layers, then losses, optimizers, schedules, distributions.
+std::string format_tables();
+
+}  // namespace sheaf
