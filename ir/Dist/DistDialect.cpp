@@ -29,24 +29,24 @@ void DistDialect::initialize() {
 
 LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor,
                                  Attribute layout) {
-  if (!isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr>(layout))
+  if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr>(layout))
     return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated), but got " << layout;
-  if (auto device = dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
+  if (auto device = llvm::dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
     return emitError() << "expects an entry of the device list, but got " << device.getIndex();
-  if (auto split = dyn_cast<SplitAttr>(layout))
+  if (auto split = llvm::dyn_cast<SplitAttr>(layout))
     if (split.getDim() < 0 || (tensor.getRank() > 0 && split.getDim() >= tensor.getRank()))
       return emitError() << "expects a dimension of " << tensor << " to split along, but got " << split.getDim();
   return success();
 }
 
 FlatSymbolRefAttr sheaf::dist::group_of(Attribute layout) {
-  if (auto split = dyn_cast<SplitAttr>(layout)) return split.getGroup();
-  if (auto replicated = dyn_cast<ReplicatedAttr>(layout)) return replicated.getGroup();
+  if (auto split = llvm::dyn_cast<SplitAttr>(layout)) return split.getGroup();
+  if (auto replicated = llvm::dyn_cast<ReplicatedAttr>(layout)) return replicated.getGroup();
   return {};
 }
 
 std::string sheaf::dist::in_words(Attribute layout) {
-  if (auto device = dyn_cast<DeviceAttr>(layout)) return "device " + std::to_string(device.getIndex());
+  if (auto device = llvm::dyn_cast<DeviceAttr>(layout)) return "device " + std::to_string(device.getIndex());
   if (auto group = group_of(layout)) return "the replicas of " + group.getValue().str();
   return "the host";
 }

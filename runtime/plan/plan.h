@@ -109,6 +109,7 @@ struct Parameter {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;
   bool buffer = false;
+  std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();  ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
 };
 

@@ -1,0 +1,195 @@
+#include "frontend/import/importer.h"
+
+#include "frontend/layer_table.h"
+
+using namespace mlir;
+
+namespace sheaf {
+
+ImportedModel import_model(const Model& model, MLIRContext& context) {
+  context.loadDialect<nn::NnDialect, func::FuncDialect>();
+  return import::Importer(model, context).run();
+}
+
+namespace import {
+namespace {
+
+/// Rules are applied in order: the last one that names the layer's type and the parameter wins.
+const Json* rule_for(const std::vector<InitRule>& rules, const std::string& type, const std::string& own_name) {
+  const Json* found = nullptr;
+  for (const InitRule& rule : rules) {
+    auto distribution = rule.distributions.find(own_name);
+    if (distribution != rule.distributions.end() && llvm::is_contained(rule.types, type)) found = &distribution->second;
+  }
+  return found;
+}
+
+}  // namespace
+
+mlir::Type Importer::element_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return builder_.getF32Type();
+    case DType::float16: return builder_.getF16Type();
+    case DType::bfloat16: return builder_.getBF16Type();
+    case DType::int64: return builder_.getI64Type();
+    case DType::int32: return builder_.getI32Type();
+    case DType::uint8: return builder_.getIntegerType(8, /*isSigned=*/false);
+  }
+  llvm_unreachable("a dtype that is none");
+}
+
+mlir::Location Importer::location(const Layer& layer) {
+  MLIRContext* context = builder_.getContext();
+  auto position = FileLineColLoc::get(context, model_.file, layer.location.line, layer.location.column);
+  return NameLoc::get(StringAttr::get(context, layer.path), position);
+}
+
+ImportedModel Importer::run() {
+  mlir::Location unknown = FileLineColLoc::get(builder_.getContext(), model_.file, 1, 1);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(unknown, model_.name);
+  builder_.setInsertionPointToEnd(module->getBody());
+  function_ = builder_.create<func::FuncOp>(unknown, "infer", builder_.getFunctionType({}, {}));
+  Block* block = function_.addEntryBlock();
+  builder_.setInsertionPointToEnd(block);
+
+  SmallVector<DictionaryAttr> attributes;
+  auto describe = [&](StringRef role, StringRef name) {
+    attributes.push_back(builder_.getDictionaryAttr({builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
+                                                     builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))}));
+  };
+  std::vector<mlir::Value> inputs;
+  for (const InputDecl& input : model_.inputs) {
+    SmallVector<int64_t> shape;
+    for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
+    auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
+    inputs.push_back(block->addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
+    describe("input", input.name);
+  }
+  declare_parameters(model_.graph);
+  for (const Parameter& parameter : parameters_) describe(parameter.buffer ? "buffer" : "parameter", parameter.name);
+
+  std::vector<mlir::Value> outputs = import_graph(model_.graph, inputs);
+  builder_.create<func::ReturnOp>(unknown, outputs);
+  SmallVector<mlir::Type> types;
+  for (mlir::Value output : outputs) types.push_back(output.getType());
+  function_.setType(builder_.getFunctionType(block->getArgumentTypes(), types));
+  function_.setAllArgAttrs(attributes);
+  SmallVector<StringRef> names(model_.graph.output_names.begin(), model_.graph.output_names.end());
+  function_->setAttr(nn::kOutputs, builder_.getStrArrayAttr(names));
+  return {std::move(module), std::move(parameters_)};
+}
+
+void Importer::declare(Parameter parameter) {
+  auto type = RankedTensorType::get(parameter.shape, element_type(parameter.dtype));
+  arguments_[parameter.name] = function_.getBody().front().addArgument(type, function_.getLoc());
+  parameters_.push_back(std::move(parameter));
+}
+
+void Importer::declare_parameters(const Graph& graph) {
+  for (const Layer& layer : graph.layers) {
+    if (layer.body) declare_parameters(*layer.body);
+    else declare_layer_parameters(layer);
+  }
+  if (&graph != &model_.graph) return;
+  // Tied parameters last, when what they are tied to is there.
+  std::function<void(const Graph&)> tie = [&](const Graph& part) {
+    for (const Layer& layer : part.layers) {
+      if (layer.body) tie(*layer.body);
+      for (const auto& [own, target] : layer.share) {
+        arguments_[layer.path + "." + own] = arguments_.at(target);
+        auto parameter = llvm::find_if(parameters_, [&, &target = target](const Parameter& p) { return p.name == target; });
+        parameter->aliases.push_back(layer.path + "." + own);
+      }
+    }
+  };
+  tie(graph);
+}
+
+void Importer::declare_layer_parameters(const Layer& layer) {
+  const LayerType* type = find_layer_type(layer.type);
+  if (!type || !type->parameters) return;
+  for (const auto& own : type->parameters(layer.arguments)) {
+    if (layer.share.count(own.name)) continue;
+    Parameter parameter;
+    parameter.name = layer.path + "." + own.name;
+    parameter.shape = own.shape;
+    parameter.init = initialisation(layer, own.name, own.shape);
+    declare(std::move(parameter));
+  }
+  if (layer.type != "BatchNorm1d" && layer.type != "BatchNorm2d") return;
+  int64_t features = layer.arguments["num_features"].get<int64_t>();
+  auto buffer = [&](const char* name, DType dtype, std::vector<int64_t> shape, double value) {
+    declare({layer.path + "." + name, dtype, std::move(shape), /*buffer=*/true, {}, {{"type", "constant"}, {"value", value}}});
+  };
+  buffer("running_mean", DType::float32, {features}, 0);
+  buffer("running_var", DType::float32, {features}, 1);
+  buffer("num_batches_tracked", DType::int64, {}, 0);
+}
+
+Json Importer::initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) const {
+  if (const Json* rule = rule_for(model_.init, layer.type, own_name)) return definite_distribution(*rule, shape);
+  return default_initialisation(layer, own_name, shape);
+}
+
+mlir::Value Importer::parameter(const Layer& layer, const std::string& own_name) {
+  auto found = arguments_.find(layer.path + "." + own_name);
+  return found == arguments_.end() ? mlir::Value() : found->second;
+}
+
+std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<mlir::Value> inputs) {
+  std::vector<std::vector<mlir::Value>> results;
+  auto value_of = [&](const ValueRef& ref) { return ref.layer < 0 ? inputs[ref.output] : results[ref.layer][ref.output]; };
+  for (const Layer& layer : graph.layers) {
+    std::vector<mlir::Value> sources;
+    for (const ValueRef& ref : layer.inputs) sources.push_back(value_of(ref));
+    results.push_back(import_layer(layer, sources));
+  }
+  std::vector<mlir::Value> outputs;
+  for (const ValueRef& ref : graph.outputs) outputs.push_back(value_of(ref));
+  return outputs;
+}
+
+std::vector<mlir::Value> Importer::import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs) {
+  if (layer.type == "DataParallel") return import_data_parallel(layer, inputs);
+  if (layer.body) return import_graph(*layer.body, inputs);
+  Operation* before = builder_.getBlock()->empty() ? nullptr : &builder_.getBlock()->back();
+  std::vector<mlir::Value> results = build_layer(*this, layer, location(layer), inputs);
+  for (Operation* op = before ? before->getNextNode() : &builder_.getBlock()->front(); op; op = op->getNextNode()) {
+    op->setAttr(nn::kType, builder_.getStringAttr(layer.type));
+    // Inside a parallel region the group says where; the frontend has refused annotations that say otherwise.
+    if (layer.device && parallel_depth_ == 0)
+      op->setAttr(nn::kDevice, builder_.getI64IntegerAttr(layer.device->host ? nn::kHost : layer.device->index));
+  }
+  return results;
+}
+
+std::vector<mlir::Value> Importer::import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs) {
+  const Json& a = layer.arguments;
+  DenseI64ArrayAttr device_ids;
+  if (!a["device_ids"].is_null()) device_ids = builder_.getDenseI64ArrayAttr(a["device_ids"].get<std::vector<int64_t>>());
+  IntegerAttr output_device;
+  if (!a["output_device"].is_null()) output_device = builder_.getI64IntegerAttr(a["output_device"].get<int64_t>());
+  mlir::Type element = builder_.getF32Type();
+  auto parallel = make<nn::DataParallelOp>(location(layer), element, static_cast<unsigned>(layer.body->outputs.size()), ValueRange(inputs),
+                                           builder_.getStringAttr(layer.path), builder_.getI64IntegerAttr(a["dim"].get<int64_t>()),
+                                           device_ids, output_device);
+  parallel->setAttr(nn::kType, builder_.getStringAttr(layer.type));
+  OpBuilder::InsertionGuard guard(builder_);
+  Block* body = builder_.createBlock(&parallel.getBody());
+  std::vector<mlir::Value> arguments;
+  for (mlir::Value input : inputs) {
+    mlir::Type input_element = cast<mlir::TensorType>(input.getType()).getElementType();
+    arguments.push_back(body->addArgument(UnrankedTensorType::get(input_element), input.getLoc()));
+  }
+  ++parallel_depth_;
+  std::vector<mlir::Value> outputs = import_graph(*layer.body, arguments);
+  --parallel_depth_;
+  builder_.create<nn::YieldOp>(parallel.getLoc(), outputs);
+  for (auto [result, output] : llvm::zip(parallel.getResults(), outputs))
+    result.setType(UnrankedTensorType::get(cast<mlir::TensorType>(output.getType()).getElementType()));
+  std::vector<mlir::Value> results(parallel.result_begin(), parallel.result_end());
+  return results;
+}
+
+}  // namespace import
+}  // namespace sheaf

@@ -1,0 +1,56 @@
+// The state of an import: values by name, parameters as function arguments.
+#pragma once
+
+#include "frontend/import/import.h"
+#include "ir/Nn/Nn.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sheaf::import {
+
+class Importer {
+ public:
+  Importer(const Model& model, mlir::MLIRContext& context) : model_(model), builder_(&context) {}
+  ImportedModel run();
+
+  // For the layers' builders (layers.cpp):
+
+  mlir::OpBuilder& builder() { return builder_; }
+
+  /// The function argument that holds a layer's parameter `own_name`; null if the layer hasn't one.
+  mlir::Value parameter(const Layer& layer, const std::string& own_name);
+
+  /// Adds an op of one layer with unranked results of `element` type.
+  template <typename Op, typename... Args>
+  Op make(mlir::Location loc, mlir::Type element, unsigned results, Args&&... args) {
+    llvm::SmallVector<mlir::Type> types(results, mlir::UnrankedTensorType::get(element));
+    return builder_.create<Op>(loc, mlir::TypeRange(types), std::forward<Args>(args)...);
+  }
+
+ private:
+  std::vector<mlir::Value> import_graph(const Graph& graph, std::vector<mlir::Value> inputs);
+  std::vector<mlir::Value> import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs);
+  std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
+  void declare_parameters(const Graph& graph);
+  void declare_layer_parameters(const Layer& layer);
+  void declare(Parameter parameter);
+  Json initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) const;
+  mlir::Location location(const Layer& layer);
+  mlir::Type element_type(DType dtype);
+
+  const Model& model_;
+  mlir::OpBuilder builder_;
+  mlir::func::FuncOp function_;
+  std::vector<Parameter> parameters_;
+  std::map<std::string, mlir::Value> arguments_;  ///< by full parameter name, tied ones included
+  int parallel_depth_ = 0;
+};
+
+/// Builds the op (or ops) of a layer that is no container. Its results are the layer's values.
+std::vector<mlir::Value> build_layer(Importer& importer, const Layer& layer, mlir::Location loc,
+                                     const std::vector<mlir::Value>& inputs);
+
+/// Whether build_layer knows a layer type.
+bool has_builder(const std::string& type);
+
+}  // namespace sheaf::import

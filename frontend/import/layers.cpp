@@ -1,0 +1,206 @@
+// One builder per layer type: its arguments become an op's attributes, its parameters operands.
+#include "frontend/import/importer.h"
+
+#include <unordered_map>
+
+using namespace mlir;
+
+namespace sheaf::import {
+namespace {
+
+/// What a builder sees of its layer.
+struct Context {
+  Importer& importer;
+  const Layer& layer;
+  mlir::Location loc;
+  const std::vector<mlir::Value>& inputs;
+
+  mlir::Value x() const { return inputs[0]; }
+  mlir::Type element() const { return cast<mlir::TensorType>(x().getType()).getElementType(); }
+  mlir::Value parameter(const std::string& name) const { return importer.parameter(layer, name); }
+  Builder& attributes() const { return importer.builder(); }
+
+  const Json& argument(const char* name) const { return layer.arguments[name]; }
+  IntegerAttr integer(const char* name) const { return attributes().getI64IntegerAttr(argument(name).get<int64_t>()); }
+  FloatAttr number(const char* name) const { return attributes().getF64FloatAttr(argument(name).get<double>()); }
+  BoolAttr flag(const char* name) const { return attributes().getBoolAttr(argument(name).get<bool>()); }
+  std::vector<int64_t> list(const char* name) const {
+    const Json& value = argument(name);
+    return value.is_array() ? value.get<std::vector<int64_t>>() : std::vector<int64_t>{value.get<int64_t>()};
+  }
+  DenseI64ArrayAttr integers(const char* name) const { return attributes().getDenseI64ArrayAttr(list(name)); }
+
+  /// The single result of an op with x's element type.
+  template <typename Op, typename... Args>
+  std::vector<mlir::Value> one(Args&&... args) const {
+    return {importer.make<Op>(loc, element(), 1u, std::forward<Args>(args)...)->getResult(0)};
+  }
+  template <typename Op, typename... Args>
+  std::vector<mlir::Value> several(unsigned results, Args&&... args) const {
+    auto op = importer.make<Op>(loc, element(), results, std::forward<Args>(args)...);
+    return std::vector<mlir::Value>(op->result_begin(), op->result_end());
+  }
+};
+
+using Values = std::vector<mlir::Value>;
+
+Values build_linear(const Context& c) {
+  return c.one<nn::LinearOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), DictionaryAttr());
+}
+
+/// "same" pads so that the size stays; the odd one goes to the end, as in PyTorch.
+Values build_conv(const Context& c) {
+  std::vector<int64_t> kernel = c.list("kernel_size"), dilation = c.list("dilation"), begin(kernel.size(), 0), end = begin;
+  const Json& padding = c.argument("padding");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    int64_t total = dilation[i] * (kernel[i] - 1);
+    if (padding == "same") begin[i] = total / 2, end[i] = total - total / 2;
+    else if (!padding.is_string()) begin[i] = end[i] = padding[i].get<int64_t>();
+  }
+  return c.one<nn::ConvOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), c.integers("stride"),
+                           c.attributes().getDenseI64ArrayAttr(begin), c.attributes().getDenseI64ArrayAttr(end),
+                           c.integers("dilation"), c.integer("groups"), DictionaryAttr());
+}
+Values build_conv_transpose(const Context& c) {
+  return c.one<nn::ConvTransposeOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("stride"),
+                                    c.integers("padding"), c.integers("output_padding"), c.integers("dilation"),
+                                    c.integer("groups"), DictionaryAttr());
+}
+
+Values build_batch_norm(const Context& c) {
+  return c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
+                                c.parameter("bias"), c.number("eps"));
+}
+Values build_layer_norm(const Context& c) {
+  return c.one<nn::LayerNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("normalized_shape"), c.number("eps"));
+}
+Values build_group_norm(const Context& c) {
+  return c.one<nn::GroupNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integer("num_groups"), c.number("eps"));
+}
+
+template <typename Op>
+Values build_unary(const Context& c) {
+  return c.one<Op>(c.x());
+}
+template <typename Op>
+Values build_binary(const Context& c) {
+  return c.one<Op>(c.inputs[0], c.inputs[1]);
+}
+template <bool log>
+Values build_softmax(const Context& c) {
+  return c.one<nn::SoftmaxOp>(c.x(), c.integer("dim"), c.attributes().getBoolAttr(log));
+}
+
+Values build_max_pool(const Context& c) {
+  return c.one<nn::MaxPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
+                              c.integers("dilation"), c.flag("ceil_mode"));
+}
+Values build_avg_pool(const Context& c) {
+  int64_t divisor = c.argument("divisor_override").is_null() ? 0 : c.argument("divisor_override").get<int64_t>();
+  return c.one<nn::AvgPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"), c.flag("ceil_mode"),
+                              c.flag("count_include_pad"), c.attributes().getI64IntegerAttr(divisor));
+}
+Values build_adaptive_pool(const Context& c) {
+  std::vector<int64_t> sizes;
+  for (const Json& size : c.argument("output_size")) sizes.push_back(size.is_null() ? -1 : size.get<int64_t>());
+  return c.one<nn::AdaptiveAvgPoolOp>(c.x(), c.attributes().getDenseI64ArrayAttr(sizes));
+}
+
+Values build_embedding(const Context& c) {
+  mlir::Value weight = c.parameter("weight");
+  mlir::Type element = cast<mlir::TensorType>(weight.getType()).getElementType();
+  return {c.importer.make<nn::EmbeddingOp>(c.loc, element, 1u, c.x(), weight)->getResult(0)};
+}
+
+/// The weights in PyTorch's order: by layer, direction, then weight_ih, weight_hh, bias_ih, bias_hh.
+Values recurrent_weights(const Context& c) {
+  Values weights;
+  for (int64_t layer = 0; layer < c.argument("num_layers").get<int64_t>(); ++layer)
+    for (int direction = 0; direction < (c.argument("bidirectional").get<bool>() ? 2 : 1); ++direction)
+      for (const char* name : {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l"})
+        if (mlir::Value weight = c.parameter(name + std::to_string(layer) + (direction ? "_reverse" : ""))) weights.push_back(weight);
+  return weights;
+}
+mlir::Value optional_input(const Context& c, size_t index) { return index < c.inputs.size() ? c.inputs[index] : mlir::Value(); }
+
+Values build_lstm(const Context& c) {
+  Values results = c.several<nn::LstmOp>(3, c.x(), optional_input(c, 1), optional_input(c, 2), ValueRange(recurrent_weights(c)),
+                                         c.integer("hidden_size"), c.integer("num_layers"), c.flag("bidirectional"),
+                                         c.flag("batch_first"), c.flag("bias"));
+  return results;
+}
+Values build_gru(const Context& c) {
+  return c.several<nn::GruOp>(2, c.x(), optional_input(c, 1), ValueRange(recurrent_weights(c)), c.integer("hidden_size"),
+                              c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+}
+Values build_attention(const Context& c) {
+  return c.several<nn::MultiheadAttentionOp>(2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"),
+                                             c.parameter("in_proj_bias"), c.parameter("out_proj.weight"),
+                                             c.parameter("out_proj.bias"), c.integer("num_heads"), c.flag("batch_first"));
+}
+
+using Build = Values (*)(const Context&);
+
+const std::unordered_map<std::string, Build>& builders() {
+  static const std::unordered_map<std::string, Build> table = {
+      {"Linear", build_linear},
+      {"Conv1d", build_conv},
+      {"Conv2d", build_conv},
+      {"ConvTranspose2d", build_conv_transpose},
+      {"BatchNorm1d", build_batch_norm},
+      {"BatchNorm2d", build_batch_norm},
+      {"LayerNorm", build_layer_norm},
+      {"GroupNorm", build_group_norm},
+      {"ReLU", build_unary<nn::ReluOp>},
+      {"SiLU", build_unary<nn::SiluOp>},
+      {"Tanh", build_unary<nn::TanhOp>},
+      {"Sigmoid", build_unary<nn::SigmoidOp>},
+      {"Identity", build_unary<nn::IdentityOp>},
+      {"LeakyReLU", [](const Context& c) { return c.one<nn::LeakyReluOp>(c.x(), c.number("negative_slope")); }},
+      {"ELU", [](const Context& c) { return c.one<nn::EluOp>(c.x(), c.number("alpha")); }},
+      {"GELU", [](const Context& c) {
+         return c.one<nn::GeluOp>(c.x(), c.attributes().getBoolAttr(c.argument("approximate") == "tanh"));
+       }},
+      {"Hardtanh", [](const Context& c) { return c.one<nn::HardtanhOp>(c.x(), c.number("min_val"), c.number("max_val")); }},
+      {"ReLU6", [](const Context& c) {
+         return c.one<nn::HardtanhOp>(c.x(), c.attributes().getF64FloatAttr(0), c.attributes().getF64FloatAttr(6));
+       }},
+      {"Softmax", build_softmax<false>},
+      {"LogSoftmax", build_softmax<true>},
+      {"Dropout", [](const Context& c) { return c.one<nn::DropoutOp>(c.x(), c.number("p")); }},
+      {"MaxPool2d", build_max_pool},
+      {"AvgPool2d", build_avg_pool},
+      {"AdaptiveAvgPool2d", build_adaptive_pool},
+      {"Flatten", [](const Context& c) { return c.one<nn::FlattenOp>(c.x(), c.integer("start_dim"), c.integer("end_dim")); }},
+      {"Embedding", build_embedding},
+      {"LSTM", build_lstm},
+      {"GRU", build_gru},
+      {"MultiheadAttention", build_attention},
+      {"Add", build_binary<nn::AddOp>},
+      {"Sub", build_binary<nn::SubOp>},
+      {"Mul", build_binary<nn::MulOp>},
+      {"MatMul", build_binary<nn::MatMulOp>},
+      {"Concat", [](const Context& c) { return c.one<nn::ConcatOp>(ValueRange(c.inputs), c.integer("dim")); }},
+      {"Permute", [](const Context& c) { return c.one<nn::PermuteOp>(c.x(), c.integers("dims")); }},
+      {"Reshape", [](const Context& c) { return c.one<nn::ReshapeOp>(c.x(), c.integers("shape")); }},
+      {"Mean", [](const Context& c) { return c.one<nn::MeanOp>(c.x(), c.integers("dim"), c.flag("keepdim")); }},
+      {"Select", [](const Context& c) { return c.one<nn::SelectOp>(c.x(), c.integer("dim"), c.integer("index")); }},
+      {"Scale", [](const Context& c) { return c.one<nn::ScaleOp>(c.x(), c.number("value")); }},
+      {"Print", [](const Context& c) {
+         return c.one<nn::PrintOp>(ValueRange(c.inputs), c.attributes().getStringAttr(c.argument("text").get<std::string>()));
+       }},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<mlir::Value> build_layer(Importer& importer, const Layer& layer, mlir::Location loc,
+                                     const std::vector<mlir::Value>& inputs) {
+  // The frontend accepts only types of its table; a unit test asserts that each of them has a builder here.
+  return builders().at(layer.type)({importer, layer, loc, inputs});
+}
+
+bool has_builder(const std::string& type) { return builders().count(type) > 0; }
+
+}  // namespace sheaf::import

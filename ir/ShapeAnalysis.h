@@ -1,0 +1,49 @@
+// Exact shapes of all values of a program: what the plan's sizes are written from.
+#pragma once
+
+#include "ir/Shapes.h"
+#include "runtime/plan/plan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sheaf::ir {
+
+/// Computes every value's shape in terms of the program's symbols, from the function's arguments on: a `?` of
+/// an argument is `batch`. Works on nn programs (nn.data_parallel) and on dist programs (scatter, gather,
+/// apply, parallel_apply) alike. Where a size cannot be expressed, or shapes don't fit, an error is emitted
+/// at the op.
+class ShapeAnalysis {
+ public:
+  /// With `refine_types`, results and body arguments get the types that their shapes give (shape inference).
+  explicit ShapeAnalysis(bool refine_types = false) : refine_types_(refine_types) {}
+
+  llvm::LogicalResult run(mlir::func::FuncOp function);
+
+  const TensorShape& of(mlir::Value value) const { return shapes_.find(value)->second; }
+  /// batch, then the chunk and replica symbols in the order in which they were needed.
+  const std::vector<sheaf::Symbol>& symbols() const { return symbols_; }
+
+ private:
+  llvm::LogicalResult visit_block(mlir::Block& block);
+  llvm::LogicalResult visit(mlir::Operation& op);
+  llvm::LogicalResult visit_data_parallel(mlir::Operation& op);
+  llvm::LogicalResult visit_apply(mlir::Operation& op);
+
+  /// The shape of one replica's chunk of `whole` along `dim`.
+  TensorShape chunk(const TensorShape& whole, int64_t dim, int region);
+  /// The shape of the replicas' values concatenated along `dim` (a vector of them for scalars).
+  llvm::FailureOr<TensorShape> gathered(mlir::Operation& op, const TensorShape& local, int64_t dim, int region);
+  std::string symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of);
+  int region_of_group(mlir::Operation& op, llvm::StringRef group);
+  void set(mlir::Value value, const TensorShape& shape);
+
+  bool refine_types_;
+  int data_parallel_regions_ = 0;
+  std::vector<sheaf::Symbol> symbols_;
+  llvm::DenseMap<mlir::Value, TensorShape> shapes_;
+};
+
+/// The position of a group among its module's groups: its index in Plan::regions.
+int group_index(mlir::Operation* from, llvm::StringRef group);
+
+}  // namespace sheaf::ir

@@ -1,0 +1,232 @@
+// dist-partition: nn programs become dist programs, in which every movement between places is an op.
+#include "ir/ShapeAnalysis.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_DISTPARTITION
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+using dist::PlacedType;
+
+namespace {
+
+/// Rewrites one function; its state is where each nn value is to be found.
+class Partitioner {
+ public:
+  Partitioner(func::FuncOp function, SymbolTable& symbols)
+      : function_(function), symbols_(symbols), builder_(function.getContext()) {}
+
+  void run() {
+    Block& block = function_.getBody().front();
+    place_arguments(block);
+    for (Operation& op : llvm::make_early_inc_range(block)) {
+      builder_.setInsertionPoint(&op);
+      if (auto parallel = dyn_cast<nn::DataParallelOp>(op)) partition_region(parallel);
+      else if (!op.hasTrait<OpTrait::IsTerminator>()) partition_op(op);
+      else
+        for (OpOperand& operand : op.getOpOperands()) operand.set(placed_.lookup(operand.get()));
+    }
+    for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isa<nn::NnDialect>(op.getDialect())) op.erase();
+    for (BlockArgument argument : block.getArguments()) argument.setType(argument_types_[argument.getArgNumber()]);
+    function_.setType(builder_.getFunctionType(block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+  }
+
+ private:
+  /// Inputs arrive on the host. A parameter lives where it is first used: with the replicas, on the first of them.
+  void place_arguments(Block& block) {
+    for (BlockArgument argument : block.getArguments()) {
+      auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
+      bool given = role.getValue() == "input" || role.getValue() == "target";
+      Attribute home = given || argument.use_empty() ? host() : home_of(*first_user(argument));
+      auto tensor = cast<RankedTensorType>(argument.getType());
+      argument_types_.push_back(PlacedType::get(builder_.getContext(), tensor, home));
+      // The argument itself gets its placed type at the end; until then nn ops still use it.
+      placed_[argument] = argument;
+      layout_[argument] = home;
+    }
+  }
+
+  static Operation* first_user(BlockArgument argument) {
+    Operation* first = nullptr;
+    for (Operation* user : argument.getUsers()) {
+      Operation* top = argument.getOwner()->findAncestorOpInBlock(*user);
+      if (!first || top->isBeforeInBlock(first)) first = top;
+    }
+    return first;
+  }
+
+  Attribute home_of(Operation& op) {
+    if (auto parallel = dyn_cast<nn::DataParallelOp>(op))
+      return device(parallel.getDeviceIds() ? (*parallel.getDeviceIds())[0] : 0);
+    if (op.hasTrait<OpTrait::IsTerminator>()) return host();
+    return device(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt());
+  }
+
+  Attribute host() { return dist::HostAttr::get(builder_.getContext()); }
+  Attribute device(int64_t index) {
+    return index == nn::kHost ? host() : dist::DeviceAttr::get(builder_.getContext(), index);
+  }
+
+  RankedTensorType tensor_of(mlir::Value value) {
+    if (auto placed = dyn_cast<PlacedType>(value.getType())) return placed.getTensor();
+    return cast<RankedTensorType>(value.getType());
+  }
+
+  /// Moves a placed value into `layout` by an `Op`, once for all its users.
+  template <typename Op>
+  mlir::Value move(mlir::Value value, RankedTensorType tensor, Attribute layout, mlir::Location loc, const std::string& reason) {
+    mlir::Value& moved = moved_[{value, layout}];
+    if (!moved)
+      moved = builder_.create<Op>(loc, PlacedType::get(builder_.getContext(), tensor, layout), value,
+                                  builder_.getStringAttr(reason));
+    return moved;
+  }
+
+  mlir::Value on(mlir::Value value, Attribute place, mlir::Location loc) {
+    mlir::Value placed = placed_.lookup(value);
+    if (layout_.lookup(placed) == place) return placed;
+    std::string reason = "layer '" + nn::layer_of(loc).str() + "' runs on " + dist::in_words(place) +
+                         ", but this value is on " + dist::in_words(layout_.lookup(placed));
+    return move<dist::TransferOp>(placed, tensor_of(placed), place, loc, reason);
+  }
+
+  void define(mlir::Value old_value, mlir::Value new_value) {
+    placed_[old_value] = new_value;
+    layout_[new_value] = cast<PlacedType>(new_value.getType()).getLayout();
+  }
+
+  void partition_op(Operation& op) {
+    Attribute place = device(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt());
+    SmallVector<mlir::Value> inputs, old_inputs, outputs;
+    for (mlir::Value operand : op.getOperands()) {
+      if (llvm::is_contained(old_inputs, operand)) continue;
+      old_inputs.push_back(operand);
+      inputs.push_back(on(operand, place, op.getLoc()));
+    }
+    SmallVector<mlir::Type> types;
+    for (mlir::Value result : op.getResults()) {
+      if (result.use_empty()) continue;
+      outputs.push_back(result);
+      types.push_back(PlacedType::get(builder_.getContext(), cast<RankedTensorType>(result.getType()), place));
+    }
+    auto apply = builder_.create<dist::ApplyOp>(op.getLoc(), types, inputs, place);
+    fill_body(apply.getBody(), old_inputs, {&op}, outputs);
+    for (auto [result, output] : llvm::zip(outputs, apply.getOutputs())) define(result, output);
+  }
+
+  /// Clones `ops` into a new body whose arguments stand for `inputs`, yielding `outputs`.
+  void fill_body(mlir::Region& region, ArrayRef<mlir::Value> inputs, ArrayRef<Operation*> ops, ArrayRef<mlir::Value> outputs) {
+    OpBuilder::InsertionGuard guard(builder_);
+    Block* body = builder_.createBlock(&region);
+    IRMapping map;
+    for (mlir::Value input : inputs) map.map(input, body->addArgument(tensor_of(input), input.getLoc()));
+    builder_.setInsertionPointToEnd(body);
+    for (Operation* op : ops) builder_.clone(*op, map)->removeAttr(nn::kDevice);
+    SmallVector<mlir::Value> yielded;
+    for (mlir::Value output : outputs) yielded.push_back(map.lookup(output));
+    builder_.create<dist::YieldOp>(region.getParentOp()->getLoc(), yielded);
+  }
+
+  /// The group gets the layer's name, made a legal and unused symbol.
+  FlatSymbolRefAttr create_group(nn::DataParallelOp parallel) {
+    OpBuilder::InsertionGuard guard(builder_);
+    builder_.setInsertionPoint(function_);
+    auto group = builder_.create<dist::GroupOp>(parallel.getLoc(), builder_.getStringAttr(parallel.getName()),
+                                                builder_.getStringAttr(parallel.getName()), parallel.getDeviceIdsAttr(),
+                                                parallel.getOutputDeviceAttr(), parallel.getDimAttr());
+    StringAttr name = symbols_.insert(group, Block::iterator(function_));
+    return FlatSymbolRefAttr::get(name);
+  }
+
+  void partition_region(nn::DataParallelOp parallel) {
+    FlatSymbolRefAttr group = create_group(parallel);
+    MLIRContext* context = builder_.getContext();
+    mlir::Location loc = parallel.getLoc();
+    std::string layer = "DataParallel layer '" + parallel.getName().str() + "'";
+    Block& body = parallel.getBody().front();
+    SmallVector<mlir::Value> old_inputs, inputs;
+    for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
+      auto tensor = cast<RankedTensorType>(argument.getType());
+      auto split = dist::SplitAttr::get(context, group, *ir::normalize_dim(parallel.getDim(), tensor.getRank()));
+      old_inputs.push_back(argument);
+      inputs.push_back(move<dist::ScatterOp>(placed_.lookup(input), tensor, split, loc,
+                                             layer + " gives each replica a chunk of the input along dimension " +
+                                                 std::to_string(split.getDim())));
+    }
+    parallel.getBody().walk([&](Operation* op) {
+      for (mlir::Value operand : op->getOperands()) {
+        if (operand.getParentRegion() == &parallel.getBody() || llvm::is_contained(old_inputs, operand)) continue;
+        old_inputs.push_back(operand);
+        mlir::Value placed = placed_.lookup(operand);
+        std::string name = argument_name(operand);
+        inputs.push_back(move<dist::ReplicateOp>(placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group), op->getLoc(),
+                                                 "every replica of '" + parallel.getName().str() + "' needs " + name));
+      }
+    });
+    // Only what somebody uses leaves the replicas.
+    SmallVector<mlir::Value> yielded, results;
+    SmallVector<mlir::Type> types;
+    for (auto [result, value] : llvm::zip(parallel.getOutputs(), body.getTerminator()->getOperands())) {
+      if (result.use_empty()) continue;
+      auto tensor = cast<RankedTensorType>(value.getType());
+      int64_t dim = tensor.getRank() ? *ir::normalize_dim(parallel.getDim(), tensor.getRank()) : 0;
+      types.push_back(PlacedType::get(context, tensor, dist::SplitAttr::get(context, group, dim)));
+      yielded.push_back(value);
+      results.push_back(result);
+    }
+    auto apply = builder_.create<dist::ParallelApplyOp>(loc, types, inputs, group);
+    SmallVector<Operation*> ops;
+    for (Operation& op : body.without_terminator()) ops.push_back(&op);
+    fill_body(apply.getBody(), old_inputs, ops, yielded);
+    Attribute home = device(parallel.getOutputDevice() ? *parallel.getOutputDevice()
+                            : parallel.getDeviceIds()  ? (*parallel.getDeviceIds())[0]
+                                                       : 0);
+    for (auto [result, output] : llvm::zip(results, apply.getOutputs())) {
+      auto tensor = cast<RankedTensorType>(result.getType());
+      std::string reason = layer + " concatenates its replicas' outputs on " + dist::in_words(home) +
+                           (parallel.getOutputDevice() ? ", its output_device" : ", the first of its devices");
+      define(result, move<dist::GatherOp>(output, tensor, home, loc, reason));
+    }
+  }
+
+  std::string argument_name(mlir::Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument) return "this value";
+    StringRef role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue();
+    return role.str() + " '" + function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str() + "'";
+  }
+
+  func::FuncOp function_;
+  SymbolTable& symbols_;
+  OpBuilder builder_;
+  SmallVector<mlir::Type> argument_types_;
+  DenseMap<mlir::Value, mlir::Value> placed_;   ///< nn value → the dist value that holds it
+  DenseMap<mlir::Value, Attribute> layout_;     ///< dist value → its layout
+  DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;
+};
+
+struct DistPartition : impl::DistPartitionBase<DistPartition> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      for (Operation& op : function.getBody().front().without_terminator())
+        if (isa<nn::NnDialect>(op.getDialect()) && !isa<nn::DataParallelOp>(op) && !op.hasAttr(nn::kDevice)) {
+          op.emitError("has no device; run nn-place first");
+          return signalPassFailure();
+        }
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (!function.getArgAttr(i, nn::kRole) || !isa<RankedTensorType>(function.getArgument(i).getType())) {
+          function.emitError("has an argument without nn.role or ranked type; run nn-infer-shapes first");
+          return signalPassFailure();
+        }
+      Partitioner(function, symbols).run();
+    }
+  }
+};
+
+}  // namespace
+}  // namespace sheaf::passes

@@ -1,0 +1,120 @@
+// dist-simplify: movements that change nothing go.
+#include "ir/ShapeAnalysis.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_DISTSIMPLIFY
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// The symbols of a function by name.
+const sheaf::Symbol* find_symbol(const ir::ShapeAnalysis& shapes, const std::string& name) {
+  for (const sheaf::Symbol& symbol : shapes.symbols())
+    if (symbol.name == name) return &symbol;
+  return nullptr;
+}
+
+/// Whether every input that `group` scatters has `total` rows along its split dimension: then the group has as
+/// many replicas as any other group over the same devices that splits `total`.
+bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, FlatSymbolRefAttr group, const Extent& total) {
+  bool only = true;
+  function.walk([&](dist::ScatterOp scatter) {
+    auto split = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
+    if (split.getGroup() == group) only &= shapes.of(scatter.getInput()).dims[split.getDim()] == total;
+  });
+  return only;
+}
+
+/// gather(@a) then scatter(@b), in the same chunks over the same devices: @b becomes @a and both ops go (the
+/// gather stays if somebody else needs the whole). Returns whether one was found.
+bool cancel_one(ModuleOp module, func::FuncOp function) {
+  ir::ShapeAnalysis shapes;
+  if (failed(shapes.run(function))) return false;
+  SymbolTable symbols(module);
+  for (auto scatter : llvm::to_vector(function.getOps<dist::ScatterOp>())) {
+    auto gather = scatter.getInput().getDefiningOp<dist::GatherOp>();
+    if (!gather) continue;
+    auto from = cast<dist::SplitAttr>(gather.getInput().getType().getLayout());
+    auto to = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
+    if (from.getDim() != to.getDim() || gather.getInput().getType().getTensor().getRank() == 0) continue;
+    auto group_a = symbols.lookup<dist::GroupOp>(from.getGroup().getAttr());
+    auto group_b = symbols.lookup<dist::GroupOp>(to.getGroup().getAttr());
+    if (group_a.getDeviceIdsAttr() != group_b.getDeviceIdsAttr()) continue;
+    // The chunks agree only where the replica's size is the chunk itself, not a multiple of it: chunks of 2·B rows
+    // are not twice the chunks of B.
+    const Extent& local = shapes.of(gather.getInput()).dims[from.getDim()];
+    const Extent& total = shapes.of(gather.getOutput()).dims[from.getDim()];
+    if (local.constant != 0 || local.terms.size() != 1 || local.terms.begin()->second != 1) continue;
+    const sheaf::Symbol* chunk = find_symbol(shapes, local.terms.begin()->first);
+    if (!chunk || chunk->kind != sheaf::Symbol::chunk || !(chunk->of == total)) continue;
+    if (!splits_only(function, shapes, to.getGroup(), total) || !splits_only(function, shapes, from.getGroup(), total)) continue;
+    scatter.getOutput().replaceAllUsesWith(gather.getInput());
+    scatter.erase();
+    if (gather->use_empty()) gather.erase();
+    if (group_a != group_b) {
+      FlatSymbolRefAttr kept = from.getGroup(), dropped = to.getGroup();
+      AttrTypeReplacer replacer;
+      replacer.addReplacement([=](FlatSymbolRefAttr group) { return group == dropped ? kept : group; });
+      replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+      group_b.erase();
+    }
+    return true;
+  }
+  return false;
+}
+
+/// Results of apply and parallel_apply that nobody uses, and inputs that their bodies don't use.
+template <typename Op>
+struct DropUnused : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
+    Block& body = op.getBody().front();
+    BitVector dead_results(op.getNumResults()), dead_inputs(op.getInputs().size());
+    for (auto [i, result] : llvm::enumerate(op.getResults())) dead_results[i] = result.use_empty();
+    for (auto [i, argument] : llvm::enumerate(body.getArguments())) dead_inputs[i] = argument.use_empty();
+    if (dead_results.none() && dead_inputs.none()) return failure();
+    SmallVector<mlir::Type> types;
+    SmallVector<mlir::Value> kept;
+    for (auto [i, result] : llvm::enumerate(op.getResults()))
+      if (!dead_results[i]) types.push_back(result.getType()), kept.push_back(result);
+    rewriter.modifyOpInPlace(body.getTerminator(), [&] { body.getTerminator()->eraseOperands(dead_results); });
+    rewriter.modifyOpInPlace(op, [&] {
+      body.eraseArguments(dead_inputs);
+      op->eraseOperands(dead_inputs);
+    });
+    if (dead_results.any()) {
+      OperationState state(op.getLoc(), op->getName(), op->getOperands(), types, op->getAttrs());
+      state.addRegion()->takeBody(op.getBody());
+      Operation* smaller = rewriter.create(state);
+      for (auto [old_value, new_value] : llvm::zip(kept, smaller->getResults())) rewriter.replaceAllUsesWith(old_value, new_value);
+      rewriter.eraseOp(op);
+    }
+    return success();
+  }
+};
+
+struct DistSimplify : impl::DistSimplifyBase<DistSimplify> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<DropUnused<dist::ApplyOp>, DropUnused<dist::ParallelApplyOp>>(&getContext());
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    GreedyRewriteConfig config;
+    // nn ops in bodies are folded later, when the logical program has been written down.
+    config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      while (cancel_one(getOperation(), function)) {
+      }
+      if (failed(applyPatternsAndFoldGreedily(function, frozen, config))) return signalPassFailure();
+    }
+  }
+};
+
+}  // namespace
+}  // namespace sheaf::passes

@@ -1,0 +1,16 @@
+// nn-infer-shapes: every value gets its ranked type.
+#include "ir/ShapeAnalysis.h"
+#include "passes/Passes.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_NNINFERSHAPES
+#include "passes/Passes.h.inc"
+
+namespace {
+struct NnInferShapes : impl::NnInferShapesBase<NnInferShapes> {
+  void runOnOperation() override {
+    if (failed(ir::ShapeAnalysis(/*refine_types=*/true).run(getOperation()))) signalPassFailure();
+  }
+};
+}  // namespace
+}  // namespace sheaf::passes
