@@ -169,22 +169,28 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
   return Values(loop.getResults());
 }
 
-Value Emitter::accurate_sum(const Extent& count, llvm::function_ref<Value(Value)> body) {
+Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(Value)> body) {
   // 64 and more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
   constexpr int64_t block = 4096;
-  Type f32 = builder.getF32Type(), f64 = builder.getF64Type();
-  auto block_sum = [&](Value low, Value high) {
-    return reduce(Combine::sum, low, high, {f32}, [&](Value i) { return Values{body(i)}; })[0];
-  };
-  if (count.is_static() && count.constant <= block) return block_sum(constant(0), size(count));
+  llvm::SmallVector<Type> f32(sums, builder.getF32Type()), f64(sums, builder.getF64Type());
+  auto block_sums = [&](Value low, Value high) { return reduce(Combine::sum, low, high, f32, body); };
+  if (count.is_static() && count.constant <= block) return block_sums(constant(0), size(count));
   Value total = size(count);
   Value blocks = builder.create<arith::CeilDivUIOp>(loc, total, constant(block));
-  Value sum = reduce(Combine::sum, constant(0), blocks, {f64}, [&](Value i) {
+  Values totals = reduce(Combine::sum, constant(0), blocks, f64, [&](Value i) {
     Value low = multiply(i, constant(block));
     Value high = builder.create<arith::MinUIOp>(loc, add(low, constant(block)), total);
-    return Values{builder.create<arith::ExtFOp>(loc, f64, block_sum(low, high))};
-  })[0];
-  return builder.create<arith::TruncFOp>(loc, f32, sum);
+    Values wide;
+    for (Value sum : block_sums(low, high)) wide.push_back(builder.create<arith::ExtFOp>(loc, f64[0], sum));
+    return wide;
+  });
+  for (Value& sum : totals) sum = builder.create<arith::TruncFOp>(loc, f32[0], sum);
+  return totals;
+}
+
+Value Emitter::to_f32(Value index) {
+  Value integer = builder.create<arith::IndexCastOp>(loc, builder.getI64Type(), index);
+  return builder.create<arith::UIToFPOp>(loc, builder.getF32Type(), integer);
 }
 
 Emitter::Values Emitter::decompose(Value flat, const std::vector<Loop>& loops, size_t count) {

@@ -56,8 +56,11 @@ class Emitter {
   /// Reduces what `body` gives for each index; the neutral element (zeros, or -inf) for an empty range.
   Values reduce(Combine combine, mlir::Value low, mlir::Value high, llvm::ArrayRef<mlir::Type> types,
                 llvm::function_ref<Values(mlir::Value)> body);
-  /// Σ body(i) for i < count as f32, accurate for any count: short blocks in f32, their sum in f64.
-  mlir::Value accurate_sum(const Extent& count, llvm::function_ref<mlir::Value(mlir::Value)> body);
+  /// Σ body(i) for i < count as f32, for each value that body gives (`sums` of them), accurate for any count:
+  /// short blocks in f32, their sum in f64.
+  Values accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(mlir::Value)> body);
+  /// An index as f32.
+  mlir::Value to_f32(mlir::Value index);
 
   /// Splits `flat`, an index into the product of the first `count` loops, into an index for each.
   Values decompose(mlir::Value flat, const std::vector<Loop>& loops, size_t count);

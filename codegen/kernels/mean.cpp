@@ -41,10 +41,8 @@ Result<KernelUse> build(Emitter& e, const MeanSpec& spec) {
   if (*inner == Extent(1)) {
     e.parallel(e.begin(), e.end(), [&](Value row) {
       Value base = e.multiply(row, e.size(*n));
-      Value sum = e.accurate_sum(*n, [&](Value i) { return load(e.add(base, i)); });
-      Value count = e.builder.create<arith::UIToFPOp>(
-          e.loc, e.builder.getF32Type(), e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), e.size(*n)));
-      store(row, e.builder.create<arith::DivFOp>(e.loc, sum, count));
+      Value sum = e.accurate_sums(*n, 1, [&](Value i) { return Emitter::Values{load(e.add(base, i))}; })[0];
+      store(row, e.builder.create<arith::DivFOp>(e.loc, sum, e.to_f32(e.size(*n))));
     });
   } else {
     // Tiles of neighbouring columns, vectorised along inner, with sums in f64.

@@ -72,20 +72,23 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       Value offset = e.add(base, i);
       return prologue.apply(e.load(x, offset), [&](size_t) { return offset; });
     };
-    Value n = b.create<arith::UIToFPOp>(loc, b.getF32Type(),
-                                        b.create<arith::IndexCastOp>(loc, b.getI64Type(), e.size(*count)));
-    Value mean = b.create<arith::DivFOp>(loc, e.accurate_sum(*count, load), n);
-    Value squares = e.accurate_sum(*count, [&](Value i) {
+    Value n = e.to_f32(e.size(*count));
+    // Two passes: a first mean, then the moments about it. That corrects the first mean's own rounding (seen by
+    // every element where the mean is large beside the deviation), and the variance does not cancel.
+    Value mean = b.create<arith::DivFOp>(
+        loc, e.accurate_sums(*count, 1, [&](Value i) { return Emitter::Values{load(i)}; })[0], n);
+    Emitter::Values sums = e.accurate_sums(*count, 2, [&](Value i) {
       Value difference = subtract(load(i), mean);
-      return multiply(difference, difference);
+      return Emitter::Values{difference, multiply(difference, difference)};
     });
-    Value variance = b.create<arith::DivFOp>(loc, squares, n);
+    Value correction = b.create<arith::DivFOp>(loc, sums[0], n);
+    Value variance = subtract(b.create<arith::DivFOp>(loc, sums[1], n), multiply(correction, correction));
     Value shifted = b.create<arith::AddFOp>(loc, variance, e.f32(spec.eps));
     Value factor = b.create<arith::DivFOp>(loc, e.f32(1), b.create<math::SqrtOp>(loc, shifted));
 
     auto normalize = [&](Value i, Value affine) {
       Value offset = e.add(base, i);
-      Value value = multiply(subtract(load(i), mean), factor);
+      Value value = multiply(subtract(subtract(load(i), mean), correction), factor);
       if (weight >= 0) value = multiply(value, e.load(weight, affine));
       if (bias >= 0) value = b.create<arith::AddFOp>(loc, value, e.load(bias, affine));
       e.store(y, offset, epilogue.apply(value, [&](size_t) { return offset; }));
