@@ -1,0 +1,123 @@
+// The picture: SVG elements made from a layout. Text from the model only ever becomes text nodes.
+
+const canvas = document.getElementById("canvas");
+const scene = document.getElementById("scene");
+
+function make(tag, attributes, parent, text) {
+  const element = document.createElementNS(canvas.namespaceURI, tag);
+  for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  if (parent) parent.append(element);
+  return element;
+}
+
+/** About `width` pixels of text at `size` pixels; the start of a name is cut, its end tells layers apart. */
+function clipped(text, width, size) {
+  const characters = [...text];
+  const most = Math.floor(width / (size * 0.56));
+  return characters.length <= most ? text : "…" + characters.slice(characters.length - most + 1).join("");
+}
+
+function kindOf(node) {
+  if (["scatter", "replicate", "gather", "transfer"].includes(node.op)) return node.op;
+  if (node.inserted) return "other";
+  return node.op === "input" || node.op === "output" ? "end" : "layer";
+}
+
+/** A name without the part that the innermost frame around it shows already. */
+function nameWithin(name, open) {
+  const group = open[open.length - 1];
+  return group && name.startsWith(group + ".") ? name.slice(group.length + 1) : name;
+}
+
+function draw(picture) {
+  scene.replaceChildren();
+  for (const device of [...new Set(picture.lanes.map((lane) => lane.device))]) drawDevice(picture, device);
+  for (const group of picture.groups) drawGroup(group);
+  const edges = make("g", {}, scene);
+  const nodes = make("g", {}, scene);
+  const sizes = make("g", {}, scene);
+  const labelled = new Set();
+  for (const edge of picture.edges) drawEdge(picture, edge, edges, sizes, labelled);
+  for (const node of picture.nodes) drawNode(node, nodes);
+}
+
+function drawDevice(picture, device) {
+  const lanes = picture.lanes.filter((lane) => lane.device === device);
+  const left = lanes[0].x, last = lanes[lanes.length - 1];
+  const box = make("g", {class: "device"}, scene);
+  make("rect", {x: left, y: 0, width: last.x + last.width - left, height: picture.height, rx: 12}, box);
+  make("text", {x: left + 16, y: 24}, box, clipped(device, last.x + last.width - left - 30, 15));
+  for (const lane of lanes)
+    if (lane.replicas.length)
+      make("text", {x: lane.x + 16, y: 43, class: "lane"}, box, "replica " + lane.replicas.join(", "));
+}
+
+function drawGroup(group) {
+  const frame = make("g", {class: "group", "data-group": group.name}, scene);
+  make("title", {}, frame, "Fold " + group.name);
+  make("rect", {x: group.x, y: group.y, width: group.width, height: group.height, rx: 8}, frame);
+  const name = nameWithin(group.name, group.parent ? [group.parent] : []);
+  make("text", {x: group.x + 8, y: group.y + 14}, frame, "▾ " + clipped(name, group.width - 24, 11));
+}
+
+function drawNode(node, parent) {
+  const leaf = node.leaf;
+  const kind = node.group === undefined ? kindOf(leaf) : "folded";
+  const box = make("g", {class: "node " + kind, tabindex: 0, "data-key": node.key,
+    transform: `translate(${node.x} ${node.y})`}, parent);
+  if (node.group !== undefined) {
+    make("title", {}, box, "Unfold " + node.group);
+    box.setAttribute("data-group", node.group);
+    make("rect", {x: 5, y: 5, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8}, box);
+  } else {
+    make("title", {}, box, leaf.reason || (leaf.layer || leaf.name) + " on " + leaf.device);
+    box.setAttribute("data-id", leaf.id);
+  }
+  make("rect", {class: "card", width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8}, box);
+  const [first, second] = node.group === undefined
+    ? [leaf.op, leaf.inserted ? "moves " + leaf.moved : leaf.name || nameWithin(leaf.layer, node.open)]
+    : ["▸ " + nameWithin(node.group, node.open), node.members.length + " layers"];
+  make("text", {class: "op", x: 10, y: 18}, box, clipped(first, NODE_WIDTH - 18, 12.5));
+  make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11));
+}
+
+function drawEdge(picture, edge, parent, sizes, labelled) {
+  const {from, to} = edge;
+  const x1 = from.x + NODE_WIDTH / 2 + (edge.parameter ? 20 : 0), y1 = from.y + NODE_HEIGHT + (from.group === undefined ? 0 : 5);
+  // Arrows from elsewhere end beside the middle, where the lane's own arrow ends.
+  const sideways = Math.sign(from.x - to.x) * (from.lane === to.lane ? 24 : 46);
+  const x2 = to.x + NODE_WIDTH / 2 + sideways, y2 = to.y - 1;
+  let path;
+  if (edge.back) {
+    path = `M${x1} ${y1} C${x1} ${y1 + 60} ${x2} ${y2 - 60} ${x2} ${y2}`;
+  } else if (edge.track >= 0) {
+    const lane = picture.lanes[from.lane];
+    const xt = lane.x + lane.width - LANE_PADDING + 8 - edge.track * TRACK;
+    const yt = y2 - ROW_GAP + 6;
+    const xe = from.lane === to.lane ? to.x + NODE_WIDTH / 2 + 46 : x2;
+    path = `M${x1 + 40} ${y1} C${x1 + 40} ${y1 + 26} ${xt} ${y1 + 6} ${xt} ${y1 + 36} L${xt} ${yt - 14}` +
+      ` C${xt} ${yt + 20} ${xe} ${y2 - 36} ${xe} ${y2}`;
+  } else {
+    const bend = Math.max(18, (y2 - y1) / 2);
+    path = `M${x1} ${y1} C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
+  }
+  const line = make("g", {class: "edge" + (edge.parameter ? " parameter" : "") + (edge.back ? " back" : ""),
+    "data-from": from.key, "data-to": to.key}, parent);
+  make("title", {}, line, edge.label);
+  make("path", {d: path}, line);
+
+  // One label for what a node hands down its own lane; one at each end where it fans out to other lanes.
+  const fans = from.users.some((user) => user.lane !== from.lane) && from.users.length > 1;
+  const atTarget = fans || edge.parameter;
+  const key = atTarget ? `${to.key}\n${edge.value}` : `${from.key}\n${edge.value}`;
+  if (labelled.has(key)) return;
+  labelled.add(key);
+  if (atTarget) {
+    const beside = from.lane === to.lane || edge.track < 0 ? 5 : 5;
+    make("text", {class: "size", x: x2 + (sideways < 0 ? -beside : beside), y: y2 - (edge.parameter ? 22 : 9),
+      "text-anchor": sideways < 0 ? "end" : "start"}, sizes, edge.label);
+  } else {
+    make("text", {class: "size", x: x1 + 5, y: y1 + 15}, sizes, edge.label);
+  }
+}
