@@ -29,7 +29,7 @@ struct Row {
   std::string what;
   KernelUse use;
   std::vector<size_t> bytes;  ///< of each buffer
-  int64_t work;
+  int64_t n;                  ///< value of the symbol, where there is one
   double elements;  ///< per call, for the rate
 };
 
@@ -65,37 +65,37 @@ std::vector<Row> rows_of(KernelModule& module) {
          return Values{scalar::batch_norm(b, l, v[0], v[1], v[2], v[3], v[4], 1e-5)};
        }}));
   size_t images = 32 * 64 * 784;
-  rows.push_back({"batch norm 32x64x28x28", batch_norm, {images * 4, 256, 256, 256, 256, images * 4}, 32 * 64, double(images)});
-  auto softmax = [&](const char* what, Shape shape, int64_t dim, int64_t work, size_t count) {
+  rows.push_back({"batch norm 32x64x28x28", batch_norm, {images * 4, 256, 256, 256, 256, images * 4}, 0, double(images)});
+  auto softmax = [&](const char* what, Shape shape, int64_t dim, size_t count) {
     SoftmaxSpec spec;
     spec.x.shape = shape;
     spec.dim = dim;
-    rows.push_back({what, must(module.add_softmax(spec)), {count * 4, count * 4}, work, double(count)});
+    rows.push_back({what, must(module.add_softmax(spec)), {count * 4, count * 4}, 0, double(count)});
   };
-  softmax("softmax rows 1000x512", {1000, 512}, 1, 1000, 512000);
-  softmax("softmax rows 5000x10", {5000, 10}, 1, 5000, 50000);
-  softmax("softmax columns 8x64x1024", {8, 64, 1024}, 1, 8, 8 * 64 * 1024);
+  softmax("softmax rows 1000x512", {1000, 512}, 1, 512000);
+  softmax("softmax rows 5000x10", {5000, 10}, 1, 50000);
+  softmax("softmax columns 8x64x1024", {8, 64, 1024}, 1, 8 * 64 * 1024);
   NormalizationSpec norm;
   norm.x.shape = {1000, 512};
-  rows.push_back({"layer norm 1000x512", must(module.add_normalization(norm)), {2048000, 2048, 2048, 2048000}, 1000, 512000});
+  rows.push_back({"layer norm 1000x512", must(module.add_normalization(norm)), {2048000, 2048, 2048, 2048000}, 0, 512000});
   EmbeddingSpec embedding;
   embedding.index_shape = {10000};
   embedding.entries = 1000;
   embedding.width = 64;
-  rows.push_back({"embedding 10000 of 1000x64", must(module.add_embedding(embedding)), {80000, 256000, 2560000, 8}, 10000, 640000});
-  auto permute = [&](const char* what, Shape shape, std::vector<int64_t> dims, int64_t work, size_t count) {
+  rows.push_back({"embedding 10000 of 1000x64", must(module.add_embedding(embedding)), {80000, 256000, 2560000, 8}, 0, 640000});
+  auto permute = [&](const char* what, Shape shape, std::vector<int64_t> dims, size_t count) {
     auto use = must(module.add_copy(must(permute_copy(DType::float32, shape, dims))));
-    rows.push_back({what, use, {count * 4, count * 4}, work, double(count)});
+    rows.push_back({what, use, {count * 4, count * 4}, 0, double(count)});
   };
-  permute("transpose 1024x1024", {1024, 1024}, {1, 0}, 1024, 1 << 20);
-  permute("NCHW to NHWC 32x64x28x28", {32, 64, 28, 28}, {0, 2, 3, 1}, 32, images);
-  permute("heads 8x128x8x64", {8, 128, 8, 64}, {0, 2, 1, 3}, 64, 8 * 128 * 512);
+  permute("transpose 1024x1024", {1024, 1024}, {1, 0}, 1 << 20);
+  permute("NCHW to NHWC 32x64x28x28", {32, 64, 28, 28}, {0, 2, 3, 1}, images);
+  permute("heads 8x128x8x64", {8, 128, 8, 64}, {0, 2, 1, 3}, 8 * 128 * 512);
   MeanSpec mean;
   mean.x.shape = {2048, 49};
-  rows.push_back({"mean rows 2048x49", must(module.add_mean(mean)), {2048 * 49 * 4, 8192}, 2048, 2048 * 49});
+  rows.push_back({"mean rows 2048x49", must(module.add_mean(mean)), {2048 * 49 * 4, 8192}, 0, 2048 * 49});
   mean.x.shape = {8, 64, 1024};
   mean.dim = 1;
-  rows.push_back({"mean columns 8x64x1024", must(module.add_mean(mean)), {8 * 65536 * 4, 32768}, 8, 8 * 65536});
+  rows.push_back({"mean columns 8x64x1024", must(module.add_mean(mean)), {8 * 65536 * 4, 32768}, 0, 8 * 65536});
   auto linear = [&](int64_t in, int64_t out, int64_t batch) {
     LinearSpec spec;
     spec.rows = Extent::symbol("n");
@@ -120,7 +120,9 @@ void measure(void* handle, const Row& row) {
     buffers.push_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
     std::memset(buffers.back(), 0, bytes);
   }
-  std::vector<int64_t> extents(row.use.extents.size(), row.work);
+  auto value_of = [&](const std::string&) { return &row.n; };
+  int64_t work = must(evaluate(row.use.work, value_of));
+  std::vector<int64_t> extents(row.use.extents.size(), row.n);
   auto kernel = reinterpret_cast<KernelFunction>(dlsym(handle, row.use.name.c_str()));
   double best = 1e9;
   for (int repeat = 0; repeat < 7; ++repeat) {
@@ -128,7 +130,7 @@ void measure(void* handle, const Row& row) {
     auto start = Clock::now();
     while (seconds_since(start) < 0.01)
       for (int i = 0; i < 1 + 1000000 / int(row.elements + 1); ++i, ++calls)
-        kernel(buffers.data(), extents.data(), 0, row.work);
+        kernel(buffers.data(), extents.data(), 0, work);
     best = std::min(best, seconds_since(start) / calls);
   }
   double bytes = 0;

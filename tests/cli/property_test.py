@@ -30,7 +30,7 @@ class Maker:
     def layer(self, shape):
         """(layer, its output's shape): something that takes one input of this shape."""
         draw, choices = self.draw, [lambda: (dict(draw.choice(ACTIVATIONS)), shape)]
-        width = draw.randint(1, 6)
+        width = draw.randint(2, 6)
         choices.append(lambda: ({"type": "Linear", "in_features": shape[-1], "out_features": width, "bias": draw.random() < 0.7}, (*shape[:-1], width)))
         choices.append(lambda: ({"type": "LayerNorm", "normalized_shape": shape[-1], "eps": 0.01}, shape))
         choices.append(lambda: ({"type": draw.choice(["Softmax", "LogSoftmax"]), "dim": draw.choice([1, -1])}, shape))

@@ -1,0 +1,89 @@
+"""Peer: ResNet inference in PyTorch, timed in rounds so that it can take turns with sheaf.
+
+    resnet_torch.py [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256] [--nchw]
+
+--net 18 is the modified ResNet-18 of models/resnet18.json (1x28x28 input, 3x3/64 stem, no max-pool, 10 classes);
+--net 50 is ImageNet's. For each line on stdin it times one step and prints the seconds as a line; it says "ready" first.
+Needs: torch.
+"""
+import argparse
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Basic(nn.Module):
+    def __init__(self, cin, cout, stride, project):
+        super().__init__()
+        self.conv1 = nn.Conv2d(cin, cout, 3, padding=1, stride=stride)
+        self.conv2 = nn.Conv2d(cout, cout, 3, padding=1)
+        self.conv3 = nn.Conv2d(cin, cout, 1, stride=stride) if project else None
+        self.bn1, self.bn2 = nn.BatchNorm2d(cout), nn.BatchNorm2d(cout)
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(y + (x if self.conv3 is None else self.conv3(x)))
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, cin, mid, stride):
+        super().__init__()
+        conv = lambda i, o, k, s=1: nn.Conv2d(i, o, k, stride=s, padding=k // 2, bias=False)
+        self.conv1, self.conv2, self.conv3 = conv(cin, mid, 1), conv(mid, mid, 3, stride), conv(mid, 4 * mid, 1)
+        self.bn1, self.bn2, self.bn3 = nn.BatchNorm2d(mid), nn.BatchNorm2d(mid), nn.BatchNorm2d(4 * mid)
+        self.down = nn.Sequential(conv(cin, 4 * mid, 1, stride), nn.BatchNorm2d(4 * mid)) if stride != 1 or cin != 4 * mid else None
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        return F.relu(self.bn3(self.conv3(y)) + (x if self.down is None else self.down(x)))
+
+
+def resnet18():
+    layers = [nn.Conv2d(1, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU()]
+    for k, (cin, cout) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512))):
+        layers += [Basic(cin, cout, 1 if k == 0 else 2, k > 0), Basic(cout, cout, 1, False)]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)), (1, 28, 28), 10
+
+
+def resnet50():
+    layers, cin = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for k, (mid, n) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+        for i in range(n):
+            layers.append(Bottleneck(cin, mid, 2 if k and i == 0 else 1))
+            cin = 4 * mid
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000)), (3, 224, 224), 1000
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--net", default="18", choices=["18", "50"])
+    p.add_argument("--mode", default="eager", choices=["eager", "compile"])
+    p.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
+    p.add_argument("--batch", type=int, default=256)
+    p.add_argument("--nchw", action="store_true", help="plain layout; default: channels_last, the faster one")
+    a = p.parse_args()
+    torch.manual_seed(0)
+    net, shape, _ = resnet18() if a.net == "18" else resnet50()
+    net, x = net.eval(), torch.randn(a.batch, *shape)
+    if not a.nchw:
+        net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+
+    def infer():
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16"):
+            return step(x)
+
+    step = torch.compile(net) if a.mode == "compile" else net
+    for _ in range(2):
+        infer()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        infer()
+        print(time.perf_counter() - start, flush=True)
+
+
+main()

@@ -1,0 +1,30 @@
+# `cmake --install`: the programs, the runtime library, its public headers and a package for find_package(sheaf).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# What runtime/sheaf.h includes, and nothing else; the include path is DIR/include/sheaf.
+set(SHEAF_PUBLIC_HEADERS runtime/sheaf.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h)
+set(SHEAF_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sheaf)
+
+set_target_properties(sheaf_base PROPERTIES EXPORT_NAME base)
+set_target_properties(sheaf_runtime PROPERTIES EXPORT_NAME runtime)
+target_include_directories(sheaf_base INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sheaf>)
+target_compile_features(sheaf_base INTERFACE cxx_std_20)
+
+install(TARGETS sheaf_base sheaf_runtime EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(program sheaf sheaf-run)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+foreach(header ${SHEAF_PUBLIC_HEADERS})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sheaf/${folder})
+endforeach()
+install(EXPORT sheafTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR})
+configure_package_config_file(cmake/sheafConfig.cmake.in ${CMAKE_BINARY_DIR}/sheafConfig.cmake
+  INSTALL_DESTINATION ${SHEAF_PACKAGE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/sheafConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/sheafConfig.cmake ${CMAKE_BINARY_DIR}/sheafConfigVersion.cmake
+  DESTINATION ${SHEAF_PACKAGE_DIR})
