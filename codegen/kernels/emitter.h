@@ -35,6 +35,7 @@ class Emitter {
   /// What one innermost iteration costs, in simple operations: a mathematical function counts as 8.
   int64_t cost() const;
   /// Marks two buffers as possibly the same: the input is read before the output is written at each position.
+  /// Only for kernels whose every loop is free of dependences between its iterations but for reductions.
   void allow_in_place(int input, int output);
 
   mlir::Value constant(int64_t value);

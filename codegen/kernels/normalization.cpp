@@ -59,6 +59,11 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
   int y = e.add_buffer(spec.output);
   e.start();
 
+  KernelUse use;
+  if (size_of(spec.x.dtype) == size_of(spec.output)) {
+    e.allow_in_place(x, y);
+    use.in_place.emplace_back(0, 0);
+  }
   OpBuilder& b = e.builder;
   Location loc = e.loc;
   // Differences from the mean are taken as they stand: expanded, they would cancel.
@@ -104,7 +109,6 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       });
     }
   });
-  KernelUse use;
   use.work = rows->work;
   use.grain = grain_for(3 * typical_size(*count) * e.cost());
   return use;

@@ -155,12 +155,18 @@ Result<KernelUse> Softmax::build() {
   epilogue_.add_buffers();
   y_ = e_.add_buffer(DType::float32);
   e_.start();
+  KernelUse use;
+  // Along rows each element is read for the last time before it is written. Columns share scratch memory, so
+  // their loops are not free of dependences, as those of in-place kernels are said to be.
+  if (!inner_ && spec_.x.dtype == DType::float32) {
+    e_.allow_in_place(x_, y_);
+    use.in_place.emplace_back(0, 0);
+  }
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
     Emitter::Values indices = e_.decompose(flat, loops_, outer_);
     Position at{indices, flat, {}, {}};
     inner_ ? columns(at) : rows(at);
   });
-  KernelUse use;
   use.work = work.size;
   use.grain = grain_for(typical_size(loops_, outer_) * e_.cost());
   return use;

@@ -298,5 +298,19 @@ TEST(KernelModule, NothingToCompileGivesNoObjects) {
   EXPECT_TRUE(objects->empty());
 }
 
+TEST(KernelModule, AFolderThatCannotBeWrittenIsAnErrorThatNamesIt) {
+  LoadedKernels kernels;
+  auto spec = permute_copy(DType::float32, {batch(), 3}, {1, 0});
+  ASSERT_TRUE(spec && kernels.module.add_copy(*spec));
+  const char* before = std::getenv("TMPDIR");
+  std::string saved = before ? before : "";
+  setenv("TMPDIR", "/nowhere", 1);
+  auto objects = kernels.module.compile();
+  before ? setenv("TMPDIR", saved.c_str(), 1) : unsetenv("TMPDIR");
+  ASSERT_FALSE(objects);
+  EXPECT_NE(objects.error().message().find("/nowhere/sheaf-kernels-"), std::string::npos) << objects.error().message();
+  EXPECT_TRUE(kernels.module.compile()) << "the module is as good as before";
+}
+
 }  // namespace
 }  // namespace sheaf::kernels

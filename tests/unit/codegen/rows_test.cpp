@@ -247,6 +247,41 @@ TEST(Normalization, GroupNormWithActivationAndResidual) {
   }
 }
 
+TEST(Rows, SoftmaxAndNormalizationInPlace) {
+  LoadedKernels kernels;
+  std::vector<KernelUse> uses;
+  for (int64_t n : {10, 100}) {
+    for (bool log : {false, true}) {
+      SoftmaxSpec spec;
+      spec.x.shape = {batch(), n};
+      spec.log = log;
+      auto use = kernels.module.add_softmax(spec);
+      ASSERT_TRUE(use);
+      uses.push_back(*use);
+    }
+    NormalizationSpec spec;
+    spec.x.shape = {batch(), n};
+    spec.weight = spec.bias = false;
+    auto use = kernels.module.add_normalization(spec);
+    ASSERT_TRUE(use);
+    uses.push_back(*use);
+  }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  for (size_t k = 0; k < uses.size(); ++k) {
+    ASSERT_EQ(uses[k].in_place.size(), 1u);
+    auto x = random_values(5 * 100, 1), y = x, apart = x;
+    for (size_t level = 0; level < kernels.levels(); ++level) {
+      void* both[] = {x.data(), y.data()};
+      void* one[] = {apart.data(), apart.data()};
+      apart = x;
+      kernels.function(level, uses[k].name)(both, nullptr, 0, 5);
+      kernels.function(level, uses[k].name)(one, nullptr, 0, 5);
+      size_t count = 5 * (k < 3 ? 10 : 100);
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(y[i], apart[i]) << uses[k].name << " " << i;
+    }
+  }
+}
+
 TEST(Normalization, RefusesGroupsThatDoNotDivide) {
   LoadedKernels kernels;
   NormalizationSpec spec;
