@@ -207,8 +207,9 @@ std::string phrase_of(const Argument& argument, int rank) {
 std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
                                    Problems& problems) {
   auto found = canonical(argument, rank, value, problems);
-  if (!found) refuse(value, what, phrase_of(argument, rank), problems);
-  return found;
+  if (found) return found;
+  refuse(value, what, phrase_of(argument, rank), problems, argument.mend);
+  return std::nullopt;
 }
 
 CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const JsonValue& object,
@@ -230,7 +231,8 @@ CheckedArguments check_arguments(const std::vector<Argument>& arguments, int ran
     if (!entry) {
       if (!argument.fallback) {
         problems.add(object.node->place,
-                     owner + " needs the argument '" + argument.name + "' (" + phrase_of(argument, rank) + ")");
+                     owner + " needs the argument '" + argument.name + "' (" + phrase_of(argument, rank) + ")",
+                     argument.mend.empty() ? std::vector<std::string>{} : std::vector{argument.mend});
         checked.complete = false;
       } else if (argument.type.kind != Kind::ignored) {
         bool spread = argument.fallback->is_number() && (argument.type.kind == Kind::spatial || argument.type.kind == Kind::padding);
@@ -279,6 +281,10 @@ Argument spatial(std::string name, double minimum, std::optional<Json> fallback)
 }
 Argument typed(std::string name, Kind kind, std::optional<Json> fallback) {
   return make(std::move(name), kind, unbounded, std::move(fallback));
+}
+Argument mended(Argument argument, std::string mend) {
+  argument.mend = std::move(mend);
+  return argument;
 }
 Argument nullable(Argument argument) {
   argument.type.nullable = true;

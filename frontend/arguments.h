@@ -47,6 +47,7 @@ struct Argument {
   std::string name;
   ArgumentType type;
   std::optional<Json> fallback{};  ///< empty: required
+  std::string mend{};              ///< what to do where it is missing or refused, if that is not plain
 };
 
 /// "a positive integer", "a number from 0 to 1", …: completes "must be". `rank`: number of spatial dimensions.
@@ -83,5 +84,6 @@ Argument ignored(std::string name, Json fallback = false);
 Argument spatial(std::string name, double minimum, std::optional<Json> fallback = {});
 Argument typed(std::string name, ArgumentType::Kind kind, std::optional<Json> fallback = {});
 Argument nullable(Argument argument);
+Argument mended(Argument argument, std::string mend);
 
 }  // namespace sheaf

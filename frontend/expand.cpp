@@ -26,6 +26,7 @@ std::pair<std::string, std::optional<int>> split_output(const std::string& name)
 Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::string>& inputs) {
   Building building;
   building.graph.inputs = inputs;
+  building.inputs_known = !inputs.empty();
   JsonValue object{&root, nullptr, {}, {}};
   JsonValue layers = member(object, "layers", problems_), outputs = member(object, "outputs", problems_);
   Graph graph = expand_graph(std::move(building), layers, outputs, {});
@@ -82,7 +83,8 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
     layer.name = forced_name ? *forced_name : read_name(building, value, position);
     layer.path = joined(around.path, layer.name);
     bool inputs_known = building.inputs_known;
-    layer.inputs = read_inputs(building, value, "layer '" + layer.name + "'", inputs_known);
+    JsonValue names = forced_name ? JsonValue{} : member(value, "inputs", problems_);
+    layer.inputs = read_inputs(building, names, "layer '" + layer.name + "'", inputs_known);
     JsonValue device = member(value, "device", problems_);
     auto own = absent(device) ? std::nullopt : read_device(device, problems_);
     if (own && around.region) check_device(layer, own, *around.region, device.place());
@@ -112,9 +114,8 @@ std::string Expander::read_name(const Building& building, const JsonValue& value
   return text;
 }
 
-std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& value, const std::string& owner,
+std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& names, const std::string& owner,
                                             bool& known) {
-  JsonValue names = member(value, "inputs", problems_);
   std::vector<ValueRef> inputs;
   if (names.is(Kind::array) && !names.node->items.empty()) {
     known = true;

@@ -84,7 +84,7 @@ class Expander {
   Scope bind_parameters(const std::string& name, const Module& module, const JsonValue* call, const std::string& owner);
 
   std::string read_name(const Building& building, const JsonValue& value, size_t position);
-  std::vector<ValueRef> read_inputs(Building& building, const JsonValue& value, const std::string& owner, bool& known);
+  std::vector<ValueRef> read_inputs(Building& building, const JsonValue& names, const std::string& owner, bool& known);
   void read_share(const Layer& layer, const LayerType& type, const JsonValue& value);
   void check_module(const std::string& name, const LocatedMember& member);
   void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place);

@@ -127,8 +127,9 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
       check_arguments(data_parallel_arguments(), 0, value, fields_and({"module"}), owner, problems_);
   for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
   layer.arguments = std::move(checked.values);
+  layer.device = own_device;  // a region is where its devices are: no container's default moves it
   if (inside.region) {
-    problems_.add(value.place(), owner + " stands inside DataParallel '" + inside.region->name + "': a replica has one device, so there is nothing to split over",
+    problems_.add(value.place(), "a DataParallel stands inside DataParallel '" + inside.region->name + "': a replica has one device, so there is nothing to split over",
                   {"the outer one is at " + problems_.text_of(inside.region->place)});
     complete_ = false;
   }
@@ -195,7 +196,10 @@ void Expander::read_share(const Layer& layer, const LayerType& type, const JsonV
   }
   for (const LocatedMember& entry : share.node->members) {
     if (!may_have_parameter(type, entry.key)) {
-      problems_.add(entry.place, type.name + " has no parameter '" + entry.key + "'");
+      problems_.add(entry.place, type.name + " has no parameter '" + entry.key + "'" +
+                                     (type.parameters ? suggestion(entry.key, {"weight", "bias"}) : ""));
+      complete_ = false;
+      continue;
     }
     JsonValue target = resolve(entry.value, share.scope, problems_);
     if (target.known() && !target.is(Kind::string)) {

@@ -16,6 +16,8 @@ void check_hardtanh(LayerCheck& layer) {
 
 std::vector<LayerType> activation_layers() {
   Argument inplace = ignored("inplace");
+  Argument dim = mended(typed("dim", ArgumentType::Kind::integer),
+                        "PyTorch's choice without 'dim' is deprecated; classes stand in dimension 1, features in -1");
   LayerType hardtanh = activation("Hardtanh", "clamp(x, min_val, max_val)",
                                   {number("min_val", Json(-1.0)), number("max_val", Json(1.0)), inplace});
   hardtanh.check = check_hardtanh;
@@ -29,8 +31,8 @@ std::vector<LayerType> activation_layers() {
       activation("Tanh", "tanh(x)", {}),
       activation("Sigmoid", "1 / (1 + e⁻ˣ)", {}),
       hardtanh,
-      activation("Softmax", "along `dim`", {typed("dim", ArgumentType::Kind::integer)}),
-      activation("LogSoftmax", "along `dim`", {typed("dim", ArgumentType::Kind::integer)}),
+      activation("Softmax", "along `dim`", {dim}),
+      activation("LogSoftmax", "along `dim`", {dim}),
       activation("Dropout", "the identity in inference", {probability("p", Json(0.5)), inplace}),
       activation("Identity", "x", {}),
   };

@@ -21,7 +21,7 @@ void check_conv(LayerCheck& layer) {
   check_groups(layer);
   if (layer.arguments["padding"] != Json("same")) return;
   for (const Json& stride : layer.arguments["stride"]) {
-    if (stride != Json(1)) return layer.refuse("padding", "'same' needs stride 1: a strided output is smaller");
+    if (stride != Json(1)) return layer.refuse("padding", "is 'same', which needs stride 1: a strided output is smaller");
   }
 }
 

@@ -196,6 +196,21 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Frame> open_;
 };
 
+constexpr size_t longest = 60;  // of a value quoted in a message
+
+// "[0.9, 1.0]", or "a list of 40" where the items do not fit into a line.
+std::string describe_list(const LocatedNode& list) {
+  if (list.items.empty()) return "an empty list";
+  std::string text;
+  for (const LocatedNode& item : list.items) {
+    bool nested = item.kind == LocatedNode::Kind::array || item.kind == LocatedNode::Kind::object;
+    std::string one = item.kind == LocatedNode::Kind::string ? '"' + item.string + '"' : nested ? "…" : describe(item);
+    text += (text.empty() ? "[" : ", ") + one;
+    if (text.size() > longest) return "a list of " + std::to_string(list.items.size());
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 const LocatedMember* LocatedNode::find(const std::string& key) const {
@@ -216,7 +231,6 @@ std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& p
 }
 
 std::string describe(const LocatedNode& node) {
-  constexpr size_t longest = 60;
   switch (node.kind) {
     case LocatedNode::Kind::null: return "null";
     case LocatedNode::Kind::boolean: return node.boolean ? "true" : "false";
@@ -224,7 +238,7 @@ std::string describe(const LocatedNode& node) {
     case LocatedNode::Kind::number: return node.string.size() > longest ? "a very long number" : node.string;
     case LocatedNode::Kind::string:
       return node.string.size() > longest ? "a long string" : "the string \"" + node.string + "\"";
-    case LocatedNode::Kind::array: return node.items.empty() ? "an empty list" : "a list of " + std::to_string(node.items.size());
+    case LocatedNode::Kind::array: return describe_list(node);
     case LocatedNode::Kind::object: return "an object";
   }
   return {};

@@ -19,7 +19,7 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
   const LocatedMember* inputs = loss.find("inputs");
   if (!inputs) {
     training.loss_inputs = known;
-    if (outputs_known && known.size() != 2) {
+    if (outputs_known && !training.targets.empty() && known.size() != 2) {
       problems.add(loss.place, "the loss needs 'inputs': which output and which target it compares", {"there are " + quoted_list(known)});
     }
     return;

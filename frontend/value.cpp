@@ -45,9 +45,11 @@ std::vector<JsonValue> items(const JsonValue& array, Problems& problems) {
   return values;
 }
 
-void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems) {
-  problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node),
-               value.notes(problems));
+void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems,
+            const std::string& mend) {
+  std::vector<std::string> notes = value.notes(problems);
+  if (!mend.empty()) notes.push_back(mend);
+  problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node), std::move(notes));
 }
 
 }  // namespace sheaf

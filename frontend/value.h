@@ -43,7 +43,8 @@ inline bool absent(const JsonValue& value) { return !value.known() && value.use.
 /// The items of an array value.
 std::vector<JsonValue> items(const JsonValue& array, Problems& problems);
 
-/// Adds a problem about `value`: "`what` must be `expected`, found …".
-void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems);
+/// Adds a problem about `value`: "`what` must be `expected`, found …", `mend` being a note.
+void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems,
+            const std::string& mend = {});
 
 }  // namespace sheaf
