@@ -6,8 +6,8 @@
 namespace sheaf {
 namespace {
 
-// oneDNN checks arguments when a primitive is made; what is left is an exhausted machine, or a bug of ours. Going
-// on would mean wrong numbers.
+// oneDNN checks arguments when a primitive is made; what is left is an exhausted machine, or a bug of ours.
+// Going on would mean wrong numbers.
 void check(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) return;
   std::fprintf(stderr, "sheaf: internal error: oneDNN failed to %s (status %d)\n", what, int(status));

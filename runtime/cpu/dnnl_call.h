@@ -56,6 +56,13 @@ class DnnlCall {
 /// Attributes that every primitive here has: scratchpads come from the step's scratch memory.
 dnnl::primitive_attr step_attributes();
 
+/// A list of one: what most steps are.
+inline std::vector<DnnlCall> one_call(DnnlCall call) {
+  std::vector<DnnlCall> calls;
+  calls.push_back(std::move(call));
+  return calls;
+}
+
 /// Calls run one after another with a fixed thread count.
 class DnnlExecutable final : public Executable {
  public:

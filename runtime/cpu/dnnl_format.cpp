@@ -14,8 +14,8 @@ struct Factor {
   bool operator==(const Factor&) const = default;
 };
 
-/// The loops of a blocked layout by dim, outer to inner, without those of size 1, and with two joined where they
-/// make one. Equal lists: equal addresses.
+/// The loops of a blocked layout by dim, outer to inner, without those of size 1, and with two joined where
+/// they make one. Equal lists: equal addresses.
 std::vector<Factor> factors_of(const dnnl_memory_desc_t& md) {
   const dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
   std::vector<int64_t> inner_stride(blocking.inner_nblks);
@@ -56,7 +56,9 @@ bool same_layout(const DnnlDesc& a, const DnnlDesc& b) {
 }
 
 DnnlFormat::DnnlFormat(DnnlDesc desc, DnnlDesc plain, std::string letters, std::vector<int> block_order)
-    : desc_(std::move(desc)), plain_(std::move(plain)), letters_(std::move(letters)),
+    : desc_(std::move(desc)),
+      plain_(std::move(plain)),
+      letters_(std::move(letters)),
       block_order_(std::move(block_order)) {}
 
 bool DnnlFormat::equals(const Format& other) const {

@@ -13,14 +13,14 @@ namespace sheaf {
 using DnnlDesc = dnnl::memory::desc;
 using DnnlDims = dnnl::memory::dims;
 
-/// A layout that oneDNN chose. The dims of `desc` may differ from the tensor's: a grouped convolution's weight
-/// [O, I/g, k…] is [g, O/g, I/g, k…] to oneDNN, a transposed one's has its channels exchanged. `plain` says how
-/// the plain (dense, row-major) tensor looks in those dims, so that reordering needs nothing else.
+/// A layout that oneDNN chose. The dims of `desc` may differ from the tensor's: a grouped convolution's
+/// weight [O, I/g, k…] is [g, O/g, I/g, k…] to oneDNN, a transposed one's has its channels exchanged. `plain`
+/// says how the plain (dense, row-major) tensor looks in those dims, so that reordering needs nothing else.
 class DnnlFormat final : public Format {
  public:
   /// `letters` names the dims for people: "nchw", "goihw". `block_order`: the plain tensor's dim 0, cut into
-  /// block_order.size() equal blocks, has block block_order[i] at position i before `plain` applies (a GRU's gates
-  /// stand in another order in oneDNN); empty: as it is.
+  /// block_order.size() equal blocks, has block block_order[i] at position i before `plain` applies (a GRU's
+  /// gates stand in another order in oneDNN); empty: as it is.
   DnnlFormat(DnnlDesc desc, DnnlDesc plain, std::string letters, std::vector<int> block_order = {});
   bool equals(const Format& other) const override;
   std::string name() const override;
@@ -49,8 +49,8 @@ bool same_layout(const DnnlDesc& a, const DnnlDesc& b);
 TensorSpec dnnl_tensor(const std::vector<int64_t>& dims, const DnnlDesc& desc, const DnnlDesc& plain,
                        const std::string& letters, std::vector<int> block_order = {});
 
-/// How `spec` lies, in the dims of `plain`; `plain` itself where it is plain, or in another backend's format, or
-/// in one with other dims (the operation then asks for what it wants, and binding reorders).
+/// How `spec` lies, in the dims of `plain`; `plain` itself where it is plain, or in another backend's format,
+/// or in one with other dims (the operation then asks for what it wants, and binding reorders).
 DnnlDesc desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);
 
 }  // namespace sheaf

@@ -39,16 +39,24 @@ float apply(const Activation& activation, float x) {
   using dnnl::algorithm;
   const float alpha = activation.alpha;
   switch (activation.algorithm) {
-    case algorithm::eltwise_relu: return x > 0 ? x : alpha * x;
-    case algorithm::eltwise_elu: return x > 0 ? x : alpha * std::expm1(x);
-    case algorithm::eltwise_swish: return x / (1 + std::exp(-alpha * x));
-    case algorithm::eltwise_gelu_erf: return 0.5f * x * (1 + std::erf(x * 0.70710678118654752f));
+    case algorithm::eltwise_relu:
+      return x > 0 ? x : alpha * x;
+    case algorithm::eltwise_elu:
+      return x > 0 ? x : alpha * std::expm1(x);
+    case algorithm::eltwise_swish:
+      return x / (1 + std::exp(-alpha * x));
+    case algorithm::eltwise_gelu_erf:
+      return 0.5f * x * (1 + std::erf(x * 0.70710678118654752f));
     case algorithm::eltwise_gelu_tanh:
       return 0.5f * x * (1 + std::tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)));
-    case algorithm::eltwise_tanh: return std::tanh(x);
-    case algorithm::eltwise_logistic: return 1 / (1 + std::exp(-x));
-    case algorithm::eltwise_clip: return x < alpha ? alpha : x > activation.beta ? activation.beta : x;
-    default: return x;
+    case algorithm::eltwise_tanh:
+      return std::tanh(x);
+    case algorithm::eltwise_logistic:
+      return 1 / (1 + std::exp(-x));
+    case algorithm::eltwise_clip:
+      return x < alpha ? alpha : x > activation.beta ? activation.beta : x;
+    default:
+      return x;
   }
 }
 

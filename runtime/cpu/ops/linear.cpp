@@ -7,8 +7,9 @@ namespace {
 
 using dnnl::inner_product_forward;
 
-/// A product so small that finding the primitive's arguments would take most of the time (oneDNN takes 0.4 to 1 µs
-/// a call, and allocates for its argument table). Also what handles in_features = 0, where y is the bias.
+/// A product so small that finding the primitive's arguments would take most of the time (oneDNN takes 0.4 to
+/// 1 µs a call, and allocates for its argument table). Also what handles in_features = 0, where y is the
+/// bias.
 class SmallLinear final : public Executable {
  public:
   struct Shape {
@@ -22,7 +23,8 @@ class SmallLinear final : public Executable {
     const auto* x = static_cast<const float*>(buffers[x_buffer]);
     const auto* weight = static_cast<const float*>(buffers[weight_buffer]);
     const auto* bias = bias_buffer < 0 ? nullptr : static_cast<const float*>(buffers[bias_buffer]);
-    const auto* residual = residual_buffer < 0 ? nullptr : static_cast<const float*>(buffers[residual_buffer]);
+    const auto* residual =
+        residual_buffer < 0 ? nullptr : static_cast<const float*>(buffers[residual_buffer]);
     auto* y = static_cast<float*>(buffers[y_buffer]);
     for (int64_t row = 0; row < rows; ++row, x += in, y += out) {
       for (int64_t o = 0; o < out; ++o) {
@@ -45,7 +47,8 @@ constexpr int64_t small_products = 2048;  ///< multiplications; about a microsec
 }  // namespace
 
 Prepared prepare_linear(const Operation& operation) {
-  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"), &y = operation.output();
+  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"),
+                   &y = operation.output();
   require(!x.dims.empty() && weight.dims.size() == 2 && x.dims.back() == weight.dims[1],
           "x " + to_string(x.dims) + " and weight " + to_string(weight.dims) + " don't fit");
   const int64_t in = weight.dims[1], out = weight.dims[0], rows = product(x.dims, 0, x.dims.size() - 1);
@@ -53,17 +56,20 @@ Prepared prepare_linear(const Operation& operation) {
   expected.back() = out;
   require(y.dims == expected, "output has shape " + to_string(y.dims) + ", expected " + to_string(expected));
   if (operation.has("bias"))
-    require(operation.operand("bias").dims == DnnlDims{out}, "bias should have shape " + to_string(DnnlDims{out}));
+    require(operation.operand("bias").dims == DnnlDims{out},
+            "bias should have shape " + to_string(DnnlDims{out}));
 
   Prepared prepared = operation.prepared();
   if (in == 0 || rows * out * in <= small_products) {
     if (operation.has("residual")) {
-      require(operation.operand("residual").dims == y.dims, "residual should have shape " + to_string(y.dims));
+      require(operation.operand("residual").dims == y.dims,
+              "residual should have shape " + to_string(y.dims));
       prepared.in_place.push_back({operation.find("residual"), 0});
     }
     prepared.executable = std::make_unique<SmallLinear>(
-        SmallLinear::Shape{rows, in, out, operation.find("x"), operation.find("weight"), operation.find("bias"),
-                           operation.find("residual"), operation.output_buffer().buffer},
+        SmallLinear::Shape{rows, in, out, operation.find("x"), operation.find("weight"),
+                           operation.find("bias"), operation.find("residual"),
+                           operation.output_buffer().buffer},
         activation_of(operation));
     prepared.implementation = "loop";
     return prepared;
@@ -91,8 +97,8 @@ Prepared prepare_linear(const Operation& operation) {
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (operation.has("bias")) call.argument(DNNL_ARG_BIAS, bias, operation.input_buffer("bias"));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<ResidualExecutable>(std::move(residual), std::move(call), operation.request.threads);
+  prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)),
+                                                             operation.request.threads);
   return prepared;
 }
 

@@ -66,7 +66,8 @@ Prepared prepare_matmul(const Operation& operation) {
   const Product shape = product_of(a.dims, b.dims, y.dims);
   Prepared prepared = operation.prepared();
   if (shape.a.back() == 0) {
-    prepared.executable = std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
+    prepared.executable =
+        std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
     prepared.implementation = "loop";
     return prepared;
   }
@@ -83,9 +84,8 @@ Prepared prepare_matmul(const Operation& operation) {
       .argument(DNNL_ARG_DST, y_desc, operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  std::vector<DnnlCall> calls;
-  calls.push_back(std::move(call));
-  prepared.executable = std::make_unique<DnnlExecutable>(std::move(calls), operation.request.threads);
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

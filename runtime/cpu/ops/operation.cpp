@@ -51,7 +51,8 @@ bool Operation::flag(const char* name, bool otherwise) const {
   return it->get<bool>();
 }
 
-std::vector<int64_t> Operation::integers(const char* name, size_t count, int64_t otherwise, int64_t least) const {
+std::vector<int64_t> Operation::integers(const char* name, size_t count, int64_t otherwise,
+                                         int64_t least) const {
   std::vector<int64_t> values(count, otherwise);
   auto it = request.step.attributes.find(name);
   if (it == request.step.attributes.end() || it->is_null()) return values;
@@ -69,8 +70,10 @@ std::vector<int64_t> Operation::integers(const char* name, size_t count, int64_t
 
 Prepared Operation::prepared() const {
   Prepared result;
-  for (const TensorSpec& tensor : request.inputs) result.inputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
-  for (const TensorSpec& tensor : request.outputs) result.outputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
+  for (const TensorSpec& tensor : request.inputs)
+    result.inputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
+  for (const TensorSpec& tensor : request.outputs)
+    result.outputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
   return result;
 }
 
@@ -88,11 +91,16 @@ int64_t product(const std::vector<int64_t>& dims, size_t begin, size_t end) {
 
 std::string activation_letters(size_t rank) {
   switch (rank) {
-    case 2: return "nc";
-    case 3: return "ncw";
-    case 4: return "nchw";
-    case 5: return "ncdhw";
-    default: return "";
+    case 2:
+      return "nc";
+    case 3:
+      return "ncw";
+    case 4:
+      return "nchw";
+    case 5:
+      return "ncdhw";
+    default:
+      return "";
   }
 }
 

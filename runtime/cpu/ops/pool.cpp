@@ -14,8 +14,8 @@ struct Pooling {
   size_t spatial() const { return kernel.size(); }
 };
 
-/// Output size of PyTorch's pooling_output_shape: in ceil mode the last window must start inside the input or the
-/// padding before it.
+/// Output size of PyTorch's pooling_output_shape: in ceil mode the last window must start inside the input or
+/// the padding before it.
 int64_t pooled_size(int64_t size, int64_t reach, int64_t stride, int64_t padding, bool ceil_mode) {
   const int64_t room = size + 2 * padding - reach;
   if (room < 0 && !(ceil_mode && room + stride > 0)) return 0;
@@ -49,10 +49,11 @@ Pooling pooling_of(const Operation& operation) {
     require(2 * p.padding_begin[i] <= p.kernel[i], "padding should be at most half of the kernel size");
     const int64_t reach = p.dilation[i] * (p.kernel[i] - 1) + 1, size = x.dims[i + 2], out = y.dims[i + 2];
     const int64_t expected = pooled_size(size, reach, p.stride[i], p.padding_begin[i], ceil_mode);
-    require(out == expected && out > 0, "output " + to_string(y.dims) + " doesn't fit x " + to_string(x.dims) +
-                                            ": dimension " + std::to_string(i + 2) + " should be " +
-                                            std::to_string(expected));
-    // What the last window needs; at least the padding asked for, which oneDNN checks against the output's size.
+    require(out == expected && out > 0, "output " + to_string(y.dims) + " doesn't fit x " +
+                                            to_string(x.dims) + ": dimension " + std::to_string(i + 2) +
+                                            " should be " + std::to_string(expected));
+    // What the last window needs; at least the padding asked for, which oneDNN checks against the output's
+    // size.
     const int64_t needed = (out - 1) * p.stride[i] + reach - size - p.padding_begin[i];
     p.padding_end.push_back(std::max(needed, p.padding_begin[i]));
   }
@@ -104,11 +105,13 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   return prepared;
 }
 
-Prepared prepare_windows(const Operation& operation, const Pooling& p, std::vector<std::vector<Window>> windows) {
+Prepared prepare_windows(const Operation& operation, const Pooling& p,
+                         std::vector<std::vector<Window>> windows) {
   require(operation.request.inputs.size() == 1, "pooling takes one input");
   Prepared prepared = operation.prepared();
-  prepared.executable = std::make_unique<WindowAverage>(
-      p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()), std::move(windows), operation.request.threads);
+  prepared.executable =
+      std::make_unique<WindowAverage>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
+                                      std::move(windows), operation.request.threads);
   prepared.implementation = "loop";
   return prepared;
 }
@@ -124,7 +127,8 @@ Prepared prepare_avg_pool(const Operation& operation) {
   require(std::all_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d == 1; }),
           "avg_pool has no dilation");
   const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();
-  // Including the padding, oneDNN always divides by the kernel's size: also right for any other fixed divisor.
+  // Including the padding, oneDNN always divides by the kernel's size: also right for any other fixed
+  // divisor.
   if (divisor > 0) {
     const double scale = double(product(p.kernel, 0, p.spatial())) / double(divisor);
     return prepare(operation, p, algorithm::pooling_avg_include_padding, float(scale));

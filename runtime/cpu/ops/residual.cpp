@@ -14,7 +14,9 @@ ResidualCopy::ResidualCopy(const Operation& operation, const DnnlDesc& destinati
   prepared.in_place.push_back({residual_, 0});
   dnnl::reorder::primitive_desc copy(dnnl_engine(), destination, dnnl_engine(), destination);
   copy_.emplace_back(dnnl::reorder(copy));
-  copy_[0].argument(DNNL_ARG_FROM, destination, {residual_, 0}).argument(DNNL_ARG_TO, destination, {output_, 0});
+  copy_[0]
+      .argument(DNNL_ARG_FROM, destination, {residual_, 0})
+      .argument(DNNL_ARG_TO, destination, {output_, 0});
 }
 
 void ResidualCopy::run(void* const* buffers, void* scratch) {

@@ -6,8 +6,8 @@
 namespace sheaf {
 
 /// Adds the residual (if the step has one) to `prepared` and a copy of it to `calls`, to stand before the
-/// primitive with the sum post-op. oneDNN's sum reads the destination: binding is told that residual and output may
-/// share a buffer, and the copy does nothing then.
+/// primitive with the sum post-op. oneDNN's sum reads the destination: binding is told that residual and
+/// output may share a buffer, and the copy does nothing then.
 class ResidualCopy {
  public:
   ResidualCopy() = default;
@@ -20,20 +20,20 @@ class ResidualCopy {
   int output_ = 0;
 };
 
-/// A primitive with its residual.
+/// Primitives, the first of which sums into the residual.
 class ResidualExecutable final : public Executable {
  public:
-  ResidualExecutable(ResidualCopy residual, DnnlCall call, int threads)
-      : residual_(std::move(residual)), call_(std::move(call)), threads_(threads) {}
+  ResidualExecutable(ResidualCopy residual, std::vector<DnnlCall> calls, int threads)
+      : residual_(std::move(residual)), calls_(std::move(calls)), threads_(threads) {}
   void run(void* const* buffers, void* scratch) override {
     set_team_size(threads_);
     residual_.run(buffers, scratch);
-    call_.run(buffers, scratch);
+    for (DnnlCall& call : calls_) call.run(buffers, scratch);
   }
 
  private:
   ResidualCopy residual_;
-  DnnlCall call_;
+  std::vector<DnnlCall> calls_;
   int threads_;
 };
 

@@ -1,7 +1,8 @@
 // LSTM and GRU: one oneDNN primitive for each layer and direction.
 //
-// Gates: PyTorch's LSTM has (i, f, g, o), as oneDNN. PyTorch's GRU has (r, z, n), oneDNN's (z, r, n), and PyTorch's
-// applies the reset gate after the product, which oneDNN calls linear-before-reset; its fourth bias is then b_hn.
+// Gates: PyTorch's LSTM has (i, f, g, o), as oneDNN. PyTorch's GRU has (r, z, n), oneDNN's (z, r, n), and
+// PyTorch's applies the reset gate after the product, which oneDNN calls linear-before-reset; its fourth bias
+// is then b_hn.
 #include "runtime/cpu/ops/rnn_shape.h"
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace {
 using dnnl::lbr_gru_forward;
 using dnnl::lstm_forward;
 
-/// PyTorch has two biases, oneDNN one: their sum, made in scratch on each run since a bias may change between runs.
-/// Without biases it is 0 (oneDNN 2 has no recurrent primitive without one).
+/// PyTorch has two biases, oneDNN one: their sum, made in scratch on each run since a bias may change between
+/// runs. Without biases it is 0 (oneDNN 2 has no recurrent primitive without one).
 struct BiasSum {
   BufferRef ih, hh, sum;
   int64_t hidden;
@@ -34,10 +35,10 @@ struct BiasSum {
       return;
     }
     for (int64_t i = 0; i < h; ++i) {
-      out[i] = a[h + i] + b[h + i];      // z
-      out[h + i] = a[i] + b[i];          // r
-      out[2 * h + i] = a[2 * h + i];     // n, from the input
-      out[3 * h + i] = b[2 * h + i];     // n, from the state: multiplied by r
+      out[i] = a[h + i] + b[h + i];   // z
+      out[h + i] = a[i] + b[i];       // r
+      out[2 * h + i] = a[2 * h + i];  // n, from the input
+      out[3 * h + i] = b[2 * h + i];  // n, from the state: multiplied by r
     }
   }
 };
@@ -83,7 +84,8 @@ Prepared prepare_empty_sequence(const Operation& operation) {
   std::vector<PassStates::State> states;
   const char* roles[] = {"h0", "c0"};
   for (size_t i = 1; i < prepared.outputs.size(); ++i)
-    states.push_back({operation.find(roles[i - 1]), operation.output_buffer(i).buffer, prepared.outputs[i].bytes});
+    states.push_back(
+        {operation.find(roles[i - 1]), operation.output_buffer(i).buffer, prepared.outputs[i].bytes});
   prepared.executable = std::make_unique<PassStates>(std::move(states));
   prepared.implementation = "loop";
   return prepared;
@@ -143,7 +145,8 @@ class RnnBuilder {
       DnnlCall call(std::move(primitive));
       BufferRef y = last ? operation_.output_buffer() : between_[layer % 2];
       y.offset += direction * hidden * sizeof(float);
-      call.argument(DNNL_ARG_SRC_LAYER, cell.x, first ? operation_.input_buffer("x") : between_[(layer - 1) % 2])
+      call.argument(DNNL_ARG_SRC_LAYER, cell.x,
+                    first ? operation_.input_buffer("x") : between_[(layer - 1) % 2])
           .argument(DNNL_ARG_WEIGHTS_LAYER, pd.weights_layer_desc(),
                     operation_.input_buffer(RnnShape::role("weight_ih", layer, direction)))
           .argument(DNNL_ARG_WEIGHTS_ITER, pd.weights_iter_desc(),
@@ -153,14 +156,15 @@ class RnnBuilder {
       if (operation_.has("h0"))
         call.argument(DNNL_ARG_SRC_ITER, cell.state_in, {operation_.find("h0"), state_offset});
       if (!gru) {
-        call.argument(DNNL_ARG_DST_ITER_C, cell.state_out, {operation_.output_buffer(2).buffer, state_offset});
+        call.argument(DNNL_ARG_DST_ITER_C, cell.state_out,
+                      {operation_.output_buffer(2).buffer, state_offset});
         if (operation_.has("c0"))
           call.argument(DNNL_ARG_SRC_ITER_C, cell.state_in, {operation_.find("c0"), state_offset});
       }
       const BufferRef sum = scratch_.take(4 * hidden * sizeof(float));
       biases_.push_back({operation_.input_buffer(RnnShape::role("bias_ih", layer, direction)),
-                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden, gru,
-                         s_.bias});
+                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden,
+                         gru, s_.bias});
       call.argument(DNNL_ARG_BIAS, cell.bias, sum);
       const DnnlDesc scratchpad = pd.scratchpad_desc();
       call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, scratch_.take(scratchpad.get_size()));
@@ -190,8 +194,8 @@ class RnnBuilder {
     const int64_t width = dims[1], all = dims[0] * dims[1];
     const DnnlDesc plain({1, 1, width, s_.gates, s_.hidden}, dnnl::memory::data_type::f32,
                          DnnlDims{all, all, 1, s_.hidden * width, width});
-    prepared_.inputs[operation_.find(role)] =
-        dnnl_tensor(dims, wanted, plain, "ldigo", s_.gates == 3 ? std::vector<int>{1, 0, 2} : std::vector<int>{});
+    prepared_.inputs[operation_.find(role)] = dnnl_tensor(
+        dims, wanted, plain, "ldigo", s_.gates == 3 ? std::vector<int>{1, 0, 2} : std::vector<int>{});
   }
 
   const Operation& operation_;

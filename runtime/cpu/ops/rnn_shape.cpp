@@ -43,8 +43,8 @@ RnnShape rnn_shape(const Operation& operation, int64_t gates) {
   require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
   for (size_t i = 0; i < outputs; ++i) {
     const auto &dims = operation.output(i).dims, &expected = i == 0 ? y : state;
-    require(dims == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) + ", expected " +
-                                  to_string(expected));
+    require(dims == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
+                                  ", expected " + to_string(expected));
   }
   if (operation.has("h0")) check(operation, "h0", state);
   if (operation.has("c0")) check(operation, "c0", state);

@@ -20,8 +20,8 @@ struct RnnShape {
   static std::string role(const char* name, int64_t layer, int64_t direction);
 };
 
-/// Reads and checks the shapes of x, initial states, weights, biases and outputs. x may be [T, N, I], [N, T, I]
-/// (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
+/// Reads and checks the shapes of x, initial states, weights, biases and outputs. x may be [T, N, I], [N, T,
+/// I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
 RnnShape rnn_shape(const Operation& operation, int64_t gates);
 
 }  // namespace sheaf

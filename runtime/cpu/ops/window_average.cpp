@@ -4,8 +4,8 @@
 
 namespace sheaf {
 
-WindowAverage::WindowAverage(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
-                             int threads)
+WindowAverage::WindowAverage(int64_t planes, std::vector<int64_t> sizes,
+                             std::vector<std::vector<Window>> windows, int threads)
     : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
   while (sizes_.size() < 3) {
     sizes_.insert(sizes_.begin(), 1);
@@ -18,9 +18,11 @@ void WindowAverage::run(void* const* buffers, void*) {
   auto* y = static_cast<float*>(buffers[1]);
   const int64_t size_in = sizes_[0] * sizes_[1] * sizes_[2];
   const int64_t size_out = int64_t(windows_[0].size() * windows_[1].size() * windows_[2].size());
-  const int64_t grain = 1 + 4096 / (1 + size_in);  // planes: a few thousand additions make a thread worth waking
+  const int64_t grain =
+      1 + 4096 / (1 + size_in);  // planes: a few thousand additions make a thread worth waking
   parallel_for(planes_, grain, threads_, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane) average_plane(x + plane * size_in, y + plane * size_out);
+    for (int64_t plane = begin; plane < end; ++plane)
+      average_plane(x + plane * size_in, y + plane * size_out);
   });
 }
 

@@ -67,8 +67,9 @@ Tensor finish(const StepCase& c, const std::vector<double>& sums, Dims dims) {
   const Tensor* residual = find(c, "residual");
   for (int64_t i = 0; i < y.size(); ++i) {
     const double value = sums[i] + (residual ? residual->data[i] : 0.0);
-    y.data[i] = float(c.attributes.contains("activation") ? reference_activation(c.attributes["activation"], value)
-                                                          : value);
+    y.data[i] =
+        float(c.attributes.contains("activation") ? reference_activation(c.attributes["activation"], value)
+                                                  : value);
   }
   return y;
 }
@@ -76,8 +77,9 @@ Tensor finish(const StepCase& c, const std::vector<double>& sums, Dims dims) {
 Tensor conv(const StepCase& c) {
   const Tensor &x = *find(c, "x"), &w = *find(c, "weight");
   const Tensor* bias = find(c, "bias");
-  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1), dilation = spatial(c, "dilation", 1),
-             begin = spatial(c, "padding_begin", 0), end = spatial(c, "padding_end", 0);
+  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1),
+             dilation = spatial(c, "dilation", 1), begin = spatial(c, "padding_begin", 0),
+             end = spatial(c, "padding_end", 0);
   const int64_t groups = integer(c, "groups", 1), out_per_group = wd[0] / groups;
   Dims yd = {xd[0], wd[0]};
   for (int i = 0; i < 3; ++i)
@@ -102,8 +104,9 @@ Tensor conv(const StepCase& c) {
 Tensor conv_transpose(const StepCase& c) {
   const Tensor &x = *find(c, "x"), &w = *find(c, "weight");
   const Tensor* bias = find(c, "bias");
-  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1), dilation = spatial(c, "dilation", 1),
-             padding = spatial(c, "padding", 0), extra = spatial(c, "output_padding", 0);
+  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1),
+             dilation = spatial(c, "dilation", 1), padding = spatial(c, "padding", 0),
+             extra = spatial(c, "output_padding", 0);
   const int64_t groups = integer(c, "groups", 1), in_per_group = xd[1] / groups;
   Dims yd = {xd[0], wd[1] * groups};
   for (int i = 0; i < 3; ++i)
@@ -237,9 +240,11 @@ std::vector<Tensor> recurrent(const StepCase& c) {
   const Tensor& x = *find(c, "x");
   const bool lstm = c.op == "lstm", bidirectional = c.attributes.value("bidirectional", false),
              batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
-  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1), D = bidirectional ? 2 : 1,
-                gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
-                N = !batched ? 1 : first ? x.dims[0] : x.dims[1];
+  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1),
+                D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
+                N = !batched ? 1
+                    : first  ? x.dims[0]
+                             : x.dims[1];
   const Tensor *h0 = find(c, "h0"), *c0 = find(c, "c0");
   Dims state = {layers * D, N, H};
   if (!batched) state.erase(state.begin() + 1);
@@ -270,7 +275,8 @@ std::vector<Tensor> recurrent(const StepCase& c) {
           for (int64_t g = 0; g < gates * H; ++g) {
             in[g] = bi ? bi->data[g] : 0;
             rec[g] = bh ? bh->data[g] : 0;
-            for (int64_t i = 0; i < width; ++i) in[g] += wi.data[g * width + i] * sequence[(n * T + t) * width + i];
+            for (int64_t i = 0; i < width; ++i)
+              in[g] += wi.data[g * width + i] * sequence[(n * T + t) * width + i];
             for (int64_t i = 0; i < H; ++i) rec[g] += wh.data[g * H + i] * h[i];
           }
           for (int64_t j = 0; j < H; ++j) {
@@ -306,7 +312,8 @@ std::vector<Tensor> recurrent(const StepCase& c) {
 
 }  // namespace
 
-int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
+int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                         bool ceil) {
   const double room = double(size + 2 * padding - dilation * (kernel - 1) - 1) / double(stride);
   int64_t out = int64_t(ceil ? std::ceil(room) : std::floor(room)) + 1;
   if (ceil && (out - 1) * stride >= size + padding) --out;
@@ -323,7 +330,8 @@ double reference_activation(const Json& activation, double x) {
   if (kind == "gelu_tanh") return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   if (kind == "tanh") return std::tanh(x);
   if (kind == "sigmoid") return sigmoid(x);
-  if (kind == "hardtanh") return std::min(std::max(x, activation.value("min_val", -1.0)), activation.value("max_val", 1.0));
+  if (kind == "hardtanh")
+    return std::min(std::max(x, activation.value("min_val", -1.0)), activation.value("max_val", 1.0));
   ADD_FAILURE() << "no reference for " << kind;
   return x;
 }

@@ -12,6 +12,7 @@ std::vector<Tensor> reference(const StepCase& step);
 double reference_activation(const Json& activation, double x);
 
 /// torch's output size of a pooling window.
-int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil);
+int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                         bool ceil);
 
 }  // namespace sheaf::test

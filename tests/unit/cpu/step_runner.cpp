@@ -64,8 +64,10 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
     bound.constant.push_back(operand.constant);
   }
   for (const auto& dims : c.outputs) bound.outputs.push_back(plain_tensor(DType::float32, dims));
-  const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
-  return prepare_cpu_library_op({bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
+  const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()),
+                                       bound.constant.size());
+  return prepare_cpu_library_op(
+      {bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
 }
 
 }  // namespace
@@ -88,7 +90,8 @@ Result<StepRun> run_step(const StepCase& c) {
     std::vector<void*> pointers;
     for (size_t i = 0; i < c.operands.size(); ++i) {
       Buffer plain(bound.inputs[i].bytes, poison);
-      if (bound.inputs[i].bytes) std::memcpy(plain.data(), c.operands[i].value.data.data(), bound.inputs[i].bytes);
+      if (bound.inputs[i].bytes)
+        std::memcpy(plain.data(), c.operands[i].value.data.data(), bound.inputs[i].bytes);
       buffers.push_back(std::make_unique<Buffer>(prepared->inputs[i].bytes, poison));
       pointers.push_back(buffers.back()->data());
       reorder(bound.inputs[i], prepared->inputs[i], c.threads, plain.data(), pointers.back());

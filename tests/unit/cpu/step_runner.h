@@ -1,4 +1,5 @@
-// Binds and runs one library step on the CPU, as binding would: reorders where the operation asks for a format.
+// Binds and runs one library step on the CPU, as binding would: reorders where the operation asks for a
+// format.
 #pragma once
 
 #include "runtime/bind/op.h"
