@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
+#include <optional>
 
 namespace sheaf {
 namespace {
@@ -45,70 +45,51 @@ Result<void*> open_object(const std::string& name, const std::string& bytes) {
   return Error("the plan's kernels for " + name + " cannot be loaded: " + (reason ? reason : "unknown reason"));
 }
 
-/// An input whose elements index a table: each must be in [0, limit).
-struct IndexLimit {
-  size_t input;
-  DType dtype;
-  int64_t count;
-  int64_t limit;
+/// A kernel that looks rows up in a table reports the first index beyond its end: output `status` of the step, an
+/// int64, stays 0 or becomes ~p, p being the position of that index in input 0. Input 1 is the table.
+struct Lookup {
+  size_t status = 0;  ///< buffer
+  DType dtype = DType::int64;
+  int64_t entries = 0;
 };
-
-template <typename Index>
-int64_t first_beyond(const void* data, int64_t count, int64_t limit) {
-  auto* indices = static_cast<const Index*>(data);
-  for (int64_t i = 0; i < count; ++i) {
-    if (static_cast<int64_t>(indices[i]) < 0 || static_cast<int64_t>(indices[i]) >= limit) return i;
-  }
-  return -1;
-}
 
 class KernelExecutable : public Executable {
  public:
   KernelExecutable(std::shared_ptr<const CpuKernels> kernels, KernelFunction function, std::vector<int64_t> extents,
-                   int64_t work, int64_t grain, int threads, std::vector<IndexLimit> limits)
+                   int64_t work, int64_t grain, int threads, std::optional<Lookup> lookup)
       : kernels_(std::move(kernels)), function_(function), extents_(std::move(extents)), work_(work), grain_(grain),
-        threads_(threads), limits_(std::move(limits)) {}
+        threads_(threads), lookup_(lookup) {}
 
   void run(void* const* buffers, void*) override {
-    failed_limit_ = nullptr;
-    for (const IndexLimit& limit : limits_) {
-      if (!within(limit, buffers[limit.input])) return;
-    }
+    if (lookup_) *static_cast<int64_t*>(buffers[lookup_->status]) = 0;
     parallel_for(work_, grain_, threads_,
                  [&](int64_t begin, int64_t end) { function_(buffers, extents_.data(), begin, end); });
+    if (!lookup_) return;
+    const int64_t status = *static_cast<int64_t*>(buffers[lookup_->status]);
+    failed_ = status != 0;
+    if (!failed_) return;
+    bad_position_ = ~status;
+    bad_index_ = lookup_->dtype == DType::int64 ? static_cast<const int64_t*>(buffers[0])[bad_position_]
+                                                : static_cast<const int32_t*>(buffers[0])[bad_position_];
   }
 
-  bool failed() const override { return failed_limit_ != nullptr; }
+  bool failed() const override { return failed_; }
   std::string failure() const override {
-    if (!failed_limit_) return {};
-    return "index " + std::to_string(bad_index_) + " (element " + std::to_string(bad_element_) +
-           ") is out of range; expected 0 to " + std::to_string(failed_limit_->limit - 1);
+    if (!failed_) return {};
+    return "index " + std::to_string(bad_index_) + " (element " + std::to_string(bad_position_) +
+           " of its input) is out of range; the table has entries 0 to " + std::to_string(lookup_->entries - 1);
   }
 
  private:
-  bool within(const IndexLimit& limit, const void* data) {
-    const bool wide = limit.dtype == DType::int64;
-    const int64_t bad = wide ? first_beyond<int64_t>(data, limit.count, limit.limit)
-                        : limit.dtype == DType::int32 ? first_beyond<int32_t>(data, limit.count, limit.limit)
-                                                      : first_beyond<uint8_t>(data, limit.count, limit.limit);
-    if (bad < 0) return true;
-    failed_limit_ = &limit;
-    bad_element_ = bad;
-    bad_index_ = wide ? static_cast<const int64_t*>(data)[bad]
-                 : limit.dtype == DType::int32 ? static_cast<const int32_t*>(data)[bad]
-                                               : static_cast<const uint8_t*>(data)[bad];
-    return false;
-  }
-
   std::shared_ptr<const CpuKernels> kernels_;  // keeps the code mapped
   KernelFunction function_;
   std::vector<int64_t> extents_;
   int64_t work_;
   int64_t grain_;
   int threads_;
-  std::vector<IndexLimit> limits_;
-  const IndexLimit* failed_limit_ = nullptr;
-  int64_t bad_element_ = 0;
+  std::optional<Lookup> lookup_;
+  bool failed_ = false;
+  int64_t bad_position_ = 0;
   int64_t bad_index_ = 0;
 };
 
@@ -138,25 +119,18 @@ const TensorSpec* shared_format(const PrepareRequest& request) {
   return best;
 }
 
-Result<std::vector<IndexLimit>> index_limits(const PrepareRequest& request) {
-  std::vector<IndexLimit> limits;
-  const auto found = request.step.attributes.find("index_limits");
-  if (found == request.step.attributes.end()) return limits;
-  for (const auto& entry : *found) {
-    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() || !entry[1].is_number_integer()) {
-      return step_error(request, "has a malformed 'index_limits'; expected [[input, limit], …]");
-    }
-    const auto input = entry[0].get<int64_t>();
-    if (input < 0 || input >= static_cast<int64_t>(request.inputs.size())) {
-      return step_error(request, "limits the indices of an input that it doesn't have");
-    }
-    const TensorSpec& spec = request.inputs[static_cast<size_t>(input)];
-    if (spec.dtype != DType::int64 && spec.dtype != DType::int32 && spec.dtype != DType::uint8) {
-      return step_error(request, "limits the indices of an input that isn't of an integer type");
-    }
-    limits.push_back({static_cast<size_t>(input), spec.dtype, element_count(spec), entry[1].get<int64_t>()});
+Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
+  const auto found = request.step.attributes.find("status");
+  if (found == request.step.attributes.end()) return std::optional<Lookup>();
+  const int64_t output = found->is_number_integer() ? found->get<int64_t>() : -1;
+  if (output < 0 || output >= static_cast<int64_t>(request.outputs.size()) || request.inputs.size() < 2 ||
+      request.outputs[static_cast<size_t>(output)].dtype != DType::int64 ||
+      element_count(request.outputs[static_cast<size_t>(output)]) != 1 || request.inputs[1].dims.empty() ||
+      (request.inputs[0].dtype != DType::int64 && request.inputs[0].dtype != DType::int32)) {
+    return step_error(request, "has a 'status' that is not an output of one int64, or no indices and table to go with it");
   }
-  return limits;
+  return std::optional<Lookup>({request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype,
+                                request.inputs[1].dims[0]});
 }
 
 }  // namespace
@@ -213,15 +187,15 @@ Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
       prepared.in_place.emplace_back(pair[0].get<int>(), pair[1].get<int>());
     }
   }
-  auto limits = index_limits(request);
-  if (!limits) return limits.error();
-  prepared.can_fail = !limits->empty();
+  auto lookup = find_lookup(request);
+  if (!lookup) return lookup.error();
+  prepared.can_fail = lookup->has_value();
   const auto grain = request.step.attributes.value("grain", int64_t{1});
   // The shared_ptr that owns the code: request.kernels is a plain pointer, so take part in its ownership here.
   auto owner = std::static_pointer_cast<const CpuKernels>(request.kernels->shared_from_this());
   prepared.executable = std::make_unique<KernelExecutable>(
       owner, function->second, std::vector<int64_t>(request.extents.begin(), request.extents.end()), request.work,
-      std::max<int64_t>(1, grain), request.threads, std::move(*limits));
+      std::max<int64_t>(1, grain), request.threads, *lookup);
   prepared.implementation = "generated";
   return prepared;
 }

@@ -1,0 +1,158 @@
+// Models: loading, and weights from the caller.
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/plan/reader.h"
+#include "runtime/session_state.h"
+
+#include <cstring>
+#include <optional>
+
+namespace sheaf {
+namespace {
+
+/// `name` without its parts that are "module", which DataParallel adds.
+std::string without_module(const std::string& name) {
+  std::string result;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t dot = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, dot - begin);
+    if (part != "module") result += (result.empty() ? "" : ".") + part;
+    begin = dot + 1;
+  }
+  return result;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::string described(DType dtype, const std::vector<int64_t>& shape) {
+  return std::string(name_of(dtype)) + " " + shape_text(shape);
+}
+
+bool counts_batches(const std::string& name) {
+  constexpr std::string_view suffix = "num_batches_tracked";
+  return name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+/// Where each of a model's parameters is found among given names.
+class ParameterNames {
+ public:
+  explicit ParameterNames(const std::vector<ParameterInfo>& parameters) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      exact_[parameters[i].name] = i;
+      const auto [at, fresh] = stripped_.emplace(without_module(parameters[i].name), i);
+      if (!fresh) at->second = kAmbiguous;  // two names that differ in `module.` alone: only the full ones serve
+    }
+  }
+
+  std::optional<size_t> find(const std::string& name) const {
+    if (const auto found = exact_.find(name); found != exact_.end()) return found->second;
+    const auto found = stripped_.find(without_module(name));
+    if (found == stripped_.end() || found->second == kAmbiguous) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  static constexpr size_t kAmbiguous = static_cast<size_t>(-1);
+  std::map<std::string, size_t> exact_, stripped_;
+};
+
+ValueInfo describe(const Value& value, std::string name) {
+  ValueInfo info{std::move(name), value.dtype, value.shape, -1};
+  for (size_t i = 0; i < value.shape.size() && info.batch_dim < 0; ++i) {
+    if (!value.shape[i].is_static()) info.batch_dim = static_cast<int>(i);
+  }
+  return info;
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Result<Model> Model::load(const std::string& file) {
+  auto plan = load_plan(file);
+  if (!plan) return plan.error();
+  return from_plan(std::move(*plan));
+}
+
+Result<Model> Model::from_plan(Plan plan) {
+  auto state = std::make_shared<State>();
+  state->plan = std::move(plan);
+  for (const Value& value : state->plan.infer.values) {
+    if (value.role == Value::input || value.role == Value::target) state->inputs.push_back(describe(value, value.name));
+  }
+  for (const Output& output : state->plan.infer.outputs) {
+    state->outputs.push_back(describe(state->plan.infer.values[static_cast<size_t>(output.value)], output.name));
+  }
+  for (const Parameter& parameter : state->plan.parameters) {
+    state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
+  }
+  state->constants = std::make_shared<ConstantStore>(cpu_device(), state->plan.parameters);
+  return Model(std::move(state));
+}
+
+const std::string& Model::name() const { return state_->plan.name; }
+const std::vector<ValueInfo>& Model::inputs() const { return state_->inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return state_->outputs; }
+const std::vector<ParameterInfo>& Model::parameters() const { return state_->parameters; }
+const Plan& Model::plan() const { return state_->plan; }
+
+const void* Model::parameter_data(size_t index) const {
+  if (!state_->constants->set()) return nullptr;
+  auto data = state_->constants->parameter_data(index);
+  return data ? *data : nullptr;
+}
+
+Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
+  const auto& parameters = state_->parameters;
+  const ParameterNames names(parameters);
+  std::vector<const TensorView*> found(parameters.size(), nullptr);
+  std::vector<std::string> problems;
+  for (const TensorView& tensor : tensors) {
+    const auto index = names.find(tensor.name);
+    if (!index) {
+      if (!counts_batches(tensor.name)) problems.push_back("superfluous: '" + tensor.name + "'");
+      continue;
+    }
+    const ParameterInfo& parameter = parameters[*index];
+    if (found[*index]) {
+      problems.push_back("given twice: '" + parameter.name + "', as '" + found[*index]->name + "' and '" + tensor.name + "'");
+    } else if (tensor.dtype != parameter.dtype || tensor.shape != parameter.shape) {
+      problems.push_back("misshapen: '" + parameter.name + "' is " + described(tensor.dtype, tensor.shape) +
+                         "; expected " + described(parameter.dtype, parameter.shape));
+    }
+    found[*index] = &tensor;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!found[i] && !counts_batches(parameters[i].name)) {
+      problems.push_back("missing: '" + parameters[i].name + "', " + described(parameters[i].dtype, parameters[i].shape));
+    }
+  }
+  if (!problems.empty()) {
+    Error error("the weights don't fit model '" + state_->plan.name + "': " + std::to_string(problems.size()) +
+                (problems.size() == 1 ? " problem" : " problems"));
+    for (std::string& problem : problems) error.note(std::move(problem));
+    return error;
+  }
+  std::vector<void*> targets;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    auto data = state_->constants->parameter_data(i);
+    if (!data) return data.error();
+    targets.push_back(*data);
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const size_t bytes = plain_tensor(parameters[i].dtype, parameters[i].shape).bytes;
+    if (bytes == 0) continue;
+    if (found[i]) {
+      std::memcpy(targets[i], found[i]->data, bytes);
+    } else {
+      std::memset(targets[i], 0, bytes);
+    }
+  }
+  state_->constants->changed();
+  return {};
+}
+
+}  // namespace sheaf
