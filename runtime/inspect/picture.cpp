@@ -70,10 +70,10 @@ Picture picture_of(const PlacementGraph& graph) {
       continue;
     }
     if (!drawn.insert({from, to, edge.tensor.value}).second) continue;
-    picture.arrows.push_back({from, to, tensor_text(edge.tensor) + ", " + bytes_text(edge.tensor.bytes), false});
+    picture.arrows.push_back({from, to, tensor_text(edge.tensor), bytes_text(edge.tensor.bytes), false});
   }
   for (const auto& [key, target] : parameters)
-    picture.arrows.push_back({key.first, target.first, "parameters, " + bytes_text(target.second), true});
+    picture.arrows.push_back({key.first, target.first, "parameters", bytes_text(target.second), true});
   return picture;
 }
 

@@ -116,7 +116,7 @@ class DotPrinter {
     }
     for (const std::string& device : devices) print_device(device, boxes[device]);
     for (const PictureArrow& arrow : picture_.arrows) {
-      text_ += "  " + id(arrow.from) + " -> " + id(arrow.to) + " [label=" + dot_string(" " + arrow.label + " ");
+      text_ += "  " + id(arrow.from) + " -> " + id(arrow.to) + " [label=" + dot_string(" " + arrow.what + ", " + arrow.bytes + " ");
       text_ += arrow.parameters ? ", style=dashed, color=\"#7b4fc9\"]\n" : "]\n";
     }
     return text_ + "}\n";

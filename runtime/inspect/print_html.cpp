@@ -39,14 +39,14 @@ Json page_data(const PlacementGraph& graph) {
     if (graph.edges[e].parameter) continue;
     const Json& json = plain["edges"][e];
     edges.push_back({{"from", json["from"]}, {"to", json["to"]}, {"value", json["value"]},
-                     {"label", tensor_text(tensor) + " · " + bytes_text(tensor.bytes)}});
+                     {"what", tensor_text(tensor)}, {"size", bytes_text(tensor.bytes)}});
   }
   const Picture picture = picture_of(graph);
   const auto id = [&](int box) { return graph.nodes[static_cast<size_t>(picture.boxes[static_cast<size_t>(box)].nodes[0])].id; };
   for (const PictureArrow& arrow : picture.arrows)
     if (arrow.parameters)
-      edges.push_back({{"from", id(arrow.from)}, {"to", id(arrow.to)}, {"value", ""}, {"label", arrow.label},
-                       {"parameter", true}});
+      edges.push_back({{"from", id(arrow.from)}, {"to", id(arrow.to)}, {"value", ""}, {"what", arrow.what},
+                       {"size", arrow.bytes}, {"parameter", true}});
   data["nodes"] = std::move(nodes);
   data["edges"] = std::move(edges);
   return data;

@@ -82,42 +82,47 @@ function drawNode(node, parent) {
   make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11));
 }
 
+/** Size labels stand in two lines: what it is, and its bytes. */
+function drawSize(edge, x, y, anchor, parent) {
+  const text = make("text", {class: "size", "text-anchor": anchor}, parent);
+  make("tspan", {x, y}, text, edge.what);
+  make("tspan", {x, y: y + 11}, text, edge.size);
+}
+
 function drawEdge(picture, edge, parent, sizes, labelled) {
   const {from, to} = edge;
-  const x1 = from.x + NODE_WIDTH / 2 + (edge.parameter ? 20 : 0), y1 = from.y + NODE_HEIGHT + (from.group === undefined ? 0 : 5);
-  // Arrows from elsewhere end beside the middle, where the lane's own arrow ends.
-  const sideways = Math.sign(from.x - to.x) * (from.lane === to.lane ? 24 : 46);
-  const x2 = to.x + NODE_WIDTH / 2 + sideways, y2 = to.y - 1;
+  const across = from.lane !== to.lane;
+  // Parameters leave and arrive at the right of the middle; what comes from other lanes arrives on its side.
+  const aside = edge.parameter ? 46 : across ? (from.x < to.x ? -46 : 46) : from.slot === to.slot ? 0 : Math.sign(from.x - to.x) * 24;
+  const x1 = from.x + NODE_WIDTH / 2 + (edge.parameter ? 46 : edge.track >= 0 ? 60 : 0);
+  const y1 = from.y + NODE_HEIGHT + (from.group === undefined ? 0 : 5);
+  const x2 = to.x + NODE_WIDTH / 2 + (edge.track >= 0 && !across ? 46 : aside), y2 = to.y - 1;
+  const top = across || edge.drops ? Math.min(to.frameTop, y2) : y2;
+  const ending = top < y2 - 2 ? ` L${x2} ${y2}` : "";
   let path;
   if (edge.back) {
     path = `M${x1} ${y1} C${x1} ${y1 + 60} ${x2} ${y2 - 60} ${x2} ${y2}`;
-  } else if (edge.track >= 0) {
+  } else if (edge.drops) {
     const lane = picture.lanes[from.lane];
-    const xt = lane.x + lane.width - LANE_PADDING + 8 - edge.track * TRACK;
-    const yt = y2 - ROW_GAP + 6;
-    const xe = from.lane === to.lane ? to.x + NODE_WIDTH / 2 + 46 : x2;
-    path = `M${x1 + 40} ${y1} C${x1 + 40} ${y1 + 26} ${xt} ${y1 + 6} ${xt} ${y1 + 36} L${xt} ${yt - 14}` +
-      ` C${xt} ${yt + 20} ${xe} ${y2 - 36} ${xe} ${y2}`;
+    const beside = lane.x + LANE_PADDING + (edge.slot + 1) * (NODE_WIDTH + SLOT_GAP) - SLOT_GAP + 18 + edge.track * TRACK;
+    const xt = edge.track >= 0 ? beside : x1, yt = top - ROW_GAP + 10;
+    path = `M${x1} ${y1} C${x1} ${y1 + 22} ${xt} ${y1 + 6} ${xt} ${y1 + 34} L${xt} ${yt}` +
+      ` C${xt} ${yt + 30} ${x2} ${top - 30} ${x2} ${top}` + ending;
   } else {
-    const bend = Math.max(18, (y2 - y1) / 2);
-    path = `M${x1} ${y1} C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
+    const bend = Math.max(18, (top - y1) / 2);
+    path = `M${x1} ${y1} C${x1} ${y1 + bend} ${x2} ${top - bend} ${x2} ${top}` + ending;
   }
   const line = make("g", {class: "edge" + (edge.parameter ? " parameter" : "") + (edge.back ? " back" : ""),
     "data-from": from.key, "data-to": to.key}, parent);
-  make("title", {}, line, edge.label);
+  make("title", {}, line, edge.what + ", " + edge.size);
   make("path", {d: path}, line);
 
-  // One label for what a node hands down its own lane; one at each end where it fans out to other lanes.
-  const fans = from.users.some((user) => user.lane !== from.lane) && from.users.length > 1;
+  // One label below what a node hands on; where it fans out to other lanes, one above each user instead.
+  const fans = across && new Set(from.users).size > 1;
   const atTarget = fans || edge.parameter;
-  const key = atTarget ? `${to.key}\n${edge.value}` : `${from.key}\n${edge.value}`;
+  const key = JSON.stringify([atTarget ? to.key : from.key, edge.value, edge.parameter]);
   if (labelled.has(key)) return;
   labelled.add(key);
-  if (atTarget) {
-    const beside = from.lane === to.lane || edge.track < 0 ? 5 : 5;
-    make("text", {class: "size", x: x2 + (sideways < 0 ? -beside : beside), y: y2 - (edge.parameter ? 22 : 9),
-      "text-anchor": sideways < 0 ? "end" : "start"}, sizes, edge.label);
-  } else {
-    make("text", {class: "size", x: x1 + 5, y: y1 + 15}, sizes, edge.label);
-  }
+  if (atTarget) drawSize(edge, x2 + (aside < 0 ? -5 : 5), to.frameTop - 14, aside < 0 ? "end" : "start", sizes);
+  else drawSize(edge, from.x + NODE_WIDTH / 2 + 6, y1 + 14, "start", sizes);
 }

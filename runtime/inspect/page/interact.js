@@ -95,7 +95,7 @@ function describe(box) {
   fact(list, "parameters", node.parameters);
   const line = (id, edge) => {
     const other = tree.byId.get(id);
-    return `${other.op} ${other.layer || other.name}${other.replica === undefined ? "" : " #" + other.replica}: ${edge.label}`;
+    return `${other.op} ${other.layer || other.name}${other.replica === undefined ? "" : " #" + other.replica}: ${edge.what}, ${edge.size}`;
   };
   const sides = {takes: (edge) => edge.to === node.id && line(edge.from, edge),
                  "gives to": (edge) => edge.from === node.id && line(edge.to, edge)};

@@ -1,6 +1,6 @@
 // Where things stand: rows are topological levels, columns are lanes; long edges run in a gutter beside their lane.
 
-const NODE_WIDTH = 176, NODE_HEIGHT = 42, SLOT_GAP = 26, ROW_GAP = 44, LANE_PADDING = 26, TRACK = 9, LANE_GAP = 28;
+const NODE_WIDTH = 176, NODE_HEIGHT = 42, SLOT_GAP = 26, ROW_GAP = 50, LANE_PADDING = 26, TRACK = 9, LANE_GAP = 28;
 const HEADER = 62, GROUP_HEADER = 22, GROUP_FOOTER = 9;
 
 function layout(tree, graph) {
@@ -67,18 +67,24 @@ function setSlots(graph, lanes) {
   }
 }
 
-/** Edges that pass rows run down a track at the right of their source's lane; tracks are shared where edges don't meet. */
+/**
+ * Edges that pass rows run straight down from their source where nothing is in the way, or else down a track at the
+ * right of what they pass. Edges that don't meet share a track.
+ */
 function setTracks(graph, lanes) {
   for (const edge of graph.edges) {
     edge.track = -1;
-    const passed = lanes[edge.from.lane].nodes.some(
-      (node) => node.level > edge.from.level && node.level < edge.to.level && node.slot === edge.from.slot);
-    const straight = edge.from.lane === edge.to.lane && edge.from.slot === edge.to.slot;
-    if (edge.back || edge.to.level - edge.from.level < 2 || (!passed && straight)) continue;
+    const passed = lanes[edge.from.lane].nodes.filter(
+      (node) => node.level >= edge.from.level && node.level < edge.to.level && node !== edge.from);
+    edge.drops = !edge.back && edge.to.level - edge.from.level > 1;
+    edge.slot = Math.max(edge.from.slot, ...passed.map((node) => node.slot));
+    if (!edge.drops || !passed.some((node) => node.slot === edge.from.slot)) continue;
+    // Tracks hold [source, last row]; what one node hands down to several users shares a track.
     const tracks = lanes[edge.from.lane].tracks;
-    edge.track = tracks.findIndex((end) => end <= edge.from.level);
-    if (edge.track < 0) edge.track = tracks.push(0) - 1;
-    tracks[edge.track] = edge.to.level;
+    edge.track = tracks.findIndex(([source, end]) => source === edge.from || end <= edge.from.level);
+    if (edge.track < 0) edge.track = tracks.push([edge.from, 0]) - 1;
+    const [source, end] = tracks[edge.track];
+    tracks[edge.track] = [edge.from, source === edge.from ? Math.max(end, edge.to.level) : edge.to.level];
   }
 }
 
@@ -119,9 +125,10 @@ function setRows(graph, groups) {
     at += GROUP_FOOTER * Math.max(0, ...groups.filter((group) => group.bottom === row).map((group) => group.below));
     at += ROW_GAP;
   }
-  for (const node of graph.nodes) node.y = y[node.level];
+  for (const node of graph.nodes) node.frameTop = node.y = y[node.level];  // frameTop: of the outermost frame opening there
   for (const group of groups) {
     group.y = y[group.top] - GROUP_HEADER * group.above;
+    for (const node of group.nodes) if (node.level === group.top) node.frameTop = Math.min(node.frameTop, group.y);
     group.height = y[group.bottom] + NODE_HEIGHT + GROUP_FOOTER * group.below - group.y;
   }
   return at - ROW_GAP + 24;

@@ -114,7 +114,7 @@ class Tree {
       if (from === to) continue;
       const key = JSON.stringify([from.key, to.key, edge.parameter ? "parameters" : edge.value]);
       if (!edges.has(key))
-        edges.set(key, {from, to, value: edge.value, label: edge.label, parameter: !!edge.parameter, sources: [edge]});
+        edges.set(key, {from, to, value: edge.value, what: edge.what, size: edge.size, parameter: !!edge.parameter, sources: [edge]});
       else edges.get(key).sources.push(edge);
     }
     return {nodes: [...shown.values()], edges: [...edges.values()]};
