@@ -87,15 +87,22 @@ Tensor conv(const StepCase& c) {
   std::vector<double> sums;
   each(yd, [&](const Dims& at) {
     double sum = bias ? bias->data[at[1]] : 0;
-    each({wd[1], wd[2], wd[3], wd[4]}, [&](const Dims& k) {
-      Dims from = {at[0], at[1] / out_per_group * wd[1] + k[0]};
-      for (int i = 0; i < 3; ++i) {
-        const int64_t p = at[i + 2] * stride[i] - begin[i] + k[i + 1] * dilation[i];
-        if (p < 0 || p >= xd[i + 2]) return;
-        from.push_back(p);
+    int64_t start[3];
+    for (int i = 0; i < 3; ++i) start[i] = at[i + 2] * stride[i] - begin[i];
+    const float* kernel = &w.data[at[1] * wd[1] * wd[2] * wd[3] * wd[4]];
+    for (int64_t channel = 0; channel < wd[1]; ++channel) {
+      const int64_t plane = at[0] * xd[1] + at[1] / out_per_group * wd[1] + channel;
+      for (int64_t i = 0; i < wd[2]; ++i) {
+        for (int64_t j = 0; j < wd[3]; ++j) {
+          for (int64_t k = 0; k < wd[4]; ++k, ++kernel) {
+            const int64_t p = start[0] + i * dilation[0], q = start[1] + j * dilation[1],
+                          r = start[2] + k * dilation[2];
+            if (p < 0 || p >= xd[2] || q < 0 || q >= xd[3] || r < 0 || r >= xd[4]) continue;
+            sum += double(*kernel) * x.data[((plane * xd[2] + p) * xd[3] + q) * xd[4] + r];
+          }
+        }
       }
-      sum += double(x.data[offset(xd, from)]) * w.data[offset(wd, {at[1], k[0], k[1], k[2], k[3]})];
-    });
+    }
     sums.push_back(sum);
   });
   return finish(c, sums, without_ones(yd, x.dims.size()));
