@@ -40,13 +40,13 @@ std::string shortened(const std::string& text, size_t width) {
   return result;
 }
 
-/// `text` in lines of at most kWidest columns, each after `indent` spaces.
+/// `text` in lines of at most kWidest columns, each after `indent` (at most 100) spaces.
 std::string wrapped(const std::string& text, size_t indent) {
   std::string result, line;
   size_t start = 0;
   while (start <= text.size()) {
     const size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
+    const std::string word = shortened(text.substr(start, end - start), kWidest - indent);
     if (!line.empty() && indent + width_of(line) + 1 + width_of(word) > kWidest) {
       result += std::string(indent, ' ') + line + "\n";
       line.clear();
