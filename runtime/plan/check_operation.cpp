@@ -46,6 +46,46 @@ void check_print(StepCheck& check) {
   check.shape(check.output(0), check.input(0).shape);
 }
 
+/// `in_place`: pairs of an input and an output of as many bytes, each output in one pair at most.
+void check_in_place(StepCheck& check) {
+  const auto found = check.step().attributes.find("in_place");
+  if (found == check.step().attributes.end()) return;
+  const auto index = [](const Json& json, size_t count) {
+    return json.is_number_unsigned() && json.get<uint64_t>() < count ? json.get<size_t>() : count;
+  };
+  const size_t inputs = check.step().inputs.size();
+  const size_t outputs = check.step().outputs.size();
+  std::vector<bool> taken(outputs, false);
+  bool good = found->is_array();
+  for (size_t i = 0; good && i < found->size(); ++i) {
+    const Json& pair = (*found)[i];
+    good = pair.is_array() && pair.size() == 2;
+    if (!good) break;
+    const size_t input = index(pair[0], inputs);
+    const size_t output = index(pair[1], outputs);
+    good = input < inputs && output < outputs && !taken[output] &&
+           size_of(check.input(input).dtype) == size_of(check.output(output).dtype) &&
+           element_factors(check.input(input).shape) == element_factors(check.output(output).shape);
+    if (good) taken[output] = true;
+  }
+  if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
+}
+
+/// `status`: the output, one int64, in which a lookup of rows (input 0: indices, input 1: the table) reports an
+/// index out of range.
+void check_status(StepCheck& check) {
+  if (!check.step().attributes.contains("status")) return;
+  const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
+  const auto output = static_cast<size_t>(check.integer("status", 0, last));
+  if (check.failed()) return;
+  const Value& status = check.output(output);
+  if (status.dtype != DType::int64 || element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
+    return check.fail("'status' must be an output of one int64");
+  const bool indices = check.step().inputs.size() >= 2 &&
+                       (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
+  if (!indices || check.input(1).shape.empty()) check.fail("'status' goes with integer indices and a table as inputs");
+}
+
 void check_kernel(StepCheck& check) {
   check.attributes({"extents", "work", "grain"}, {"in_place", "status"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
@@ -58,6 +98,8 @@ void check_kernel(StepCheck& check) {
   for (size_t i = 0; i < extents.size() && !check.failed(); ++i)
     check.extent(extents[i], "extents[" + std::to_string(i) + "]");
   check.extent(check.step().attributes["work"], "work");
+  check_in_place(check);
+  check_status(check);
 }
 
 }  // namespace

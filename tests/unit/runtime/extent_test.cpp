@@ -1,0 +1,84 @@
+#include "runtime/base/extent.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace sheaf {
+namespace {
+
+Extent batch(int64_t coefficient = 1) { return Extent::symbol("batch", coefficient); }
+
+TEST(Extent, PrintsAndParsesTheSameText) {
+  const std::pair<Extent, const char*> cases[] = {
+      {Extent(28), "28"},
+      {Extent(0), "0"},
+      {Extent(-3), "-3"},
+      {batch(), "batch"},
+      {batch(2) + Extent(1), "2*batch + 1"},
+      {batch() + Extent(-1), "batch - 1"},
+      {batch(-1), "-batch"},
+      {batch(-2) + Extent::symbol("chunk.net:0", 3), "-2*batch + 3*chunk.net:0"},
+      {Extent::symbol("a") + Extent::symbol("b", -1) + Extent(int64_t{1} << 53), "a - b + 9007199254740992"},
+  };
+  for (const auto& [extent, text] : cases) {
+    EXPECT_EQ(to_string(extent), text);
+    const auto parsed = parse_extent(text);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(*parsed, extent) << text;
+  }
+}
+
+TEST(Extent, RefusesOtherSpellings) {
+  for (const char* text : {"", " ", "+1", "01", "-0", "1*batch", "0*batch", "batch*2", "2 * batch", "batch+1", "1 + batch",
+                           "b + a", "a + a", "batch + 0", "batch + -1", "--1", "9007199254740993", "99999999999999999999",
+                           "batch\n", "2*", "*a", "1.5", "a + ", "é", "-"})
+    EXPECT_FALSE(parse_extent(text)) << text;
+  EXPECT_FALSE(parse_extent(std::string("1\0", 2)));
+  EXPECT_FALSE(parse_extent(std::string(1 << 20, 'a')));
+}
+
+TEST(Extent, ArithmeticDropsTermsThatVanish) {
+  EXPECT_EQ(batch() + batch(-1), Extent(0));
+  EXPECT_TRUE((batch() * 0).is_static());
+  EXPECT_EQ((batch(2) + Extent(3)) * 4, batch(8) + Extent(12));
+}
+
+TEST(Extent, SaturatesInsteadOfWrapping) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ((Extent(most) + Extent(1)).constant, most);
+  EXPECT_EQ((Extent(-most) + Extent(-most)).constant, -most);
+  EXPECT_EQ((batch(most) * 3).terms.at("batch"), most);
+  EXPECT_EQ((batch(most) * -3).terms.at("batch"), -most);
+}
+
+TEST(Extent, DividesWhereEveryCoefficientIsDivisible) {
+  const auto half = (batch(4) + Extent(6)).divided_by(2);
+  ASSERT_TRUE(half);
+  EXPECT_EQ(*half, batch(2) + Extent(3));
+  EXPECT_FALSE((batch(4) + Extent(5)).divided_by(2));
+  EXPECT_FALSE(batch(3).divided_by(2));
+  EXPECT_FALSE(batch().divided_by(0));
+  EXPECT_FALSE(Extent(std::numeric_limits<int64_t>::min()).divided_by(-1));
+}
+
+TEST(Extent, PrintsTheSmallestInteger) {
+  EXPECT_EQ(to_string(Extent(std::numeric_limits<int64_t>::min())), "-9223372036854775808");
+}
+
+TEST(Extent, EvaluatesWithSymbolValues) {
+  const int64_t thirty = 30;
+  const auto value_of = [&](const std::string& name) { return name == "batch" ? &thirty : nullptr; };
+  const auto value = evaluate(batch(2) + Extent(1), value_of);
+  ASSERT_TRUE(value);
+  EXPECT_EQ(*value, 61);
+  const auto unknown = evaluate(Extent::symbol("chunk"), value_of);
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message().find("'chunk'"), std::string::npos);
+  EXPECT_FALSE(evaluate(batch(std::numeric_limits<int64_t>::max()), value_of));
+  EXPECT_FALSE(evaluate(batch() + Extent(std::numeric_limits<int64_t>::max()), value_of));
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,101 @@
+#include "runtime/base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own for each test.
+class File : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "sheaf-file-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  size_t count() const { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  fs::path folder_;
+};
+
+TEST_F(File, WritesAndReadsBack) {
+  const std::string bytes("a\0b\xff", 4);
+  ASSERT_TRUE(write_file_atomically(path("x"), bytes));
+  const auto read = read_file(path("x"), 100);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, bytes);
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(File, WritesPiecesOneAfterAnother) {
+  const std::string_view pieces[] = {"ab", "", "c"};
+  ASSERT_TRUE(write_file_atomically(path("x"), pieces));
+  EXPECT_EQ(*read_file(path("x"), 3), "abc");
+}
+
+TEST_F(File, KeepsPermissionsAndFollowsLinks) {
+  ASSERT_TRUE(write_file_atomically(path("target"), "old"));
+  ASSERT_EQ(chmod(path("target").c_str(), 0640), 0);
+  fs::create_symlink("target", path("link"));
+  ASSERT_TRUE(write_file_atomically(path("link"), "new"));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(*read_file(path("target"), 10), "new");
+  struct stat info;
+  ASSERT_EQ(stat(path("target").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640u);
+}
+
+TEST_F(File, ANewFileHasTheUsualPermissions) {
+  const mode_t mask = umask(022);
+  ASSERT_TRUE(write_file_atomically(path("x"), ""));
+  umask(mask);
+  struct stat info;
+  ASSERT_EQ(stat(path("x").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0644u);
+}
+
+TEST_F(File, AFailureLeavesNothingBehind) {
+  const auto missing = write_file_atomically(path("no/such/folder"), "x");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().diagnostics[0].location.file, path("no/such/folder"));
+  fs::create_directory(path("folder"));
+  EXPECT_FALSE(write_file_atomically(path("folder"), "x"));
+  EXPECT_EQ(count(), 1u);
+  EXPECT_FALSE(write_file_atomically("", "x"));
+}
+
+TEST_F(File, WritesToWhatIsNoRegularFile) { EXPECT_TRUE(write_file_atomically("/dev/null", "x")); }
+
+TEST_F(File, ReadingRefusesFoldersPipesAndExcess) {
+  EXPECT_FALSE(read_file(path("missing"), 10));
+  EXPECT_FALSE(read_file(folder_.string(), 10));
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(read_file(path("pipe"), 10));
+  ASSERT_TRUE(write_file_atomically(path("x"), "abcdef"));
+  EXPECT_TRUE(read_file(path("x"), 6));
+  const auto excess = read_file(path("x"), 5);
+  ASSERT_FALSE(excess);
+  EXPECT_EQ(to_string(excess.error()), path("x") + ": error: has 6 bytes; at most 5 are read");
+}
+
+TEST_F(File, ReadsRangesAndSaysWhereTheFileEnds) {
+  ASSERT_TRUE(write_file_atomically(path("x"), "abcdef"));
+  const auto file = InputFile::open(path("x"));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->size(), 6u);
+  std::array<std::byte, 3> bytes;
+  ASSERT_TRUE(file->read_at(2, bytes));
+  EXPECT_EQ(static_cast<char>(bytes[0]), 'c');
+  EXPECT_FALSE(file->read_at(4, bytes));
+}
+
+}  // namespace
+}  // namespace sheaf
