@@ -11,11 +11,10 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
-#include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace sheaf::kernels {
@@ -60,7 +59,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// Each level has a context of its own (LLVM's are not shared among threads), hence the bitcode.
+/// The object file for one level, in an LLVM context of its own (threads cannot share one), hence the bitcode.
 Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& level) {
   std::string where = std::string("compiling kernels for ") + level.name + ": ";
   llvm::LLVMContext context;
@@ -87,9 +86,7 @@ Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& le
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return Error(where + "LLVM cannot write an object file");
   passes.run(module);
-  auto linked = link_shared_object(std::string(object.begin(), object.end()));
-  if (!linked) return Error(where + linked.error().message());
-  return linked;
+  return std::string(object.begin(), object.end());
 }
 
 }  // namespace
@@ -108,13 +105,23 @@ Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::Mo
   llvm::MemoryBufferRef buffer(llvm::StringRef(bitcode.data(), bitcode.size()), "kernels");
   x86_target();
   Result<std::string> first = std::string();
-  std::thread other([&] { first = compile_level(buffer, levels[0]); });
+  std::thread other;
+  try {
+    other = std::thread([&] { first = compile_level(buffer, levels[0]); });
+  } catch (const std::system_error&) {  // no thread to be had: one after the other
+    first = compile_level(buffer, levels[0]);
+  }
   Result<std::string> second = compile_level(buffer, levels[1]);
-  other.join();
-  if (!first) return first.error();
-  if (!second) return second.error();
-  return std::vector<std::pair<std::string, std::string>>{{levels[0].name, std::move(*first)},
-                                                          {levels[1].name, std::move(*second)}};
+  if (other.joinable()) other.join();
+  // Linked here and not there: lld changes its thread's signal stack, which sanitizers want back at a thread's end.
+  std::vector<std::pair<std::string, std::string>> objects;
+  for (auto* object : {&first, &second}) {
+    if (!*object) return object->error();
+    auto linked = link_shared_object(**object);
+    if (!linked) return linked.error();
+    objects.emplace_back(levels[objects.size()].name, std::move(*linked));
+  }
+  return objects;
 }
 
 }  // namespace sheaf::kernels
