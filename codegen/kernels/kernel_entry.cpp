@@ -32,7 +32,8 @@ void mark_independent(LLVM::LLVMFuncOp function) {
 void add_entry(LLVM::LLVMFuncOp body) {
   MLIRContext* context = body.getContext();
   Location loc = body.getLoc();
-  OpBuilder builder(body);
+  OpBuilder builder(body.getContext());
+  builder.setInsertionPointAfter(body);
   std::string name = body.getName().str();
   body.setName(name + ".body");
   body.setLinkage(LLVM::Linkage::Internal);

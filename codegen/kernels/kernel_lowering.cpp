@@ -9,10 +9,12 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace sheaf::kernels {
@@ -42,7 +44,10 @@ struct KernelLoweringPass : PassWrapper<KernelLoweringPass, OperationPass<Module
     populateFuncToLLVMConversionPatterns(types, patterns);
     LLVMConversionTarget target(getContext());
     target.addLegalOp<ModuleOp>();
-    if (failed(applyFullConversion(getOperation(), target, std::move(patterns)))) signalPassFailure();
+    if (failed(applyFullConversion(getOperation(), target, std::move(patterns)))) return signalPassFailure();
+    OpPassManager casts(ModuleOp::getOperationName());  // between index and i64, now one and the same
+    casts.addPass(createReconcileUnrealizedCastsPass());
+    if (failed(runPipeline(casts, getOperation()))) signalPassFailure();
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include "codegen/kernels/passes.h"
 
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -19,7 +18,6 @@ void build_kernel_pipeline(mlir::OpPassManager& passes) {
   function.addPass(mlir::createConvertSCFToCFPass());
   // No canonicalisation between: LLVM does the same again, and needs no help with it.
   passes.addPass(create_kernel_lowering_pass());
-  passes.addPass(mlir::createReconcileUnrealizedCastsPass());
   passes.addPass(create_kernel_entry_pass());
 }
 
