@@ -63,7 +63,7 @@ def Dist_YieldOp : Op<Dist_Dialect, "yield", [Pure, ReturnLike, Terminator, Pare
   let summary = "the values that a body gives";
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
 }
 
 #endif

@@ -37,6 +37,9 @@ inline constexpr int64_t kHost = -1;
 llvm::StringRef layer_of(mlir::Location loc);
 inline llvm::StringRef layer_of(mlir::Operation* op) { return layer_of(op->getLoc()); }
 
+/// The scalar definition of an `activation` attribute (docs/steps.md): the activation op's own.
+Value buildActivation(mlir::OpBuilder& builder, Location loc, mlir::DictionaryAttr activation, Value x);
+
 /// The file position in an op's location, for diagnostics.
 mlir::FileLineColLoc position_of(mlir::Location loc);
 

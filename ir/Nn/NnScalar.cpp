@@ -1,122 +1,65 @@
 // Scalar definitions of element-wise ops: what one element of the result is. Generated kernels for every target
-// are made from these, so they are the only place where an activation's arithmetic is written down.
-// Comparisons are ordered so that NaN passes through, as in PyTorch.
+// are made from these, alone or fused. The arithmetic itself stands in ir/Scalars.h.
+#include "codegen/kernels/scalar_ops.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-
-#include <cmath>
 
 using namespace mlir;
-using namespace sheaf::nn;
+namespace scalar = sheaf::kernels::scalar;
 
-namespace {
+namespace sheaf::nn {
 
-/// Builds float arithmetic on scalars of one type with the least ceremony.
-struct Scalars {
-  OpBuilder& builder;
-  Location loc;
-  Type type;
+#define SHEAF_SCALAR(OP) Value OP::buildScalar(OpBuilder& b, Location loc, ValueRange in)
 
-  Value constant(double value) const {
-    return builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, value));
-  }
-  Value add(Value a, Value b) const { return builder.create<arith::AddFOp>(loc, a, b); }
-  Value sub(Value a, Value b) const { return builder.create<arith::SubFOp>(loc, a, b); }
-  Value mul(Value a, Value b) const { return builder.create<arith::MulFOp>(loc, a, b); }
-  Value div(Value a, Value b) const { return builder.create<arith::DivFOp>(loc, a, b); }
-  Value exp(Value a) const { return builder.create<math::ExpOp>(loc, a); }
-  Value neg(Value a) const { return builder.create<arith::NegFOp>(loc, a); }
-  /// `if_true` where a > b, else `if_false` (also where either is NaN).
-  Value if_greater(Value a, Value b, Value if_true, Value if_false) const {
-    Value test = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OGT, a, b);
-    return builder.create<arith::SelectOp>(loc, test, if_true, if_false);
-  }
-  /// `if_true` where a < b, else `if_false` (also where either is NaN).
-  Value if_less(Value a, Value b, Value if_true, Value if_false) const {
-    Value test = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT, a, b);
-    return builder.create<arith::SelectOp>(loc, test, if_true, if_false);
-  }
-  /// 1 / (1 + exp(-x)); exp overflows to infinity for x ≪ 0, which gives 0 as it should.
-  Value sigmoid(Value x) const { return div(constant(1), add(constant(1), exp(neg(x)))); }
-  Value rsqrt(Value x) const { return div(constant(1), builder.create<math::SqrtOp>(loc, x)); }
-};
-
-Scalars scalars(OpBuilder& builder, Location loc, ValueRange elements) {
-  return {builder, loc, elements[0].getType()};
-}
-
-}  // namespace
-
-#define SHEAF_SCALAR(OP) Value OP::buildScalar(OpBuilder& builder, Location loc, ValueRange in)
-
-SHEAF_SCALAR(ReluOp) {
-  Scalars s = scalars(builder, loc, in);
-  return s.if_less(in[0], s.constant(0), s.constant(0), in[0]);
-}
-SHEAF_SCALAR(LeakyReluOp) {
-  Scalars s = scalars(builder, loc, in);
-  return s.if_greater(in[0], s.constant(0), in[0], s.mul(in[0], s.constant(getNegativeSlope().convertToDouble())));
-}
-SHEAF_SCALAR(EluOp) {
-  // exp(x) - 1 loses digits near 0, where expm1's own polynomial keeps them.
-  Scalars s = scalars(builder, loc, in);
-  Value below = s.mul(s.constant(getAlpha().convertToDouble()), builder.create<math::ExpM1Op>(loc, in[0]));
-  return s.if_greater(in[0], s.constant(0), in[0], below);
-}
-SHEAF_SCALAR(SiluOp) {
-  Scalars s = scalars(builder, loc, in);
-  return s.mul(in[0], s.sigmoid(in[0]));
-}
-SHEAF_SCALAR(GeluOp) {
-  Scalars s = scalars(builder, loc, in);
-  Value half = s.mul(in[0], s.constant(0.5));
-  if (!getTanhForm()) {
-    Value phi = builder.create<math::ErfOp>(loc, s.mul(in[0], s.constant(M_SQRT1_2)));
-    return s.mul(half, s.add(s.constant(1), phi));
-  }
-  Value cube = s.mul(s.mul(in[0], in[0]), in[0]);
-  Value inner = s.mul(s.constant(M_SQRT2 * M_2_SQRTPI * 0.5), s.add(in[0], s.mul(s.constant(0.044715), cube)));
-  return s.mul(half, s.add(s.constant(1), builder.create<math::TanhOp>(loc, inner)));
-}
-SHEAF_SCALAR(TanhOp) { return builder.create<math::TanhOp>(loc, in[0]); }
-SHEAF_SCALAR(SigmoidOp) { return scalars(builder, loc, in).sigmoid(in[0]); }
+SHEAF_SCALAR(ReluOp) { return scalar::relu(b, loc, in[0]); }
+SHEAF_SCALAR(LeakyReluOp) { return scalar::leaky_relu(b, loc, in[0], getNegativeSlope().convertToDouble()); }
+SHEAF_SCALAR(EluOp) { return scalar::elu(b, loc, in[0], getAlpha().convertToDouble()); }
+SHEAF_SCALAR(SiluOp) { return scalar::silu(b, loc, in[0]); }
+SHEAF_SCALAR(GeluOp) { return getTanhForm() ? scalar::gelu_tanh(b, loc, in[0]) : scalar::gelu(b, loc, in[0]); }
+SHEAF_SCALAR(TanhOp) { return scalar::tanh(b, loc, in[0]); }
+SHEAF_SCALAR(SigmoidOp) { return scalar::sigmoid(b, loc, in[0]); }
 SHEAF_SCALAR(HardtanhOp) {
-  Scalars s = scalars(builder, loc, in);
-  Value low = s.constant(getMinVal().convertToDouble()), high = s.constant(getMaxVal().convertToDouble());
-  return s.if_greater(in[0], high, high, s.if_less(in[0], low, low, in[0]));
+  return scalar::hardtanh(b, loc, in[0], getMinVal().convertToDouble(), getMaxVal().convertToDouble());
 }
 SHEAF_SCALAR(ScaleOp) {
-  Scalars s = scalars(builder, loc, in);
-  return s.mul(in[0], s.constant(getValue().convertToDouble()));
+  return b.create<arith::MulFOp>(loc, in[0], scalar::constant(b, loc, getValue().convertToDouble()));
 }
-SHEAF_SCALAR(AddOp) { return scalars(builder, loc, in).add(in[0], in[1]); }
-SHEAF_SCALAR(SubOp) { return scalars(builder, loc, in).sub(in[0], in[1]); }
-SHEAF_SCALAR(MulOp) { return scalars(builder, loc, in).mul(in[0], in[1]); }
+SHEAF_SCALAR(AddOp) { return b.create<arith::AddFOp>(loc, in[0], in[1]); }
+SHEAF_SCALAR(SubOp) { return b.create<arith::SubFOp>(loc, in[0], in[1]); }
+SHEAF_SCALAR(MulOp) { return b.create<arith::MulFOp>(loc, in[0], in[1]); }
 
 SHEAF_SCALAR(BatchNormOp) {
   // Operands: x, mean, var, then weight and bias where present.
-  Scalars s = scalars(builder, loc, in);
   unsigned next = 3;
-  Value scale = s.rsqrt(s.add(in[2], s.constant(getEps().convertToDouble())));
-  if (getWeight()) scale = s.mul(scale, in[next++]);
-  Value y = s.mul(s.sub(in[0], in[1]), scale);
-  return getBias() ? s.add(y, in[next]) : y;
+  Value weight = getWeight() ? in[next++] : Value(), bias = getBias() ? in[next] : Value();
+  return scalar::batch_norm(b, loc, in[0], in[1], in[2], weight, bias, getEps().convertToDouble());
 }
 SHEAF_SCALAR(FoldWeightOp) {
-  Scalars s = scalars(builder, loc, in);
-  Value scale = s.rsqrt(s.add(in[1], s.constant(getEps().convertToDouble())));
-  if (getWeight()) scale = s.mul(scale, in[2]);
-  return s.mul(in[0], scale);
+  Value factor = scalar::batch_norm_factor(b, loc, getWeight() ? in[2] : Value(), in[1], getEps().convertToDouble());
+  return b.create<arith::MulFOp>(loc, in[0], factor);
 }
 SHEAF_SCALAR(FoldBiasOp) {
-  // Operands: mean, var, then the convolution's bias, weight and bias where present.
-  Scalars s = scalars(builder, loc, in);
+  // The batch norm of the convolution's bias. Operands: mean, var, then its bias, weight and bias where present.
   unsigned next = 2;
-  Value scale = s.rsqrt(s.add(in[1], s.constant(getEps().convertToDouble())));
-  Value y = getBias0() ? s.sub(in[next++], in[0]) : s.neg(in[0]);
-  if (getWeight()) scale = s.mul(scale, in[next++]);
-  y = s.mul(y, scale);
-  return getBias() ? s.add(y, in[next]) : y;
+  Value x = getBias0() ? in[next++] : scalar::constant(b, loc, 0);
+  Value weight = getWeight() ? in[next++] : Value(), bias = getBias() ? in[next] : Value();
+  return scalar::batch_norm(b, loc, x, in[0], in[1], weight, bias, getEps().convertToDouble());
 }
+#undef SHEAF_SCALAR
+
+Value buildActivation(OpBuilder& b, Location loc, DictionaryAttr activation, Value x) {
+  StringRef kind = cast<StringAttr>(activation.get("kind")).getValue();
+  auto number = [&](StringRef name) { return cast<FloatAttr>(activation.get(name)).getValueAsDouble(); };
+  if (kind == "relu") return scalar::relu(b, loc, x);
+  if (kind == "leaky_relu") return scalar::leaky_relu(b, loc, x, number("negative_slope"));
+  if (kind == "elu") return scalar::elu(b, loc, x, number("alpha"));
+  if (kind == "silu") return scalar::silu(b, loc, x);
+  if (kind == "gelu") return scalar::gelu(b, loc, x);
+  if (kind == "gelu_tanh") return scalar::gelu_tanh(b, loc, x);
+  if (kind == "tanh") return scalar::tanh(b, loc, x);
+  if (kind == "sigmoid") return scalar::sigmoid(b, loc, x);
+  return scalar::hardtanh(b, loc, x, number("min_val"), number("max_val"));
+}
+
+}  // namespace sheaf::nn

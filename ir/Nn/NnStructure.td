@@ -40,7 +40,7 @@ def Nn_YieldOp : Op<Nn_Dialect, "yield", [Pure, ReturnLike, Terminator, ParentOn
   let summary = "the values that a body gives";
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];
 }
 
 #endif

@@ -1,0 +1,18 @@
+// Model file → plan: the compiler as a function.
+#pragma once
+
+#include "frontend/model.h"
+#include "runtime/plan/plan.h"
+
+namespace sheaf {
+
+struct CompileOptions {
+  std::string precision = "f32";
+  int64_t device_memory = 0;  ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
+};
+
+/// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are
+/// returned together.
+Result<Plan> compile(const Model& model, const CompileOptions& options = {});
+
+}  // namespace sheaf

@@ -1,0 +1,94 @@
+#include "codegen/plan/executable_steps.h"
+
+#include "codegen/plan/kernel_specs.h"
+#include "codegen/plan/layer_steps.h"
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+
+namespace sheaf::codegen {
+namespace {
+
+/// Up to this many weights a generated kernel beats a library call: measured with bench/latency.
+constexpr int64_t kSmallLinear = 4096;
+
+Error located(Operation& op, Error error) {
+  FileLineColLoc position = nn::position_of(op.getLoc());
+  if (position)
+    error.diagnostics.front().location = {position.getFilename().str(), static_cast<int>(position.getLine()),
+                                          static_cast<int>(position.getColumn())};
+  error.diagnostics.front().message = "layer '" + nn::layer_of(&op).str() + "': " + error.diagnostics.front().message;
+  return error;
+}
+
+bool is_library_call(Operation& op) {
+  if (isa<nn::LinearOp>(op)) return !is_small_linear(op);
+  return isa<nn::ConvOp, nn::ConvTransposeOp, nn::MatMulOp, nn::LstmOp, nn::GruOp, nn::MaxPoolOp, nn::AvgPoolOp,
+             nn::AdaptiveAvgPoolOp>(op);
+}
+
+}  // namespace
+
+bool is_small_linear(Operation& op) {
+  auto linear = dyn_cast<nn::LinearOp>(op);
+  return linear && cast<RankedTensorType>(linear.getWeight().getType()).getNumElements() <= kSmallLinear &&
+         cast<RankedTensorType>(linear.getX().getType()).getElementType().isF32();
+}
+
+Result<void> ExecutableSteps::add_library_call(ProgramBuilder& program, Operation& op, const Place& place) {
+  Step step = program.step_for(op, place);
+  step.op = op.getName().stripDialect().str();
+  step.roles = operand_roles(op);
+  // An adaptive pool's sizes are those of its output (docs/steps.md).
+  if (!isa<nn::AdaptiveAvgPoolOp>(op)) step.attributes = attributes_of(op);
+  for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
+  for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
+  program.add(std::move(step));
+  return {};
+}
+
+Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op, const Place& place) {
+  std::vector<mlir::Value> operands;
+  Result<kernels::KernelUse> use = add_kernel_for(kernels_, op, program.shapes(), operands);
+  if (!use) return located(op, use.error());
+  Step step = program.step_for(op, place);
+  step.op = "kernel";
+  step.kernel = use->name;
+  for (mlir::Value operand : operands) step.inputs.push_back(program.id(operand));
+  for (size_t i = 0; i < operands.size(); ++i) step.roles.push_back(i ? "x" + std::to_string(i) : "x");
+  for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
+  Json extents = Json::array();
+  for (const Extent& extent : use->extents) extents.push_back(to_string(extent));
+  step.attributes["extents"] = extents;
+  step.attributes["work"] = to_string(use->work);
+  step.attributes["grain"] = use->grain;
+  // One input an output may overwrite: the first that the kernel allows.
+  std::set<int> taken;
+  Json in_place = Json::array();
+  for (auto [input, output] : use->in_place)
+    if (taken.insert(output).second) in_place.push_back({input, output});
+  if (!in_place.empty()) step.attributes["in_place"] = in_place;
+  if (isa<nn::EmbeddingOp>(op)) {
+    // The kernel's last output tells of an index out of range; the runtime turns it into an error.
+    step.attributes["status"] = step.outputs.size();
+    step.outputs.push_back(program.new_value(nn::layer_of(&op).str() + ":status", DType::int64, {Extent(1)}, place));
+  }
+  program.add(std::move(step));
+  return {};
+}
+
+Result<void> ExecutableSteps::add_steps(ProgramBuilder& program, Operation& op, const Place& place) {
+  if (is_library_call(op)) return add_library_call(program, op, place);
+  if (!isa<nn::ReshapeOp, nn::FlattenOp, nn::PrintOp>(op)) return add_kernel(program, op, place);
+  Step step = program.step_for(op, place);
+  bool print = isa<nn::PrintOp>(op);
+  step.op = print ? "print" : "view";
+  step.roles = operand_roles(op);
+  if (print) step.attributes["text"] = cast<nn::PrintOp>(op).getText().str();
+  for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
+  step.outputs = {program.new_value(op.getResult(0), place)};
+  program.add(std::move(step));
+  return {};
+}
+
+}  // namespace sheaf::codegen

@@ -1,0 +1,25 @@
+// The executable program: library calls, generated kernels, views and prints.
+#pragma once
+
+#include "codegen/kernels/kernel_module.h"
+#include "codegen/plan/program_builder.h"
+
+namespace sheaf::codegen {
+
+class ExecutableSteps : public StepSource {
+ public:
+  explicit ExecutableSteps(kernels::KernelModule& kernels) : kernels_(kernels) {}
+  Result<void> add_steps(ProgramBuilder& program, mlir::Operation& op, const Place& place) override;
+
+ private:
+  Result<void> add_library_call(ProgramBuilder& program, mlir::Operation& op, const Place& place);
+  Result<void> add_kernel(ProgramBuilder& program, mlir::Operation& op, const Place& place);
+
+  kernels::KernelModule& kernels_;
+};
+
+/// Whether a linear layer is small enough that calling a library costs more than a generated kernel's plain
+/// loops: its weight stays in the first-level cache.
+bool is_small_linear(mlir::Operation& op);
+
+}  // namespace sheaf::codegen

@@ -1,0 +1,14 @@
+// nn ops → what their kernels shall do.
+#pragma once
+
+#include "codegen/kernels/kernel_module.h"
+#include "ir/ShapeAnalysis.h"
+
+namespace sheaf::codegen {
+
+/// The kernel of an op that has one. `operands` are filled with the SSA values whose buffers the kernel reads, in
+/// its order (one may stand twice: once for each way in which it is broadcast).
+Result<kernels::KernelUse> add_kernel_for(kernels::KernelModule& module, mlir::Operation& op, const ir::ShapeAnalysis& shapes,
+                                          std::vector<mlir::Value>& operands);
+
+}  // namespace sheaf::codegen

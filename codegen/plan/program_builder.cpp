@@ -1,0 +1,188 @@
+#include "codegen/plan/program_builder.h"
+
+#include "ir/Dist/Dist.h"
+#include "ir/Nn/Nn.h"
+#include "ir/ParameterAnalysis.h"
+
+using namespace mlir;
+
+namespace sheaf::codegen {
+namespace {
+
+/// The layers in a location, in order, each once.
+std::vector<std::string> layers_in(mlir::Location loc) {
+  std::vector<std::string> layers;
+  loc->walk([&](mlir::Location part) {
+    if (auto name = dyn_cast<NameLoc>(part))
+      if (!llvm::is_contained(layers, name.getName().str())) layers.push_back(name.getName().str());
+    return WalkResult::advance();
+  });
+  return layers;
+}
+
+sheaf::Location location_of(Operation& op) {
+  FileLineColLoc position = nn::position_of(op.getLoc());
+  if (!position) return {};
+  return {position.getFilename().str(), static_cast<int>(position.getLine()), static_cast<int>(position.getColumn())};
+}
+
+}  // namespace
+
+DType dtype_of(mlir::Type element) {
+  if (element.isF16()) return DType::float16;
+  if (element.isBF16()) return DType::bfloat16;
+  if (element.isInteger(64)) return DType::int64;
+  if (element.isInteger(32)) return DType::int32;
+  if (element.isInteger(8)) return DType::uint8;
+  return DType::float32;
+}
+
+std::vector<Region> regions_of(ModuleOp module) {
+  std::vector<Region> regions;
+  for (auto group : module.getOps<dist::GroupOp>()) {
+    Region region;
+    region.name = group.getLayer().str();
+    if (auto ids = group.getDeviceIds()) region.device_ids.emplace(ids->begin(), ids->end());
+    if (auto device = group.getOutputDevice()) region.output_device = static_cast<int>(*device);
+    region.dim = static_cast<int>(group.getDim());
+    region.location = location_of(*group);
+    regions.push_back(std::move(region));
+  }
+  return regions;
+}
+
+Place ProgramBuilder::place_of(Attribute layout) const {
+  if (auto device = dyn_cast<dist::DeviceAttr>(layout)) return {Place::device, static_cast<int>(device.getIndex())};
+  if (auto group = dist::group_of(layout)) return {Place::region, ir::group_index(function_, group.getValue())};
+  return {Place::host, 0};
+}
+
+std::string ProgramBuilder::unique(const std::string& name) {
+  std::string candidate = name;
+  for (int i = 1; !names_.insert(candidate).second; ++i) candidate = name + "#" + std::to_string(i);
+  return candidate;
+}
+
+int ProgramBuilder::new_value(std::string name, DType dtype, std::vector<Extent> shape, const Place& place) {
+  sheaf::Value value;
+  value.name = unique(name);
+  value.dtype = dtype;
+  value.shape = std::move(shape);
+  value.place = place;
+  program_.values.push_back(std::move(value));
+  return static_cast<int>(program_.values.size()) - 1;
+}
+
+int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
+  std::string name = nn::layer_of(value.getLoc()).str();
+  if (auto result = dyn_cast<OpResult>(value); result && result.getResultNumber() > 0)
+    name += ":" + std::to_string(result.getResultNumber());
+  const ir::TensorShape& shape = shapes_.of(value);
+  int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
+  ids_[value] = id;
+  return id;
+}
+
+Step ProgramBuilder::step_for(Operation& op, const Place& place) const {
+  Step step;
+  step.place = place;
+  std::vector<std::string> layers = layers_in(op.getLoc());
+  if (!layers.empty()) step.layer = layers.front();
+  step.fused.assign(layers.begin() + (layers.empty() ? 0 : 1), layers.end());
+  if (auto reason = op.getAttrOfType<StringAttr>("reason")) step.reason = reason.getValue().str();
+  if (auto reason = op.getAttrOfType<StringAttr>(nn::kReason)) step.reason = reason.getValue().str();
+  step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), ir::depends_on_parameters_alone);
+  return step;
+}
+
+void ProgramBuilder::add_arguments() {
+  for (BlockArgument argument : function_.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto placed = cast<dist::PlacedType>(argument.getType());
+    StringRef role = function_.getArgAttrOfType<StringAttr>(index, nn::kRole).getValue();
+    std::string name = function_.getArgAttrOfType<StringAttr>(index, nn::kName).str();
+    const ir::TensorShape& shape = shapes_.of(argument);
+    int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place_of(placed.getLayout()));
+    sheaf::Value& value = program_.values[id];
+    value.role = role == "input"    ? sheaf::Value::input
+                 : role == "target" ? sheaf::Value::target
+                 : role == "buffer" ? sheaf::Value::buffer
+                                    : sheaf::Value::parameter;
+    value.source = name;
+    ids_[argument] = id;
+  }
+}
+
+void ProgramBuilder::add_movement(Operation& op) {
+  auto from = cast<dist::PlacedType>(op.getOperand(0).getType()), to = cast<dist::PlacedType>(op.getResult(0).getType());
+  Place place = place_of(to.getLayout());
+  Step step = step_for(op, place);
+  step.op = op.getName().stripDialect().str();
+  step.inputs = {id(op.getOperand(0))};
+  step.roles = {"x"};
+  const ir::TensorShape& shape = shapes_.of(op.getResult(0));
+  // "x@net", "block1@host": the same value at another place.
+  std::string name = program_.values[step.inputs[0]].name + "@" + (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
+  int output = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
+  ids_[op.getResult(0)] = output;
+  step.outputs = {output};
+  Attribute split = isa<dist::ScatterOp>(op) ? to.getLayout() : from.getLayout();
+  if (auto layout = dyn_cast<dist::SplitAttr>(split)) {
+    step.attributes["dim"] = layout.getDim();
+    step.attributes["region"] = ir::group_index(&op, layout.getGroup().getValue());
+    if (isa<dist::GatherOp>(op) && from.getTensor().getRank() == 0) step.attributes["scalar"] = true;
+  }
+  if (isa<dist::ReplicateOp>(op)) {
+    step.attributes["region"] = place.index;
+    auto region = replicate_steps_.find(place.index);
+    if (source_.one_replicate_per_region() && region != replicate_steps_.end()) {
+      Step& all = program_.steps[region->second];
+      all.inputs.push_back(step.inputs[0]);
+      all.roles.push_back("x");
+      all.outputs.push_back(output);
+      return;
+    }
+    replicate_steps_[place.index] = program_.steps.size();
+    if (source_.one_replicate_per_region()) {
+      auto module = op.getParentOfType<ModuleOp>();
+      step.layer = (*std::next(module.getOps<dist::GroupOp>().begin(), place.index)).getLayer().str();
+      step.reason = "every replica of '" + step.layer + "' needs the module's parameters and buffers";
+    }
+  }
+  add(std::move(step));
+}
+
+Result<void> ProgramBuilder::visit_apply(Operation& op, const Place& place) {
+  Block& body = op.getRegion(0).front();
+  for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) ids_[argument] = id(input);
+  for (Operation& inner : body.without_terminator())
+    if (auto done = source_.add_steps(*this, inner, place); !done) return done;
+  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) ids_[result] = id(value);
+  return {};
+}
+
+Result<void> ProgramBuilder::visit(Operation& op) {
+  if (auto apply = dyn_cast<dist::ApplyOp>(op)) return visit_apply(op, place_of(apply.getPlace()));
+  if (auto apply = dyn_cast<dist::ParallelApplyOp>(op))
+    return visit_apply(op, {Place::region, ir::group_index(&op, apply.getGroup())});
+  if (isa<dist::ScatterOp, dist::ReplicateOp, dist::GatherOp, dist::TransferOp>(op)) {
+    add_movement(op);
+    return {};
+  }
+  return Error("internal error: '" + op.getName().getStringRef().str() + "' is no op of a dist program");
+}
+
+Result<Program> ProgramBuilder::build() {
+  if (failed(shapes_.run(function_))) return Error("the sizes of the partitioned program cannot be expressed");
+  program_.symbols = shapes_.symbols();
+  add_arguments();
+  Block& block = function_.getBody().front();
+  for (Operation& op : block.without_terminator())
+    if (auto done = visit(op); !done) return done.error();
+  auto names = function_->getAttrOfType<ArrayAttr>(nn::kOutputs);
+  for (auto [name, value] : llvm::zip(names, block.getTerminator()->getOperands()))
+    program_.outputs.push_back({cast<StringAttr>(name).str(), id(value)});
+  return std::move(program_);
+}
+
+}  // namespace sheaf::codegen

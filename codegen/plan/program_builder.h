@@ -1,0 +1,69 @@
+// dist function → Plan::Program: values, places, movements. What a compute op becomes is up to a StepSource:
+// one step per layer for the logical program, library calls and kernels for the executable one.
+#pragma once
+
+#include "ir/ShapeAnalysis.h"
+#include "runtime/plan/plan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <set>
+
+namespace sheaf::codegen {
+
+class ProgramBuilder;
+
+/// Makes the steps of one compute op (an nn op inside an apply or parallel_apply).
+class StepSource {
+ public:
+  virtual ~StepSource() = default;
+  /// Adds the op's steps to `program` and binds its results (ProgramBuilder::bind or new_value).
+  virtual Result<void> add_steps(ProgramBuilder& program, mlir::Operation& op, const Place& place) = 0;
+  /// Whether all parameters that move to a region together do so in one `replicate` step.
+  virtual bool one_replicate_per_region() const { return false; }
+};
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(mlir::func::FuncOp function, StepSource& source) : function_(function), source_(source) {}
+
+  Result<Program> build();
+
+  // For step sources:
+
+  const ir::ShapeAnalysis& shapes() const { return shapes_; }
+  int id(mlir::Value value) const { return ids_.find(value)->second; }
+  /// `value` is another name for the plan's value `id`.
+  void bind(mlir::Value value, int id) { ids_[value] = id; }
+  /// A value of the program for an SSA value: named after the layer that makes it.
+  int new_value(mlir::Value value, const Place& place);
+  /// A value that no SSA value stands for.
+  int new_value(std::string name, DType dtype, std::vector<Extent> shape, const Place& place);
+  /// A step at `op`: layer, fused layers, reason and `once` are filled in.
+  Step step_for(mlir::Operation& op, const Place& place) const;
+  void add(Step step) { program_.steps.push_back(std::move(step)); }
+
+ private:
+  void add_arguments();
+  Result<void> visit(mlir::Operation& op);
+  Result<void> visit_apply(mlir::Operation& op, const Place& place);
+  void add_movement(mlir::Operation& op);
+  Place place_of(mlir::Attribute layout) const;
+  std::string unique(const std::string& name);
+
+  mlir::func::FuncOp function_;
+  StepSource& source_;
+  ir::ShapeAnalysis shapes_;
+  Program program_;
+  llvm::DenseMap<mlir::Value, int> ids_;
+  std::set<std::string> names_;
+  std::map<int, size_t> replicate_steps_;  ///< region → its replicate step, where there is one for all
+};
+
+/// The regions of a dist module, in order.
+std::vector<Region> regions_of(mlir::ModuleOp module);
+
+/// The dtype of a tensor's elements.
+DType dtype_of(mlir::Type element);
+
+}  // namespace sheaf::codegen
