@@ -120,7 +120,10 @@ ArenaSolution plan_arena(const ArenaProblem& problem) {
   };
   const auto by = [&](auto key) {
     std::vector<size_t> sequence = order;
-    std::stable_sort(sequence.begin(), sequence.end(), [&](size_t a, size_t b) { return key(buffers[a]) > key(buffers[b]); });
+    std::sort(sequence.begin(), sequence.end(), [&](size_t a, size_t b) {
+      const double first = key(buffers[a]), second = key(buffers[b]);
+      return first != second ? first > second : a < b;
+    });
     return sequence;
   };
   const auto length = [](const ArenaBuffer& buffer) { return static_cast<double>(buffer.end - buffer.begin); };

@@ -37,15 +37,13 @@ Executor::Executor(std::vector<LaneProgram> programs, int cores) {
   for (auto& lane : lanes_) {
     if (!lane->program.operations.empty()) busy.push_back(lane.get());
   }
-  if (busy.size() <= 1) {
-    inline_lanes_ = busy;
-    return;
-  }
-  for (Lane* lane : busy) {
-    (lane == lanes_[0].get() ? inline_lanes_ : worker_lanes_).push_back(lane);
-  }
-  // Spinning pays only while every lane (the caller's included) has a core to itself; about 10 us then.
-  spins_ = static_cast<int>(worker_lanes_.size()) + 1 <= cores ? 2000 : 50;
+  if (busy.empty()) return;
+  // The caller's thread takes the host's lane, or, where that has nothing to do, the first one that has.
+  caller_lane_ = busy[0];
+  worker_lanes_.assign(busy.begin() + 1, busy.end());
+  // Spinning pays only while every busy lane has a core to itself, and not for long: on a busy machine the thread
+  // waited for may be the one that is kept off the core.
+  spins_ = static_cast<int>(busy.size()) <= cores ? 200 : 20;
   for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
 }
 
@@ -88,7 +86,7 @@ bool Executor::run(const PrintSink* sink) {
   sink_ = sink && *sink ? sink : nullptr;
   failed_.store(false, std::memory_order_relaxed);
   if (worker_lanes_.empty()) {
-    for (Lane* lane : inline_lanes_) execute(*lane);
+    if (caller_lane_) execute(*caller_lane_);
     return !failed_.load(std::memory_order_relaxed);
   }
   run_number_ = next(run_number_);
@@ -97,7 +95,7 @@ bool Executor::run(const PrintSink* sink) {
     lane->started.store(run_number_, std::memory_order_release);
     lane->started.notify_one();
   }
-  for (Lane* lane : inline_lanes_) execute(*lane);
+  execute(*caller_lane_);
   for (Lane* lane : worker_lanes_) wait_for(lane->finished, run_number_);
   return !failed_.load(std::memory_order_relaxed);
 }

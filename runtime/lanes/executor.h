@@ -1,5 +1,5 @@
-// Runs lane programs: the host's on the caller's thread, each other on a thread of its own. Where one lane alone
-// has work, all of it runs on the caller's thread, without synchronisation.
+// Runs lane programs: the host's (or, where that has no work, the first that has) on the caller's thread, each other
+// on a thread of its own. Where one lane alone has work, there is no synchronisation.
 #pragma once
 
 #include "runtime/lanes/lane_program.h"
@@ -63,7 +63,7 @@ class Executor {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::thread> workers_;
   std::vector<Lane*> worker_lanes_;
-  std::vector<Lane*> inline_lanes_;  ///< run by the caller: lane 0, or the only one with work
+  Lane* caller_lane_ = nullptr;  ///< run on the caller's thread; null: there is no work at all
   const PrintSink* sink_ = nullptr;
   std::atomic<bool> failed_{false};
   std::atomic<bool> stop_{false};

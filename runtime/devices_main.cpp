@@ -1,0 +1,39 @@
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/options.h"
+#include "runtime/plan/plan.h"
+#include "runtime/run_main.h"
+
+#include <cstdio>
+
+namespace sheaf {
+
+int devices_verb(std::span<const std::string> arguments) {
+  OptionParser parser("devices", "Lists the devices that plans can run on here.");
+  parser.flag("--json", "print one JSON object");
+  auto options = parser.parse(arguments);
+  if (!options) {
+    std::fputs((to_string(options.error()) + "\n").c_str(), stderr);
+    return 2;
+  }
+  const DeviceInfo& cpu = cpu_device()->info();
+  const char* no_cuda = "this build has no CUDA backend";
+  std::string text;
+  if (options->help()) {
+    text = parser.help();
+  } else if (options->has("--json")) {
+    const Json json = {{"cpu", {{"model", cpu.model}, {"cores", cpu.cores}, {"isa", cpu.isa}, {"memory_bytes", cpu.memory_bytes}}},
+                       {"cuda", {{"available", false}, {"reason", no_cuda}, {"devices", Json::array()}}}};
+    text = json.dump(2) + "\n";
+  } else {
+    char line[64];
+    std::snprintf(line, sizeof line, "%.1f GiB", static_cast<double>(cpu.memory_bytes) / (1 << 30));
+    text = "cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa +
+           ", " + line + "; cpu:0, cpu:1, … share its cores out\ncuda  none: " + no_cuda + "\n";
+  }
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) == 0) return 0;
+  std::fputs("error: stdout cannot be written\n", stderr);
+  return 1;
+}
+
+}  // namespace sheaf

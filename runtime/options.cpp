@@ -1,0 +1,182 @@
+#include "runtime/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace sheaf {
+namespace {
+
+/// Letters to insert, delete or replace (Levenshtein).
+size_t edits(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// "-o" and "--output" are names; "-1" and "-" are values.
+bool looks_like_option(const std::string& text) {
+  return text.size() >= 2 && text[0] == '-' && (text[1] == '-' || (text[1] >= 'a' && text[1] <= 'z'));
+}
+
+}  // namespace
+
+Result<int64_t> parse_integer(const std::string& text, const std::string& what, int64_t least, int64_t most) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!text.empty() && code == std::errc() && end == text.data() + text.size() && value >= least && value <= most) {
+    return value;
+  }
+  return Error(what + ": '" + text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+const std::string& Options::value(const std::string& name) const {
+  static const std::string nothing;
+  const auto found = values_.find(name);
+  return found == values_.end() || found->second.empty() ? nothing : found->second.front();
+}
+
+const std::vector<std::string>& Options::values(const std::string& name) const {
+  static const std::vector<std::string> nothing;
+  const auto found = values_.find(name);
+  return found == values_.end() ? nothing : found->second;
+}
+
+Result<int64_t> Options::integer(const std::string& name, int64_t least, int64_t most, int64_t otherwise) const {
+  return has(name) ? parse_integer(value(name), name, least, most) : Result<int64_t>(otherwise);
+}
+
+OptionParser::OptionParser(std::string verb, std::string summary)
+    : verb_(std::move(verb)), summary_(std::move(summary)) {}
+
+OptionParser& OptionParser::positional(std::string name, std::string help) {
+  positionals_.push_back({std::move(name), "", std::move(help), true, false, {}});
+  return *this;
+}
+
+OptionParser& OptionParser::option(std::string name, std::string placeholder, std::string help) {
+  options_.push_back({std::move(name), std::move(placeholder), std::move(help), false, false, {}});
+  return *this;
+}
+
+OptionParser& OptionParser::flag(std::string name, std::string help) { return option(std::move(name), "", std::move(help)); }
+
+OptionParser& OptionParser::required() {
+  options_.back().required = true;
+  return *this;
+}
+
+OptionParser& OptionParser::repeatable() {
+  options_.back().repeatable = true;
+  return *this;
+}
+
+OptionParser& OptionParser::choices(std::vector<std::string> allowed) {
+  options_.back().choices = std::move(allowed);
+  return *this;
+}
+
+const OptionParser::Declared* OptionParser::find(const std::string& name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const Declared& d) { return d.name == name; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Result<Options> OptionParser::parse(std::span<const std::string> arguments) const {
+  Options options;
+  std::vector<std::string> places;
+  bool only_places = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (only_places || !looks_like_option(argument)) {
+      places.push_back(argument);
+      continue;
+    }
+    if (argument == "--") {
+      only_places = true;
+      continue;
+    }
+    if (argument == "--help" || argument == "-h") {
+      options.help_ = true;
+      return options;
+    }
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const Declared* declared = find(name);
+    if (!declared) {
+      Error error("unknown option '" + name + "'");
+      std::string nearest;
+      size_t least = std::max<size_t>(2, name.size() / 3) + 1;
+      for (const Declared& known : options_) {
+        if (const size_t distance = edits(name, known.name); distance < least) least = distance, nearest = known.name;
+      }
+      if (!nearest.empty()) error.diagnostics[0].message += "; did you mean '" + nearest + "'?";
+      return error;
+    }
+    auto& values = options.values_[name];
+    if (!values.empty() && !declared->repeatable) return Error("option '" + name + "' is given twice");
+    std::string value;
+    if (equals != std::string::npos) {
+      if (declared->placeholder.empty()) return Error("option '" + name + "' takes no value");
+      value = argument.substr(equals + 1);
+    } else if (!declared->placeholder.empty()) {
+      if (i + 1 >= arguments.size() || looks_like_option(arguments[i + 1])) {
+        return Error("option '" + name + "' needs a value, " + declared->placeholder);
+      }
+      value = arguments[++i];
+    }
+    const auto& allowed = declared->choices;
+    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
+      return Error("option '" + name + "' can't be '" + value + "'; expected one of " + list_of(allowed));
+    }
+    values.push_back(std::move(value));
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (i >= positionals_.size()) return Error("unexpected argument '" + places[i] + "'");
+    options.values_[positionals_[i].name] = {places[i]};
+  }
+  if (places.size() < positionals_.size()) return Error("argument " + positionals_[places.size()].name + " is missing");
+  for (const Declared& declared : options_) {
+    if (declared.required && !options.has(declared.name)) {
+      return Error("option '" + declared.name + "' is required: " + declared.help);
+    }
+    if (!declared.choices.empty() && !options.has(declared.name)) options.values_[declared.name] = {declared.choices[0]};
+  }
+  return options;
+}
+
+std::string OptionParser::help() const {
+  std::string usage = "usage: sheaf " + verb_, table;
+  const auto row = [&](const std::string& left, const Declared& declared) {
+    table += "  " + left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + declared.help;
+    if (declared.repeatable) table += " (may be repeated)";
+    if (!declared.choices.empty()) table += ": " + list_of(declared.choices) + " (default " + declared.choices[0] + ")";
+    table += "\n";
+  };
+  for (const Declared& declared : positionals_) {
+    usage += " " + declared.name;
+    row(declared.name, declared);
+  }
+  for (const Declared& declared : options_) {
+    const std::string form = declared.name + (declared.placeholder.empty() ? "" : " " + declared.placeholder);
+    if (declared.required) usage += " " + form;
+    row(form, declared);
+  }
+  return usage + " [options]\n\n" + summary_ + "\n\n" + table;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,192 @@
+#include "runtime/run_main.h"
+
+#include "runtime/data/safetensors.h"
+#include "runtime/data/source.h"
+#include "runtime/options.h"
+#include "runtime/plan/plan.h"
+#include "runtime/random_bound.h"
+#include "runtime/run_rows.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+
+int report(const Error& error, int status) {
+  const std::string text = to_string(error);
+  std::fputs(text.c_str(), stderr);
+  if (text.empty() || text.back() != '\n') std::fputc('\n', stderr);
+  return status;
+}
+
+int usage_error(Error error) {
+  return report(error.note("`sheaf run --help` lists the options"), kUsage);
+}
+
+OptionParser run_options() {
+  OptionParser parser("run", "Runs a compiled plan on rows of data.");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .required()
+      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .option("--input", "NAME=SOURCE",
+              "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .repeatable()
+      .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
+      .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--seed", "S", "of initial weights and random rows (default 0)");
+  return parser;
+}
+
+/// `--input NAME=SOURCE`s by name. Every error is the command line's.
+Result<std::map<std::string, std::string>> named_sources(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> sources;
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return Error("--input '" + text + "': expected NAME=SOURCE");
+    }
+    const std::string name = text.substr(0, equals), source = text.substr(equals + 1);
+    if (auto parsed = parse_source(source); !parsed) {
+      parsed.error().diagnostics[0].message = "--input '" + text + "': " + parsed.error().message();
+      return parsed.error();
+    }
+    if (!sources.emplace(name, source).second) return Error("--input: '" + name + "' is given twice");
+  }
+  return sources;
+}
+
+/// Missing and superfluous inputs, all in one error.
+Result<void> check_names(const Model& model, const std::map<std::string, std::string>& sources) {
+  std::vector<std::string> problems, known;
+  for (const ValueInfo& input : model.inputs()) {
+    known.push_back(input.name);
+    if (!sources.contains(input.name)) problems.push_back("missing: --input " + input.name + "=SOURCE");
+  }
+  for (const auto& [name, source] : sources) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) problems.push_back("superfluous: '" + name + "'");
+  }
+  if (problems.empty()) return {};
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "'" : ", '") + name + "'";
+  Error error("the inputs given are not those of model '" + model.name() + "', which has " + (list.empty() ? "none" : list));
+  for (std::string& problem : problems) error.note(std::move(problem));
+  return error;
+}
+
+Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<std::string, std::string>& sources,
+                                            uint64_t seed) {
+  std::vector<HostTensor> tensors;
+  for (const ValueInfo& input : model.inputs()) {
+    SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan().infer, input.name)};
+    for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
+    auto tensor = load_source(sources.at(input.name), request);
+    if (!tensor) return tensor.error();
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+Result<void> load_weights(Model& model, const std::string& file) {
+  auto opened = SafetensorsFile::open(file);
+  if (!opened) return opened.error();
+  std::vector<HostTensor> tensors;
+  std::vector<TensorView> views;
+  tensors.reserve(opened->entries().size());  // views point into it
+  for (const auto& [name, entry] : opened->entries()) {
+    auto tensor = opened->read(name);
+    if (!tensor) return tensor.error();
+    tensors.push_back(std::move(*tensor));
+    views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
+  }
+  auto set = model.set_parameters(views);
+  if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
+  return set;
+}
+
+double element(const HostTensor& tensor, size_t i) {
+  switch (tensor.dtype) {
+    case DType::float32: return tensor.as<float>()[i];
+    case DType::int64: return static_cast<double>(tensor.as<int64_t>()[i]);
+    case DType::int32: return tensor.as<int32_t>()[i];
+    case DType::uint8: return tensor.as<uint8_t>()[i];
+    case DType::float16:
+    case DType::bfloat16: break;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// "net float32 [30, 2]: 0.25 -1.5 …"
+void print_summary(const std::string& name, const HostTensor& tensor) {
+  constexpr size_t kShown = 6;
+  std::printf("%s %s %s:", name.c_str(), std::string(name_of(tensor.dtype)).c_str(), shape_text(tensor.shape).c_str());
+  const size_t count = tensor.bytes.size() / size_of(tensor.dtype);
+  for (size_t i = 0; i < std::min(count, kShown); ++i) std::printf(" %.6g", element(tensor, i));
+  std::printf(count > kShown ? " …\n" : "\n");
+}
+
+/// Anything that was to go to stdout and couldn't.
+int finish_stdout() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return kDone;
+  return report(Error("stdout cannot be written"), kFailed);
+}
+
+bool prints(const Model& model) {
+  const auto& steps = model.plan().infer.steps;
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == "print"; });
+}
+
+}  // namespace
+
+int run_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = run_options();
+  auto options = parser.parse(arguments);
+  if (!options) return usage_error(options.error());
+  if (options->help()) {
+    std::fputs(parser.help().c_str(), stdout);
+    return finish_stdout();
+  }
+  auto list = parse_devices(options->value("--devices"));
+  if (!list) return usage_error(list.error());
+  auto batch_size = options->integer("--batch-size", 1, int64_t{1} << 40, 0);
+  if (!batch_size) return usage_error(batch_size.error());
+  auto seed = options->integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
+  if (!seed) return usage_error(seed.error());
+  auto sources = named_sources(options->values("--input"));
+  if (!sources) return usage_error(sources.error());
+
+  auto model = Model::load(options->value("PLAN"));
+  if (!model) return report(model.error(), kFailed);
+  if (auto ok = check_names(*model, *sources); !ok) return report(ok.error(), kFailed);
+  auto devices = open_devices(*list);
+  if (!devices) return report(devices.error(), kFailed);
+  auto weights = options->has("--weights") ? load_weights(*model, options->value("--weights"))
+                                           : model->initialise_parameters(static_cast<uint64_t>(*seed));
+  if (!weights) return report(weights.error(), kFailed);
+  auto inputs = load_inputs(*model, *sources, static_cast<uint64_t>(*seed));
+  if (!inputs) return report(inputs.error(), kFailed);
+
+  RowsOptions rows;
+  rows.batch_size = *batch_size;
+  rows.bind.fast_numerics = options->value("--numerics") == "fast";
+  auto outputs = run_rows(*model, std::make_shared<const DeviceSet>(std::move(*devices)), *inputs, rows);
+  if (!outputs) return report(outputs.error(), kFailed);
+
+  if (options->has("--output")) {
+    std::vector<std::pair<std::string, const HostTensor*>> named;
+    for (size_t i = 0; i < outputs->size(); ++i) named.emplace_back(model->outputs()[i].name, &(*outputs)[i]);
+    if (auto ok = write_safetensors(options->value("--output"), named); !ok) return report(ok.error(), kFailed);
+  } else if (!prints(*model)) {  // a model that prints speaks for itself
+    for (size_t i = 0; i < outputs->size(); ++i) print_summary(model->outputs()[i].name, (*outputs)[i]);
+  }
+  return finish_stdout();
+}
+
+}  // namespace sheaf
