@@ -1,6 +1,8 @@
 #include "runtime/inspect/format.h"
 
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 
 namespace sheaf {
 
@@ -38,6 +40,16 @@ bool invisible(std::string_view sequence) {
   const unsigned char low = static_cast<unsigned char>(sequence[2]);
   if (sequence[1] == '\x80') return low >= 0xA8 && low <= 0xAE;
   return sequence[1] == '\x81' && low >= 0xA6 && low <= 0xA9;
+}
+
+/// "51.4 MB"
+std::string amount_text(double bytes) {
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  size_t unit = 0;
+  while (bytes >= 999.95 && unit + 1 < std::size(units)) bytes /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+  return text;
 }
 
 }  // namespace
@@ -82,16 +94,15 @@ std::string shape_text(const std::vector<Extent>& shape) {
 
 std::string bytes_text(const std::optional<Extent>& bytes) {
   if (!bytes) return "?";
-  const bool multiple = bytes->constant == 0 && bytes->terms.size() == 1;
-  if (!bytes->is_static() && !multiple) return to_string(*bytes) + " B";
-  const int64_t count = multiple ? bytes->terms.begin()->second : bytes->constant;
-  const char* const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  double amount = static_cast<double>(count);
-  size_t unit = 0;
-  while (amount >= 999.95 && unit + 1 < std::size(units)) amount /= 1000, ++unit;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", amount, units[unit]);
-  return multiple ? std::string(text) + "*" + bytes->terms.begin()->first : text;
+  std::string text;
+  const auto append = [&](int64_t count, const std::string& symbol) {
+    if (text.empty()) text = count < 0 ? "-" : "";
+    else text += count < 0 ? " - " : " + ";
+    text += amount_text(std::abs(static_cast<double>(count))) + (symbol.empty() ? "" : "*" + symbol);
+  };
+  for (const auto& [symbol, count] : bytes->terms) append(count, symbol);
+  if (bytes->constant != 0 || bytes->is_static()) append(bytes->constant, "");
+  return text;
 }
 
 std::string chunks_text(const std::vector<int64_t>& chunks) {

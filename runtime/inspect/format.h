@@ -20,8 +20,8 @@ std::string_view short_name(DType dtype);
 /// "256×64×28×28", "batch×5", "scalar".
 std::string shape_text(const std::vector<Extent>& shape);
 
-/// "600 B", "51.4 MB" (decimal units, three digits); "200.7 kB*batch" for a multiple of one symbol; the
-/// expression itself otherwise; "?" where there is none.
+/// "600 B", "51.4 MB" (decimal units, one decimal place), "200.7 kB*batch", "48 B*replicas - 48 B"; "?" where there
+/// is none.
 std::string bytes_text(const std::optional<Extent>& bytes);
 
 /// "15,15"; with more than eight chunks the equal ones are counted: "4 (7 times), 2".

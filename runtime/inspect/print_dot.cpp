@@ -73,7 +73,7 @@ std::string layer_row(const PlacementNode& node, bool inside_group) {
 
 std::string moving_rows(const PlacementNode& node) {
   const std::string name = node.layer.empty() ? node.name : node.layer;
-  std::string rows = "<TR><TD ALIGN=\"LEFT\"><B>" + escaped(node.op) + "</B>  " + escaped(name) + "</TD></TR>";
+  std::string rows = "<TR><TD ALIGN=\"LEFT\"><B>" + escaped(node.op) + "</B>&#160;&#160;" + escaped(name) + "</TD></TR>";
   std::string facts;
   if (node.inserted) facts = "moves " + bytes_text(node.bytes_moved);
   if (!node.chunks.empty()) facts += ", chunks " + chunks_text(node.chunks);
@@ -104,7 +104,7 @@ class DotPrinter {
             "  graph [rankdir=TB, newrank=false, nodesep=0.35, ranksep=0.32, labelloc=t, fontsize=14, label=" +
             dot_string(title()) + ", fontname=\"Helvetica,Arial,sans-serif\"]\n" +
             "  node [shape=plain, fontsize=11, fontname=\"Helvetica,Arial,sans-serif\"]\n" +
-            "  edge [fontsize=9, color=\"#64748b\", fontcolor=\"#475569\", arrowsize=0.7, "
+            "  edge [weight=3, fontsize=9, color=\"#64748b\", fontcolor=\"#475569\", arrowsize=0.7, "
             "fontname=\"Helvetica,Arial,sans-serif\"]\n";
     // A device's boxes by layer group, both in order of first use.
     std::vector<std::string> devices;
@@ -117,7 +117,7 @@ class DotPrinter {
     for (const std::string& device : devices) print_device(device, boxes[device]);
     for (const PictureArrow& arrow : picture_.arrows) {
       text_ += "  " + id(arrow.from) + " -> " + id(arrow.to) + " [label=" + dot_string(" " + arrow.what + ", " + arrow.bytes + " ");
-      text_ += arrow.parameters ? ", style=dashed, color=\"#7b4fc9\"]\n" : "]\n";
+      text_ += arrow.parameters ? ", weight=1, style=dashed, color=\"#7b4fc9\"]\n" : "]\n";
     }
     return text_ + "}\n";
   }
@@ -137,7 +137,7 @@ class DotPrinter {
   }
 
   void print_device(const std::string& device, const std::vector<int>& boxes) {
-    open_cluster("  ", device, "filled,rounded", "#f1f5f9", "#334155", 13);
+    open_cluster("  ", device_label(device), "filled,rounded", "#f1f5f9", "#334155", 13);
     std::vector<std::pair<std::string, int>> groups;  // with the replica: one cluster for each
     std::map<std::pair<std::string, int>, std::vector<int>> members;
     for (const int b : boxes) {
@@ -152,6 +152,13 @@ class DotPrinter {
       if (cluster) text_ += "    }\n";
     }
     text_ += "  }\n";
+  }
+
+  /// In a symbolic graph a region's name stands for the devices of its replicas.
+  std::string device_label(const std::string& device) const {
+    for (const PlacementRegion& region : graph_.regions)
+      if (!graph_.expanded && region.name == device) return device + " (each replica)";
+    return device;
   }
 
   /// Whether `group` is a whole region ("net", "net.module"): its device box shows that already.

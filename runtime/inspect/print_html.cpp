@@ -20,6 +20,10 @@ Json page_data(const PlacementGraph& graph) {
     subtitle += "any device list and batch";
   }
   data["subtitle"] = subtitle;
+  // In a symbolic graph a region's name stands for the devices of its replicas.
+  data["each_replica"] = Json::array();
+  if (!graph.expanded)
+    for (const PlacementRegion& region : graph.regions) data["each_replica"].push_back(region.name);
 
   Json nodes = Json::array(), edges = Json::array();
   for (size_t n = 0; n < graph.nodes.size(); ++n) {

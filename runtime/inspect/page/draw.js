@@ -11,11 +11,13 @@ function make(tag, attributes, parent, text) {
   return element;
 }
 
-/** About `width` pixels of text at `size` pixels; the start of a name is cut, its end tells layers apart. */
-function clipped(text, width, size) {
+/** About `width` pixels of text at `size` pixels. The start of a name is cut, for its end tells layers apart. */
+function clipped(text, width, size, keepStart) {
   const characters = [...text];
   const most = Math.floor(width / (size * 0.56));
-  return characters.length <= most ? text : "…" + characters.slice(characters.length - most + 1).join("");
+  if (characters.length <= most) return text;
+  if (keepStart) return characters.slice(0, most - 1).join("") + "…";
+  return "…" + characters.slice(characters.length - most + 1).join("");
 }
 
 function kindOf(node) {
@@ -51,6 +53,7 @@ function drawDevice(picture, device) {
   for (const lane of lanes)
     if (lane.replicas.length)
       make("text", {x: lane.x + 16, y: 43, class: "lane"}, box, "replica " + lane.replicas.join(", "));
+  if (data.each_replica.includes(device)) make("text", {x: left + 16, y: 43, class: "lane"}, box, "each replica");
 }
 
 function drawGroup(group) {
@@ -79,7 +82,7 @@ function drawNode(node, parent) {
     ? [leaf.op, leaf.inserted ? "moves " + leaf.moved : leaf.name || nameWithin(leaf.layer, node.open)]
     : ["▸ " + nameWithin(node.group, node.open), node.members.length + " layers"];
   make("text", {class: "op", x: 10, y: 18}, box, clipped(first, NODE_WIDTH - 18, 12.5));
-  make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11));
+  make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11, leaf.inserted));
 }
 
 /** Size labels stand in two lines: what it is, and its bytes. */

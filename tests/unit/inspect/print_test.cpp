@@ -1,5 +1,6 @@
 // Text, JSON and dot of small plans against golden files; JSON against the contract's fields.
 #include "runtime/inspect/dump.h"
+#include "runtime/inspect/format.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>
@@ -88,6 +89,21 @@ TEST(Dot, draws_device_boxes_colours_reasons_and_sizes) {
                            "DataParallel splits x along dimension 0", "#d6e8fa", "#fde3c8", "parameters, 44.7 MB",
                            "net.module.resnet_block4.1"})
     EXPECT_THAT(dot, HasSubstr(part));
+}
+
+TEST(Bytes, are_written_with_decimal_units) {
+  EXPECT_EQ(bytes_text(Extent(0)), "0 B");
+  EXPECT_EQ(bytes_text(Extent(999)), "999 B");
+  EXPECT_EQ(bytes_text(Extent(999'949)), "999.9 kB");
+  EXPECT_EQ(bytes_text(Extent(999'960)), "1.0 MB");
+  EXPECT_EQ(bytes_text(Extent(int64_t{256} * 64 * 28 * 28 * 4)), "51.4 MB");
+  EXPECT_EQ(bytes_text(Extent::symbol("replicas", 4800) + Extent(-4800)), "4.8 kB*replicas - 4.8 kB");
+  EXPECT_EQ(bytes_text(std::nullopt), "?");
+}
+
+TEST(Chunks, are_counted_when_there_are_many) {
+  EXPECT_EQ(chunks_text({4, 4, 2}), "4,4,2");
+  EXPECT_EQ(chunks_text({2, 2, 2, 2, 2, 2, 2, 2, 1}), "2 (8 times), 1");
 }
 
 TEST(Dump, says_what_it_cannot_do) {
