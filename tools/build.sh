@@ -18,7 +18,7 @@ run() {
   "$@" >>"$log" 2>&1 && return
   printf 'failed\n'
   # Everything from the first failed command on; a compiler says what is wrong there.
-  awk '/^FAILED:|CMake Error/ { on = 1 } on' "$log" | head -n 80 >&2
+  awk '/^FAILED:|CMake Error|^ninja: error/ { on = 1 } on' "$log" | head -n 80 >&2
   echo "the whole log: $log" >&2
   exit 1
 }

@@ -11,13 +11,11 @@ case ${1:-} in
   *) echo "usage: tools/check.sh [--all]" >&2; exit 2 ;;
 esac
 
-# Runs ctest in a build directory: only its closing summary where all is well, all it said otherwise.
-run_tests() {  # DIR [ctest arguments]
-  local dir=$1 log=$1/tests.log
-  shift
-  printf 'testing %s/\n' "$dir"
-  if ! ctest --test-dir "$dir" --output-on-failure --no-tests=error --no-label-summary -j "$(nproc)" --timeout 600 "$@" \
-      >"$log" 2>&1; then
+# Runs a preset's tests: only ctest's closing summary where all is well, all it said otherwise.
+run_tests() {  # PRESET DIR
+  local log=$2/tests.log
+  printf 'testing %s/\n' "$2"
+  if ! ctest --preset "$1" --no-label-summary -j "$(nproc)" >"$log" 2>&1; then
     cat "$log"
     exit 1
   fi
@@ -29,8 +27,8 @@ tools/build.sh default
 if $all; then
   # The runtime under ThreadSanitizer runs plans that the compiler just built makes.
   tools/build.sh tsan
-  run_tests build-tsan
+  run_tests tsan build-tsan
   tools/build.sh asan
-  run_tests build-asan
+  run_tests asan build-asan
 fi
-run_tests build
+run_tests default build
