@@ -117,6 +117,8 @@ class RnnBuilder {
     // Between layers, sequences alternate between two buffers.
     for (int64_t i = 0; i < std::min<int64_t>(s_.layers - 1, 2); ++i)
       between_[i] = scratch_.take(s_.steps * s_.rows * s_.directions * s_.hidden * sizeof(float));
+    for (int64_t i = 0; i < s_.layers * s_.directions; ++i)
+      bias_sums_.push_back(scratch_.take(4 * s_.hidden * sizeof(float)));
   }
 
   void add(int64_t layer, int64_t direction) {
@@ -161,13 +163,14 @@ class RnnBuilder {
         if (operation_.has("c0"))
           call.argument(DNNL_ARG_SRC_ITER_C, cell.state_in, {operation_.find("c0"), state_offset});
       }
-      const BufferRef sum = scratch_.take(4 * hidden * sizeof(float));
+      const BufferRef sum = bias_sums_[layer * s_.directions + direction];
       biases_.push_back({operation_.input_buffer(RnnShape::role("bias_ih", layer, direction)),
                          operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden,
                          gru, s_.bias});
       call.argument(DNNL_ARG_BIAS, cell.bias, sum);
       const DnnlDesc scratchpad = pd.scratchpad_desc();
-      call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, scratch_.take(scratchpad.get_size()));
+      call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, {BufferRef::scratch, scratch_.bytes()});
+      scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
       calls_.push_back(std::move(call));
       prepared_.implementation = pd.impl_info_str();
     };
@@ -181,7 +184,7 @@ class RnnBuilder {
   }
 
   Prepared take() {
-    prepared_.scratch_bytes = scratch_.bytes();
+    prepared_.scratch_bytes = scratch_.bytes() + scratchpad_bytes_;
     prepared_.executable =
         std::make_unique<RnnExecutable>(std::move(biases_), std::move(calls_), operation_.request.threads);
     return std::move(prepared_);
@@ -203,6 +206,8 @@ class RnnBuilder {
   Prepared prepared_;
   ScratchPlan scratch_;
   BufferRef between_[2];
+  std::vector<BufferRef> bias_sums_;
+  size_t scratchpad_bytes_ = 0;  ///< behind the rest, for one primitive after the other
   std::vector<BiasSum> biases_;
   std::vector<DnnlCall> calls_;
 };

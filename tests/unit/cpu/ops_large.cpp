@@ -151,7 +151,7 @@ TEST(Activations, agree_with_their_definitions_far_from_zero) {
       {{"kind", "silu"}},      {{"kind", "gelu"}},       {{"kind", "tanh"}},
       {{"kind", "gelu_tanh"}}, {{"kind", "sigmoid"}},    {{"kind", "hardtanh"}}};
   for (const Json& activation : activations) {
-    for (int64_t rows : {2, 2048}) {
+    for (int64_t rows : {2, 64}) {
       StepCase c;
       c.op = "linear";
       Tensor x({rows, 1}), weight({1000, 1});
