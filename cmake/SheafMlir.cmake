@@ -32,7 +32,8 @@ separate_arguments(SHEAF_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 # wants sloppiness=pch_defines,time_macros for files that use one.)
 set(SHEAF_PCH_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/mlir_pch.cpp CONTENT "// Gives the precompiled header a target to be built in.\n")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/mlir_pch.cpp
+  CONTENT "// Gives the precompiled header a target to be built in.\n")
 add_library(sheaf_mlir_pch OBJECT ${CMAKE_BINARY_DIR}/mlir_pch.cpp)
 target_compile_definitions(sheaf_mlir_pch PRIVATE ${SHEAF_LLVM_DEFINITIONS})
 target_compile_options(sheaf_mlir_pch PRIVATE ${SHEAF_PCH_OPTIONS})

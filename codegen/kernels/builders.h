@@ -26,7 +26,8 @@ class FusedBody {
   FusedBody(Emitter& emitter, const Fusion& fusion) : emitter_(emitter), fusion_(fusion) {}
   /// Declares the operands' buffers.
   void add_buffers();
-  /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current position.
+  /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current
+  /// position.
   mlir::Value apply(mlir::Value value, llvm::function_ref<mlir::Value(size_t)> offset_of) const;
 
  private:

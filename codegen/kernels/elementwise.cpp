@@ -5,7 +5,8 @@ namespace sheaf::kernels {
 using namespace mlir;
 
 Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
-  if (!spec.body || spec.outputs.empty()) return Error(spec.name + ": an element-wise kernel needs a body and an output");
+  if (!spec.body || spec.outputs.empty())
+    return Error(spec.name + ": an element-wise kernel needs a body and an output");
   std::vector<Shape> shapes;
   for (const Operand& input : spec.inputs) shapes.push_back(input.shape);
   for (size_t i = 0; i < spec.outputs.size(); ++i) shapes.push_back(spec.shape);

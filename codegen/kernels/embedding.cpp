@@ -37,7 +37,8 @@ Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
                                     ValueRange(e.constant(0)));
     }
     Value safe = b.create<arith::SelectOp>(loc, bad, b.create<arith::ConstantIntOp>(loc, 0, 64), wide);
-    Value from = e.multiply(b.create<arith::IndexCastOp>(loc, b.getIndexType(), safe), e.constant(spec.width));
+    Value from =
+        e.multiply(b.create<arith::IndexCastOp>(loc, b.getIndexType(), safe), e.constant(spec.width));
     Value to = e.multiply(position, e.constant(spec.width));
     e.parallel(e.constant(0), e.constant(spec.width),
                [&](Value i) { e.store(y, e.add(to, i), e.load(weight, e.add(from, i))); });

@@ -25,12 +25,18 @@ Emitter::~Emitter() {
 
 Type Emitter::storage_type(DType dtype) {
   switch (dtype) {
-    case DType::float32: return builder.getF32Type();
-    case DType::float16: return builder.getF16Type();
-    case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
-    case DType::int64: return builder.getI64Type();
-    case DType::int32: return builder.getI32Type();
-    case DType::uint8: return builder.getI8Type();
+    case DType::float32:
+      return builder.getF32Type();
+    case DType::float16:
+      return builder.getF16Type();
+    case DType::bfloat16:
+      return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
+    case DType::int64:
+      return builder.getI64Type();
+    case DType::int32:
+      return builder.getI32Type();
+    case DType::uint8:
+      return builder.getI8Type();
   }
   return {};
 }
@@ -94,7 +100,8 @@ Value Emitter::buffer(int buffer) { return function_.front().getArgument(buffer)
 
 Value Emitter::load(int buffer, Value offset) {
   Value value = builder.create<memref::LoadOp>(loc, this->buffer(buffer), offset);
-  if (buffers_[buffer] == DType::float16) return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
+  if (buffers_[buffer] == DType::float16)
+    return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
   if (buffers_[buffer] != DType::bfloat16) return value;
   Value wide = builder.create<arith::ExtUIOp>(loc, builder.getI32Type(), value);
   Value sixteen = builder.create<arith::ConstantIntOp>(loc, 16, 32);
@@ -110,8 +117,10 @@ void Emitter::store(int buffer, Value offset, Value value) {
     auto i32 = [&](int64_t c) -> Value { return builder.create<arith::ConstantIntOp>(loc, c, 32); };
     Value bits = builder.create<arith::BitcastOp>(loc, builder.getI32Type(), value);
     Value high = builder.create<arith::ShRUIOp>(loc, bits, i32(16));
-    Value bias = builder.create<arith::AddIOp>(loc, builder.create<arith::AndIOp>(loc, high, i32(1)), i32(0x7fff));
-    Value rounded = builder.create<arith::ShRUIOp>(loc, builder.create<arith::AddIOp>(loc, bits, bias), i32(16));
+    Value bias =
+        builder.create<arith::AddIOp>(loc, builder.create<arith::AndIOp>(loc, high, i32(1)), i32(0x7fff));
+    Value rounded =
+        builder.create<arith::ShRUIOp>(loc, builder.create<arith::AddIOp>(loc, bits, bias), i32(16));
     Value nan = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, value, value);
     value = builder.create<arith::TruncIOp>(loc, builder.getI16Type(),
                                             builder.create<arith::SelectOp>(loc, nan, i32(0x7fc0), rounded));
@@ -122,10 +131,13 @@ void Emitter::store(int buffer, Value offset, Value value) {
 Value Emitter::scratch(int64_t count, Type element) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&function_.front());  // once per call, not once per iteration
-  return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element), builder.getI64IntegerAttr(64));
+  return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element),
+                                          builder.getI64IntegerAttr(64));
 }
 
-Value Emitter::read(Value scratch, Value index) { return builder.create<memref::LoadOp>(loc, scratch, index); }
+Value Emitter::read(Value scratch, Value index) {
+  return builder.create<memref::LoadOp>(loc, scratch, index);
+}
 
 void Emitter::write(Value scratch, Value index, Value value) {
   builder.create<memref::StoreOp>(loc, value, scratch, index);
@@ -150,8 +162,10 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
                                 llvm::function_ref<Values(Value)> body) {
   Values neutral;
   double start = combine == Combine::sum ? 0.0 : -std::numeric_limits<double>::infinity();
-  for (Type type : types) neutral.push_back(builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, start)));
-  auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)), neutral);
+  for (Type type : types)
+    neutral.push_back(builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, start)));
+  auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)),
+                                              neutral);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   Values parts = body(loop.getInductionVars()[0]);
@@ -169,7 +183,8 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
   return Values(loop.getResults());
 }
 
-Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(Value)> body) {
+Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums,
+                                       llvm::function_ref<Values(Value)> body) {
   // 64 and more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
   constexpr int64_t block = 4096;
   llvm::SmallVector<Type> f32(sums, builder.getF32Type()), f64(sums, builder.getF64Type());
@@ -207,8 +222,8 @@ Emitter::Values Emitter::decompose(Value flat, const std::vector<Loop>& loops, s
   return indices;
 }
 
-Value Emitter::offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<Value> indices, Value flat,
-                      size_t flattened) {
+Value Emitter::offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<Value> indices,
+                      Value flat, size_t flattened) {
   Value result;
   size_t first = 0;
   auto moves = [&](const Loop& loop) { return loop.moves[operand]; };

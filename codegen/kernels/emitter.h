@@ -53,7 +53,8 @@ class Emitter {
   void write(mlir::Value scratch, mlir::Value index, mlir::Value value);
 
   void parallel(mlir::Value low, mlir::Value high, llvm::function_ref<void(mlir::Value)> body);
-  void sequential(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  void sequential(mlir::Value low, mlir::Value high, int64_t step,
+                  llvm::function_ref<void(mlir::Value)> body);
   /// Reduces what `body` gives for each index; the neutral element (zeros, or -inf) for an empty range.
   Values reduce(Combine combine, mlir::Value low, mlir::Value high, llvm::ArrayRef<mlir::Type> types,
                 llvm::function_ref<Values(mlir::Value)> body);

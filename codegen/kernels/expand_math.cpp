@@ -1,5 +1,5 @@
-// Pass sheaf-expand-math: polynomials for exp, log, tanh, erf and their kin, so that loops over them vectorise
-// and no maths library is called.
+// Pass sheaf-expand-math: polynomials for exp, log, tanh, erf and their kin, so that loops over them
+// vectorise and no maths library is called.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,16 +32,16 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
 
   StringRef getArgument() const final { return "sheaf-expand-math"; }
-  StringRef getDescription() const final { return "Replace math functions that have no instruction by polynomials"; }
+  StringRef getDescription() const final {
+    return "Replace math functions that have no instruction by polynomials";
+  }
   void getDependentDialects(DialectRegistry& registry) const final {
     registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
   }
 
   void runOnOperation() final {
     bool any = false;
-    getOperation().walk([&](Operation* op) {
-      any |= isa_and_nonnull<math::MathDialect>(op->getDialect());
-    });
+    getOperation().walk([&](Operation* op) { any |= isa_and_nonnull<math::MathDialect>(op->getDialect()); });
     if (!any) return;  // most copies; the driver's set-up costs more than the look
     keep_nan<math::TanhOp>(getOperation());
     keep_nan<math::ErfOp>(getOperation());

@@ -16,7 +16,8 @@ void mark_independent(LLVM::LLVMFuncOp function) {
   MLIRContext* context = function.getContext();
   auto group = LLVM::AccessGroupAttr::get(context, DistinctAttr::create(UnitAttr::get(context)));
   auto groups = ArrayAttr::get(context, {group});
-  auto annotation = LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {group});
+  auto annotation =
+      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {group});
   DominanceInfo dominance(function);
   function.walk([&](Operation* op) {
     if (auto access = dyn_cast<LLVM::AccessGroupOpInterface>(op)) {
@@ -69,7 +70,9 @@ struct KernelEntryPass : PassWrapper<KernelEntryPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelEntryPass)
 
   StringRef getArgument() const final { return "sheaf-kernel-entry"; }
-  StringRef getDescription() const final { return "Give each lowered kernel the entry that the runtime calls"; }
+  StringRef getDescription() const final {
+    return "Give each lowered kernel the entry that the runtime calls";
+  }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<LLVM::LLVMDialect>(); }
 
   void runOnOperation() final {

@@ -1,5 +1,6 @@
-// Pass sheaf-kernel-lowering: every dialect of kernel bodies (after scf) to the LLVM dialect, in one conversion (a pass for
-// each would set up its patterns anew, which is most of the time that small modules take).
+// Pass sheaf-kernel-lowering: every dialect of kernel bodies (after scf) to the LLVM dialect, in one
+// conversion (a pass for each would set up its patterns anew, which is most of the time that small modules
+// take).
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

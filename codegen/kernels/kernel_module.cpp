@@ -58,8 +58,10 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, KernelUse use, const std
                                       const std::string& description) {
   use.extents = emitter.extents();
   OwningOpRef<func::FuncOp> function(emitter.take());
-  if (failed(verify(*function))) return Error(name + ": the generated kernel is not valid (a fault of the compiler)");
-  // Extents stand in it as arguments, so kernels that differ only in which symbols they get are the same text.
+  if (failed(verify(*function)))
+    return Error(name + ": the generated kernel is not valid (a fault of the compiler)");
+  // Extents stand in it as arguments, so kernels that differ only in which symbols they get are the same
+  // text.
   std::string text;
   llvm::raw_string_ostream stream(text);
   function->print(stream, OpPrintingFlags().useLocalScope());

@@ -9,8 +9,8 @@ using namespace mlir;
 
 namespace {
 
-/// Rows of x times the rows of W, three ways: all unrolled (so that a few rows take no time at all), along the
-/// outputs with W transposed to local memory, or along the inputs for those too long to unroll.
+/// Rows of x times the rows of W, three ways: all unrolled (so that a few rows take no time at all), along
+/// the outputs with W transposed to local memory, or along the inputs for those too long to unroll.
 class Linear {
  public:
   Linear(Emitter& e, const LinearSpec& spec) : e_(e), spec_(spec), epilogue_(e, spec.epilogue) {}
@@ -19,6 +19,7 @@ class Linear {
  private:
   static constexpr int64_t unrolled_products = 64;  // W in registers
   static constexpr int64_t unrolled_inputs = 32;
+  static constexpr int64_t local_products = 16384;  // W on the stack: 64 KiB
   static constexpr int64_t block = 4;  // outputs summed side by side, to keep more than one sum in flight
 
   Value product(Value a, Value b, Value sum) {
@@ -60,13 +61,15 @@ void Linear::along_outputs() {
   Value transposed = e_.scratch(spec_.in * spec_.out, e_.builder.getF32Type());
   Value zero = e_.constant(0), in = e_.constant(spec_.in), out = e_.constant(spec_.out);
   e_.parallel(zero, out, [&](Value o) {
-    e_.parallel(zero, in, [&](Value k) { e_.write(transposed, e_.add(e_.multiply(k, out), o), weight(o, k)); });
+    e_.parallel(zero, in,
+                [&](Value k) { e_.write(transposed, e_.add(e_.multiply(k, out), o), weight(o, k)); });
   });
   e_.parallel(e_.begin(), e_.end(), [&](Value row) {
     e_.parallel(zero, out, [&](Value o) {
       Value sum;
       for (int64_t k = 0; k < spec_.in; ++k)
-        sum = product(x(row, e_.constant(k)), e_.read(transposed, e_.add(e_.constant(k * spec_.out), o)), sum);
+        sum =
+            product(x(row, e_.constant(k)), e_.read(transposed, e_.add(e_.constant(k * spec_.out), o)), sum);
       store(row, o, sum);
     });
   });
@@ -79,10 +82,12 @@ void Linear::along_inputs() {
     auto sums = e_.reduce(Combine::sum, zero, in, types, [&](Value k) {
       Emitter::Values products;
       Value left = x(row, k);
-      for (int64_t j = 0; j < count; ++j) products.push_back(product(left, weight(e_.add(first, e_.constant(j)), k), {}));
+      for (int64_t j = 0; j < count; ++j)
+        products.push_back(product(left, weight(e_.add(first, e_.constant(j)), k), {}));
       return products;
     });
-    for (int64_t j = 0; j < count; ++j) store(row, e_.add(first, e_.constant(j)), sums[static_cast<size_t>(j)]);
+    for (int64_t j = 0; j < count; ++j)
+      store(row, e_.add(first, e_.constant(j)), sums[static_cast<size_t>(j)]);
   };
   int64_t whole = spec_.out / block * block;
   e_.parallel(e_.begin(), e_.end(), [&](Value row) {
@@ -104,7 +109,7 @@ Result<KernelUse> Linear::build() {
   e_.start();
   if (spec_.in * spec_.out <= unrolled_products)
     unrolled();
-  else if (spec_.in <= unrolled_inputs)
+  else if (spec_.in <= unrolled_inputs && spec_.in * spec_.out <= local_products)
     along_outputs();
   else
     along_inputs();

@@ -70,9 +70,22 @@ Result<std::string> link_shared_object(const std::string& object) {
     return Error("cannot make the linker's temporary file " + output.path + ": " + std::strerror(errno));
 
   std::string input_path = "/proc/self/fd/" + std::to_string(input.fd);
-  const char* arguments[] = {"ld.lld", "-shared", "--no-undefined", "--strip-all", "--build-id=none", "--threads=1",
-                             "--hash-style=gnu", "-z", "noseparate-code", "-z", "max-page-size=4096", "-z", "norelro",
-                             input_path.c_str(), "-o", output.path.c_str()};
+  const char* arguments[] = {"ld.lld",
+                             "-shared",
+                             "--no-undefined",
+                             "--strip-all",
+                             "--build-id=none",
+                             "--threads=1",
+                             "--hash-style=gnu",
+                             "-z",
+                             "noseparate-code",
+                             "-z",
+                             "max-page-size=4096",
+                             "-z",
+                             "norelro",
+                             input_path.c_str(),
+                             "-o",
+                             output.path.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});

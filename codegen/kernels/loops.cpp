@@ -23,7 +23,8 @@ std::optional<Extent> product(const Shape& shape, size_t first, size_t last) {
 Result<int64_t> checked_dim(const std::string& what, int64_t dim, size_t rank) {
   int64_t n = static_cast<int64_t>(rank);
   if (dim < -n || dim >= n)
-    return Error(what + ": dimension " + std::to_string(dim) + " is outside a tensor of rank " + std::to_string(n));
+    return Error(what + ": dimension " + std::to_string(dim) + " is outside a tensor of rank " +
+                 std::to_string(n));
   return dim < 0 ? dim + n : dim;
 }
 
@@ -41,7 +42,8 @@ Result<std::vector<bool>> moving(const Shape& shape, const Shape& operand) {
     if (operand[i] == size)
       moves[skipped + i] = !(size == Extent(1));
     else if (!(operand[i] == Extent(1)))
-      return Error("an operand's size " + to_string(operand[i]) + " does not broadcast to " + to_string(size));
+      return Error("an operand's size " + to_string(operand[i]) + " does not broadcast to " +
+                   to_string(size));
   }
   return moves;
 }
@@ -85,7 +87,9 @@ Prefix linear_prefix(const std::vector<Loop>& loops, size_t limit) {
   return prefix;
 }
 
-int64_t typical_size(const Extent& extent) { return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64; }
+int64_t typical_size(const Extent& extent) {
+  return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64;
+}
 
 int64_t typical_size(const std::vector<Loop>& loops, size_t first) {
   int64_t size = 1;

@@ -11,9 +11,12 @@ Result<KernelUse> build(Emitter& e, const MeanSpec& spec) {
   auto dim = checked_dim(spec.name, spec.dim, shape.size());
   if (!dim) return dim.error();
   size_t first = static_cast<size_t>(*dim), last = first + static_cast<size_t>(spec.dims);
-  if (spec.dims < 1 || last > shape.size()) return Error(spec.name + ": the dimensions reach beyond the tensor's");
-  auto outer = product(shape, 0, first), n = product(shape, first, last), inner = product(shape, last, shape.size());
-  if (!outer || !n || !inner) return Error(spec.name + ": sizes beside or among the dimensions have no linear product");
+  if (spec.dims < 1 || last > shape.size())
+    return Error(spec.name + ": the dimensions reach beyond the tensor's");
+  auto outer = product(shape, 0, first), n = product(shape, first, last),
+       inner = product(shape, last, shape.size());
+  if (!outer || !n || !inner)
+    return Error(spec.name + ": sizes beside or among the dimensions have no linear product");
   Shape result(shape.begin(), shape.begin() + first);
   result.insert(result.end(), shape.begin() + last, shape.end());
   // Kept dimensions of size 1 are as good: the elements are the same.
@@ -29,9 +32,7 @@ Result<KernelUse> build(Emitter& e, const MeanSpec& spec) {
   epilogue.add_buffers();
   int y = e.add_buffer(spec.output);
   e.start();
-  auto load = [&](Value offset) {
-    return prologue.apply(e.load(x, offset), [&](size_t) { return offset; });
-  };
+  auto load = [&](Value offset) { return prologue.apply(e.load(x, offset), [&](size_t) { return offset; }); };
   auto store = [&](Value offset, Value value) {
     e.store(y, offset, epilogue.apply(value, [&](size_t) { return offset; }));
   };

@@ -59,7 +59,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// The object file for one level, in an LLVM context of its own (threads cannot share one), hence the bitcode.
+/// The object file for one level, in an LLVM context of its own (threads cannot share one), hence the
+/// bitcode.
 Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& level) {
   std::string where = std::string("compiling kernels for ") + level.name + ": ";
   llvm::LLVMContext context;
@@ -113,7 +114,8 @@ Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::Mo
   }
   Result<std::string> second = compile_level(buffer, levels[1]);
   if (other.joinable()) other.join();
-  // Linked here and not there: lld changes its thread's signal stack, which sanitizers want back at a thread's end.
+  // Linked here and not there: lld changes its thread's signal stack, which sanitizers want back at a
+  // thread's end.
   std::vector<std::pair<std::string, std::string>> objects;
   for (auto* object : {&first, &second}) {
     if (!*object) return object->error();

@@ -29,8 +29,8 @@ Result<Rows> rows_of(const NormalizationSpec& spec) {
     spatial = product(shape, 2, shape.size());
   } else {
     if (spec.normalized_dims < 1 || spec.normalized_dims > static_cast<int64_t>(shape.size()))
-      return Error(spec.name + ": " + std::to_string(spec.normalized_dims) + " normalised dimensions of a rank-" +
-                   std::to_string(shape.size()) + " tensor");
+      return Error(spec.name + ": " + std::to_string(spec.normalized_dims) +
+                   " normalised dimensions of a rank-" + std::to_string(shape.size()) + " tensor");
     size_t first = shape.size() - static_cast<size_t>(spec.normalized_dims);
     work = product(shape, 0, first);
     spatial = product(shape, first, shape.size());
@@ -78,8 +78,8 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       return prologue.apply(e.load(x, offset), [&](size_t) { return offset; });
     };
     Value n = e.to_f32(e.size(*count));
-    // Two passes: a first mean, then the moments about it. That corrects the first mean's own rounding (seen by
-    // every element where the mean is large beside the deviation), and the variance does not cancel.
+    // Two passes: a first mean, then the moments about it. That corrects the first mean's own rounding (seen
+    // by every element where the mean is large beside the deviation), and the variance does not cancel.
     Value mean = b.create<arith::DivFOp>(
         loc, e.accurate_sums(*count, 1, [&](Value i) { return Emitter::Values{load(i)}; })[0], n);
     Emitter::Values sums = e.accurate_sums(*count, 2, [&](Value i) {
@@ -105,7 +105,8 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       Value first = e.multiply(group, e.size(rows->channels));
       e.parallel(zero, e.size(rows->channels), [&](Value k) {
         Value start = e.multiply(k, e.size(rows->spatial));
-        e.parallel(zero, e.size(rows->spatial), [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
+        e.parallel(zero, e.size(rows->spatial),
+                   [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
       });
     }
   });

@@ -11,8 +11,8 @@ namespace sheaf::kernels {
 
 /// On a function: it is a kernel.
 inline constexpr llvm::StringLiteral kernel_attribute = "kernel";
-/// On a kernel, an array of buffer positions: these may be one and the same buffer, since at each position all
-/// reads come before the writes and no iteration reads what another writes.
+/// On a kernel, an array of buffer positions: these may be one and the same buffer, since at each position
+/// all reads come before the writes and no iteration reads what another writes.
 inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 
 /// On func.func: fast-math flags reassoc, nsz, contract on floating-point ops that have none.
@@ -23,8 +23,8 @@ std::unique_ptr<mlir::Pass> create_expand_math_pass();
 std::unique_ptr<mlir::Pass> create_kernel_abi_pass();
 /// On a module: arith, math, memref, cf and func become the LLVM dialect, arguments bare pointers.
 std::unique_ptr<mlir::Pass> create_kernel_lowering_pass();
-/// On a module in the LLVM dialect: gives each kernel its entry `(ptr buffers, ptr extents, i64 begin, i64 end)`,
-/// and marks the loops of in-place kernels as free of dependences.
+/// On a module in the LLVM dialect: gives each kernel its entry `(ptr buffers, ptr extents, i64 begin, i64
+/// end)`, and marks the loops of in-place kernels as free of dependences.
 std::unique_ptr<mlir::Pass> create_kernel_entry_pass();
 
 /// Registers all of the above with MLIR's pass registry, for sheaf-opt.

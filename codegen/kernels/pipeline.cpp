@@ -27,7 +27,8 @@ void register_kernel_passes() {
   mlir::registerPass(create_kernel_abi_pass);
   mlir::registerPass(create_kernel_lowering_pass);
   mlir::registerPass(create_kernel_entry_pass);
-  mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does", build_kernel_pipeline);
+  mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does",
+                                   build_kernel_pipeline);
 }
 
 }  // namespace sheaf::kernels

@@ -20,12 +20,13 @@ Value div(OpBuilder& b, Location loc, Value x, Value y) { return b.create<arith:
 Value exp(OpBuilder& b, Location loc, Value x) { return b.create<math::ExpOp>(loc, x); }
 
 /// predicate(x, bound) ? then : otherwise. Ordered predicates are false for NaN.
-Value choose(OpBuilder& b, Location loc, CmpFPredicate predicate, Value x, Value bound, Value then, Value otherwise) {
+Value choose(OpBuilder& b, Location loc, CmpFPredicate predicate, Value x, Value bound, Value then,
+             Value otherwise) {
   return b.create<arith::SelectOp>(loc, b.create<arith::CmpFOp>(loc, predicate, x, bound), then, otherwise);
 }
 
-/// e^x - 1 for x <= 0. Near 0 the difference would cancel: there Taylor's polynomial, whose next term is below
-/// 2e-9 relative on [-0.5, 0].
+/// e^x - 1 for x <= 0. Near 0 the difference would cancel: there Taylor's polynomial, whose next term is
+/// below 2e-9 relative on [-0.5, 0].
 Value expm1_of_negative(OpBuilder& b, Location loc, Value x) {
   Value sum = constant(b, loc, 1.0 / std::tgamma(9.0 + 1));
   for (int n = 8; n >= 1; --n)
@@ -72,7 +73,8 @@ Value gelu(OpBuilder& b, Location loc, Value x) {
 
 Value gelu_tanh(OpBuilder& b, Location loc, Value x) {
   Value square = mul(b, loc, x, x);
-  Value inner = mul(b, loc, x, add(b, loc, constant(b, loc, 1), mul(b, loc, square, constant(b, loc, 0.044715))));
+  Value inner =
+      mul(b, loc, x, add(b, loc, constant(b, loc, 1), mul(b, loc, square, constant(b, loc, 0.044715))));
   // (1 + tanh u) / 2 is σ(2u), without the cancellation of 1 + tanh.
   Value exponent = mul(b, loc, inner, constant(b, loc, -2 * std::sqrt(2 / std::numbers::pi)));
   return div(b, loc, x, add(b, loc, constant(b, loc, 1), exp(b, loc, exponent)));
@@ -91,7 +93,8 @@ Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, doub
   return div(b, loc, gamma ? gamma : constant(b, loc, 1), deviation);
 }
 
-Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps) {
+Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta,
+                 double eps) {
   // Not to be reassociated into x·f - mean·f, which cancels where mean is large.
   Value centred = b.create<arith::SubFOp>(loc, x, mean, arith::FastMathFlags::contract);
   Value scaled = mul(b, loc, centred, batch_norm_factor(b, loc, gamma, var, eps));

@@ -1,5 +1,6 @@
 // The arithmetic of activations and of batch normalisation on f32 scalars, as MLIR ops: definitions of
-// torch.nn, accurate to a few units in the last place, with NaN propagated and right up to infinite arguments.
+// torch.nn, accurate to a few units in the last place, with NaN propagated and right up to infinite
+// arguments.
 #pragma once
 
 #include "mlir/IR/Builders.h"
@@ -26,7 +27,8 @@ Value hardtanh(OpBuilder& b, Location loc, Value x, double min, double max);
 /// gamma / √(var + eps): the factor of a batch normalisation with fixed statistics. No gamma: null.
 Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, double eps);
 /// (x - mean) · gamma / √(var + eps) + beta. No gamma, beta: null.
-Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps);
+Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta,
+                 double eps);
 
 /// One element from one dtype's scalar (spec.h) to another's, as torch.Tensor.to: floats to integers towards
 /// zero, integers among themselves modulo 2^n, uint8 being unsigned.

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace {
 
-/// x viewed as outer × n × inner, n being the dimension of the softmax; everything at one (outer, n, inner).
+/// x viewed as outer × n × inner, n being the dimension of the softmax; what happens at one (outer, n, inner).
 class Softmax {
  public:
   Softmax(Emitter& e, const SoftmaxSpec& spec)
@@ -77,11 +77,14 @@ class Softmax {
 void Softmax::rows(Position at) {
   Type f32 = e_.builder.getF32Type();
   Value zero = e_.constant(0), n = e_.size(n_);
-  auto with = [&](Value i) { at.n = i; return at; };
-  Value max = e_.reduce(Combine::maximum, zero, n, {f32}, [&](Value i) { return Emitter::Values{load(with(i))}; })[0];
-  Value sum = e_.reduce(Combine::sum, zero, n, {f32}, [&](Value i) {
-    return Emitter::Values{exponential(with(i), max)};
-  })[0];
+  auto with = [&](Value i) {
+    at.n = i;
+    return at;
+  };
+  Value max =
+      e_.reduce(Combine::maximum, zero, n, {f32}, [&](Value i) { return Emitter::Values{load(with(i))}; })[0];
+  Value sum = e_.reduce(Combine::sum, zero, n, {f32},
+                        [&](Value i) { return Emitter::Values{exponential(with(i), max)}; })[0];
   Value factor = finish_sum(sum);
   e_.parallel(zero, n, [&](Value i) { finish(with(i), max, factor); });
 }
@@ -93,8 +96,8 @@ void Softmax::columns(Position at) {
   Value maxima = e_.scratch(tile, f32), sums = e_.scratch(tile, f32);
   Value zero = e_.constant(0), n = e_.size(n_), inner = e_.size(inner_size_);
   e_.sequential(zero, inner, tile, [&](Value first) {
-    Value width = e_.builder.createOrFold<arith::MinUIOp>(e_.loc, e_.constant(tile),
-                                                    e_.builder.createOrFold<arith::SubIOp>(e_.loc, inner, first));
+    Value width = e_.builder.createOrFold<arith::MinUIOp>(
+        e_.loc, e_.constant(tile), e_.builder.createOrFold<arith::SubIOp>(e_.loc, inner, first));
     if (inner_size_.is_static() && inner_size_.constant <= tile) width = inner;
     auto each = [&](llvm::function_ref<void(Value)> body) {
       e_.parallel(zero, width, [&](Value j) {

@@ -25,14 +25,15 @@ struct Operand {
   Shape shape;
 };
 
-/// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and must be given back) as f32;
-/// int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number). One result per output.
-/// The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags itself; NaN and
-/// infinities keep their meaning.
+/// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and must be given back) as
+/// f32; int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number). One result
+/// per output. The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags
+/// itself; NaN and infinities keep their meaning.
 using ScalarBody =
     std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
 
-/// outputs[i] = body(inputs[i]...) with PyTorch's broadcasting of inputs to `shape`, the shape of all outputs.
+/// outputs[i] = body(inputs[i]...) with PyTorch's broadcasting of inputs to `shape`, the shape of all
+/// outputs.
 struct ElementwiseSpec {
   std::string name;         ///< becomes part of the function's name
   std::string description;  ///< one line for people
@@ -112,7 +113,8 @@ struct ConcatSpec {
 };
 
 /// y = mean of x over the `dims` dimensions from `dim` on (adjacent ones). The sum is taken in float64 or in
-/// short float32 blocks. Operands of fusions have x's shape (prologue) or y's (epilogue). Buffers: x, prologue operands, epilogue operands; y.
+/// short float32 blocks. Operands of fusions have x's shape (prologue) or y's (epilogue).
+/// Buffers: x, prologue operands, epilogue operands; y.
 struct MeanSpec {
   std::string name = "mean";
   std::string description;
@@ -124,7 +126,8 @@ struct MeanSpec {
 };
 
 /// y = act(x W^T + b) for small static weights [out, in]; x is [rows, in], all float32. Operands of the
-/// epilogue have y's shape or are broadcast along rows ([out]). Buffers: x, weight, bias?, epilogue operands; y.
+/// epilogue have y's shape or are broadcast along rows ([out]). Buffers: x, weight, bias?, epilogue operands;
+/// y.
 struct LinearSpec {
   std::string name = "linear";
   std::string description;
@@ -134,7 +137,8 @@ struct LinearSpec {
   Fusion epilogue;
 };
 
-/// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the step's.
+/// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the
+/// step's.
 struct KernelUse {
   std::string name;             ///< the function's
   std::string description;      ///< of the first use

@@ -1,21 +1,12 @@
-// Copies (permute, slice, select, concat), embedding and small linear layers against plain loops.
-#include "codegen/kernels/scalar_ops.h"
+// Copies (permute, slice, select, concat) and embedding against plain loops.
 #include "tests/unit/codegen/loaded_kernels.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
-#include <cmath>
+#include <cstdlib>
 #include <numeric>
-#include <random>
 
 namespace sheaf::kernels {
 namespace {
 
-using mlir::OpBuilder;
-using mlir::ValueRange;
-using Values = llvm::SmallVector<mlir::Value>;
-
-Extent batch() { return Extent::symbol("batch"); }
 using Dims = std::vector<int64_t>;
 
 /// A shape whose dimension `dynamic` (if not negative) is "batch".
@@ -24,7 +15,9 @@ Shape shape_of(const Dims& dims, int dynamic) {
   if (dynamic >= 0) shape[static_cast<size_t>(dynamic)] = batch();
   return shape;
 }
-int64_t count_of(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
+int64_t count_of(const Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
 
 template <typename T>
 std::vector<T> iota(int64_t count) {
@@ -236,61 +229,6 @@ TEST(Embedding, LooksUpRowsAndReportsTheFirstIndexOutOfRange) {
   });
 }
 
-TEST(Linear, EachSizeClassWithActivation) {
-  struct Case {
-    int64_t in, out;
-    bool bias;
-  };
-  std::vector<Case> cases{{5, 2, true}, {1, 1, false}, {8, 8, true},   {16, 100, true}, {32, 33, false},
-                          {3, 1000, true}, {128, 2, true}, {100, 10, true}, {512, 7, false}, {33, 4, true}};
-  LoadedKernels kernels;
-  std::vector<KernelUse> uses;
-  for (const Case& c : cases) {
-    LinearSpec spec;
-    spec.rows = batch();
-    spec.in = c.in;
-    spec.out = c.out;
-    spec.bias = c.bias;
-    spec.epilogue.operands = {{DType::float32, {batch(), c.out}}};
-    spec.epilogue.body = [](OpBuilder& b, mlir::Location l, ValueRange v) {
-      return Values{scalar::relu(b, l, b.create<mlir::arith::AddFOp>(l, v[0], v[1]))};
-    };
-    auto use = kernels.module.add_linear(spec);
-    ASSERT_TRUE(use) << to_string(use.error());
-    uses.push_back(*use);
-  }
-  ASSERT_NO_FATAL_FAILURE(kernels.load());
-  std::mt19937 engine(1);
-  std::normal_distribution<float> normal;
-  auto random = [&](int64_t count) {
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& value : values) value = normal(engine);
-    return values;
-  };
-  for (size_t k = 0; k < cases.size(); ++k) {
-    const Case& c = cases[k];
-    for (int64_t rows : {0, 1, 7, 30}) {
-      auto x = random(rows * c.in), weight = random(c.out * c.in), bias = random(c.out), residual = random(rows * c.out);
-      std::vector<float> y(residual.size() + 1, 99);
-      std::vector<void*> buffers{x.data(), weight.data()};
-      if (c.bias) buffers.push_back(bias.data());
-      buffers.push_back(residual.data());
-      buffers.push_back(y.data());
-      kernels.run(uses[k], buffers, {{"batch", rows}}, 2, [&] {
-        for (int64_t r = 0; r < rows; ++r) {
-          for (int64_t o = 0; o < c.out; ++o) {
-            double sum = (c.bias ? bias[size_t(o)] : 0) + residual[size_t(r * c.out + o)];
-            for (int64_t i = 0; i < c.in; ++i) sum += double(x[size_t(r * c.in + i)]) * weight[size_t(o * c.in + i)];
-            ASSERT_NEAR(y[size_t(r * c.out + o)], std::max(sum, 0.0), 1e-6 * std::sqrt(double(c.in)) * 4)
-                << c.in << " to " << c.out;
-          }
-        }
-        ASSERT_EQ(y.back(), 99);
-      });
-    }
-  }
-}
-
 TEST(KernelModule, NothingToCompileGivesNoObjects) {
   LoadedKernels kernels;
   auto objects = kernels.module.compile();
@@ -308,7 +246,8 @@ TEST(KernelModule, AFolderThatCannotBeWrittenIsAnErrorThatNamesIt) {
   auto objects = kernels.module.compile();
   before ? setenv("TMPDIR", saved.c_str(), 1) : unsetenv("TMPDIR");
   ASSERT_FALSE(objects);
-  EXPECT_NE(objects.error().message().find("/nowhere/sheaf-kernels-"), std::string::npos) << objects.error().message();
+  EXPECT_NE(objects.error().message().find("/nowhere/sheaf-kernels-"), std::string::npos)
+      << objects.error().message();
   EXPECT_TRUE(kernels.module.compile()) << "the module is as good as before";
 }
 

@@ -9,10 +9,39 @@
 
 #include <cstdint>
 #include <dlfcn.h>
+#include <random>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace sheaf::kernels {
+
+inline Extent batch() { return Extent::symbol("batch"); }
+
+/// Normally distributed around `shift`.
+inline std::vector<float> random_values(int64_t count, unsigned seed, float scale = 3, float shift = 0) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(shift, scale);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+/// A dimension for tests: of static size, or "batch" with that value.
+struct Size {
+  int64_t value;
+  bool dynamic = false;
+  Extent extent() const { return dynamic ? batch() : Extent(value); }
+};
+
+/// Shapes [outer, n, inner] for kernels that work along n.
+struct RowCase {
+  Size outer, n, inner;
+};
+inline std::vector<RowCase> row_cases() {
+  return {{{4, true}, {10}, {1}},  {{3}, {1000}, {1}},    {{2}, {77, true}, {1}}, {{5, true}, {1}, {1}},
+          {{1}, {16}, {1}},        {{2}, {5}, {130}},     {{3, true}, {7}, {9}},  {{2}, {6}, {100, true}},
+          {{2}, {33, true}, {64}}, {{0, true}, {4}, {3}}, {{2}, {0, true}, {3}},  {{2}, {3}, {0, true}}};
+}
 
 using KernelFunction = void (*)(void* const*, const int64_t*, int64_t, int64_t);
 
@@ -50,8 +79,8 @@ class LoadedKernels {
 
   /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents.
   /// `check` is called after each.
-  void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols, int parts,
-           const std::function<void()>& check) {
+  void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols,
+           int parts, const std::function<void()>& check) {
     auto value_of = [&](const std::string& name) -> const int64_t* {
       auto found = symbols.find(name);
       return found == symbols.end() ? nullptr : &found->second;
