@@ -8,6 +8,9 @@ namespace sheaf::test {
 /// The outputs of a step (docs/steps.md), shapes computed from the operands.
 std::vector<Tensor> reference(const StepCase& step);
 
+/// The outputs of an `lstm` or `gru` step.
+std::vector<Tensor> reference_recurrent(const StepCase& step);
+
 /// An activation object of docs/steps.md applied to one value.
 double reference_activation(const Json& activation, double x);
 

@@ -1,0 +1,96 @@
+#include "tests/unit/cpu/reference.h"
+
+#include <cmath>
+
+namespace sheaf::test {
+namespace {
+
+const Tensor* find(const StepCase& c, const std::string& role) {
+  for (const Operand& operand : c.operands)
+    if (operand.role == role) return &operand.value;
+  return nullptr;
+}
+
+int64_t integer(const StepCase& c, const char* name, int64_t otherwise) {
+  return c.attributes.contains(name) ? c.attributes[name].get<int64_t>() : otherwise;
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+std::vector<Tensor> reference_recurrent(const StepCase& c) {
+  const Tensor& x = *find(c, "x");
+  const bool lstm = c.op == "lstm", bidirectional = c.attributes.value("bidirectional", false),
+             batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
+  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1),
+                D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
+                N = !batched ? 1
+                    : first  ? x.dims[0]
+                             : x.dims[1];
+  const Tensor *h0 = find(c, "h0"), *c0 = find(c, "c0");
+  std::vector<int64_t> state = {layers * D, N, H};
+  if (!batched) state.erase(state.begin() + 1);
+  Tensor h_out(state), c_out(state);
+  // sequence[n][t][feature]
+  int64_t width = x.dims.back();
+  std::vector<double> sequence(N * T * width);
+  for (int64_t n = 0; n < N; ++n)
+    for (int64_t t = 0; t < T; ++t)
+      for (int64_t i = 0; i < width; ++i)
+        sequence[(n * T + t) * width + i] = x.data[(first ? n * T + t : t * N + n) * width + i];
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    std::vector<double> next(N * T * D * H);
+    for (int64_t d = 0; d < D; ++d) {
+      const std::string suffix = "_l" + std::to_string(layer) + (d ? "_reverse" : "");
+      const Tensor &wi = *find(c, "weight_ih" + suffix), &wh = *find(c, "weight_hh" + suffix);
+      const Tensor *bi = find(c, "bias_ih" + suffix), *bh = find(c, "bias_hh" + suffix);
+      for (int64_t n = 0; n < N; ++n) {
+        const int64_t base = ((layer * D + d) * N + n) * H;
+        std::vector<double> h(H), cell(H);
+        for (int64_t j = 0; j < H; ++j) {
+          h[j] = h0 ? h0->data[base + j] : 0;
+          cell[j] = c0 ? c0->data[base + j] : 0;
+        }
+        for (int64_t step = 0; step < T; ++step) {
+          const int64_t t = d ? T - 1 - step : step;
+          std::vector<double> in(gates * H), rec(gates * H);
+          for (int64_t g = 0; g < gates * H; ++g) {
+            in[g] = bi ? bi->data[g] : 0;
+            rec[g] = bh ? bh->data[g] : 0;
+            for (int64_t i = 0; i < width; ++i)
+              in[g] += wi.data[g * width + i] * sequence[(n * T + t) * width + i];
+            for (int64_t i = 0; i < H; ++i) rec[g] += wh.data[g * H + i] * h[i];
+          }
+          for (int64_t j = 0; j < H; ++j) {
+            auto gate = [&](int64_t g) { return in[g * H + j] + rec[g * H + j]; };
+            if (lstm) {
+              cell[j] = sigmoid(gate(1)) * cell[j] + sigmoid(gate(0)) * std::tanh(gate(2));
+              h[j] = sigmoid(gate(3)) * std::tanh(cell[j]);
+            } else {
+              const double r = sigmoid(gate(0)), z = sigmoid(gate(1));
+              h[j] = (1 - z) * std::tanh(in[2 * H + j] + r * rec[2 * H + j]) + z * h[j];
+            }
+            next[(n * T + t) * D * H + d * H + j] = h[j];
+          }
+        }
+        for (int64_t j = 0; j < H; ++j) {
+          h_out.data[base + j] = float(h[j]);
+          c_out.data[base + j] = float(cell[j]);
+        }
+      }
+    }
+    sequence = std::move(next);
+    width = D * H;
+  }
+  std::vector<int64_t> yd = x.dims;
+  yd.back() = D * H;
+  Tensor y(yd);
+  for (int64_t n = 0; n < N; ++n)
+    for (int64_t t = 0; t < T; ++t)
+      for (int64_t i = 0; i < width; ++i)
+        y.data[(first ? n * T + t : t * N + n) * width + i] = float(sequence[(n * T + t) * width + i]);
+  return lstm ? std::vector<Tensor>{y, h_out, c_out} : std::vector<Tensor>{y, h_out};
+}
+
+}  // namespace sheaf::test
