@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -94,4 +94,4 @@ Json argument_schema(const Argument& argument, int rank, bool in_layer) {
   return schema;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

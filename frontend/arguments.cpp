@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -223,7 +223,8 @@ CheckedArguments check_arguments(const std::vector<Argument>& arguments, int ran
     if (known || std::ranges::find(reserved, entry.key) != reserved.end()) continue;
     std::vector<std::string> notes;
     if (entry.key == "dtype") notes.push_back("types come from the model's inputs and the compiler's --precision");
-    problems.add(entry.place, owner + " has no argument '" + entry.key + "'" + suggestion(entry.key, names), notes);
+    problems.add(entry.place, owner + " has no argument '" + entry.key + "'" +
+                                  (problems.full() ? "" : suggestion(entry.key, names)), notes);
     checked.complete = false;
   }
   for (const Argument& argument : arguments) {
@@ -291,4 +292,4 @@ Argument nullable(Argument argument) {
   return argument;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

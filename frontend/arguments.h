@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// Largest integer that an argument or dimension may have: products of two stay inside int64.
 constexpr int64_t largest_integer = std::numeric_limits<int32_t>::max();
@@ -86,4 +86,4 @@ Argument typed(std::string name, ArgumentType::Kind kind, std::optional<Json> fa
 Argument nullable(Argument argument);
 Argument mended(Argument argument, std::string mend);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -4,7 +4,7 @@
 #include "frontend/names.h"
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -64,6 +64,10 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
            problems);
     return declarations;
   }
+  if (map.members.size() > most_declarations) {
+    problems.add(map.place, "there are more than " + std::to_string(most_declarations) + " " + what + "s");
+    return declarations;
+  }
   for (const LocatedMember& entry : map.members) {
     check_name(entry.key, what, entry.place, problems);
     for (const InputDecl& other : taken) {
@@ -88,4 +92,4 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
   return declarations;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

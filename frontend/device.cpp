@@ -2,7 +2,7 @@
 
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 std::optional<DeviceRef> device_from_name(std::string_view name) {
   if (name == "cpu") return DeviceRef{true, 0, {}};
@@ -36,4 +36,4 @@ std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems)
   return device;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// "cpu", "cuda" (= "cuda:0") or "cuda:k"; empty for anything else. The location is left to the caller.
 std::optional<DeviceRef> device_from_name(std::string_view name);
@@ -18,4 +18,4 @@ std::string name_of(const DeviceRef& device);
 /// Reads a layer's "device"; empty if absent, unknown, or (with a problem) not a device.
 std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -5,7 +5,7 @@
 #include "frontend/names.h"
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -67,6 +67,10 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
 
 void Expander::expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
                             const std::string* forced_name) {
+  if (!problems_.spend(1 + building.graph.inputs.size(), value.place())) {
+    complete_ = false;
+    return;
+  }
   if (++layers_ > most_layers) {
     problems_.add(value.place(), "the modules expand to more than " + std::to_string(most_layers) + " layers");
     complete_ = false;
@@ -165,10 +169,13 @@ std::optional<ValueRef> Expander::value_named(const Building& building, const Js
                   {"that layer is at " + problems_.text_of(later->second) + "; layers run in the order of the file"});
     return std::nullopt;
   }
-  std::vector<std::string> known = graph.inputs;
-  for (const Layer& earlier : graph.layers) known.push_back(earlier.name);
+  std::vector<std::string> known;
+  if (!problems_.full()) {
+    known = graph.inputs;
+    for (const Layer& earlier : graph.layers) known.push_back(earlier.name);
+  }
   problems_.add(name.place(), "there is no value '" + text + "'" + suggestion(text, known), name.notes(problems_));
   return std::nullopt;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// "share" entries as written; frontend/share.h ties them once all layers are known.
 struct ShareEntry {
@@ -25,9 +25,10 @@ struct ShareEntry {
 
 class Expander {
  public:
-  /// Bounds on what a small file may expand to.
+  /// Bounds on what a small file may expand to, and on what is looked up one by one.
   static constexpr size_t most_layers = 100'000;
   static constexpr int deepest = 200;
+  static constexpr size_t most_parameters = 256;  ///< of a module
 
   Expander(const LocatedNode* modules, Problems& problems);
 
@@ -100,4 +101,4 @@ class Expander {
   bool discarding_ = false;  // expanding an unused module: its result is not part of the model
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,11 +1,12 @@
 // Modules: their declarations, their parameters, their bodies.
 #include "frontend/expand.h"
+#include "frontend/declarations.h"
 #include "frontend/names.h"
 #include "frontend/suggest.h"
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -51,6 +52,11 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
     if (params->value.kind != Kind::object) {
       refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner, "an object: name → default, null = required", problems_);
     }
+    if (params->value.members.size() > most_parameters) {
+      problems_.add(params->place, owner + " has more than " + std::to_string(most_parameters) + " parameters");
+      complete_ = false;
+      return;
+    }
     for (const LocatedMember& param : params->value.members) {
       check_name(param.key, "parameter", param.place, problems_);
       if (std::ranges::find(taken_names(), param.key) == taken_names().end()) continue;
@@ -61,6 +67,9 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   if (!inputs) module.inputs = {"input"};
   if (inputs && (inputs->value.kind != Kind::array || inputs->value.items.empty())) {
     refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name", problems_);
+    module.inputs = {"input"};
+  } else if (inputs && inputs->value.items.size() > most_declarations) {
+    problems_.add(inputs->place, owner + " has more than " + std::to_string(most_declarations) + " inputs");
     module.inputs = {"input"};
   } else if (inputs) {
     for (const LocatedNode& item : inputs->value.items) {
@@ -90,6 +99,7 @@ Scope Expander::bind_parameters(const std::string& name, const Module& module, c
   const LocatedMember* params = module.node->find("params");
   std::vector<std::string> names;
   static const std::vector<LocatedMember> none;
+  problems_.spend(params ? params->value.members.size() : 0, module.node->place);
   for (const LocatedMember& param : params ? params->value.members : none) {
     names.push_back(param.key);
     bool required = param.value.kind == Kind::null;
@@ -107,7 +117,8 @@ Scope Expander::bind_parameters(const std::string& name, const Module& module, c
   for (const LocatedMember& entry : call ? call->node->members : none) {
     bool field = std::ranges::find(layer_fields(), entry.key) != layer_fields().end();
     if (field || std::ranges::find(names, entry.key) != names.end()) continue;
-    problems_.add(entry.place, "module '" + name + "' has no parameter '" + entry.key + "'" + suggestion(entry.key, names));
+    problems_.add(entry.place, "module '" + name + "' has no parameter '" + entry.key + "'" +
+                                   (problems_.full() ? "" : suggestion(entry.key, names)));
   }
   return scope;
 }
@@ -154,4 +165,4 @@ void Expander::check_unused_modules() {
   complete_ = complete;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

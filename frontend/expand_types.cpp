@@ -4,7 +4,7 @@
 #include "frontend/names.h"
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -63,8 +63,11 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   if (layer.type == "DataParallel") return expand_parallel(layer, value, inputs_known, inside, own_device);
   if (module != modules_.end()) return expand_module(layer, module->second, value, inputs_known, inside);
   if (leaf) return expand_leaf(layer, *leaf, value, inputs_known);
-  std::vector<std::string> known = known_type_names();
-  for (const std::string& name : module_order_) known.push_back(name);
+  std::vector<std::string> known;
+  if (!problems_.full()) {
+    known = known_type_names();
+    known.insert(known.end(), module_order_.begin(), module_order_.end());
+  }
   problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known), type.notes(problems_));
   complete_ = false;
   return any_number;
@@ -92,7 +95,9 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
   if (type.check) type.check(check);
   if (!type.parameters || !complete_) return type.outputs;
   double elements = 0;
-  for (const LayerParameter& parameter : type.parameters(layer.arguments)) {
+  auto parameters = type.parameters(layer.arguments);
+  if (!problems_.spend(parameters.size(), value.place())) complete_ = false;
+  for (const LayerParameter& parameter : parameters) {
     double product = 1;
     for (int64_t size : parameter.shape) product *= static_cast<double>(size);
     elements += product;
@@ -210,4 +215,4 @@ void Expander::read_share(const Layer& layer, const LayerType& type, const JsonV
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -2,7 +2,7 @@
 #include "frontend/model_schema.h"
 #include "frontend/signatures.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -43,4 +43,4 @@ std::string format_tables() {
          signature_table("schedule", schedules()) + signature_table("distribution", distributions());
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

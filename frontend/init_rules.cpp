@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -83,18 +83,24 @@ std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problem
 }
 
 void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problems& problems) {
+  if (rules.empty()) return;
+  // One example of each vector that a rule can name.
+  std::map<std::pair<std::string, std::string>, std::string> vectors;
   for (const auto& [full_name, parameter] : parameters_of(graph)) {
-    if (parameter.shape.size() >= 2) continue;
-    for (const InitRule& rule : rules) {
-      if (std::ranges::find(rule.types, parameter.layer->type) == rule.types.end()) continue;
-      auto distribution = rule.distributions.find(parameter.own_name);
-      if (distribution == rule.distributions.end()) continue;
-      std::string type = distribution->second["type"].get<std::string>();
-      if (!type.starts_with("xavier") && !type.starts_with("kaiming")) continue;
-      problems.add({rule.location.line, rule.location.column},
-                   type + " needs a parameter of at least two dimensions; '" + full_name + "' is a vector");
+    if (parameter.shape.size() < 2) vectors.emplace(std::pair(parameter.layer->type, parameter.own_name), full_name);
+  }
+  for (const InitRule& rule : rules) {
+    for (const auto& [own_name, distribution] : rule.distributions) {
+      std::string kind = distribution["type"].get<std::string>();
+      if (!kind.starts_with("xavier") && !kind.starts_with("kaiming")) continue;
+      for (const std::string& type : rule.types) {
+        auto found = vectors.find({type, own_name});
+        if (found == vectors.end()) continue;
+        problems.add({rule.location.line, rule.location.column},
+                     kind + " needs a parameter of at least two dimensions; '" + found->second + "' is a vector");
+      }
     }
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// Reads and checks {"types": […], "weight": {…}, …} rules; types must be layers with parameters, the other
 /// keys names of parameters that one of the types has.
@@ -15,4 +15,4 @@ std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problem
 /// Distributions that need a matrix (xavier, kaiming) must not meet a vector in `graph`.
 void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -3,7 +3,7 @@
 #include <map>
 #include <regex>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
@@ -55,4 +55,4 @@ std::vector<std::string> known_type_names() {
   return names;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// A parameter of a layer under PyTorch's name, and its shape.
 struct LayerParameter {
@@ -76,4 +76,4 @@ std::vector<LayerType> pooling_layers();
 std::vector<LayerType> recurrent_layers();
 std::vector<LayerType> tensor_layers();
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,7 +1,7 @@
 // Activations, softmax, dropout: layers without parameters that keep their input's shape.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 LayerType activation(std::string name, std::string summary, std::vector<Argument> arguments) {
@@ -38,4 +38,4 @@ std::vector<LayerType> activation_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

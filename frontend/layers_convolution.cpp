@@ -1,7 +1,7 @@
 // Conv1d, Conv2d, ConvTranspose2d.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -80,4 +80,4 @@ std::vector<LayerType> convolution_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,7 +1,7 @@
 // Linear and Embedding.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 void check_embedding(LayerCheck& layer) {
@@ -46,4 +46,4 @@ std::vector<LayerType> linear_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,7 +1,7 @@
 // BatchNorm1d, BatchNorm2d, LayerNorm, GroupNorm.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 std::vector<LayerParameter> affine(const std::vector<int64_t>& shape, bool weight, bool bias) {
@@ -64,4 +64,4 @@ std::vector<LayerType> normalization_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,7 +1,7 @@
 // MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -60,4 +60,4 @@ std::vector<LayerType> pooling_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -1,7 +1,7 @@
 // LSTM, GRU, MultiheadAttention.
 #include "frontend/layer_table.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 // PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the same with _reverse, then l1, …
@@ -83,4 +83,4 @@ std::vector<LayerType> recurrent_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

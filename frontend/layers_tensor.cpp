@@ -3,7 +3,7 @@
 
 #include <set>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -93,4 +93,4 @@ std::vector<LayerType> tensor_layers() {
   };
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

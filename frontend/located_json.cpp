@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 /// Follows nlohmann's parser through the text: each of its events belongs to the next token here. The parser has
@@ -244,4 +244,4 @@ std::string describe(const LocatedNode& node) {
   return {};
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

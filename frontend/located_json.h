@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 struct LocatedMember;
 
@@ -47,4 +47,4 @@ std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& p
 /// A short description for "found …": `the string "abc"`, `3.5`, `an object`.
 std::string describe(const LocatedNode& node);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <regex>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -125,4 +125,4 @@ Result<Model> load_model(const std::string& file) {
   return parse_model(file, std::move(text));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

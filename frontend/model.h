@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 using Json = nlohmann::ordered_json;
 
@@ -106,4 +106,4 @@ Result<Model> parse_model(std::string file, std::string text);
 /// Reads FILE and parses it.
 Result<Model> load_model(const std::string& file);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -2,11 +2,11 @@
 
 #include "frontend/argument_schema.h"
 #include "frontend/declarations.h"
-#include "frontend/layer_table.h"
+#include "frontend/expand.h"
 #include "frontend/names.h"
 #include "frontend/signatures.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 Json ref(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
@@ -82,9 +82,10 @@ Json module_call_schema() {
 Json module_schema() {
   Json taken = {"outputs", "output", "layers", "module"};
   for (const std::string& field : layer_fields()) taken.push_back(field);
-  Json params = {{"type", "object"}, {"propertyNames", {{"allOf", {ref("name"), {{"not", {{"enum", taken}}}}}}}}};
+  Json params = {{"type", "object"}, {"maxProperties", Expander::most_parameters}, {"propertyNames", {{"allOf", {ref("name"), {{"not", {{"enum", taken}}}}}}}}};
   Json inputs = list_schema(ref("name"), 1);
   inputs["uniqueItems"] = true;
+  inputs["maxItems"] = most_declarations;
   return object_schema({{"params", params},
                         {"inputs", inputs},
                         {"outputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
@@ -99,6 +100,7 @@ Json declarations_schema() {
   Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "float16", "bfloat16"}}, {"default", "float32"}};
   return {{"type", "object"},
           {"minProperties", 1},
+          {"maxProperties", most_declarations},
           {"propertyNames", ref("name")},
           {"additionalProperties", object_schema({{"shape", shape}, {"dtype", dtype}}, {"shape"})}};
 }
@@ -195,4 +197,4 @@ Json model_schema() {
 
 std::string model_schema_text() { return model_schema().dump(1) + "\n"; }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// JSON Schema (draft 2020-12) of a model file. It refuses what the parser refuses but for what a schema cannot
 /// say: names that must exist, relations between arguments, values of module parameters, duplicate keys.
@@ -18,4 +18,4 @@ std::string model_schema_text();
 /// The tables of docs/model-format.md (Markdown): layers, then losses, optimizers, schedules, distributions.
 std::string format_tables();
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 const char* const name_pattern = "^[^.:$\\u0000-\\u001f][^.:\\u0000-\\u001f]*$";
 
@@ -27,8 +27,9 @@ void check_fields(const LocatedNode& object, const std::vector<std::string>& all
                   Problems& problems) {
   for (const LocatedMember& member : object.members) {
     if (std::ranges::find(allowed, member.key) != allowed.end()) continue;
-    problems.add(member.place, owner + " has no field '" + member.key + "'" + suggestion(member.key, allowed));
+    problems.add(member.place, owner + " has no field '" + member.key + "'" +
+                                   (problems.full() ? "" : suggestion(member.key, allowed)));
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// The regular expression of a name, as the JSON Schema has it: not empty, no '.', no ':' (they join names to
 /// paths and to outputs), no leading '$', no control character.
@@ -22,4 +22,4 @@ bool check_name(const std::string& name, const std::string& what, TextPlace plac
 void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed, const std::string& owner,
                   Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

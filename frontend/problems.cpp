@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 // A longer line (a minified file) would bury the message that quotes it.
@@ -32,6 +32,15 @@ void Problems::add(TextPlace place, std::string message, std::vector<std::string
       {Severity::error, locate(place), std::move(message), source_line(place.line), std::move(notes)});
 }
 
+bool Problems::spend(size_t reads, TextPlace place) {
+  bool before = reads_ > most_reads;
+  reads_ = std::min(reads_ + reads, most_reads + 1);
+  if (reads_ > most_reads && !before) {
+    add(place, "the modules expand to more than " + std::to_string(most_reads) + " values");
+  }
+  return reads_ <= most_reads;
+}
+
 std::string Problems::text_of(TextPlace place) const {
   return file_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
@@ -49,4 +58,4 @@ Error Problems::take() {
   return error;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

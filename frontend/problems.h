@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// A place in the file that is being read. Lines and columns count from 1, columns in characters.
 struct TextPlace {
@@ -23,12 +23,17 @@ class Problems {
  public:
   /// More than this many are counted, not shown.
   static constexpr size_t shown = 50;
+  /// Most values that may be read in all, each expansion of a module counted: a small file can ask for any amount.
+  static constexpr size_t most_reads = 10'000'000;
 
   Problems(std::string file, std::string_view text);
 
   void add(TextPlace place, std::string message, std::vector<std::string> notes = {});
   bool empty() const { return seen_.empty(); }
-  size_t count() const { return seen_.size(); }
+  /// True once further problems are only counted: their suggestions need not be looked for.
+  bool full() const { return diagnostics_.size() >= shown; }
+  /// Counts `reads`; false, with a problem at `place` the first time, once there are too many.
+  bool spend(size_t reads, TextPlace place);
   Location locate(TextPlace place) const { return {file_, place.line, place.column}; }
   /// "FILE:LINE:COL", for notes that point elsewhere in the file.
   std::string text_of(TextPlace place) const;
@@ -43,6 +48,7 @@ class Problems {
   std::vector<size_t> line_starts_;
   std::set<std::tuple<int, int, std::string>> seen_;
   std::vector<Diagnostic> diagnostics_;
+  size_t reads_ = 0;
 };
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -2,7 +2,7 @@
 
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 void collect(Graph& graph, std::map<std::string, OwnedParameter>& found) {
@@ -53,6 +53,7 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
     if (mine == parameters.end()) {
       std::vector<std::string> own_names;
       for (const auto& [name, parameter] : parameters) {
+        if (problems.full()) break;
         if (parameter.layer->path == entry.layer_path) own_names.push_back(parameter.own_name);
       }
       problems.add(entry.own_place, "layer '" + entry.layer_path + "' has no parameter '" + entry.own + "'" +
@@ -63,7 +64,7 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
     if (!parameters.contains(target)) {
       auto full = by_short_name.find(without_module(target));
       if (full == by_short_name.end()) {
-        problems.add(entry.target_place, "the model has no parameter '" + target + "'" + suggestion(target, names));
+        problems.add(entry.target_place, "the model has no parameter '" + target + "'" + suggestion(target, problems.full() ? std::vector<std::string>{} : names));
         continue;
       }
       target = full->second;
@@ -89,4 +90,4 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
   }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

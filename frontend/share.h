@@ -3,7 +3,7 @@
 
 #include "frontend/expand.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// Every parameter of the graph's layers: full name → layer and shape. A shared one is listed as well.
 struct OwnedParameter {
@@ -17,4 +17,4 @@ std::map<std::string, OwnedParameter> parameters_of(Graph& graph);
 /// target being the parameter at the end of its chain under its full name.
 void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

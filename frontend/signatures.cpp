@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
@@ -154,4 +154,4 @@ std::optional<Json> check_signature(const std::vector<Signature>& table, const s
   return result;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

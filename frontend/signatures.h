@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 struct Signature {
   std::string name;
@@ -24,4 +24,4 @@ const std::vector<std::string>& metrics();
 std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
                                     std::vector<std::string> reserved, Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

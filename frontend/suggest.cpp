@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 constexpr size_t longest_compared = 80;
 constexpr size_t longest_list = 12;
+constexpr size_t most_compared = 1000;
 
 int substitution_cost(char a, char b) {
   if (a == b) return 0;
@@ -40,7 +42,7 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
   // A third of the letters may differ; more is another word.
   int best = 2 * std::max<int>(1, static_cast<int>(name.size()) / 3) + 1;
   std::optional<std::string> found;
-  for (const std::string& candidate : candidates) {
+  for (const std::string& candidate : candidates | std::views::take(most_compared)) {
     if (candidate.size() > longest_compared) continue;
     int distance = edit_distance(name, candidate);
     if (distance < best && distance < 2 * static_cast<int>(candidate.size())) {
@@ -63,4 +65,4 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
   return (candidates.size() == 1 ? "; expected " : "; expected one of ") + quoted_list(candidates);
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::frontend {
 namespace {
 
 using Kind = LocatedNode::Kind;
@@ -115,4 +115,4 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
   return training;
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

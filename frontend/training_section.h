@@ -4,10 +4,10 @@
 #include "frontend/model.h"
 #include "frontend/value.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 /// Reads and checks the section. `outputs_known` is false if the layers have problems: then names of values that
 /// the loss takes are not checked.
 Training read_training(const LocatedNode& node, const Model& model, bool outputs_known, Problems& problems);
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -2,7 +2,7 @@
 
 #include "frontend/suggest.h"
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 std::vector<std::string> JsonValue::notes(const Problems& problems) const {
   if (parameter.empty() || !node) return {};
@@ -40,7 +40,7 @@ JsonValue member(const JsonValue& object, const std::string& key, Problems& prob
 
 std::vector<JsonValue> items(const JsonValue& array, Problems& problems) {
   std::vector<JsonValue> values;
-  if (!array.node) return values;
+  if (!array.node || !problems.spend(array.node->items.size(), array.place())) return values;
   for (const LocatedNode& node : array.node->items) values.push_back(resolve(node, array.scope, problems));
   return values;
 }
@@ -52,4 +52,4 @@ void refuse(const JsonValue& value, const std::string& what, const std::string& 
   problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node), std::move(notes));
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace sheaf {
+namespace sheaf::frontend {
 
 struct Scope;
 
@@ -47,4 +47,4 @@ std::vector<JsonValue> items(const JsonValue& array, Problems& problems);
 void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems,
             const std::string& mend = {});
 
-}  // namespace sheaf
+}  // namespace sheaf::frontend

@@ -7,9 +7,9 @@
 
 int main(int argc, char** argv) {
   if (argc == 1) {
-    std::cout << sheaf::model_schema_text();
+    std::cout << sheaf::frontend::model_schema_text();
   } else if (argc == 2 && std::string_view(argv[1]) == "--tables") {
-    std::cout << sheaf::format_tables();
+    std::cout << sheaf::frontend::format_tables();
   } else {
     std::cerr << "usage: sheaf-model-schema [--tables]\n";
     return 2;

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -54,4 +54,4 @@ TEST(Corpus, TheProjectsModelsAreAccepted) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

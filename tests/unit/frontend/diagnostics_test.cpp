@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 using testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST(Diagnostics, EveryProblemIsReported) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

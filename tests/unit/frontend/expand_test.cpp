@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 using testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST(Init, DistributionsAreComplete) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 using testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(LoadModel, SaysWhyAFileCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

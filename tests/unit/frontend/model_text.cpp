@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 
 std::string model_with(const std::vector<std::string>& layers, const std::string& rest) {
   std::string text = "{\n  \"sheaf\": \"1.0\",\n  \"inputs\": {\"x\": {\"shape\": [\"batch\", 8]}},\n  \"layers\": [\n";
@@ -47,4 +47,4 @@ std::string read_project_file(const std::string& path) {
   return text.str();
 }
 
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 
 /// A model with input x [batch, 8] and the given layers, one a line from line 5 on; `rest` are further fields.
 std::string model_with(const std::vector<std::string>& layers, const std::string& rest = "");
@@ -23,4 +23,4 @@ const Layer* find_layer(const Graph& graph, const std::string& path);
 /// A file below the project's root.
 std::string read_project_file(const std::string& path);
 
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

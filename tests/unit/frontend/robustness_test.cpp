@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 const std::vector<std::string>& model_files() {
@@ -100,4 +100,4 @@ TEST(Robustness, HostileNumbersAndNamesAreRefused) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sheaf::test {
+namespace sheaf::frontend::test {
 namespace {
 
 TEST(Schema, TheFileIsCurrent) {
@@ -21,4 +21,4 @@ TEST(Schema, TheTablesInTheDocumentationAreCurrent) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::frontend::test
