@@ -18,10 +18,12 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kParallelCopyBytes = 1 << 18;  ///< least bytes a copying thread gets
 
-class CpuEvent : public Event {};
+/// Work is done before a call returns, so record() has nothing to note: who calls wait() knows that it was called.
+class CpuEvent : public Event {
+ public:
+  void synchronize() override {}
+};
 
-/// Work is done before a call returns, so events have nothing to say: the thread that calls wait() has been told
-/// (by the engine's own signals) that record() has happened.
 class CpuQueue : public Queue {
  public:
   explicit CpuQueue(int threads) : threads_(threads) {}
@@ -48,7 +50,7 @@ class CpuQueue : public Queue {
   }
 
   void record(Event&) override {}
-  void wait(Event&) override {}
+  void wait(Event& event) override { event.synchronize(); }
   Result<void> synchronize() override { return {}; }
 
  private:

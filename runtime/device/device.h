@@ -36,6 +36,8 @@ class Kernels : public std::enable_shared_from_this<Kernels> {
 class Event {
  public:
   virtual ~Event() = default;
+  /// Blocks the calling thread until the work before record() is done.
+  virtual void synchronize() = 0;
 };
 
 /// A copy of `rows` runs of `row_bytes` bytes, `source_pitch` and `target_pitch` bytes apart.
@@ -56,6 +58,7 @@ class Queue {
   /// Copies between any two memories that the device can reach: its own and the host's.
   virtual void copy(void* target, const void* source, const CopyShape& shape) = 0;
   virtual void record(Event& event) = 0;
+  /// `event` may be another device's, of another kind too.
   virtual void wait(Event& event) = 0;
   /// Returns when all work is done; an error says what failed in it.
   virtual Result<void> synchronize() = 0;

@@ -104,6 +104,7 @@ void Executor::execute(Lane& lane) {
   LaneProgram& program = lane.program;
   const TeamSize team(program.threads);
   lane.failure.failed = false;
+  lane.device_error.diagnostics.clear();
   Queue& queue = *program.queue;
   for (const LaneOperation& operation : program.operations) {
     for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
@@ -115,7 +116,7 @@ void Executor::execute(Lane& lane) {
     switch (operation.kind) {
       case LaneOperation::launch:
         queue.launch(*operation.executable, slots, operation.scratch);
-        if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+        if (operation.can_fail && !program.asynchronous && operation.executable->failed()) note_failure(lane, operation);
         break;
       case LaneOperation::copy:
         queue.copy(slots[0], slots[1], operation.copy_shape);
@@ -134,6 +135,10 @@ void Executor::execute(Lane& lane) {
   if (auto finished = queue.synchronize(); !finished) {
     lane.device_error = std::move(finished.error());
     failed_.store(true, std::memory_order_relaxed);
+    return;
+  }
+  for (const LaneOperation& operation : program.operations) {  // only now is it known
+    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
   }
 }
 
