@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -17,6 +18,23 @@ int omp_get_max_threads(void);
 int omp_in_parallel(void);
 void omp_set_num_threads(int threads);
 }
+
+// libgomp isn't built with ThreadSanitizer, which therefore does not see that a team's start and end order memory
+// accesses: it is told.
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#else
+static void __tsan_acquire(void*) {}
+static void __tsan_release(void*) {}
+#endif
 
 namespace sheaf {
 namespace {
@@ -45,16 +63,22 @@ struct Shared {
   void (*body)(void*, int64_t, int64_t);
   void* context;
   int64_t work;
+  // Order that libgomp gives anyway, said in C++'s own terms: what was done before the team starts is seen by its
+  // members, and theirs after it. ThreadSanitizer knows nothing of libgomp's barriers.
+  std::atomic<int> order{0};
 };
 
 void team_member(void* data) {
-  const Shared& shared = *static_cast<const Shared*>(data);
+  __tsan_acquire(data);
+  Shared& shared = *static_cast<Shared*>(data);
+  shared.order.load(std::memory_order_acquire);
   const int64_t count = omp_get_num_threads();
   const int64_t index = omp_get_thread_num();
   const int64_t share = shared.work / count, rest = shared.work % count;
   const int64_t begin = index * share + std::min(index, rest);
   const int64_t end = begin + share + (index < rest ? 1 : 0);
   if (begin < end) shared.body(shared.context, begin, end);
+  __tsan_release(data);
 }
 
 }  // namespace
@@ -77,7 +101,9 @@ void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void
     return;
   }
   Shared shared{body, context, work};
+  __tsan_release(&shared);
   GOMP_parallel(team_member, &shared, static_cast<unsigned>(team), 0);
+  __tsan_acquire(&shared);
 }
 
 }  // namespace sheaf
