@@ -20,7 +20,7 @@ namespace {
 /// MLIR's diagnostics as sheaf's: located in the model file, naming the layer.
 class Collector {
  public:
-  Collector(MLIRContext& context, const Model& model)
+  Collector(MLIRContext& context, const frontend::Model& model)
       : model_(model), handler_(&context, [this](mlir::Diagnostic& diagnostic) { take(diagnostic); }) {}
 
   Error error(std::string otherwise) {
@@ -51,7 +51,7 @@ class Collector {
     return number > 0 ? rest.split('\n').first.str() : "";
   }
 
-  const Model& model_;
+  const frontend::Model& model_;
   Error error_;
   ScopedDiagnosticHandler handler_;
 };
@@ -68,7 +68,7 @@ std::string text_of(ModuleOp module) {
 
 }  // namespace
 
-Result<Plan> compile(const Model& model, const CompileOptions& options) {
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options) {
   auto context = make_context();
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
   Collector diagnostics(*context, model);

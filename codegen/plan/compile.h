@@ -13,6 +13,6 @@ struct CompileOptions {
 
 /// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are
 /// returned together.
-Result<Plan> compile(const Model& model, const CompileOptions& options = {});
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {});
 
 }  // namespace sheaf

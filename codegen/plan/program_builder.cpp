@@ -87,6 +87,7 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) const {
   Step step;
   step.place = place;
   std::vector<std::string> layers = layers_in(op.getLoc());
+  step.location = location_of(op);
   if (!layers.empty()) step.layer = layers.front();
   step.fused.assign(layers.begin() + (layers.empty() ? 0 : 1), layers.end());
   if (auto reason = op.getAttrOfType<StringAttr>("reason")) step.reason = reason.getValue().str();

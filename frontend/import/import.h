@@ -17,11 +17,11 @@ struct ImportedModel {
 /// Builds the program `infer` of a checked model, one nn op per layer. Result types are unranked: shape
 /// inference (passes/nn/InferShapes.cpp) gives them, and the errors that come with it. An op's location is its
 /// layer's dotted name, then its place in the model file.
-ImportedModel import_model(const Model& model, mlir::MLIRContext& context);
+ImportedModel import_model(const frontend::Model& model, mlir::MLIRContext& context);
 
 /// PyTorch's default initial distribution of a layer's parameter, as Parameter::init (runtime/plan/plan.h).
 /// `own_name` is "weight", "bias_ih_l0", …
-Json default_initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape);
+Json default_initialisation(const frontend::Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape);
 
 /// A distribution of an `init` rule made definite for a shape: xavier and kaiming become uniform or normal.
 /// Definitions: torch.nn.init.

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace sheaf {
 
-ImportedModel import_model(const Model& model, MLIRContext& context) {
+ImportedModel import_model(const frontend::Model& model, MLIRContext& context) {
   context.loadDialect<nn::NnDialect, func::FuncDialect>();
   return import::Importer(model, context).run();
 }
@@ -15,9 +15,9 @@ namespace import {
 namespace {
 
 /// Rules are applied in order: the last one that names the layer's type and the parameter wins.
-const Json* rule_for(const std::vector<InitRule>& rules, const std::string& type, const std::string& own_name) {
+const Json* rule_for(const std::vector<frontend::InitRule>& rules, const std::string& type, const std::string& own_name) {
   const Json* found = nullptr;
-  for (const InitRule& rule : rules) {
+  for (const frontend::InitRule& rule : rules) {
     auto distribution = rule.distributions.find(own_name);
     if (distribution != rule.distributions.end() && llvm::is_contained(rule.types, type)) found = &distribution->second;
   }
@@ -58,7 +58,7 @@ ImportedModel Importer::run() {
                                                      builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))}));
   };
   std::vector<mlir::Value> inputs;
-  for (const InputDecl& input : model_.inputs) {
+  for (const frontend::InputDecl& input : model_.inputs) {
     SmallVector<int64_t> shape;
     for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
     auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
@@ -106,7 +106,7 @@ void Importer::declare_parameters(const Graph& graph) {
 }
 
 void Importer::declare_layer_parameters(const Layer& layer) {
-  const LayerType* type = find_layer_type(layer.type);
+  const frontend::LayerType* type = frontend::find_layer_type(layer.type);
   if (!type || !type->parameters) return;
   for (const auto& own : type->parameters(layer.arguments)) {
     if (layer.share.count(own.name)) continue;
@@ -138,14 +138,14 @@ mlir::Value Importer::parameter(const Layer& layer, const std::string& own_name)
 
 std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<mlir::Value> inputs) {
   std::vector<std::vector<mlir::Value>> results;
-  auto value_of = [&](const ValueRef& ref) { return ref.layer < 0 ? inputs[ref.output] : results[ref.layer][ref.output]; };
+  auto value_of = [&](const frontend::ValueRef& ref) { return ref.layer < 0 ? inputs[ref.output] : results[ref.layer][ref.output]; };
   for (const Layer& layer : graph.layers) {
     std::vector<mlir::Value> sources;
-    for (const ValueRef& ref : layer.inputs) sources.push_back(value_of(ref));
+    for (const frontend::ValueRef& ref : layer.inputs) sources.push_back(value_of(ref));
     results.push_back(import_layer(layer, sources));
   }
   std::vector<mlir::Value> outputs;
-  for (const ValueRef& ref : graph.outputs) outputs.push_back(value_of(ref));
+  for (const frontend::ValueRef& ref : graph.outputs) outputs.push_back(value_of(ref));
   return outputs;
 }
 

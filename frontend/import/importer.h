@@ -8,9 +8,13 @@
 
 namespace sheaf::import {
 
+using frontend::Graph;
+using frontend::Layer;
+
+
 class Importer {
  public:
-  Importer(const Model& model, mlir::MLIRContext& context) : model_(model), builder_(&context) {}
+  Importer(const frontend::Model& model, mlir::MLIRContext& context) : model_(model), builder_(&context) {}
   ImportedModel run();
 
   // For the layers' builders (layers.cpp):
@@ -38,7 +42,7 @@ class Importer {
   mlir::Location location(const Layer& layer);
   mlir::Type element_type(DType dtype);
 
-  const Model& model_;
+  const frontend::Model& model_;
   mlir::OpBuilder builder_;
   mlir::func::FuncOp function_;
   std::vector<Parameter> parameters_;

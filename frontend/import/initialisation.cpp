@@ -33,7 +33,7 @@ bool starts_with(const std::string& text, const char* prefix) { return text.rfin
 
 }  // namespace
 
-Json default_initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) {
+Json default_initialisation(const frontend::Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) {
   const std::string& type = layer.type;
   if (type == "Embedding") {
     Json init = normal(0, 1);

@@ -53,10 +53,9 @@ Result<std::vector<Expansion::Spot>> Expansion::spots(const Place& place, const 
       Error error("layer '" + layer + "' is placed on device " + std::to_string(place.index) +
                   ", beyond the device list, which has " + std::to_string(devices.entries()) +
                   (devices.entries() == 1 ? " entry" : " entries"));
-      for (const Region& region : context_.plan.regions) {
-        const bool of_region = layer == region.name || region.output_device == place.index;
-        if (of_region && error.diagnostics[0].location.line == 0) error.diagnostics[0].location = region.location;
-      }
+      // A parameter has no place in the model file of its own: the first step there has.
+      for (const Step& step : context_.program.steps)
+        if (step.place == place && error.diagnostics[0].location.line == 0) error.diagnostics[0].location = step.location;
       return error.note("indices count from 0; list more devices, or `cpu` alone to run everything on the host");
     }
     result.push_back({0, place.index, devices.lane_of_entry(place.index), false});

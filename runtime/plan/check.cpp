@@ -74,6 +74,17 @@ Result<void> check_list(const std::vector<T>& items, const std::string& file, co
   return {};
 }
 
+/// No name, alias or not, stands for two parameters.
+Result<void> check_aliases(const Plan& plan, const std::string& file) {
+  std::unordered_set<std::string> names;
+  for (const Parameter& parameter : plan.parameters) names.insert(parameter.name);
+  for (size_t i = 0; i < plan.parameters.size(); ++i)
+    for (const std::string& alias : plan.parameters[i].aliases)
+      if (alias.empty() || !names.insert(alias).second)
+        return Error({file, 0, 0}, "parameters[" + std::to_string(i) + "].aliases: '" + alias + "' is no name of its own");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check(const Plan& plan, const std::string& file) {
@@ -83,6 +94,7 @@ Result<void> check(const Plan& plan, const std::string& file) {
     return Error({file, 0, 0}, "training: expected an object or null");
   if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
   if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
+  if (auto done = check_aliases(plan, file); !done) return done;
   if (auto done = check_list(plan.kernels, file, "kernels"); !done) return done;
   if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
   if (!plan.kernels.empty() && plan.objects.empty())

@@ -51,7 +51,8 @@ void check_in_place(StepCheck& check) {
   const auto found = check.step().attributes.find("in_place");
   if (found == check.step().attributes.end()) return;
   const auto index = [](const Json& json, size_t count) {
-    return json.is_number_unsigned() && json.get<uint64_t>() < count ? json.get<size_t>() : count;
+    // A negative number is beyond any count as an unsigned one.
+    return json.is_number_integer() && json.get<uint64_t>() < count ? json.get<size_t>() : count;
   };
   const size_t inputs = check.step().inputs.size();
   const size_t outputs = check.step().outputs.size();

@@ -75,6 +75,7 @@ struct Step {
   Json attributes = Json::object();
   Place place;                     ///< scatter, replicate, gather, transfer: where the result lives
   std::string layer;               ///< dotted layer name that it stems from
+  Location location;               ///< of that layer in the model file, for errors that a device list causes
   std::vector<std::string> fused;  ///< further layers whose work this step does, in order
   std::string reason;              ///< inserted and placed steps: one sentence
   bool once = false;               ///< depends on parameters and buffers alone: runs when weights are set, not each step

@@ -35,6 +35,11 @@ T parsed_at(const JsonNode& node, Result<T> (*parse)(const std::string&)) {
   return {};
 }
 
+Location location_at(const JsonNode& node) {
+  node.only({"file", "line", "column"});
+  return {node.field("file").text(), node.field("line").number(), node.field("column").number()};
+}
+
 Region region_at(const JsonNode& node) {
   node.only({"name", "device_ids", "output_device", "dim", "location"});
   Region region;
@@ -42,20 +47,19 @@ Region region_at(const JsonNode& node) {
   if (node.has("device_ids")) region.device_ids = node.field("device_ids").numbers();
   if (node.has("output_device")) region.output_device = node.field("output_device").number();
   region.dim = node.field("dim").number();
-  const JsonNode location = node.field("location");
-  location.only({"file", "line", "column"});
-  region.location = {location.field("file").text(), location.field("line").number(), location.field("column").number()};
+  region.location = location_at(node.field("location"));
   return region;
 }
 
 Parameter parameter_at(const JsonNode& node) {
-  node.only({"name", "dtype", "shape", "buffer", "init"});
+  node.only({"name", "dtype", "shape", "buffer", "aliases", "init"});
   Parameter parameter;
   parameter.name = node.field("name").text();
   parameter.dtype = dtype_at(node.field("dtype"));
   const JsonNode shape = node.field("shape");
   for (size_t i = 0; i < shape.size(); ++i) parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
+  if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
   parameter.init = node.field("init").json();
   return parameter;
 }
@@ -102,7 +106,7 @@ Value value_at(const JsonNode& node) {
 }
 
 Step step_at(const JsonNode& node) {
-  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "fused", "reason", "once"});
+  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location", "fused", "reason", "once"});
   Step step;
   step.op = node.field("op").text();
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
@@ -116,6 +120,7 @@ Step step_at(const JsonNode& node) {
   }
   step.place = parsed_at(node.field("place"), parse_place);
   step.layer = node.field("layer").text();
+  if (node.has("location")) step.location = location_at(node.field("location"));
   if (node.has("fused")) step.fused = node.field("fused").texts();
   if (node.has("reason")) step.reason = node.field("reason").text();
   if (node.has("once")) step.once = node.field("once").boolean();

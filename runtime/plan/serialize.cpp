@@ -16,18 +16,23 @@ Json json_of(const std::vector<Extent>& shape) {
   return json;
 }
 
+Json json_of(const Location& location) {
+  return {{"file", location.file}, {"line", location.line}, {"column", location.column}};
+}
+
 Json json_of(const Region& region) {
   Json json = {{"name", region.name}};
   if (region.device_ids) json["device_ids"] = *region.device_ids;
   if (region.output_device) json["output_device"] = *region.output_device;
   json["dim"] = region.dim;
-  json["location"] = {{"file", region.location.file}, {"line", region.location.line}, {"column", region.location.column}};
+  json["location"] = json_of(region.location);
   return json;
 }
 
 Json json_of(const Parameter& parameter) {
   Json json = {{"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
   if (parameter.buffer) json["buffer"] = true;
+  if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
   json["init"] = parameter.init;
   return json;
 }
@@ -64,6 +69,7 @@ Json json_of(const Step& step) {
   if (!step.attributes.empty()) json["attributes"] = step.attributes;
   json["place"] = to_string(step.place);
   json["layer"] = step.layer;
+  if (step.location.line) json["location"] = json_of(step.location);
   if (!step.fused.empty()) json["fused"] = step.fused;
   if (!step.reason.empty()) json["reason"] = step.reason;
   if (step.once) json["once"] = true;

@@ -1,0 +1,63 @@
+// sheaf compile MODEL.json -o FILE.plan
+#include "codegen/plan/compile.h"
+#include "runtime/base/file.h"
+#include "runtime/options.h"
+#include "runtime/plan/serialize.h"
+#include "runtime/report.h"
+#include "tools/verbs.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace sheaf {
+namespace {
+
+OptionParser compile_options() {
+  OptionParser parser("compile", "Compiles a model file to an execution plan.");
+  parser.positional("MODEL.json", "a model file (docs/model-format.md)")
+      .option("-o", "FILE.plan", "where the plan goes")
+      .required()
+      .option("--precision", "P", "arithmetic of the plan")
+      .choices({"f32", "bf16", "f16"})
+      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host");
+  return parser;
+}
+
+/// "16GiB", "512MiB", "1000000": bytes.
+Result<int64_t> parse_bytes(const std::string& text) {
+  char* end = nullptr;
+  double number = std::strtod(text.c_str(), &end);
+  std::string unit = end;
+  double factor = unit.empty() || unit == "B" ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
+  if (end == text.c_str() || factor == 0 || !(number > 0) || number * factor > 0x1p60)
+    return Error("--device-memory '" + text + "': expected a size such as 16GiB, 512MiB or a number of bytes");
+  return static_cast<int64_t>(number * factor);
+}
+
+}  // namespace
+
+int compile_verb(std::span<const std::string> arguments) {
+  OptionParser parser = compile_options();
+  Result<Options> options = parser.parse(arguments);
+  if (!options) return report_usage(options.error(), "compile");
+  if (options->help()) return std::fputs(parser.help().c_str(), stdout), kDone;
+  CompileOptions compile_options;
+  compile_options.precision = options->value("--precision");
+  if (compile_options.precision != "f32")
+    return report_usage(Error("--precision " + compile_options.precision + ": this version compiles f32 plans only"), "compile");
+  if (options->has("--device-memory")) {
+    Result<int64_t> bytes = parse_bytes(options->value("--device-memory"));
+    if (!bytes) return report_usage(bytes.error(), "compile");
+    compile_options.device_memory = *bytes;
+  }
+  auto model = frontend::load_model(options->value("MODEL.json"));
+  if (!model) return report(model.error(), kFailed);
+  Result<Plan> plan = compile(*model, compile_options);
+  if (!plan) return report(plan.error(), kFailed);
+  if (auto written = write_file_atomically(options->value("-o"), serialize(*plan)); !written)
+    return report(written.error(), kFailed);
+  return kDone;
+}
+
+}  // namespace sheaf
