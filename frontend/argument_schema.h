@@ -5,7 +5,8 @@
 
 namespace sheaf::frontend {
 
-/// The schema of an argument's value. `in_layer`: a module's "$param" may stand for it or for an item of its list.
+/// The schema of an argument's value. `in_layer`: a module's "$param" may stand for it or for an item of its
+/// list.
 Json argument_schema(const Argument& argument, int rank, bool in_layer);
 
 /// `schema`, or a "$param".

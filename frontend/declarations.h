@@ -14,7 +14,8 @@ constexpr size_t most_dimensions = 8;
 /// Most inputs (or targets) of a model or module.
 constexpr size_t most_declarations = 1000;
 
-/// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is refused.
+/// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is
+/// refused.
 std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what,
                                          const std::vector<InputDecl>& taken, Problems& problems);
 

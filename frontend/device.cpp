@@ -27,8 +27,9 @@ std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems)
   }
   auto device = device_from_name(value.node->string);
   if (!device) {
-    problems.add(value.place(), "unknown device '" + value.node->string +
-                                    "'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)",
+    problems.add(value.place(),
+                 "unknown device '" + value.node->string +
+                     "'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)",
                  value.notes(problems));
     return std::nullopt;
   }

@@ -8,8 +8,8 @@ namespace sheaf::frontend {
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
     std::vector<LayerType> all;
-    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
-                        recurrent_layers, tensor_layers}) {
+    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers,
+                        pooling_layers, recurrent_layers, tensor_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;

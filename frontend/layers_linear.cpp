@@ -40,7 +40,8 @@ std::vector<LayerType> linear_layers() {
        .check = check_embedding,
        .parameters =
            [=](const Json& a) {
-             return std::vector<LayerParameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
+             return std::vector<LayerParameter>{
+                 {"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
            },
        .parameter_names = "weight"},
   };

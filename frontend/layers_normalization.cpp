@@ -28,8 +28,8 @@ LayerType batch_norm(std::string name, std::string summary) {
 void check_group_norm(LayerCheck& layer) {
   int64_t groups = layer.integer("num_groups"), channels = layer.integer("num_channels");
   if (channels % groups != 0) {
-    layer.refuse("num_groups",
-                 "must divide num_channels = " + std::to_string(channels) + ", found " + std::to_string(groups));
+    layer.refuse("num_groups", "must divide num_channels = " + std::to_string(channels) + ", found " +
+                                   std::to_string(groups));
   }
 }
 
@@ -43,11 +43,13 @@ std::vector<LayerType> normalization_layers() {
       batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
       {.name = "LayerNorm",
        .summary = "normalises over the last dimensions, shape kept",
-       .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true), boolean("bias", true)},
+       .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true),
+                     boolean("bias", true)},
        .parameters =
            [](const Json& a) {
              bool own = a["elementwise_affine"].get<bool>();
-             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), own, own && a["bias"].get<bool>());
+             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), own,
+                           own && a["bias"].get<bool>());
            },
        .parameter_names = "weight|bias"},
       {.name = "GroupNorm",

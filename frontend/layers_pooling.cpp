@@ -15,8 +15,8 @@ void check_pool(LayerCheck& layer) {
     int64_t window = (a["kernel_size"][i].get<int64_t>() - 1) * dilation + 1;
     int64_t padding = a["padding"][i].get<int64_t>();
     if (padding > window / 2) {
-      return layer.refuse("padding", "must be at most half of the window of " + std::to_string(window) + ", found " +
-                                         std::to_string(padding));
+      return layer.refuse("padding", "must be at most half of the window of " + std::to_string(window) +
+                                         ", found " + std::to_string(padding));
     }
   }
 }
@@ -41,14 +41,15 @@ std::vector<LayerType> pooling_layers() {
       {.name = "MaxPool2d",
        .summary = summary,
        .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))),
-                     spatial("padding", 0, Json(0)), spatial("dilation", 1, Json(1)), fixed("return_indices", false),
-                     boolean("ceil_mode", false)},
+                     spatial("padding", 0, Json(0)), spatial("dilation", 1, Json(1)),
+                     fixed("return_indices", false), boolean("ceil_mode", false)},
        .spatial_rank = 2,
        .check = check_pool},
       {.name = "AvgPool2d",
        .summary = summary,
        .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))),
-                     spatial("padding", 0, Json(0)), boolean("ceil_mode", false), boolean("count_include_pad", true),
+                     spatial("padding", 0, Json(0)), boolean("ceil_mode", false),
+                     boolean("count_include_pad", true),
                      nullable(typed("divisor_override", Kind::integer, Json(nullptr)))},
        .spatial_rank = 2,
        .check = check_avg_pool},

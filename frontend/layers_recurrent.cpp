@@ -26,20 +26,23 @@ std::vector<LayerParameter> recurrent_parameters(const Json& a, int64_t gates) {
 std::vector<Argument> recurrent_arguments() {
   Argument num_layers = positive("num_layers", Json(1));
   num_layers.type.maximum = 1024;
-  return {positive("input_size"), positive("hidden_size"), num_layers, boolean("bias", true),
-          boolean("batch_first", false), probability("dropout", Json(0.0)), boolean("bidirectional", false)};
+  return {positive("input_size"),         positive("hidden_size"),       num_layers,
+          boolean("bias", true),          boolean("batch_first", false), probability("dropout", Json(0.0)),
+          boolean("bidirectional", false)};
 }
 
 void check_attention(LayerCheck& layer) {
   int64_t heads = layer.integer("num_heads"), width = layer.integer("embed_dim");
   if (width % heads != 0) {
-    layer.refuse("num_heads", "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
+    layer.refuse("num_heads",
+                 "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
   }
 }
 
 std::vector<LayerParameter> attention_parameters(const Json& a) {
   int64_t width = a["embed_dim"].get<int64_t>();
-  std::vector<LayerParameter> p = {{"in_proj_weight", {3 * width, width}}, {"out_proj.weight", {width, width}}};
+  std::vector<LayerParameter> p = {{"in_proj_weight", {3 * width, width}},
+                                   {"out_proj.weight", {width, width}}};
   if (a["bias"].get<bool>()) {
     p.push_back({"in_proj_bias", {3 * width}});
     p.push_back({"out_proj.bias", {width}});

@@ -68,7 +68,8 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
     refuse({&root, nullptr, {}, {}}, "a model", "an object", problems);
     return model;
   }
-  check_fields(root, {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"},
+  check_fields(root,
+               {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"},
                "the model", problems);
   if (const LocatedMember* schema = root.find("$schema"); schema && schema->value.kind != Kind::string) {
     refuse({&schema->value, nullptr, {}, {}}, "'$schema'", "a string", problems);
@@ -113,7 +114,8 @@ Result<Model> parse_model(std::string file, std::string text) {
 
 Result<Model> load_model(const std::string& file) {
   std::error_code code;
-  if (std::filesystem::is_directory(file, code)) return Error({file, 0, 0}, "is a directory, not a model file");
+  if (std::filesystem::is_directory(file, code))
+    return Error({file, 0, 0}, "is a directory, not a model file");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return Error({file, 0, 0}, std::string("cannot open the model file: ") + std::strerror(errno));
   std::string text;

@@ -8,8 +8,9 @@
 
 namespace sheaf::frontend {
 
-/// JSON Schema (draft 2020-12) of a model file. It refuses what the parser refuses but for what a schema cannot
-/// say: names that must exist, relations between arguments, values of module parameters, duplicate keys.
+/// JSON Schema (draft 2020-12) of a model file. It refuses what the parser refuses but for what a schema
+/// cannot say: names that must exist, relations between arguments, values of module parameters, duplicate
+/// keys.
 Json model_schema();
 
 /// The text of frontend/model.schema.json.

@@ -10,7 +10,8 @@ constexpr size_t longest_quoted_line = 2000;
 
 }  // namespace
 
-Problems::Problems(std::string file, std::string_view text) : file_(std::move(file)), text_(text), line_starts_{0} {
+Problems::Problems(std::string file, std::string_view text)
+    : file_(std::move(file)), text_(text), line_starts_{0} {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') line_starts_.push_back(i + 1);
   }

@@ -23,7 +23,8 @@ class Problems {
  public:
   /// More than this many are counted, not shown.
   static constexpr size_t shown = 50;
-  /// Most values that may be read in all, each expansion of a module counted: a small file can ask for any amount.
+  /// Most values that may be read in all, each expansion of a module counted: a small file can ask for any
+  /// amount.
   static constexpr size_t most_reads = 10'000'000;
 
   Problems(std::string file, std::string_view text);

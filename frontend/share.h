@@ -13,8 +13,8 @@ struct OwnedParameter {
 };
 std::map<std::string, OwnedParameter> parameters_of(Graph& graph);
 
-/// Checks the entries (own parameter and target exist, equal shapes, no cycle) and fills in Layer::share, each
-/// target being the parameter at the end of its chain under its full name.
+/// Checks the entries (own parameter and target exist, equal shapes, no cycle) and fills in Layer::share,
+/// each target being the parameter at the end of its chain under its full name.
 void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -19,9 +19,10 @@ const std::vector<Signature>& optimizers();
 const std::vector<Signature>& schedules();
 const std::vector<std::string>& metrics();
 
-/// Checks {"type": NAME, arguments…} against `table`; the canonical object {"type", every argument} or empty with
-/// problems added. `what` is "loss", `reserved` are further fields that belong to the caller.
-std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
-                                    std::vector<std::string> reserved, Problems& problems);
+/// Checks {"type": NAME, arguments…} against `table`; the canonical object {"type", every argument} or empty
+/// with problems added. `what` is "loss", `reserved` are further fields that belong to the caller.
+std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what,
+                                    const LocatedNode& node, std::vector<std::string> reserved,
+                                    Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -15,8 +15,8 @@ int edit_distance(std::string_view a, std::string_view b);
 /// The candidate nearest to `name`, if it is near enough to be what was meant.
 std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
 
-/// "; did you mean 'Linear'?" if there is a near candidate, else "; expected one of 'a', 'b'" where the list is
-/// short enough to be read, else nothing.
+/// "; did you mean 'Linear'?" if there is a near candidate, else "; expected one of 'a', 'b'" where the list
+/// is short enough to be read, else nothing.
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
 /// 'a', 'b', 'c'

@@ -15,7 +15,7 @@ struct Scope;
 struct JsonValue {
   const LocatedNode* node = nullptr;  ///< null: unknown (a required parameter of a module that nothing uses)
   const Scope* scope = nullptr;
-  TextPlace use;                ///< of the "$name" that stands for the value
+  TextPlace use;            ///< of the "$name" that stands for the value
   std::string parameter{};  ///< that name, "$" included; empty if the value stands where it is used
 
   bool known() const { return node != nullptr; }
@@ -32,8 +32,8 @@ struct Scope {
   std::map<std::string, JsonValue> parameters;
 };
 
-/// The value that `node` stands for in `scope` (null outside modules). An undeclared "$name" becomes a problem
-/// and an unknown value.
+/// The value that `node` stands for in `scope` (null outside modules). An undeclared "$name" becomes a
+/// problem and an unknown value.
 JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problems);
 
 /// The named member of an object value; a value with neither node nor use place if there is none.

@@ -19,9 +19,9 @@ int group_index(Operation* from, StringRef group) {
   return -1;
 }
 
-void ShapeAnalysis::set(mlir::Value value, const TensorShape& shape) {
-  shapes_[value] = shape;
+void ShapeAnalysis::set(mlir::Value value, TensorShape shape) {
   if (refine_types_ && !isa<dist::PlacedType>(value.getType())) value.setType(tensor_type(shape));
+  shapes_[value] = std::move(shape);
 }
 
 std::string ShapeAnalysis::symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of) {
@@ -155,15 +155,9 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
 /// Bodies that see their operation's inputs as they are.
 LogicalResult ShapeAnalysis::visit_apply(Operation& op) {
   Block& body = op.getRegion(0).front();
-  for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) {
-    TensorShape shape = of(input);
-    set(argument, shape);
-  }
+  for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) set(argument, of(input));
   if (failed(visit_block(body))) return failure();
-  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
-    TensorShape shape = of(value);
-    set(result, shape);
-  }
+  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) set(result, of(value));
   return success();
 }
 

@@ -19,6 +19,7 @@ class ShapeAnalysis {
 
   llvm::LogicalResult run(mlir::func::FuncOp function);
 
+  /// Valid until the next value gets its shape.
   const TensorShape& of(mlir::Value value) const { return shapes_.find(value)->second; }
   /// batch, then the chunk and replica symbols in the order in which they were needed.
   const std::vector<sheaf::Symbol>& symbols() const { return symbols_; }
@@ -35,7 +36,7 @@ class ShapeAnalysis {
   llvm::FailureOr<TensorShape> gathered(mlir::Operation& op, const TensorShape& local, int64_t dim, int region);
   std::string symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of);
   int region_of_group(mlir::Operation& op, llvm::StringRef group);
-  void set(mlir::Value value, const TensorShape& shape);
+  void set(mlir::Value value, TensorShape shape);
 
   bool refine_types_;
   int data_parallel_regions_ = 0;

@@ -71,6 +71,7 @@ std::string text_of(ModuleOp module) {
 Result<Plan> compile(const frontend::Model& model, const CompileOptions& options) {
   auto context = make_context();
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
+  context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op
   Collector diagnostics(*context, model);
   ImportedModel imported = import_model(model, *context);
   ModuleOp module = *imported.module;

@@ -8,7 +8,6 @@ namespace sheaf::codegen {
 class LayerSteps : public StepSource {
  public:
   Result<void> add_steps(ProgramBuilder& program, mlir::Operation& op, const Place& place) override;
-  bool one_replicate_per_region() const override { return true; }
 };
 
 /// The names of an op's operands (docs/steps.md), one per operand present.

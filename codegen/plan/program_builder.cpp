@@ -133,23 +133,7 @@ void ProgramBuilder::add_movement(Operation& op) {
     step.attributes["region"] = ir::group_index(&op, layout.getGroup().getValue());
     if (isa<dist::GatherOp>(op) && from.getTensor().getRank() == 0) step.attributes["scalar"] = true;
   }
-  if (isa<dist::ReplicateOp>(op)) {
-    step.attributes["region"] = place.index;
-    auto region = replicate_steps_.find(place.index);
-    if (source_.one_replicate_per_region() && region != replicate_steps_.end()) {
-      Step& all = program_.steps[region->second];
-      all.inputs.push_back(step.inputs[0]);
-      all.roles.push_back("x");
-      all.outputs.push_back(output);
-      return;
-    }
-    replicate_steps_[place.index] = program_.steps.size();
-    if (source_.one_replicate_per_region()) {
-      auto module = op.getParentOfType<ModuleOp>();
-      step.layer = (*std::next(module.getOps<dist::GroupOp>().begin(), place.index)).getLayer().str();
-      step.reason = "every replica of '" + step.layer + "' needs the module's parameters and buffers";
-    }
-  }
+  if (isa<dist::ReplicateOp>(op)) step.attributes["region"] = place.index;
   add(std::move(step));
 }
 

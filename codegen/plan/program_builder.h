@@ -19,8 +19,6 @@ class StepSource {
   virtual ~StepSource() = default;
   /// Adds the op's steps to `program` and binds its results (ProgramBuilder::bind or new_value).
   virtual Result<void> add_steps(ProgramBuilder& program, mlir::Operation& op, const Place& place) = 0;
-  /// Whether all parameters that move to a region together do so in one `replicate` step.
-  virtual bool one_replicate_per_region() const { return false; }
 };
 
 class ProgramBuilder {
@@ -57,7 +55,6 @@ class ProgramBuilder {
   Program program_;
   llvm::DenseMap<mlir::Value, int> ids_;
   std::set<std::string> names_;
-  std::map<int, size_t> replicate_steps_;  ///< region → its replicate step, where there is one for all
 };
 
 /// The regions of a dist module, in order.

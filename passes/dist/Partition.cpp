@@ -162,9 +162,9 @@ class Partitioner {
         if (operand.getParentRegion() == &parallel.getBody() || llvm::is_contained(old_inputs, operand)) continue;
         old_inputs.push_back(operand);
         mlir::Value placed = placed_.lookup(operand);
-        std::string name = argument_name(operand);
         inputs.push_back(move<dist::ReplicateOp>(placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group), op->getLoc(),
-                                                 "every replica of '" + parallel.getName().str() + "' needs " + name));
+                                                 "every replica of '" + parallel.getName().str() +
+                                                   "' needs a copy of the module's parameters and buffers"));
       }
     });
     // Only what somebody uses leaves the replicas.
@@ -191,13 +191,6 @@ class Partitioner {
                            (parallel.getOutputDevice() ? ", its output_device" : ", the first of its devices");
       define(result, move<dist::GatherOp>(output, tensor, home, loc, reason));
     }
-  }
-
-  std::string argument_name(mlir::Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    if (!argument) return "this value";
-    StringRef role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue();
-    return role.str() + " '" + function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str() + "'";
   }
 
   func::FuncOp function_;

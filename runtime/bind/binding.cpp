@@ -3,7 +3,9 @@
 #include "runtime/bind/graph.h"
 #include "runtime/cpu/thread_pool.h"
 
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
 
 namespace sheaf {
 namespace {
@@ -12,6 +14,14 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 bool aligned(const void* buffer, const TensorSpec& spec) {
   return reinterpret_cast<uintptr_t>(buffer) % size_of(spec.dtype) == 0;
+}
+
+/// PyTorch's warning, once per process as there.
+void warn_of_scalars() {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true, std::memory_order_relaxed)) return;
+  std::fputs("warning: Was asked to gather along dimension 0, but all input tensors were scalars; will instead unsqueeze "
+             "and return a vector.\n", stderr);
 }
 
 }  // namespace
@@ -42,6 +52,10 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   auto lanes = binding->lower(*graph, *layout);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
+  if (!binding->executor_->ready()) {
+    return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
+  }
+  binding->gathers_scalars_ = graph->gathers_scalars;
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   return binding;
 }
@@ -177,6 +191,7 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
     }
     if (auto done = constants_->evaluate(); !done) return done;
   }
+  if (gathers_scalars_) warn_of_scalars();
   if (executor_->run(sink)) return {};
   return run_error();
 }

@@ -111,6 +111,7 @@ class Binding {
   std::vector<int> operation_entries_;                ///< by OperationInfo: entry of the device list, -1: host
   std::unique_ptr<Executor> executor_;
   BindingInfo info_;
+  bool gathers_scalars_ = false;
 };
 
 }  // namespace sheaf

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 
 namespace sheaf {
 namespace {
@@ -44,12 +45,17 @@ Executor::Executor(std::vector<LaneProgram> programs, int cores) {
   // Spinning pays only while every busy lane has a core to itself, and not for long: on a busy machine the thread
   // waited for may be the one that is kept off the core.
   spins_ = static_cast<int>(busy.size()) <= cores ? 200 : 20;
-  for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
+  workers_.reserve(worker_lanes_.size());
+  try {
+    for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
+  } catch (const std::system_error&) {
+    // ready() says so
+  }
 }
 
 Executor::~Executor() {
   stop_.store(true, std::memory_order_relaxed);
-  for (Lane* lane : worker_lanes_) {
+  for (Lane* lane : worker_lanes_) {  // those without a thread don't mind
     lane->started.fetch_add(1, std::memory_order_release);
     lane->started.notify_one();
   }

@@ -29,6 +29,8 @@ class Executor {
   /// one lane has. `cores`: how many threads may spin at once.
   Executor(std::vector<LaneProgram> lanes, int cores);
   ~Executor();
+  /// False if the system gave too few threads; then nothing may be run.
+  bool ready() const { return workers_.size() == worker_lanes_.size(); }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 

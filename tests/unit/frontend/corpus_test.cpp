@@ -1,5 +1,5 @@
-// The corpus: good files are accepted, bad ones refused with a place. schema_test.py holds the JSON Schema to the
-// same files; bad-semantic has what a schema cannot say.
+// The corpus: good files are accepted, bad ones refused with a place. schema_test.py holds the JSON Schema to
+// the same files; bad-semantic has what a schema cannot say.
 #include "model_text.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@ namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SHEAF_SOURCE_DIR) + "/" + folder)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(SHEAF_SOURCE_DIR) + "/" + folder)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   }
   return files;

@@ -26,7 +26,8 @@ TEST(LocatedJson, EveryKeyAndValueHasItsPlace) {
   EXPECT_EQ(std::pair(items[2].place.line, items[2].place.column), std::pair(3, 2));
   // "é" is one column, two bytes.
   EXPECT_EQ(std::pair(items[3].place.line, items[3].place.column), std::pair(3, 7));
-  EXPECT_EQ(std::pair(root->members[1].value.place.line, root->members[1].value.place.column), std::pair(4, 9));
+  EXPECT_EQ(std::pair(root->members[1].value.place.line, root->members[1].value.place.column),
+            std::pair(4, 9));
 }
 
 TEST(LocatedJson, StringsWithBracketsCommasAndEscapesDoNotMovePlaces) {
@@ -52,7 +53,8 @@ TEST(Syntax, FaultsAreLocated) {
   EXPECT_THAT(problems_in("{\"a\": 1} 2"), ElementsAre(StartsWith("1:10: not valid JSON")));
   EXPECT_THAT(problems_in("{\"a\": nul}"), ElementsAre(HasSubstr("not valid JSON")));
   EXPECT_THAT(problems_in("{\"a\": 1e999}"), ElementsAre(HasSubstr("number overflow")));
-  EXPECT_THAT(problems_in("{\"a\":\n\"\xff\"}"), ElementsAre(AllOf(StartsWith("2:"), HasSubstr("ill-formed UTF-8"))));
+  EXPECT_THAT(problems_in("{\"a\":\n\"\xff\"}"),
+              ElementsAre(AllOf(StartsWith("2:"), HasSubstr("ill-formed UTF-8"))));
   EXPECT_THAT(problems_in(std::string("{\"a\": \0}", 8)), ElementsAre(StartsWith("1:7: not valid JSON")));
 }
 
@@ -90,14 +92,17 @@ TEST(Diagnostics, AreCappedAndTheRestIsCounted) {
 
 TEST(Diagnostics, AModulesMistakeIsReportedOnceHoweverOftenItIsUsed) {
   std::string use = R"({"type": "M"})";
-  std::string text = model_with({use, use, use}, R"("modules": {"M": {"layers": [{"type": "Dropout", "p": 2}]}})");
-  EXPECT_THAT(problems_in(text), ElementsAre("9:55: 'p' of Dropout '0' must be a number from 0 to 1, found 2"));
+  std::string text =
+      model_with({use, use, use}, R"("modules": {"M": {"layers": [{"type": "Dropout", "p": 2}]}})");
+  EXPECT_THAT(problems_in(text),
+              ElementsAre("9:55: 'p' of Dropout '0' must be a number from 0 to 1, found 2"));
 }
 
 TEST(LoadModel, SaysWhyAFileCannotBeRead) {
   auto missing = load_model("/nonexistent/m.json");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(to_string(missing.error()), "/nonexistent/m.json: error: cannot open the model file: No such file or directory");
+  EXPECT_EQ(to_string(missing.error()),
+            "/nonexistent/m.json: error: cannot open the model file: No such file or directory");
   auto folder = load_model(SHEAF_SOURCE_DIR);
   ASSERT_FALSE(folder);
   EXPECT_EQ(folder.error().message(), "is a directory, not a model file");

@@ -8,7 +8,8 @@
 
 namespace sheaf::frontend::test {
 
-/// A model with input x [batch, 8] and the given layers, one a line from line 5 on; `rest` are further fields.
+/// A model with input x [batch, 8] and the given layers, one a line from line 5 on; `rest` are further
+/// fields.
 std::string model_with(const std::vector<std::string>& layers, const std::string& rest = "");
 
 /// "LINE:COLUMN: message" of every problem; empty for a model that is accepted.

@@ -152,6 +152,26 @@ TEST(Session, RegionWithoutInputsRunsOnAllItsDevices) {
   EXPECT_EQ(run(model, "cpu:0,cpu:1,cpu:1", 4)[0], expected);
 }
 
+TEST(Session, ScalarsAreGatheredToAVectorWithAWarning) {
+  PlanBuilder b;
+  const int x = b.input("x", {b.batch()});
+  const int s = b.parameter("s", {});
+  const int r = b.region("net", b.batch());
+  b.scatter(x, r, 0, {b.chunk(r)});
+  b.output("y", b.gather(b.replicate(s, r), r, 0, {b.replicas(r)}, b.device(0), "y", true));
+  const Model model = load(b);
+  const float value = *static_cast<const float*>(model.parameter_data(0));
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(model, "cpu", 9)[0], std::vector<float>(1, value));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "nothing is gathered on the host alone";
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(model, "cpu:0,cpu:1,cpu:2", 9, 2)[0], std::vector<float>(3, value));
+  EXPECT_EQ(run(model, "cpu:0-7", 10)[0], std::vector<float>(5, value));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: Was asked to gather along dimension 0, but all input tensors were scalars; will instead unsqueeze and "
+            "return a vector.\n");
+}
+
 TEST(Session, AValueThatIsOutputTwiceInputAndSlice) {
   // x itself is an output; y is one twice, and is read after it was gathered into; so is a parameter.
   PlanBuilder b = data_parallel_linear(4, 4, PlanBuilder::device(0));
