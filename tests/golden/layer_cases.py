@@ -124,8 +124,6 @@ attention = {"type": "MultiheadAttention", "embed_dim": 8, "num_heads": 2, "batc
 graph("attention_self", {"x": [B, 5, 8]}, [{"name": "net", **attention, "inputs": ["x", "x", "x"]}], ["net", "net:1"])
 graph("attention_cross", {"q": [B, 3, 8], "k": [B, 5, 8], "v": [B, 5, 8]}, [{"name": "net", "type": "DataParallel", "module": attention}], ["net", "net:1"])
 graph("attention_no_bias", {"q": [B, 3, 8], "k": [B, 5, 8]}, [{"name": "net", **attention, "bias": False, "inputs": ["q", "k", "k"]}])
-graph("attention_kdim", {"q": [B, 3, 8], "k": [B, 5, 6], "v": [B, 5, 7]}, [
-    {"name": "net", "type": "DataParallel", "module": {**attention, "kdim": 6, "vdim": 7}}])
 graph("attention_batch_second", {"q": [3, B, 8], "k": [5, B, 8]}, [
     {"name": "net", "type": "MultiheadAttention", "embed_dim": 8, "num_heads": 4, "inputs": ["q", "k", "k"]}])
 
