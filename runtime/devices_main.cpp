@@ -1,6 +1,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
+#include "runtime/report.h"
 #include "runtime/run_main.h"
 
 #include <cstdio>
@@ -11,10 +12,7 @@ int devices_verb(std::span<const std::string> arguments) {
   OptionParser parser("devices", "Lists the devices that plans can run on here.");
   parser.flag("--json", "print one JSON object");
   auto options = parser.parse(arguments);
-  if (!options) {
-    std::fputs((to_string(options.error()) + "\n").c_str(), stderr);
-    return 2;
-  }
+  if (!options) return report_usage(std::move(options.error()), "devices");
   const DeviceInfo& cpu = cpu_device()->info();
   const char* no_cuda = "this build has no CUDA backend";
   std::string text;
@@ -31,9 +29,7 @@ int devices_verb(std::span<const std::string> arguments) {
            ", " + line + "; cpu:0, cpu:1, … share its cores out\ncuda  none: " + no_cuda + "\n";
   }
   std::fputs(text.c_str(), stdout);
-  if (std::fflush(stdout) == 0) return 0;
-  std::fputs("error: stdout cannot be written\n", stderr);
-  return 1;
+  return std::fflush(stdout) == 0 ? kDone : report(Error("stdout cannot be written"), kFailed);
 }
 
 }  // namespace sheaf

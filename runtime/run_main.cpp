@@ -5,6 +5,7 @@
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/random_bound.h"
+#include "runtime/report.h"
 #include "runtime/run_rows.h"
 
 #include <algorithm>
@@ -14,19 +15,6 @@
 
 namespace sheaf {
 namespace {
-
-constexpr int kDone = 0, kFailed = 1, kUsage = 2;
-
-int report(const Error& error, int status) {
-  const std::string text = to_string(error);
-  std::fputs(text.c_str(), stderr);
-  if (text.empty() || text.back() != '\n') std::fputc('\n', stderr);
-  return status;
-}
-
-int usage_error(Error error) {
-  return report(error.note("`sheaf run --help` lists the options"), kUsage);
-}
 
 OptionParser run_options() {
   OptionParser parser("run", "Runs a compiled plan on rows of data.");
@@ -148,19 +136,19 @@ bool prints(const Model& model) {
 int run_verb(std::span<const std::string> arguments) {
   const OptionParser parser = run_options();
   auto options = parser.parse(arguments);
-  if (!options) return usage_error(options.error());
+  if (!options) return report_usage(std::move(options.error()), "run");
   if (options->help()) {
     std::fputs(parser.help().c_str(), stdout);
     return finish_stdout();
   }
   auto list = parse_devices(options->value("--devices"));
-  if (!list) return usage_error(list.error());
+  if (!list) return report_usage(std::move(list.error()), "run");
   auto batch_size = options->integer("--batch-size", 1, int64_t{1} << 40, 0);
-  if (!batch_size) return usage_error(batch_size.error());
+  if (!batch_size) return report_usage(std::move(batch_size.error()), "run");
   auto seed = options->integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
-  if (!seed) return usage_error(seed.error());
+  if (!seed) return report_usage(std::move(seed.error()), "run");
   auto sources = named_sources(options->values("--input"));
-  if (!sources) return usage_error(sources.error());
+  if (!sources) return report_usage(std::move(sources.error()), "run");
 
   auto model = Model::load(options->value("PLAN"));
   if (!model) return report(model.error(), kFailed);

@@ -39,25 +39,42 @@ bool counts_batches(const std::string& name) {
 /// Where each of a model's parameters is found among given names.
 class ParameterNames {
  public:
-  explicit ParameterNames(const std::vector<ParameterInfo>& parameters) {
+  struct Match {
+    size_t parameter;
+    bool alias;  ///< the name is that of a layer tied to the parameter's
+  };
+
+  explicit ParameterNames(const std::vector<Parameter>& parameters) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      exact_[parameters[i].name] = i;
-      const auto [at, fresh] = stripped_.emplace(without_module(parameters[i].name), i);
-      if (!fresh) at->second = kAmbiguous;  // two names that differ in `module.` alone: only the full ones serve
+      add(parameters[i].name, {i, false});
+      for (const std::string& alias : parameters[i].aliases) add(alias, {i, true});
     }
   }
 
-  std::optional<size_t> find(const std::string& name) const {
+  std::optional<Match> find(const std::string& name) const {
     if (const auto found = exact_.find(name); found != exact_.end()) return found->second;
     const auto found = stripped_.find(without_module(name));
-    if (found == stripped_.end() || found->second == kAmbiguous) return std::nullopt;
+    if (found == stripped_.end() || found->second.parameter == kAmbiguous) return std::nullopt;
     return found->second;
   }
 
  private:
   static constexpr size_t kAmbiguous = static_cast<size_t>(-1);
-  std::map<std::string, size_t> exact_, stripped_;
+
+  void add(const std::string& name, Match match) {
+    exact_.emplace(name, match);
+    const auto [at, fresh] = stripped_.emplace(without_module(name), match);
+    // Two parameters' names that differ in `module.` alone: only the full ones serve.
+    if (!fresh && at->second.parameter != match.parameter) at->second.parameter = kAmbiguous;
+  }
+  std::map<std::string, Match> exact_, stripped_;
 };
+
+/// Of tensors of the same dtype and shape.
+bool same_values(const TensorView& a, const TensorView& b) {
+  const size_t bytes = plain_tensor(a.dtype, a.shape).bytes;
+  return bytes == 0 || std::memcmp(a.data, b.data, bytes) == 0;
+}
 
 ValueInfo describe(const Value& value, std::string name) {
   ValueInfo info{std::move(name), value.dtype, value.shape, -1};
@@ -107,26 +124,40 @@ const void* Model::parameter_data(size_t index) const {
 
 Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
   const auto& parameters = state_->parameters;
-  const ParameterNames names(parameters);
-  std::vector<const TensorView*> found(parameters.size(), nullptr);
+  const ParameterNames names(state_->plan.parameters);
+  std::vector<const TensorView*> found(parameters.size(), nullptr), tied(parameters.size(), nullptr);
+  std::vector<const TensorView*> mentioned(parameters.size(), nullptr);  // misshapen ones too
   std::vector<std::string> problems;
   for (const TensorView& tensor : tensors) {
-    const auto index = names.find(tensor.name);
-    if (!index) {
+    const auto match = names.find(tensor.name);
+    if (!match) {
       if (!counts_batches(tensor.name)) problems.push_back("superfluous: '" + tensor.name + "'");
       continue;
     }
-    const ParameterInfo& parameter = parameters[*index];
-    if (found[*index]) {
-      problems.push_back("given twice: '" + parameter.name + "', as '" + found[*index]->name + "' and '" + tensor.name + "'");
-    } else if (tensor.dtype != parameter.dtype || tensor.shape != parameter.shape) {
-      problems.push_back("misshapen: '" + parameter.name + "' is " + described(tensor.dtype, tensor.shape) +
-                         "; expected " + described(parameter.dtype, parameter.shape));
+    const ParameterInfo& parameter = parameters[match->parameter];
+    const TensorView* before = mentioned[match->parameter];
+    if (before && !match->alias) {
+      problems.push_back("given twice: '" + parameter.name + "', as '" + before->name + "' and '" + tensor.name + "'");
     }
-    found[*index] = &tensor;
+    if (!match->alias) mentioned[match->parameter] = &tensor;
+    if (tensor.dtype != parameter.dtype || tensor.shape != parameter.shape) {
+      problems.push_back("misshapen: '" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " +
+                         described(parameter.dtype, parameter.shape));
+      mentioned[match->parameter] = &tensor;
+      continue;
+    }
+    (match->alias ? tied : found)[match->parameter] = &tensor;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {  // PyTorch saves tied parameters under all their names
+    if (!tied[i]) continue;
+    if (!found[i]) {
+      found[i] = tied[i];
+    } else if (!same_values(*found[i], *tied[i])) {
+      problems.push_back("tied, but of different values: '" + found[i]->name + "' and '" + tied[i]->name + "'");
+    }
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!found[i] && !counts_batches(parameters[i].name)) {
+    if (!found[i] && !mentioned[i] && !counts_batches(parameters[i].name)) {
       problems.push_back("missing: '" + parameters[i].name + "', " + described(parameters[i].dtype, parameters[i].shape));
     }
   }

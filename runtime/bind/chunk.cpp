@@ -39,10 +39,11 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
                                        std::span<const int64_t> region_devices) {
   if (batch < 0) return Error("a batch can't have " + std::to_string(batch) + " rows");
   if (region_devices.size() != plan.regions.size())
-    return Error("device counts are given for " + std::to_string(region_devices.size()) + " regions; the plan has " +
-                 std::to_string(plan.regions.size()));
+    return Error("device counts are given for " + std::to_string(region_devices.size()) +
+                 " regions; the plan has " + std::to_string(plan.regions.size()));
   for (size_t r = 0; r < plan.regions.size(); ++r)
-    if (region_devices[r] < 1) return Error(plan.regions[r].location, "'" + plan.regions[r].name + "' has no devices");
+    if (region_devices[r] < 1)
+      return Error(plan.regions[r].location, "'" + plan.regions[r].name + "' has no devices");
 
   SymbolTable table;
   table.batch_ = batch;
@@ -51,7 +52,8 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
   // The first chunk symbol of each region and its rows: what later ones must agree with.
   std::vector<const Symbol*> first(plan.regions.size(), nullptr);
   std::vector<int64_t> first_rows(plan.regions.size(), 0);
-  // A region's `replicas` symbols get their value once all its chunk symbols, which may follow them, have theirs.
+  // A region's `replicas` symbols get their value once all its chunk symbols, which may follow them, have
+  // theirs.
   std::vector<int64_t> unknown(plan.regions.size(), 0);
   for (const Symbol& symbol : program.symbols)
     if (symbol.kind == Symbol::chunk) ++unknown[static_cast<size_t>(symbol.region)];
@@ -73,15 +75,17 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
     if (!rows) return Error(region.location, "'" + region.name + "': " + rows.error().message());
     if (*rows < 0 || *rows > kLargestDim)
       return Error(region.location, "'" + region.name + "' would split " + std::to_string(*rows) + " rows (" +
-                                        to_string(symbol.of) + " for a batch of " + std::to_string(batch) + ")");
+                                        to_string(symbol.of) + " for a batch of " + std::to_string(batch) +
+                                        ")");
     std::vector<int64_t> sizes = chunk_sizes(*rows, region_devices[r]);
     const int64_t count = static_cast<int64_t>(sizes.size());
     if (first[r] && count != table.replicas_[r])
-      return Error(region.location,
-                   "'" + region.name + "' can't split " + scattered_value(program, *first[r], first_rows[r]) + " and " +
-                       scattered_value(program, symbol, *rows) + " alike: on " + std::to_string(region_devices[r]) +
-                       " devices they give " + std::to_string(table.replicas_[r]) + " and " + std::to_string(count) +
-                       " chunks; inputs of one DataParallel need as many chunks each");
+      return Error(region.location, "'" + region.name + "' can't split " +
+                                        scattered_value(program, *first[r], first_rows[r]) + " and " +
+                                        scattered_value(program, symbol, *rows) + " alike: on " +
+                                        std::to_string(region_devices[r]) + " devices they give " +
+                                        std::to_string(table.replicas_[r]) + " and " + std::to_string(count) +
+                                        " chunks; inputs of one DataParallel need as many chunks each");
     if (!first[r]) {
       first[r] = &symbol;
       first_rows[r] = *rows;
@@ -129,8 +133,8 @@ Result<std::vector<int64_t>> SymbolTable::dims(const Value& value, int64_t repli
     overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(*dim, 1), &bytes) || bytes >= kLargestBytes;
   }
   if (overflow)
-    return Error("value '" + value.name + "' would be too large" + std::string(empty ? " (though empty)" : "") +
-                 " for a batch of " + std::to_string(batch_));
+    return Error("value '" + value.name + "' would be too large" +
+                 std::string(empty ? " (though empty)" : "") + " for a batch of " + std::to_string(batch_));
   return dims;
 }
 

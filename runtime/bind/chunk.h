@@ -1,5 +1,6 @@
 // Sizes: what a batch and a device list make of a program's symbols. The one piece of code that dump,
-// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel (docs/semantics.md).
+// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel
+// .
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -20,9 +21,10 @@ std::vector<int64_t> chunk_sizes(int64_t total, int64_t devices);
 /// The values of a program's symbols for one batch size and one device list.
 class SymbolTable {
  public:
-  /// `region_devices[r]`: how many devices the group of plan.regions[r] has (1 in host-only mode). `batch` is the
-  /// number of rows, 0 included. Errors: two scattered inputs of a region that give different numbers of chunks
-  /// (located at the region's layer, naming both values and their sizes); a size that is negative or too large.
+  /// `region_devices[r]`: how many devices the group of plan.regions[r] has (1 in host-only mode). `batch` is
+  /// the number of rows, 0 included. Errors: two scattered inputs of a region that give different numbers of
+  /// chunks (located at the region's layer, naming both values and their sizes); a size that is negative or
+  /// too large.
   static Result<SymbolTable> build(const Plan& plan, const Program& program, int64_t batch,
                                    std::span<const int64_t> region_devices);
 
@@ -39,8 +41,8 @@ class SymbolTable {
   /// region, an unknown symbol, overflow.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, int64_t replica = 0) const;
 
-  /// A value's dims on a replica; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it is
-  /// an error that names the value.
+  /// A value's dims on a replica; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it
+  /// is an error that names the value.
   Result<std::vector<int64_t>> dims(const Value& value, int64_t replica = 0) const;
 
  private:

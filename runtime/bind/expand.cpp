@@ -14,6 +14,13 @@ Result<Extent> attribute_extent(const Json& json) {
   return Error("an extent is neither a number nor a string");
 }
 
+const Step* first_reader(const Program& program, int value) {
+  for (const Step& step : program.steps) {
+    if (std::find(step.inputs.begin(), step.inputs.end(), value) != step.inputs.end()) return &step;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Expansion::Expansion(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries)
@@ -43,14 +50,15 @@ Result<Graph> Expansion::run() {
   return std::move(graph_);
 }
 
-Result<std::vector<Expansion::Spot>> Expansion::spots(const Place& place, const std::string& layer) const {
+Result<std::vector<Expansion::Spot>> Expansion::spots(const Place& place, const std::string& layer,
+                                                      const Location& location) const {
   const DeviceSet& devices = context_.devices;
   std::vector<Spot> result;
   if (place.kind == Place::host || (place.kind == Place::device && devices.host_only())) {
     result.push_back({});
   } else if (place.kind == Place::device) {
     if (place.index < 0 || place.index >= devices.entries()) {
-      Error error("layer '" + layer + "' is placed on device " + std::to_string(place.index) +
+      Error error(location, "layer '" + layer + "' is placed on device " + std::to_string(place.index) +
                   ", beyond the device list, which has " + std::to_string(devices.entries()) +
                   (devices.entries() == 1 ? " entry" : " entries"));
       // A parameter has no place in the model file of its own: the first step there has.
@@ -74,6 +82,7 @@ Error Expansion::located(Error error, const Step& step, const Spot& spot) const 
     error.diagnostics[0].message = "replica " + std::to_string(spot.replica) + " on device " +
                                    context_.devices.entry_name(spot.entry) + ": " + error.diagnostics[0].message;
   }
+  if (error.diagnostics[0].location.file.empty()) error.diagnostics[0].location = step.location;
   if (!step.layer.empty() && error.diagnostics[0].message.find("'" + step.layer + "'") == std::string::npos) {
     error.note("in layer '" + step.layer + "', operation " + step.op);
   }
@@ -143,7 +152,8 @@ Result<void> Expansion::add_sources() {
     const Value& value = context_.program.values[i];
     const int id = static_cast<int>(i);
     if (value.role == Value::temporary) continue;
-    auto places = spots(value.place, value.name);
+    const Step* reader = first_reader(context_.program, id);
+    auto places = spots(value.place, reader ? reader->layer : value.name, reader ? reader->location : Location{});
     if (!places) return places.error();
     const bool given = value.role == Value::input || value.role == Value::target;
     for (const Spot& spot : *places) {
@@ -171,7 +181,7 @@ Result<void> Expansion::add_step(int index) {
   if (step.op == "scatter") return scatter(index);
   if (step.op == "gather") return gather(index);
   if (step.op == "replicate" || step.op == "transfer") return replicate(index);
-  auto places = spots(step.place, step.layer);
+  auto places = spots(step.place, step.layer, step.location);
   if (!places) return places.error();
   for (const Spot& spot : *places) {
     Result<void> done = step.op == "view"    ? view(index, spot)
@@ -323,7 +333,7 @@ Result<int> Expansion::in_plain(int tensor, int step, const Spot& spot) {
 Result<void> Expansion::add_outputs() {
   for (const Output& output : context_.program.outputs) {
     const Value& value = context_.program.values[index_of(output.value)];
-    auto places = spots(value.place, value.name);
+    auto places = spots(value.place, value.name, {});
     if (!places) return places.error();
     auto plain = in_plain(at(output.value, 0), -1, places->front());
     if (!plain) return plain.error();

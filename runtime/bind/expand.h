@@ -26,7 +26,8 @@ class Expansion {
   Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
                          const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
   Result<void> add_outputs();
-  Result<std::vector<Spot>> spots(const Place& place, const std::string& layer) const;
+  /// Where a place is, on each of its replicas. An index beyond the device list is an error at `location`.
+  Result<std::vector<Spot>> spots(const Place& place, const std::string& layer, const Location& location) const;
   Result<TensorSpec> value_spec(int value, int replica) const;
   int add_tensor(TensorSpec spec, std::string name, int lane);
   int add_view(int of, size_t delta, TensorSpec spec, std::string name, int lane);

@@ -79,7 +79,7 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
 
 Result<void> Expansion::replicate(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  auto places = spots(step.place, step.layer);
+  auto places = spots(step.place, step.layer, step.location);
   if (!places) return places.error();
   for (const Spot& spot : *places) {
     const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
@@ -92,7 +92,7 @@ Result<void> Expansion::replicate(int index) {
 
 Result<void> Expansion::scatter(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  auto places = spots(step.place, step.layer);
+  auto places = spots(step.place, step.layer, step.location);
   if (!places) return places.error();
   Spot source;
   const int whole = at(step.inputs[0], 0);
@@ -136,9 +136,9 @@ Result<void> Expansion::gather(int index) {
   const Step& step = context_.program.steps[index_of(index)];
   const int source_value = step.inputs[0];
   const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-  auto sources = spots(context_.program.values[index_of(source_value)].place, step.layer);
+  auto sources = spots(context_.program.values[index_of(source_value)].place, step.layer, step.location);
   if (!sources) return sources.error();
-  auto targets = spots(step.place, step.layer);
+  auto targets = spots(step.place, step.layer, step.location);
   if (!targets) return targets.error();
   const Spot& target = targets->front();
   auto spec = value_spec(step.outputs[0], 0);

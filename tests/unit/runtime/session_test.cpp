@@ -275,11 +275,41 @@ TEST(SessionErrors, EveryParameterProblemIsListedInOneError) {
   EXPECT_EQ(set.error().diagnostics.size(), 1U);
 }
 
+TEST(SessionErrors, TiedParametersUnderAllTheirNames) {
+  PlanBuilder builder = data_parallel_linear(2, 2, PlanBuilder::device(0));
+  builder.plan.parameters[0].aliases = {"decoder.module.weight"};
+  Model model = load(std::move(builder));
+  const std::vector<float> w(4, 1.F), other(4, 2.F), b(2, 0.F);
+  const auto set = [&](std::vector<TensorView> weights) {
+    weights.push_back({"net.bias", DType::float32, {2}, b.data()});
+    auto done = model.set_parameters(weights);
+    return done ? std::string() : to_string(done.error());
+  };
+  const auto weight = [](const char* name, const std::vector<float>& data, std::vector<int64_t> shape = {2, 2}) {
+    return TensorView{name, DType::float32, std::move(shape), data.data()};
+  };
+  EXPECT_EQ(set({weight("net.weight", w)}), "");
+  EXPECT_EQ(set({weight("decoder.weight", w)}), "");
+  EXPECT_EQ(set({weight("decoder.weight", w), weight("net.weight", w)}), "");
+  EXPECT_THAT(set({weight("decoder.weight", w), weight("net.weight", other)}), HasSubstr("tied, but of different values"));
+  const std::string misshapen = set({weight("decoder.weight", w), weight("net.weight", w, {4})});
+  EXPECT_THAT(misshapen, HasSubstr("misshapen: 'net.weight' is float32 [4]"));
+  EXPECT_THAT(misshapen, ::testing::Not(HasSubstr("missing")));
+}
+
 TEST(SessionErrors, AnIndexBeyondTheListIsLocatedInTheModel) {
   const Model model = load(data_parallel_linear(5, 2, PlanBuilder::device(0), std::vector<int>{0, 2}));
   auto session = model.bind("cpu:0,cpu:1", 4);
   ASSERT_FALSE(session);
   EXPECT_THAT(to_string(session.error()), HasSubstr("model.json:7:3: error: layer 'net': device id 2"));
+  PlanBuilder placed;
+  const int x = placed.input("x", {placed.batch(), 2});
+  const int there = placed.step("transfer", {x}, "there", {placed.batch(), 2}, placed.device(3));
+  placed.program.steps.back().location = {"model.json", 12, 5};
+  placed.output("y", placed.step("view", {there}, "y", {placed.batch(2)}, placed.device(3)));
+  auto beyond = load(placed).bind("cpu:0,cpu:1", 4);
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(to_string(beyond.error()), HasSubstr("model.json:12:5: error: layer 'there' is placed on device 3"));
   EXPECT_TRUE(model.bind("cpu:0-2", 4));
   EXPECT_TRUE(model.bind("cpu", 4));
 }
