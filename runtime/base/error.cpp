@@ -16,8 +16,8 @@ std::string_view word_of(Severity severity) {
   return "error";
 }
 
-/// The caret stands under byte `column`; tabs are kept and the continuation bytes of UTF-8 take no room, so that
-/// it lands where a terminal shows that byte.
+/// The caret stands under byte `column`; tabs are kept and the continuation bytes of UTF-8 take no room, so
+/// that it lands where a terminal shows that byte.
 std::string caret_line(std::string_view source, int column) {
   std::string line;
   const size_t before = std::min(source.size(), static_cast<size_t>(column - 1));

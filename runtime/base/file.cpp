@@ -60,7 +60,8 @@ Result<void> write_in_place(const std::string& file, std::span<const std::string
 uint64_t physical_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : uint64_t{1} << 32;
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)
+                               : uint64_t{1} << 32;
 }
 
 Result<InputFile> InputFile::open(const std::string& file) {
@@ -94,7 +95,8 @@ Result<void> InputFile::read_at(uint64_t offset, std::span<std::byte> bytes) con
     const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failure(name_, "can't be read", errno);
-    if (got == 0) return Error({name_, 0, 0}, "ends at byte " + std::to_string(offset) + ", before its content does");
+    if (got == 0)
+      return Error({name_, 0, 0}, "ends at byte " + std::to_string(offset) + ", before its content does");
     bytes = bytes.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }
@@ -105,13 +107,14 @@ Result<std::string> read_file(const std::string& file, uint64_t limit) {
   const Result<InputFile> in = InputFile::open(file);
   if (!in) return in.error();
   if (in->size() > limit)
-    return Error({file, 0, 0},
-                 "has " + std::to_string(in->size()) + " bytes; at most " + std::to_string(limit) + " are read");
+    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; at most " +
+                                   std::to_string(limit) + " are read");
   std::string bytes;
   try {
     bytes.resize(in->size());
   } catch (const std::exception&) {
-    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; there is not enough memory for them");
+    return Error({file, 0, 0},
+                 "has " + std::to_string(in->size()) + " bytes; there is not enough memory for them");
   }
   if (auto done = in->read_at(0, std::as_writable_bytes(std::span(bytes))); !done) return done.error();
   return bytes;
@@ -144,7 +147,8 @@ Result<void> write_file_atomically(const std::string& file, std::span<const std:
   const mode_t mask = ::umask(0);
   ::umask(mask);
   const mode_t mode = exists ? info.st_mode & 07777 : 0666 & ~mask;
-  const bool written = write_all(out.get(), pieces) && ::fchmod(out.get(), mode) == 0 && ::fsync(out.get()) == 0;
+  const bool written =
+      write_all(out.get(), pieces) && ::fchmod(out.get(), mode) == 0 && ::fsync(out.get()) == 0;
   int code = written ? 0 : errno;
   if (out.release_and_close() != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) code = errno;
@@ -152,7 +156,8 @@ Result<void> write_file_atomically(const std::string& file, std::span<const std:
     ::unlink(temporary.c_str());
     return failure(file, "can't be written", code);
   }
-  // The name itself survives a power cut only once the folder is flushed; filesystems that can't do that are fine.
+  // The name itself survives a power cut only once the folder is flushed; filesystems that can't do that are
+  // fine.
   Descriptor parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent.open()) ::fsync(parent.get());
   return {};

@@ -29,7 +29,8 @@ class InputFile {
   Result<void> read_at(uint64_t offset, std::span<std::byte> bytes) const;
 
  private:
-  InputFile(std::string name, int descriptor, uint64_t size) : name_(std::move(name)), descriptor_(descriptor), size_(size) {}
+  InputFile(std::string name, int descriptor, uint64_t size)
+      : name_(std::move(name)), descriptor_(descriptor), size_(size) {}
   std::string name_;
   int descriptor_ = -1;
   uint64_t size_ = 0;  ///< when it was opened

@@ -1,6 +1,5 @@
 // Sizes: what a batch and a device list make of a program's symbols. The one piece of code that dump,
-// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel
-// .
+// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel.
 #pragma once
 
 #include "runtime/plan/plan.h"

@@ -39,8 +39,12 @@ void store_float(HostTensor& tensor, size_t i, float value) {
 bool store_integer(HostTensor& tensor, size_t i, int64_t value) {
   switch (tensor.dtype) {
     case DType::int64: tensor.as<int64_t>()[i] = value; return true;
-    case DType::int32: tensor.as<int32_t>()[i] = static_cast<int32_t>(value); return value == static_cast<int32_t>(value);
-    case DType::uint8: tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value); return value == static_cast<uint8_t>(value);
+    case DType::int32:
+      tensor.as<int32_t>()[i] = static_cast<int32_t>(value);
+      return value == static_cast<int32_t>(value);
+    case DType::uint8:
+      tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value);
+      return value == static_cast<uint8_t>(value);
     default: break;
   }
   // Integers up to 2^24 are exact in float32; the narrower types must give the same number back.
@@ -100,7 +104,8 @@ Result<HostTensor> convert(HostTensor tensor, DType to) {
     if (from_floating) {
       store_float(*made, i, load_float(tensor, i));
     } else if (const int64_t value = load_integer(tensor, i); !store_integer(*made, i, value)) {
-      return Error("the number " + std::to_string(value) + " can't be represented as " + std::string(name_of(to)));
+      return Error("the number " + std::to_string(value) + " can't be represented as " +
+                   std::string(name_of(to)));
     }
   }
   return made;

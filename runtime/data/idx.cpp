@@ -45,12 +45,15 @@ Result<HostTensor> parse(std::string_view bytes) {
   unsigned char magic[4];
   if (auto done = stream.read(std::as_writable_bytes(std::span(magic))); !done)
     return Error("not an IDX file: " + done.error().message());
-  if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0) return Error("not an IDX file, nor one that sheaf knows");
+  if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0)
+    return Error("not an IDX file, nor one that sheaf knows");
   const auto dtype = magic[2] == 0x08   ? std::optional(DType::uint8)
                      : magic[2] == 0x0C ? std::optional(DType::int32)
                      : magic[2] == 0x0D ? std::optional(DType::float32)
                                         : std::nullopt;
-  if (!dtype) return Error("an IDX file of element type " + std::to_string(magic[2]) + "; 8 (uint8), 12 (int32) and 13 (float32) can be read");
+  if (!dtype)
+    return Error("an IDX file of element type " + std::to_string(magic[2]) +
+                 "; 8 (uint8), 12 (int32) and 13 (float32) can be read");
   if (magic[3] > 8) return Error("an IDX file of " + std::to_string(magic[3]) + " dimensions");
   std::vector<int64_t> shape;
   for (int i = 0; i < magic[3]; ++i) {

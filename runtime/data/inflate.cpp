@@ -93,7 +93,8 @@ Result<void> Inflater::finish() {
     else if (status != Z_OK)
       return Error("the compressed data is damaged");
   }
-  if (stream.avail_in > 0 || !state_->rest.empty()) return Error("something stands behind the compressed data");
+  if (stream.avail_in > 0 || !state_->rest.empty())
+    return Error("something stands behind the compressed data");
   return {};
 }
 

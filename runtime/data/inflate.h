@@ -11,8 +11,8 @@
 
 namespace sheaf {
 
-/// Unpacks a stream piece by piece. The reader says how many bytes it expects, so a small input can't fill the
-/// memory; that there are no more is checked at the end. Errors have no place.
+/// Unpacks a stream piece by piece. The reader says how many bytes it expects, so a small input can't fill
+/// the memory; that there are no more is checked at the end. Errors have no place.
 class Inflater {
  public:
   enum Wrapping { raw, gzip };
@@ -31,7 +31,9 @@ class Inflater {
   Result<void> finish();
 
   /// An upper bound of what `packed` bytes unpack to: deflate's best ratio is 1032 to 1.
-  static constexpr size_t most(size_t packed) { return packed >= (size_t{1} << 50) ? size_t{1} << 60 : (packed + 64) * 1032; }
+  static constexpr size_t most(size_t packed) {
+    return packed >= (size_t{1} << 50) ? size_t{1} << 60 : (packed + 64) * 1032;
+  }
 
  private:
   struct State;

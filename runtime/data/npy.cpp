@@ -103,7 +103,8 @@ class HeaderParser {
 };
 
 /// Copies `count` elements of `size` bytes, from column-major to row-major order.
-void copy_transposed(const char* from, std::byte* to, std::span<const int64_t> shape, size_t count, size_t size) {
+void copy_transposed(const char* from, std::byte* to, std::span<const int64_t> shape, size_t count,
+                     size_t size) {
   std::vector<size_t> strides(shape.size());
   size_t stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -141,7 +142,8 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
   if (major < 1 || major > 3 || byte(7) != 0)
-    return Error("NumPy format " + std::to_string(major) + "." + std::to_string(byte(7)) + "; 1.0 to 3.0 can be read");
+    return Error("NumPy format " + std::to_string(major) + "." + std::to_string(byte(7)) +
+                 "; 1.0 to 3.0 can be read");
   size_t start = 10;
   size_t length = byte(8) | byte(9) << 8;
   if (major > 1) {
@@ -149,7 +151,8 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
     if (bytes.size() < start) return Error("the NumPy array ends within its header");
     length |= byte(10) << 16 | byte(11) << 24;
   }
-  if (length > kLargestHeader || length > bytes.size() - start) return Error("the NumPy array ends within its header");
+  if (length > kLargestHeader || length > bytes.size() - start)
+    return Error("the NumPy array ends within its header");
   const auto header = HeaderParser(bytes.substr(start, length)).parse();
   if (!header) return Error("the NumPy array's header is malformed");
   const auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
@@ -163,7 +166,8 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
   if (!count) return count.error();
   if (data.size() != *count * type->bytes)
     return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " +
-                 std::to_string(*count * type->bytes) + " bytes, " + std::to_string(data.size()) + " are there");
+                 std::to_string(*count * type->bytes) + " bytes, " + std::to_string(data.size()) +
+                 " are there");
   Result<HostTensor> made = make_tensor(type->dtype, header->shape);
   if (!made || *count == 0) return made;
 
@@ -184,7 +188,8 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
       const double limit = std::numeric_limits<float>::max();
       const double value = doubles[i];
       const bool beyond = value > limit || value < -limit;
-      made->as<float>()[i] = beyond ? (value > 0 ? 1 : -1) * std::numeric_limits<float>::infinity() : static_cast<float>(value);
+      made->as<float>()[i] =
+          beyond ? (value > 0 ? 1 : -1) * std::numeric_limits<float>::infinity() : static_cast<float>(value);
     }
   }
   return made;

@@ -23,20 +23,35 @@ struct ElementType {
 };
 
 constexpr std::array<ElementType, 17> kElementTypes = {{
-    {"F32", 4, DType::float32},  {"F16", 2, DType::float16},  {"BF16", 2, DType::bfloat16}, {"I64", 8, DType::int64},
-    {"I32", 4, DType::int32},    {"U8", 1, DType::uint8},     {"F64", 8, {}},               {"I16", 2, {}},
-    {"I8", 1, {}},               {"U16", 2, {}},              {"U32", 4, {}},               {"U64", 8, {}},
-    {"BOOL", 1, {}},             {"F8_E5M2", 1, {}},          {"F8_E4M3", 1, {}},           {"F8_E8M0", 1, {}},
+    {"F32", 4, DType::float32},
+    {"F16", 2, DType::float16},
+    {"BF16", 2, DType::bfloat16},
+    {"I64", 8, DType::int64},
+    {"I32", 4, DType::int32},
+    {"U8", 1, DType::uint8},
+    {"F64", 8, {}},
+    {"I16", 2, {}},
+    {"I8", 1, {}},
+    {"U16", 2, {}},
+    {"U32", 4, {}},
+    {"U64", 8, {}},
+    {"BOOL", 1, {}},
+    {"F8_E5M2", 1, {}},
+    {"F8_E4M3", 1, {}},
+    {"F8_E8M0", 1, {}},
     {"C64", 8, {}},
 }};
 
 const ElementType* find_type(std::string_view name) {
-  const auto found = std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.name == name; });
+  const auto found = std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                                  [&](const auto& type) { return type.name == name; });
   return found == kElementTypes.end() ? nullptr : &*found;
 }
 
 std::string_view type_name(DType dtype) {
-  return std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.dtype == dtype; })->name;
+  return std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                      [&](const auto& type) { return type.dtype == dtype; })
+      ->name;
 }
 
 /// Sizes and offsets: integers below 2^60.
@@ -73,26 +88,32 @@ Result<SafetensorsFile::Entry> entry_in(const nlohmann::json& json) {
   const Result<uint64_t> count = count_elements(entry.shape, type->bytes);
   if (!count) return count.error();
   if (*count * type->bytes != entry.end - entry.begin)
-    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " + std::to_string(*count * type->bytes) +
-                 " bytes, data_offsets span " + std::to_string(entry.end - entry.begin));
+    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " +
+                 std::to_string(*count * type->bytes) + " bytes, data_offsets span " +
+                 std::to_string(entry.end - entry.begin));
   return entry;
 }
 
 }  // namespace
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
-  const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, "not a safetensors file: " + message); };
+  const auto refuse = [&](const std::string& message) {
+    return Error({file, 0, 0}, "not a safetensors file: " + message);
+  };
   Result<InputFile> input = InputFile::open(file);
   if (!input) return input.error();
   SafetensorsFile opened(*std::move(input));
   const uint64_t size = opened.file_.size();
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
-  if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done) return done.error();
-  if (header_size > kLargestHeader) return refuse("its header would have " + std::to_string(header_size) + " bytes");
+  if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done)
+    return done.error();
+  if (header_size > kLargestHeader)
+    return refuse("its header would have " + std::to_string(header_size) + " bytes");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
-  if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done) return done.error();
+  if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done)
+    return done.error();
   if (!header.starts_with('{')) return refuse("its header is not a JSON object");
   const Result<nlohmann::json> parsed = parse_sorted_json(file, header, {4, 20'000'000, 1'000'000});
   if (!parsed) return refuse("its header: " + parsed.error().message());
@@ -120,12 +141,14 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
   uint64_t filled = 0;
   for (const auto& [name, entry] : order) {
     if (entry->begin != filled)
-      return refuse("tensor '" + name->substr(0, 200) + "' starts at byte " + std::to_string(entry->begin) + " of the data, " +
-                    (entry->begin < filled ? "within another one" : "behind a hole") + " that ends at " + std::to_string(std::max(filled, entry->begin)));
+      return refuse("tensor '" + name->substr(0, 200) + "' starts at byte " + std::to_string(entry->begin) +
+                    " of the data, " + (entry->begin < filled ? "within another one" : "behind a hole") +
+                    " that ends at " + std::to_string(std::max(filled, entry->begin)));
     filled = entry->end;
   }
   if (filled != size - opened.data_)
-    return refuse("its tensors have " + std::to_string(filled) + " bytes, it holds " + std::to_string(size - opened.data_));
+    return refuse("its tensors have " + std::to_string(filled) + " bytes, it holds " +
+                  std::to_string(size - opened.data_));
   return opened;
 }
 
@@ -161,16 +184,18 @@ Result<void> write_safetensors(const std::string& file,
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   std::string header = "{";
-  if (!metadata.empty()) header += "\"__metadata__\":" + nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!metadata.empty())
+    header += "\"__metadata__\":" +
+              nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::set<std::string> names;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == "__metadata__" || !names.insert(name).second)
       return Error({file, 0, 0}, "can't be written: a second tensor '" + name + "'");
     const uint64_t end = offset + tensor->bytes.size();
-    header += (header.size() > 1 ? "," : "") + quoted(name) + ":{\"dtype\":\"" + std::string(type_name(tensor->dtype)) +
-              "\",\"shape\":" + nlohmann::json(tensor->shape).dump() + ",\"data_offsets\":[" + std::to_string(offset) +
-              "," + std::to_string(end) + "]}";
+    header += (header.size() > 1 ? "," : "") + quoted(name) + ":{\"dtype\":\"" +
+              std::string(type_name(tensor->dtype)) + "\",\"shape\":" + nlohmann::json(tensor->shape).dump() +
+              ",\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
     offset = end;
   }
   header += "}";

@@ -31,8 +31,8 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// Reads one tensor. Errors, located at the file: no such tensor (with the names that there are); a dtype other
-  /// than F32, F16, BF16, I64, I32 and U8.
+  /// Reads one tensor. Errors, located at the file: no such tensor (with the names that there are); a dtype
+  /// other than F32, F16, BF16, I64, I32 and U8.
   Result<HostTensor> read(const std::string& tensor) const;
 
  private:
@@ -43,7 +43,8 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes `tensors` in this order, atomically. Errors: a name twice or "__metadata__"; the file can't be written.
+/// Writes `tensors` in this order, atomically. Errors: a name twice or "__metadata__"; the file can't be
+/// written.
 Result<void> write_safetensors(const std::string& file,
                                std::span<const std::pair<std::string, const HostTensor*>> tensors,
                                const std::map<std::string, std::string>& metadata = {});

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t kMostRows = int64_t{1} << 40;
 
-/// The position of the colon in FILE`extension`:KEY; npos if there is none. Both FILE and KEY may hold such text
-/// themselves: the first reading for which the file exists is taken, else the first.
+/// The position of the colon in FILE`extension`:KEY; npos if there is none. Both FILE and KEY may hold such
+/// text themselves: the first reading for which the file exists is taken, else the first.
 size_t find_key(const std::string& source, std::string_view extension) {
   size_t first = std::string::npos;
   const std::string separator = std::string(extension) + ":";
@@ -65,10 +65,10 @@ bool fits(const HostTensor& tensor, const SourceRequest& request) {
 Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
   std::vector<int64_t> shape = request.shape;
   const auto batch = std::find(shape.begin(), shape.end(), -1);
-  if (batch == shape.end() && rows != 1)
-    return Error("has no batch dimension: expected random:1");
+  if (batch == shape.end() && rows != 1) return Error("has no batch dimension: expected random:1");
   if (batch != shape.end()) *batch = rows;
-  const bool floating = request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
+  const bool floating =
+      request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
   Result<HostTensor> made = make_tensor(floating ? DType::float32 : DType::int64, std::move(shape));
   if (!made) return made;
   const uint64_t stream = stream_of(request.name);
@@ -86,8 +86,10 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
 /// IDX images: bytes to float32 / 255, a channel dimension where one is declared.
 Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
   const std::vector<int64_t>& wanted = request.shape;
-  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1) tensor.shape.insert(tensor.shape.begin() + 1, 1);
-  const bool floating = request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
+  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1)
+    tensor.shape.insert(tensor.shape.begin() + 1, 1);
+  const bool floating =
+      request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
   if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !floating) return tensor;
   Result<HostTensor> image = make_tensor(DType::float32, tensor.shape);
   if (!image) return image;
@@ -123,7 +125,8 @@ Result<Source> parse_source(const std::string& text) {
       return Error("'" + text + "': expected random:ROWS with a number of rows from 0 to 2^40");
     return source;
   }
-  for (const auto& [kind, extension] : {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
+  for (const auto& [kind, extension] :
+       {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
     source.kind = kind;
     if (const size_t colon = find_key(text, extension); colon != std::string::npos) {
       source.file = text.substr(0, colon);
@@ -159,7 +162,8 @@ Result<HostTensor> load_source(const std::string& text, const SourceRequest& req
     tensor = as_image(*std::move(tensor), request);
     if (!tensor) return refuse(tensor.error().message());
   }
-  const std::string both = "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
+  const std::string both =
+      "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
   if (!fits(*tensor, request)) return refuse(both);
   tensor = convert(*std::move(tensor), request.dtype);
   if (!tensor) return refuse(both + ": " + tensor.error().message());

@@ -13,9 +13,9 @@ namespace sheaf {
 struct SourceRequest {
   std::string name;
   DType dtype = DType::float32;
-  std::vector<int64_t> shape;    ///< -1 for the batch, which stands at most once
-  uint64_t seed = 0;             ///< of random:ROWS
-  int64_t upper_bound = 0;       ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
+  std::vector<int64_t> shape;  ///< -1 for the batch, which stands at most once
+  uint64_t seed = 0;           ///< of random:ROWS
+  int64_t upper_bound = 0;  ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
 };
 
 struct Source {
@@ -25,15 +25,15 @@ struct Source {
   int64_t rows = 0;  ///< random
 };
 
-/// Takes `file.npy`, `file.npz:KEY`, `file.safetensors:KEY`, `random:ROWS` apart; any other name is an IDX file's.
-/// Errors: rows that are no number, a missing KEY (with the archive's names, where it can be read).
+/// Takes `file.npy`, `file.npz:KEY`, `file.safetensors:KEY`, `random:ROWS` apart; any other name is an IDX
+/// file's. Errors: rows that are no number, a missing KEY (with the archive's names, where it can be read).
 Result<Source> parse_source(const std::string& source);
 
 /// Loads what `source` names, in the request's dtype and shape; the batch dimension takes whatever size the
-/// source has. Converted: see convert(); an IDX file's bytes in two or more dimensions are an image, which becomes
-/// float32 / 255, and gets a channel dimension of 1 behind its first where the declared shape has one more.
-/// `random:ROWS` has ROWS along the batch dimension: normal numbers, or integers below the bound, determined by
-/// seed and name. Errors name the source, what was expected and what was found.
+/// source has. Converted: see convert(); an IDX file's bytes in two or more dimensions are an image, which
+/// becomes float32 / 255, and gets a channel dimension of 1 behind its first where the declared shape has one
+/// more. `random:ROWS` has ROWS along the batch dimension: normal numbers, or integers below the bound,
+/// determined by seed and name. Errors name the source, what was expected and what was found.
 Result<HostTensor> load_source(const std::string& source, const SourceRequest& request);
 
 }  // namespace sheaf

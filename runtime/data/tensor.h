@@ -47,7 +47,8 @@ struct HostTensor {
 /// "[30, 5]"; a dimension of -1 reads "batch".
 std::string shape_text(std::span<const int64_t> shape);
 
-/// The number of elements of `shape`, or an error where a dimension is negative or they would take 2^60 bytes.
+/// The number of elements of `shape`, or an error where a dimension is negative or they would take 2^60
+/// bytes.
 Result<uint64_t> count_elements(std::span<const int64_t> shape, size_t element_bytes);
 
 /// A tensor of zeros. Errors: sizes as of count_elements; more bytes than the machine has memory.

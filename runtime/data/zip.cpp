@@ -28,13 +28,15 @@ uint64_t number(std::string_view bytes, size_t at, size_t size) {
 }
 
 Result<std::string> read_range(const InputFile& file, uint64_t offset, uint64_t size) {
-  if (offset > file.size() || size > file.size() - offset) return Error({file.name(), 0, 0}, "a damaged zip archive: it ends too early");
+  if (offset > file.size() || size > file.size() - offset)
+    return Error({file.name(), 0, 0}, "a damaged zip archive: it ends too early");
   std::string bytes(size, '\0');
   if (auto done = file.read_at(offset, std::as_writable_bytes(std::span(bytes))); !done) return done.error();
   return bytes;
 }
 
-/// Replaces fields that say "elsewhere" by those of the Zip64 extra field, in the order that the format gives them.
+/// Replaces fields that say "elsewhere" by those of the Zip64 extra field, in the order that the format gives
+/// them.
 bool apply_zip64(std::string_view extra, std::initializer_list<uint64_t*> fields) {
   while (extra.size() >= 4) {
     const uint64_t id = number(extra, 0, 2);
@@ -51,7 +53,8 @@ bool apply_zip64(std::string_view extra, std::initializer_list<uint64_t*> fields
     }
     return true;
   }
-  return std::none_of(fields.begin(), fields.end(), [](const uint64_t* field) { return *field == kElsewhere; });
+  return std::none_of(fields.begin(), fields.end(),
+                      [](const uint64_t* field) { return *field == kElsewhere; });
 }
 
 }  // namespace
@@ -65,21 +68,25 @@ Result<ZipFile> ZipFile::open(const std::string& file) {
 }
 
 Result<void> ZipFile::read_directory() {
-  const auto refuse = [&](const char* message) { return Error({file_.name(), 0, 0}, std::string("not a zip archive: ") + message); };
+  const auto refuse = [&](const char* message) {
+    return Error({file_.name(), 0, 0}, std::string("not a zip archive: ") + message);
+  };
   // The end record is the last thing but a comment of at most 65535 bytes.
   const uint64_t tail_size = std::min<uint64_t>(file_.size(), 22 + 65535);
   const Result<std::string> tail = read_range(file_, file_.size() - tail_size, tail_size);
   if (!tail) return tail.error();
   std::optional<size_t> end;
   for (size_t at = tail->size(); at-- > 0 && !end;)
-    if (tail->size() - at >= 22 && number(*tail, at, 4) == kDirectoryEnd && number(*tail, at + 20, 2) == tail->size() - at - 22)
+    if (tail->size() - at >= 22 && number(*tail, at, 4) == kDirectoryEnd &&
+        number(*tail, at + 20, 2) == tail->size() - at - 22)
       end = at;
   if (!end) return refuse("it has no directory");
 
   uint64_t count = number(*tail, *end + 10, 2);
   uint64_t size = number(*tail, *end + 12, 4);
   uint64_t offset = number(*tail, *end + 16, 4);
-  if (number(*tail, *end + 4, 2) != 0 || number(*tail, *end + 8, 2) != count) return refuse("it is split into parts");
+  if (number(*tail, *end + 4, 2) != 0 || number(*tail, *end + 8, 2) != count)
+    return refuse("it is split into parts");
   if (count == 0xFFFF || size == kElsewhere || offset == kElsewhere) {
     if (*end < 20 || number(*tail, *end - 20, 4) != kLocator64) return refuse("its directory is nowhere");
     const Result<std::string> record = read_range(file_, number(*tail, *end - 12, 8), 56);
@@ -107,9 +114,11 @@ Result<void> ZipFile::read_directory() {
     entry.compressed = number(rest, 20, 4);
     entry.size = number(rest, 24, 4);
     entry.header = number(rest, 42, 4);
-    if (!apply_zip64(rest.substr(46 + name_size, extra_size), {&entry.size, &entry.compressed, &entry.header}))
+    if (!apply_zip64(rest.substr(46 + name_size, extra_size),
+                     {&entry.size, &entry.compressed, &entry.header}))
       return refuse("its directory is damaged");
-    if (!entries_.emplace(std::string(rest.substr(46, name_size)), entry).second) return refuse("it has a name twice");
+    if (!entries_.emplace(std::string(rest.substr(46, name_size)), entry).second)
+      return refuse("it has a name twice");
     rest.remove_prefix(whole);
   }
   return {};
@@ -128,13 +137,17 @@ Result<std::string> ZipFile::read(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) return refuse("is not in the archive");
   const Entry& entry = found->second;
-  if (entry.method != 0 && entry.method != 8) return refuse("is compressed by method " + std::to_string(entry.method) + "; stored and deflated can be read");
-  if (entry.size > physical_memory() / 4) return refuse("would have " + std::to_string(entry.size) + " bytes");
+  if (entry.method != 0 && entry.method != 8)
+    return refuse("is compressed by method " + std::to_string(entry.method) +
+                  "; stored and deflated can be read");
+  if (entry.size > physical_memory() / 4)
+    return refuse("would have " + std::to_string(entry.size) + " bytes");
 
   const Result<std::string> local = read_range(file_, entry.header, 30);
   if (!local) return local.error();
   if (number(*local, 0, 4) != kLocalHeader) return refuse("is damaged: it has no header");
-  const Result<std::string> packed = read_range(file_, entry.header + 30 + number(*local, 26, 2) + number(*local, 28, 2), entry.compressed);
+  const Result<std::string> packed =
+      read_range(file_, entry.header + 30 + number(*local, 26, 2) + number(*local, 28, 2), entry.compressed);
   if (!packed) return packed.error();
   std::string bytes;
   if (entry.method == 0) {

@@ -10,8 +10,9 @@
 
 namespace sheaf {
 
-/// An open archive: its directory has been read and checked against the file's size; entries are read on demand.
-/// Stored and deflated entries, with 64-bit sizes where needed; encrypted or split archives are refused.
+/// An open archive: its directory has been read and checked against the file's size; entries are read on
+/// demand. Stored and deflated entries, with 64-bit sizes where needed; encrypted or split archives are
+/// refused.
 class ZipFile {
  public:
   static Result<ZipFile> open(const std::string& file);
@@ -19,8 +20,8 @@ class ZipFile {
   std::vector<std::string> names() const;
   bool contains(const std::string& entry) const { return entries_.contains(entry); }
 
-  /// The entry's content. Errors, located at the file: damage (bounds, CRC, sizes), another compression method, an
-  /// entry that would take more than a quarter of the machine's memory.
+  /// The entry's content. Errors, located at the file: damage (bounds, CRC, sizes), another compression
+  /// method, an entry that would take more than a quarter of the machine's memory.
   Result<std::string> read(const std::string& entry) const;
 
  private:

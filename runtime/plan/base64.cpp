@@ -12,7 +12,8 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 constexpr std::array<int8_t, 256> kValues = [] {
   std::array<int8_t, 256> values;
   values.fill(-1);
-  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kDigits.size(); ++i)
+    values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
   return values;
 }();
 
@@ -32,7 +33,8 @@ std::string to_base64(std::string_view bytes) {
 }
 
 Result<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return Error("base64 of " + std::to_string(text.size()) + " digits; expected a multiple of 4");
+  if (text.size() % 4 != 0)
+    return Error("base64 of " + std::to_string(text.size()) + " digits; expected a multiple of 4");
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   std::string bytes;

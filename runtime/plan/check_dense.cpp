@@ -47,7 +47,9 @@ void check_matmul(StepCheck& check) {
   if (!check.roles({"a", "b"}) || !check.outputs(1)) return;
   const Shape& a = check.operand("a")->shape;
   const Shape& b = check.operand("b")->shape;
-  const auto mismatch = [&] { check.fail("shapes " + to_string(a) + " and " + to_string(b) + " can't be multiplied"); };
+  const auto mismatch = [&] {
+    check.fail("shapes " + to_string(a) + " and " + to_string(b) + " can't be multiplied");
+  };
   if (a.empty() || b.empty()) return mismatch();
   const Extent& inner = b.size() == 1 ? b[0] : b[b.size() - 2];
   if (a.back() != inner) return mismatch();
@@ -77,7 +79,8 @@ void check_conv(StepCheck& check) {
   const Value& x = *check.operand("x");
   const std::vector<int64_t> weight = check.static_dims(*check.operand("weight"));
   if (check.failed()) return;
-  if (weight.size() < 3 || weight.size() > 5) return check.fail("a convolution has one to three spatial dimensions");
+  if (weight.size() < 3 || weight.size() > 5)
+    return check.fail("a convolution has one to three spatial dimensions");
   check.rank(x, weight.size());
   const size_t spatial = weight.size() - 2;
   const auto stride = check.integers("stride", spatial, 1, kLargestStep);
@@ -87,18 +90,21 @@ void check_conv(StepCheck& check) {
   const int64_t groups = check.integer("groups", 1, kLargestStep);
   if (check.failed()) return;
   if (weight[0] % groups != 0 || x.shape[1] != Extent(weight[1]) * groups)
-    return check.fail("weight of shape " + to_string(check.operand("weight")->shape) + " in " + std::to_string(groups) +
-                      " groups doesn't fit '" + x.name + "' of shape " + to_string(x.shape));
+    return check.fail("weight of shape " + to_string(check.operand("weight")->shape) + " in " +
+                      std::to_string(groups) + " groups doesn't fit '" + x.name + "' of shape " +
+                      to_string(x.shape));
   optional_vector(check, "bias", weight[0]);
 
   Shape expected = {x.shape[0], Extent(weight[0])};
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t kernel = weight[i + 2];
     if (kernel < 1 || kernel > kLargestStep) return check.fail("a kernel of size " + std::to_string(kernel));
-    const auto size = window_count(x.shape[i + 2], begin[i], end[i], dilation[i] * (kernel - 1) + 1, stride[i], false);
+    const auto size =
+        window_count(x.shape[i + 2], begin[i], end[i], dilation[i] * (kernel - 1) + 1, stride[i], false);
     if (!size)
-      return check.fail("dimension " + std::to_string(i + 2) + " of '" + x.name + "' (" + to_string(x.shape[i + 2]) +
-                        ") can't be convolved with a kernel of " + std::to_string(kernel));
+      return check.fail("dimension " + std::to_string(i + 2) + " of '" + x.name + "' (" +
+                        to_string(x.shape[i + 2]) + ") can't be convolved with a kernel of " +
+                        std::to_string(kernel));
     expected.push_back(*size);
   }
   if (const Value* residual = check.operand("residual")) check.shape(*residual, expected);
@@ -113,7 +119,8 @@ void check_conv_transpose(StepCheck& check) {
   const Value& x = *check.operand("x");
   const std::vector<int64_t> weight = check.static_dims(*check.operand("weight"));
   if (check.failed()) return;
-  if (weight.size() < 3 || weight.size() > 5) return check.fail("a convolution has one to three spatial dimensions");
+  if (weight.size() < 3 || weight.size() > 5)
+    return check.fail("a convolution has one to three spatial dimensions");
   check.rank(x, weight.size());
   const size_t spatial = weight.size() - 2;
   const auto stride = check.integers("stride", spatial, 1, kLargestStep);
@@ -123,8 +130,9 @@ void check_conv_transpose(StepCheck& check) {
   const int64_t groups = check.integer("groups", 1, kLargestStep);
   if (check.failed()) return;
   if (weight[0] % groups != 0 || x.shape[1] != Extent(weight[0]))
-    return check.fail("weight of shape " + to_string(check.operand("weight")->shape) + " in " + std::to_string(groups) +
-                      " groups doesn't fit '" + x.name + "' of shape " + to_string(x.shape));
+    return check.fail("weight of shape " + to_string(check.operand("weight")->shape) + " in " +
+                      std::to_string(groups) + " groups doesn't fit '" + x.name + "' of shape " +
+                      to_string(x.shape));
   const int64_t channels = (Extent(weight[1]) * groups).constant;
   optional_vector(check, "bias", channels);
 

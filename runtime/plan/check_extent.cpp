@@ -32,8 +32,8 @@ std::optional<std::string> problem_of(const Extent& extent, const CheckScope& sc
   return std::nullopt;
 }
 
-std::optional<Extent> window_count(const Extent& size, int64_t padding_begin, int64_t padding_end, int64_t span,
-                                   int64_t stride, bool ceil_mode) {
+std::optional<Extent> window_count(const Extent& size, int64_t padding_begin, int64_t padding_end,
+                                   int64_t span, int64_t stride, bool ceil_mode) {
   const Extent room = size + Extent(padding_begin + padding_end - span);
   if (room.is_static() && room.constant < 0) return std::nullopt;
   Extent count;

@@ -34,9 +34,12 @@ std::optional<Extent> sum_over_replicas(const CheckScope& scope, const Extent& p
 
 int into_region(StepCheck& check) {
   const Step& step = check.step();
-  if (step.place.kind != Place::region) check.fail("'" + step.op + "' puts its result into a region, not " + to_string(step.place));
-  if (check.input(0).place.kind == Place::region) check.fail("'" + step.op + "' takes a value from outside of regions");
-  if (check.integer("region", 0, INT32_MAX) != step.place.index) check.fail("'region' is not that of the step's place");
+  if (step.place.kind != Place::region)
+    check.fail("'" + step.op + "' puts its result into a region, not " + to_string(step.place));
+  if (check.input(0).place.kind == Place::region)
+    check.fail("'" + step.op + "' takes a value from outside of regions");
+  if (check.integer("region", 0, INT32_MAX) != step.place.index)
+    check.fail("'region' is not that of the step's place");
   return step.place.index;
 }
 
@@ -51,8 +54,9 @@ void check_scatter(StepCheck& check) {
   if (check.failed()) return;
   const Symbol* chunk = chunk_of(check.scope(), part.shape[dim], region);
   if (!chunk || chunk->of != whole[dim])
-    return check.fail("dimension " + std::to_string(dim) + " of '" + part.name + "' is " + to_string(part.shape[dim]) +
-                      "; expected region " + std::to_string(region) + "'s chunk of " + to_string(whole[dim]));
+    return check.fail("dimension " + std::to_string(dim) + " of '" + part.name + "' is " +
+                      to_string(part.shape[dim]) + "; expected region " + std::to_string(region) +
+                      "'s chunk of " + to_string(whole[dim]));
   Shape expected = whole;
   expected[dim] = part.shape[dim];
   check.shape(part, expected);
@@ -71,9 +75,11 @@ void check_gather(StepCheck& check) {
   if (check.step().place.kind == Place::region) check.fail("'gather' puts its result outside of regions");
   if (part.place.kind != Place::region) return check.fail("'gather' takes a value of a region");
   const int region = part.place.index;
-  if (check.integer("region", 0, INT32_MAX) != region) check.fail("'region' is not that of the input's place");
+  if (check.integer("region", 0, INT32_MAX) != region)
+    check.fail("'region' is not that of the input's place");
   const bool scalar = check.step().attributes.contains("scalar") && check.boolean("scalar");
-  if (scalar != part.shape.empty()) check.fail("'scalar' must be true for a value without dimensions, and only there");
+  if (scalar != part.shape.empty())
+    check.fail("'scalar' must be true for a value without dimensions, and only there");
   Shape expected = scalar ? Shape{Extent(1)} : part.shape;
   const size_t dim = check.dim(expected.size());
   if (check.failed()) return;
@@ -91,7 +97,8 @@ void check_between_regions(StepCheck& check) {
   const Value& to = check.output(0);
   const auto& regions = check.scope().plan.regions;
   if (from.place == to.place) return check.shape(to, from.shape);
-  if (regions[static_cast<size_t>(from.place.index)].device_ids != regions[static_cast<size_t>(to.place.index)].device_ids)
+  if (regions[static_cast<size_t>(from.place.index)].device_ids !=
+      regions[static_cast<size_t>(to.place.index)].device_ids)
     check.fail("a transfer between regions needs the same device_ids in both");
   check.rank(to, from.shape.size());
   bool split = false;
@@ -110,7 +117,8 @@ void check_transfer(StepCheck& check) {
   check.attributes({});
   const bool from_region = check.input(0).place.kind == Place::region;
   const bool to_region = check.step().place.kind == Place::region;
-  if (from_region != to_region) return check.fail("'transfer' doesn't enter or leave a region: scatter, replicate and gather do");
+  if (from_region != to_region)
+    return check.fail("'transfer' doesn't enter or leave a region: scatter, replicate and gather do");
   if (from_region) return check_between_regions(check);
   check.shape(check.output(0), check.input(0).shape);
 }

@@ -34,7 +34,8 @@ void check_view(StepCheck& check) {
   const Value& y = check.output(0);
   if (x.dtype != y.dtype) check.fail("a view doesn't change the dtype");
   if (element_factors(x.shape) != element_factors(y.shape))
-    check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be viewed as " + to_string(y.shape));
+    check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be viewed as " +
+               to_string(y.shape));
 }
 
 void check_print(StepCheck& check) {
@@ -72,25 +73,28 @@ void check_in_place(StepCheck& check) {
   if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
 }
 
-/// `status`: the output, one int64, in which a lookup of rows (input 0: indices, input 1: the table) reports an
-/// index out of range.
+/// `status`: the output, one int64, in which a lookup of rows (input 0: indices, input 1: the table) reports
+/// an index out of range.
 void check_status(StepCheck& check) {
   if (!check.step().attributes.contains("status")) return;
   const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
   const auto output = static_cast<size_t>(check.integer("status", 0, last));
   if (check.failed()) return;
   const Value& status = check.output(output);
-  if (status.dtype != DType::int64 || element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
+  if (status.dtype != DType::int64 ||
+      element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
     return check.fail("'status' must be an output of one int64");
   const bool indices = check.step().inputs.size() >= 2 &&
                        (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
-  if (!indices || check.input(1).shape.empty()) check.fail("'status' goes with integer indices and a table as inputs");
+  if (!indices || check.input(1).shape.empty())
+    check.fail("'status' goes with integer indices and a table as inputs");
 }
 
 void check_kernel(StepCheck& check) {
   check.attributes({"extents", "work", "grain"}, {"in_place", "status"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
-  if (kernel == check.scope().kernels.end()) return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
+  if (kernel == check.scope().kernels.end())
+    return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
   check.integer("grain", 1, kLargestDim);
   if (check.failed()) return;
   const Json& extents = check.step().attributes["extents"];

@@ -23,8 +23,8 @@ void check_windows(StepCheck& check, const std::vector<int64_t>& dilation) {
     const int64_t span = dilation[i] * (kernel[i] - 1) + 1;
     const auto size = window_count(x.shape[i + 2], padding[i], padding[i], span, stride[i], ceil_mode);
     if (!size)
-      return check.fail("dimension " + std::to_string(i + 2) + " of '" + x.name + "' (" + to_string(x.shape[i + 2]) +
-                        ") can't be pooled by " + std::to_string(kernel[i]));
+      return check.fail("dimension " + std::to_string(i + 2) + " of '" + x.name + "' (" +
+                        to_string(x.shape[i + 2]) + ") can't be pooled by " + std::to_string(kernel[i]));
     expected.push_back(*size);
   }
   check.shape(check.output(0), expected);
@@ -38,7 +38,8 @@ void check_max_pool(StepCheck& check) {
 }
 
 void check_avg_pool(StepCheck& check) {
-  check.attributes({"kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"});
+  check.attributes(
+      {"kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"});
   check.boolean("count_include_pad");
   check.integer("divisor_override", 0, INT32_MAX);
   check_windows(check, {1, 1});
@@ -58,7 +59,8 @@ void check_adaptive_avg_pool(StepCheck& check) {
     const bool empty = x.shape[i].is_static() && x.shape[i].constant == 0;
     const bool sized = y.shape[i].is_static() && y.shape[i].constant >= 1;
     if (empty || (!sized && y.shape[i] != x.shape[i]))
-      check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be pooled to " + to_string(y.shape));
+      check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be pooled to " +
+                 to_string(y.shape));
   }
 }
 

@@ -23,24 +23,28 @@ class ProgramCheck {
   Problem symbol(size_t i) {
     const Symbol& symbol = program_.symbols[i];
     const Result<Extent> spelled = parse_extent(symbol.name);
-    if (!spelled || *spelled != Extent::symbol(symbol.name)) return "'" + symbol.name.substr(0, 80) + "' can't name a symbol";
+    if (!spelled || *spelled != Extent::symbol(symbol.name))
+      return "'" + symbol.name.substr(0, 80) + "' can't name a symbol";
     if (!names_.insert(symbol.name).second) return "a second symbol '" + symbol.name + "'";
     if ((symbol.kind == Symbol::batch) != (i == 0)) return "the first symbol, and no other, is the batch";
     if (i == 0) return symbol.name == "batch" ? Problem() : "the batch must be called 'batch'";
-    if (symbol.region < 0 || static_cast<size_t>(symbol.region) >= plan_.regions.size()) return "there is no such region";
+    if (symbol.region < 0 || static_cast<size_t>(symbol.region) >= plan_.regions.size())
+      return "there is no such region";
     if (symbol.kind == Symbol::replicas)
       return counted_.insert(symbol.region).second ? Problem() : "a second count of this region's replicas";
     // Only earlier symbols, so that they can be evaluated in order; a chunk is never of a chunk.
     for (const auto& [name, coefficient] : symbol.of.terms) {
-      const auto known = std::find_if(program_.symbols.begin(), program_.symbols.begin() + static_cast<std::ptrdiff_t>(i),
-                                      [&name = name](const Symbol& other) { return other.name == name; });
+      const auto known =
+          std::find_if(program_.symbols.begin(), program_.symbols.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&name = name](const Symbol& other) { return other.name == name; });
       if (known == program_.symbols.begin() + static_cast<std::ptrdiff_t>(i))
         return "'" + name + "' isn't an earlier symbol";
       if (known->kind == Symbol::replicas && known->region == symbol.region)
         return "the number of a region's replicas can't determine its chunks";
       if (known->kind == Symbol::replicas) {
         for (size_t later = i; later < program_.symbols.size(); ++later)
-          if (program_.symbols[later].kind == Symbol::chunk && program_.symbols[later].region == known->region)
+          if (program_.symbols[later].kind == Symbol::chunk &&
+              program_.symbols[later].region == known->region)
             return "'" + name + "' depends on a later symbol";
       }
     }
@@ -59,7 +63,8 @@ class ProgramCheck {
       if (Problem problem = problem_of(extent, scope_, value.place)) return problem;
       is_static = is_static && extent.is_static();
       const int64_t factor = extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 1;
-      if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes) return "the value is too large";
+      if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes)
+        return "the value is too large";
     }
     if (value.role == Value::temporary) return Problem();
     made_[i] = true;
@@ -70,7 +75,8 @@ class ProgramCheck {
     if (found == scope_.parameters.end()) return "there is no parameter '" + value.source.substr(0, 80) + "'";
     const Parameter& parameter = *found->second;
     if (parameter.buffer != (value.role == Value::buffer)) return "'" + value.source + "' has another role";
-    if (parameter.dtype != value.dtype || !is_static || value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
+    if (parameter.dtype != value.dtype || !is_static ||
+        value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
       return "'" + value.source + "' has another dtype or shape than the value";
     return Problem();
   }
@@ -80,15 +86,18 @@ class ProgramCheck {
     if (step.op.empty()) return "a step needs an op";
     if (Problem problem = place(step.place)) return problem;
     if (step.roles.size() != step.inputs.size() && !(graph_ && step.roles.empty()))
-      return "there are " + std::to_string(step.roles.size()) + " roles for " + std::to_string(step.inputs.size()) + " inputs";
+      return "there are " + std::to_string(step.roles.size()) + " roles for " +
+             std::to_string(step.inputs.size()) + " inputs";
     if (step.outputs.empty()) return "a step needs an output";
-    const bool moves = step.op == "scatter" || step.op == "replicate" || step.op == "gather" || step.op == "transfer";
+    const bool moves =
+        step.op == "scatter" || step.op == "replicate" || step.op == "gather" || step.op == "transfer";
     for (const int input : step.inputs) {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
       if (!made_[static_cast<size_t>(input)]) return "'" + value.name + "' is used before it is made";
       if (!moves && value.place != step.place)
-        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
+        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " +
+               to_string(step.place);
       if (step.once && !constant_[static_cast<size_t>(input)])
         return "runs once, but '" + value.name + "' depends on the run's inputs";
     }
@@ -97,9 +106,12 @@ class ProgramCheck {
       const Value& value = program_.values[static_cast<size_t>(output)];
       if (made_[static_cast<size_t>(output)]) return "'" + value.name + "' is made a second time";
       if (value.place != step.place)
-        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
-      const bool is_static = std::all_of(value.shape.begin(), value.shape.end(), [](const Extent& dim) { return dim.is_static(); });
-      if (step.once && !is_static) return "runs once, but the size of '" + value.name + "' depends on the run";
+        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " +
+               to_string(step.place);
+      const bool is_static = std::all_of(value.shape.begin(), value.shape.end(),
+                                         [](const Extent& dim) { return dim.is_static(); });
+      if (step.once && !is_static)
+        return "runs once, but the size of '" + value.name + "' depends on the run";
       made_[static_cast<size_t>(output)] = true;
       constant_[static_cast<size_t>(output)] = step.once;
     }
@@ -118,10 +130,12 @@ class ProgramCheck {
   }
 
   /// Runs `each` over a list of the program; the names within it must differ.
-  Result<void> list(size_t size, Problem (ProgramCheck::*each)(size_t), const std::string& file, const std::string& path) {
+  Result<void> list(size_t size, Problem (ProgramCheck::*each)(size_t), const std::string& file,
+                    const std::string& path) {
     names_.clear();
     for (size_t i = 0; i < size; ++i)
-      if (Problem problem = (this->*each)(i)) return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
+      if (Problem problem = (this->*each)(i))
+        return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
     return {};
   }
 
@@ -150,7 +164,8 @@ class ProgramCheck {
   std::unordered_set<std::string> names_;
   std::unordered_set<int> counted_;  ///< regions that have a `replicas` symbol
   std::vector<bool> made_ = std::vector<bool>(program_.values.size(), false);
-  std::vector<bool> constant_ = std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
+  std::vector<bool> constant_ =
+      std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
 };
 
 }  // namespace
@@ -160,15 +175,19 @@ Result<void> check_program(const Plan& plan, const Program& program, bool graph,
   const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, path + message); };
   const size_t symbols = program.symbols.size();
   if (symbols == 0 || symbols > kMostSymbols)
-    return refuse(".symbols: expected 1 to " + std::to_string(kMostSymbols) + " symbols, the first of them the batch");
+    return refuse(".symbols: expected 1 to " + std::to_string(kMostSymbols) +
+                  " symbols, the first of them the batch");
   if (program.outputs.empty()) return refuse(".outputs: a program needs an output");
 
   ProgramCheck check(plan, program, graph);
   if (auto done = check.list(symbols, &ProgramCheck::symbol, file, path + ".symbols"); !done) return done;
-  if (auto done = check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"); !done) return done;
-  if (auto done = check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"); !done) return done;
+  if (auto done = check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"); !done)
+    return done;
+  if (auto done = check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"); !done)
+    return done;
   if (const auto value = check.unmade())
-    return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name + "'");
+    return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name +
+                  "'");
   return check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs");
 }
 

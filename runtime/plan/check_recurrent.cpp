@@ -29,7 +29,8 @@ void check_recurrent(StepCheck& check, int64_t gates, bool has_cell) {
         if (bias || kind[0] == 'w') weights.emplace_back(kind + suffix, layer);
     }
   for (const auto& [role, layer] : weights) required.push_back(role);
-  if (check.step().inputs.size() < required.size()) return check.fail("'" + check.step().op + "' lacks operands");
+  if (check.step().inputs.size() < required.size())
+    return check.fail("'" + check.step().op + "' lacks operands");
   if (!check.roles(required, optional) || !check.outputs(has_cell ? 3 : 2)) return;
 
   const Value& x = check.input(0);
@@ -38,7 +39,8 @@ void check_recurrent(StepCheck& check, int64_t gates, bool has_cell) {
   if (!x.shape[2].is_static()) return check.fail("the width of '" + x.name + "' may not depend on the batch");
   for (const auto& [role, layer] : weights) {
     Shape expected = {Extent(gates * hidden)};
-    if (role.starts_with("weight_ih")) expected.push_back(layer == 0 ? x.shape[2] : Extent(directions * hidden));
+    if (role.starts_with("weight_ih"))
+      expected.push_back(layer == 0 ? x.shape[2] : Extent(directions * hidden));
     if (role.starts_with("weight_hh")) expected.push_back(Extent(hidden));
     check.shape(*check.operand(role), expected);
   }

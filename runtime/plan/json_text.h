@@ -12,9 +12,9 @@
 namespace sheaf {
 
 struct JsonLimits {
-  int depth = 64;              ///< nesting; what recurses over the result (dump) relies on it
-  size_t values = 4'000'000;   ///< in the whole document
-  size_t keys = 512;           ///< of one object: ordered_json looks keys up one by one
+  int depth = 64;             ///< nesting; what recurses over the result (dump) relies on it
+  size_t values = 4'000'000;  ///< in the whole document
+  size_t keys = 512;          ///< of one object: ordered_json looks keys up one by one
 };
 
 /// Parses `text`. Errors: a syntax error (with line and column in `file`), a limit exceeded, a key that an
@@ -23,6 +23,7 @@ Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::
                                                   const JsonLimits& limits = {});
 
 /// The same without keeping the order of keys; for objects with very many of them.
-Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text, const JsonLimits& limits);
+Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text,
+                                         const JsonLimits& limits);
 
 }  // namespace sheaf

@@ -6,7 +6,8 @@ namespace sheaf {
 
 namespace {
 constexpr std::array<std::string_view, 3> kSymbolKinds = {"batch", "chunk", "replicas"};
-constexpr std::array<std::string_view, 5> kValueRoles = {"input", "target", "parameter", "buffer", "temporary"};
+constexpr std::array<std::string_view, 5> kValueRoles = {"input", "target", "parameter", "buffer",
+                                                         "temporary"};
 static_assert(Symbol::replicas == 2 && Value::temporary == 4, "the lists follow the enumerations' order");
 
 template <typename Enumeration, size_t size>

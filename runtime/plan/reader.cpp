@@ -57,7 +57,8 @@ Parameter parameter_at(const JsonNode& node) {
   parameter.name = node.field("name").text();
   parameter.dtype = dtype_at(node.field("dtype"));
   const JsonNode shape = node.field("shape");
-  for (size_t i = 0; i < shape.size(); ++i) parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
+  for (size_t i = 0; i < shape.size(); ++i)
+    parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
   if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
   parameter.init = node.field("init").json();
@@ -106,7 +107,8 @@ Value value_at(const JsonNode& node) {
 }
 
 Step step_at(const JsonNode& node) {
-  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location", "fused", "reason", "once"});
+  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location",
+             "fused", "reason", "once"});
   Step step;
   step.op = node.field("op").text();
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
@@ -176,7 +178,8 @@ void check_header(const JsonNode& root) {
   // Version 1.0 has no optional features yet.
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
-    required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
+    required.fail("the plan needs the feature '" + feature.substr(0, 80) +
+                  "', which this program doesn't know");
 }
 
 /// The digest covers the compact text of the whole document without the field itself.
@@ -185,7 +188,9 @@ void verify_digest(const JsonNode& root, Json& document) {
   if (root.failed()) return;
   document.erase("sha256");
   const std::string found = sha256(document.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (found != expected) root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " + expected.substr(0, 80));
+  if (found != expected)
+    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " +
+              expected.substr(0, 80));
 }
 
 }  // namespace
@@ -199,8 +204,8 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (!root.failed()) verify_digest(root, *document);
   if (root.failed()) return *reading.error;
 
-  root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters", "kernels",
-             "programs", "graphs", "training", "ir", "objects"});
+  root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
+             "kernels", "programs", "graphs", "training", "ir", "objects"});
   Plan plan;
   plan.producer = root.field("producer").text();
   plan.name = root.field("name").text();

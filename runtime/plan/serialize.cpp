@@ -30,7 +30,8 @@ Json json_of(const Region& region) {
 }
 
 Json json_of(const Parameter& parameter) {
-  Json json = {{"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
+  Json json = {
+      {"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
   if (parameter.buffer) json["buffer"] = true;
   if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
   json["init"] = parameter.init;
@@ -94,7 +95,9 @@ Json json_of(const Program& program) {
 
 /// One element of a list a line, and a line for each field down to `depth`: readable, and good to diff.
 void lay_out(const Json& json, int depth, const std::string& indent, std::string& text) {
-  const auto compact = [](const Json& part) { return part.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const auto compact = [](const Json& part) {
+    return part.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
   const bool list = json.is_array() && !json.empty() && json.front().is_object();
   if (!list && (depth == 0 || !json.is_object() || json.empty())) {
     text += compact(json);
@@ -119,7 +122,8 @@ void lay_out(const Json& json, int depth, const std::string& indent, std::string
 
 std::string serialize(const Plan& plan) {
   Json objects = Json::array();
-  for (const auto& [level, bytes] : plan.objects) objects.push_back({{"level", level}, {"data", to_base64(bytes)}});
+  for (const auto& [level, bytes] : plan.objects)
+    objects.push_back({{"level", level}, {"data", to_base64(bytes)}});
 
   Json document = {{"format", "sheaf-plan"},
                    {"version", std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor)},

@@ -25,13 +25,15 @@ std::string to_string(const Shape& shape) {
 
 bool StepCheck::inputs(size_t count) {
   if (step_.inputs.size() != count)
-    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " + std::to_string(step_.inputs.size()));
+    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " +
+         std::to_string(step_.inputs.size()));
   return !failed();
 }
 
 bool StepCheck::outputs(size_t count) {
   if (step_.outputs.size() != count)
-    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " + std::to_string(step_.outputs.size()));
+    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " +
+         std::to_string(step_.outputs.size()));
   return !failed();
 }
 
@@ -49,7 +51,8 @@ bool StepCheck::roles(const std::vector<std::string>& required, const std::vecto
   }
   for (const std::string& role : required)
     if (!operand(role)) fail("'" + step_.op + "' needs an operand '" + role + "'");
-  if (!failed() && step_.roles.front() != required.front()) fail("'" + required.front() + "' must be the first operand");
+  if (!failed() && step_.roles.front() != required.front())
+    fail("'" + required.front() + "' must be the first operand");
   return !failed();
 }
 
@@ -80,7 +83,8 @@ namespace {
 /// The integer, if `json` is one within the bounds.
 std::optional<int64_t> integer_in(const Json& json, int64_t lowest, int64_t highest) {
   if (!json.is_number_integer()) return std::nullopt;
-  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    return std::nullopt;
   const auto value = json.get<int64_t>();
   if (value < lowest || value > highest) return std::nullopt;
   return value;
@@ -139,8 +143,15 @@ size_t StepCheck::dim(size_t rank) {
 
 void StepCheck::activation() {
   static const std::map<std::string, std::vector<std::string>, std::less<>> kinds = {
-      {"relu", {}},      {"leaky_relu", {"negative_slope"}}, {"elu", {"alpha"}}, {"silu", {}},    {"gelu", {}},
-      {"gelu_tanh", {}}, {"tanh", {}},                       {"sigmoid", {}},    {"hardtanh", {"min_val", "max_val"}},
+      {"relu", {}},
+      {"leaky_relu", {"negative_slope"}},
+      {"elu", {"alpha"}},
+      {"silu", {}},
+      {"gelu", {}},
+      {"gelu_tanh", {}},
+      {"tanh", {}},
+      {"sigmoid", {}},
+      {"hardtanh", {"min_val", "max_val"}},
   };
   const auto found = step_.attributes.find("activation");
   if (found == step_.attributes.end()) return;
@@ -148,7 +159,8 @@ void StepCheck::activation() {
   const auto kind = named ? kinds.find((*found)["kind"].get_ref<const std::string&>()) : kinds.end();
   if (kind == kinds.end()) return fail("'activation' must be an object with a known 'kind'");
   bool good = found->size() == kind->second.size() + 1;
-  for (const std::string& number : kind->second) good = good && found->contains(number) && (*found)[number].is_number();
+  for (const std::string& number : kind->second)
+    good = good && found->contains(number) && (*found)[number].is_number();
   if (!good) fail("the activation '" + kind->first + "' takes other numbers: see docs/steps.md");
 }
 
@@ -172,7 +184,8 @@ std::vector<int64_t> StepCheck::static_dims(const Value& value) {
   std::vector<int64_t> dims;
   for (const Extent& extent : value.shape) {
     if (!extent.is_static()) {
-      fail("'" + value.name + "' has shape " + to_string(value.shape) + ", which may not depend on the batch here");
+      fail("'" + value.name + "' has shape " + to_string(value.shape) +
+           ", which may not depend on the batch here");
       return {};
     }
     dims.push_back(extent.constant);

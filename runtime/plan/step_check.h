@@ -45,7 +45,8 @@ class StepCheck {
   const Value& input(size_t i) const { return scope_.program.values[static_cast<size_t>(step_.inputs[i])]; }
   const Value& output(size_t i) const { return scope_.program.values[static_cast<size_t>(step_.outputs[i])]; }
 
-  /// Inputs have these roles and no others, each at most once, the first of `required` first. False on failure.
+  /// Inputs have these roles and no others, each at most once, the first of `required` first. False on
+  /// failure.
   bool roles(const std::vector<std::string>& required, const std::vector<std::string>& optional = {});
   /// Exactly `count` outputs. False on failure.
   bool outputs(size_t count);
@@ -54,7 +55,8 @@ class StepCheck {
   const Value* operand(std::string_view role) const;
 
   /// Attributes have these names and no others; those not in `optional` are all there.
-  void attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional = {});
+  void attributes(std::initializer_list<std::string_view> required,
+                  std::initializer_list<std::string_view> optional = {});
   int64_t integer(const char* name, int64_t lowest, int64_t highest);
   std::vector<int64_t> integers(const char* name, size_t count, int64_t lowest, int64_t highest);
   bool boolean(const char* name);
@@ -83,16 +85,16 @@ class StepCheck {
 
 std::string to_string(const Shape& shape);
 
-/// The problem with `extent` in something that stands at `place`: an unknown symbol, a chunk of another region,
-/// a number beyond what sizes may be; none if it is fine.
+/// The problem with `extent` in something that stands at `place`: an unknown symbol, a chunk of another
+/// region, a number beyond what sizes may be; none if it is fine.
 std::optional<std::string> problem_of(const Extent& extent, const CheckScope& scope, const Place& place);
 
-/// Sizes that windows of `span` elements, `stride` apart, give along a dimension: floor((size + padding - span) /
-/// stride) + 1, PyTorch's. With `ceil_mode` the quotient is rounded up, but no window starts in the padding
-/// behind the input (`padding_begin` being what stands before it). Empty where no window fits or, for a size that
-/// depends on the batch, the result isn't linear.
-std::optional<Extent> window_count(const Extent& size, int64_t padding_begin, int64_t padding_end, int64_t span,
-                                   int64_t stride, bool ceil_mode);
+/// Sizes that windows of `span` elements, `stride` apart, give along a dimension: floor((size + padding -
+/// span) / stride) + 1, PyTorch's. With `ceil_mode` the quotient is rounded up, but no window starts in the
+/// padding behind the input (`padding_begin` being what stands before it). Empty where no window fits or, for
+/// a size that depends on the batch, the result isn't linear.
+std::optional<Extent> window_count(const Extent& size, int64_t padding_begin, int64_t padding_end,
+                                   int64_t span, int64_t stride, bool ceil_mode);
 
 /// Checks one step of an executable program by its op.
 void check_operation(StepCheck& check);

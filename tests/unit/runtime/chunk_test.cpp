@@ -53,10 +53,11 @@ struct Example {
                        {"chunk_y", Symbol::chunk, 0, of_y},
                        {"replicas_free", Symbol::replicas, 1, {}}};
     const Place in_net{Place::region, 0};
-    program.values = {{"x", DType::float32, {of_x, 5}, {}, Value::input, ""},
-                      {"y", DType::float32, {of_y, 5}, {}, Value::input, ""},
-                      {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, ""},
-                      {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, ""}};
+    program.values = {
+        {"x", DType::float32, {of_x, 5}, {}, Value::input, ""},
+        {"y", DType::float32, {of_y, 5}, {}, Value::input, ""},
+        {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, ""},
+        {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, ""}};
     for (int i = 0; i < 2; ++i) {
       Step scatter;
       scatter.op = "scatter";
@@ -147,7 +148,9 @@ TEST(SymbolTable, RefusesSizesOutOfBounds) {
   const auto table = example.build(1 << 30, {1, 1});
   ASSERT_TRUE(table);
   const Extent rows = Extent::symbol("batch");
-  const auto dims = [&](std::vector<Extent> shape) { return table->dims({"v", DType::int64, shape, {}, Value::temporary, ""}); };
+  const auto dims = [&](std::vector<Extent> shape) {
+    return table->dims({"v", DType::int64, shape, {}, Value::temporary, ""});
+  };
   EXPECT_TRUE(dims({rows, 1 << 20}));
   EXPECT_FALSE(dims({rows, rows}));
   EXPECT_FALSE(dims({rows, rows, 0})) << "strides of an empty tensor must not overflow";

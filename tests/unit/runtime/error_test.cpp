@@ -11,7 +11,8 @@ TEST(Error, WithoutAFileIsSeverityAndMessage) {
 }
 
 TEST(Error, ShowsFileLineColumnSourceAndCaret) {
-  Diagnostic diagnostic{Severity::error, {"m.json", 3, 5}, "unknown layer", "    {\"x\": 1}", {"did you mean 'y'?"}};
+  Diagnostic diagnostic{
+      Severity::error, {"m.json", 3, 5}, "unknown layer", "    {\"x\": 1}", {"did you mean 'y'?"}};
   EXPECT_EQ(to_string(diagnostic),
             "m.json:3:5: error: unknown layer\n"
             "    {\"x\": 1}\n"

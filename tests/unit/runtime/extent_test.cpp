@@ -31,9 +31,31 @@ TEST(Extent, PrintsAndParsesTheSameText) {
 }
 
 TEST(Extent, RefusesOtherSpellings) {
-  for (const char* text : {"", " ", "+1", "01", "-0", "1*batch", "0*batch", "batch*2", "2 * batch", "batch+1", "1 + batch",
-                           "b + a", "a + a", "batch + 0", "batch + -1", "--1", "9007199254740993", "99999999999999999999",
-                           "batch\n", "2*", "*a", "1.5", "a + ", "é", "-"})
+  for (const char* text : {"",
+                           " ",
+                           "+1",
+                           "01",
+                           "-0",
+                           "1*batch",
+                           "0*batch",
+                           "batch*2",
+                           "2 * batch",
+                           "batch+1",
+                           "1 + batch",
+                           "b + a",
+                           "a + a",
+                           "batch + 0",
+                           "batch + -1",
+                           "--1",
+                           "9007199254740993",
+                           "99999999999999999999",
+                           "batch\n",
+                           "2*",
+                           "*a",
+                           "1.5",
+                           "a + ",
+                           "é",
+                           "-"})
     EXPECT_FALSE(parse_extent(text)) << text;
   EXPECT_FALSE(parse_extent(std::string("1\0", 2)));
   EXPECT_FALSE(parse_extent(std::string(1 << 20, 'a')));

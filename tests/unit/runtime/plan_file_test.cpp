@@ -41,12 +41,14 @@ TEST(Sha256, FollowsTheStandardsExamples) {
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(sha256(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
   EXPECT_EQ(sha256(std::string(64, 'a')), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
 TEST(Base64, FollowsTheStandardsExamplesAndIsStrict) {
-  const std::pair<const char*, const char*> cases[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(to_base64(bytes), text);
     ASSERT_TRUE(from_base64(text));
@@ -55,7 +57,8 @@ TEST(Base64, FollowsTheStandardsExamplesAndIsStrict) {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   EXPECT_EQ(*from_base64(to_base64(all)), all);
-  for (const char* text : {"Zg", "Zg=", "=", "====", "Zh==", "Z===", "Zm9v\n", "Zm 9", "Zg==Zg==", "Z=9v", "Zm9\xff"})
+  for (const char* text :
+       {"Zg", "Zg=", "=", "====", "Zh==", "Z===", "Zm9v\n", "Zm 9", "Zg==Zg==", "Z=9v", "Zm9\xff"})
     EXPECT_FALSE(from_base64(text)) << text;
 }
 
@@ -82,13 +85,16 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
     const Step& a = read->infer.steps[i];
     const Step& b = plan.infer.steps[i];
     EXPECT_EQ(a.location.line, b.location.line);
-    EXPECT_EQ(std::tie(a.op, a.kernel, a.inputs, a.roles, a.outputs, a.attributes, a.place, a.layer, a.fused, a.reason, a.once),
-              std::tie(b.op, b.kernel, b.inputs, b.roles, b.outputs, b.attributes, b.place, b.layer, b.fused, b.reason, b.once));
+    EXPECT_EQ(std::tie(a.op, a.kernel, a.inputs, a.roles, a.outputs, a.attributes, a.place, a.layer, a.fused,
+                       a.reason, a.once),
+              std::tie(b.op, b.kernel, b.inputs, b.roles, b.outputs, b.attributes, b.place, b.layer, b.fused,
+                       b.reason, b.once));
   }
   for (size_t i = 0; i < plan.infer.values.size(); ++i) {
     const Value& a = read->infer.values[i];
     const Value& b = plan.infer.values[i];
-    EXPECT_EQ(std::tie(a.name, a.dtype, a.shape, a.place, a.role, a.source), std::tie(b.name, b.dtype, b.shape, b.place, b.role, b.source));
+    EXPECT_EQ(std::tie(a.name, a.dtype, a.shape, a.place, a.role, a.source),
+              std::tie(b.name, b.dtype, b.shape, b.place, b.role, b.source));
   }
   EXPECT_EQ(read->infer.symbols[1].of, plan.infer.symbols[1].of);
   EXPECT_EQ(read->infer_graph.steps.size(), plan.infer_graph.steps.size());
@@ -109,7 +115,8 @@ TEST(PlanFile, WritesTextThatIsNotUtf8) {
 TEST(PlanFile, RefusesEveryTruncation) {
   const std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
   ASSERT_TRUE(parse_plan("m.plan", text));
-  for (size_t size = 0; size + 1 < text.size(); ++size) ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
+  for (size_t size = 0; size + 1 < text.size(); ++size)
+    ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
 }
 
 TEST(PlanFile, RefusesEveryFlippedBit) {
@@ -123,7 +130,8 @@ TEST(PlanFile, RefusesEveryFlippedBit) {
 }
 
 TEST(PlanFile, SaysWhereJsonIsMalformed) {
-  EXPECT_THAT(error_of("{\n  \"format\": \"sheaf-plan\",\n  oops"), StartsWith("m.plan:3:3: error: syntax error"));
+  EXPECT_THAT(error_of("{\n  \"format\": \"sheaf-plan\",\n  oops"),
+              StartsWith("m.plan:3:3: error: syntax error"));
   EXPECT_THAT(error_of(""), StartsWith("m.plan:1:1: error: syntax error"));
   EXPECT_THAT(error_of("{\"format\": \"sheaf-plan\" \"\xff\"}"), StartsWith("m.plan:1:"));
 }
@@ -135,7 +143,8 @@ TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   Json document = sample_document();
   for (const char* version : {"2.0", "0.9", "1.1"}) {
     document["version"] = version;
-    EXPECT_THAT(error_of(sign(document)), StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
+    EXPECT_THAT(error_of(sign(document)),
+                StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
   }
   for (const char* version : {"1", "1.", ".0", "1.0.0", "x", "", "-1.0", "1.-1", "1.99999999999"}) {
     document["version"] = version;
@@ -161,7 +170,8 @@ TEST(PlanFile, RefusesKeysThatStandTwice) {
   text.insert(at, "\"op\":\"scatter\",");
   EXPECT_THAT(error_of(text), HasSubstr("the key 'op' stands twice"));
   // The same key in different objects is fine, whichever is open.
-  EXPECT_THAT(error_of(R"({"a":{"b":1},"b":{"a":1,"c":[{"a":1},{"a":2}]},"c":1,"c":2})"), HasSubstr("the key 'c' stands twice"));
+  EXPECT_THAT(error_of(R"({"a":{"b":1},"b":{"a":1,"c":[{"a":1},{"a":2}]},"c":1,"c":2})"),
+              HasSubstr("the key 'c' stands twice"));
 }
 
 TEST(PlanFile, RefusesHostileSizesInBoundedTime) {
@@ -184,10 +194,12 @@ TEST(PlanFile, NamesThePathOfWhatIsWrong) {
   EXPECT_EQ(error_of(sign(document)), "m.plan: error: programs.infer.steps[2]: there is no value 99");
   document = sample_document();
   document["programs"]["infer"]["steps"][2]["inputs"][0] = "x";
-  EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: programs.infer.steps[2].inputs[0]: expected an integer"));
+  EXPECT_THAT(error_of(sign(document)),
+              StartsWith("m.plan: error: programs.infer.steps[2].inputs[0]: expected an integer"));
   document = sample_document();
   document["graphs"]["infer"]["values"][1]["shape"][0] = "1 + batch";
-  EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: graphs.infer.values[1].shape[0]: '1 + batch' is not a size"));
+  EXPECT_THAT(error_of(sign(document)),
+              StartsWith("m.plan: error: graphs.infer.values[1].shape[0]: '1 + batch' is not a size"));
   document = sample_document();
   document["kernels"][0]["surprise"] = 1;
   EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: kernels[0]: unknown field 'surprise'"));
@@ -217,8 +229,25 @@ void use(const Plan& plan) {
 // With a digest that fits, so that the fields themselves are what the reader has to defend itself against.
 TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
   Json document = sample_document();
-  const std::vector<Json> hostile = {nullptr, true, -1, 0, 1, int64_t{1} << 40, INT64_MIN, UINT64_MAX, 1e300, "", "batch", "chunk",
-                                     "region:0", "9007199254740992*batch", "x", Json::array(), Json::object(), {0, 0}, {"batch", "x"}};
+  const std::vector<Json> hostile = {nullptr,
+                                     true,
+                                     -1,
+                                     0,
+                                     1,
+                                     int64_t{1} << 40,
+                                     INT64_MIN,
+                                     UINT64_MAX,
+                                     1e300,
+                                     "",
+                                     "batch",
+                                     "chunk",
+                                     "region:0",
+                                     "9007199254740992*batch",
+                                     "x",
+                                     Json::array(),
+                                     Json::object(),
+                                     {0, 0},
+                                     {"batch", "x"}};
   size_t refused = 0;
   size_t read = 0;
   for_each_node(document, [&](Json& node) {
@@ -242,16 +271,19 @@ TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
 
 TEST(PlanFile, EveryFieldIsNeededOrHasADefault) {
   Json document = sample_document();
-  const std::set<std::string> optional = {"buffer", "aliases", "elementwise", "device_ids", "output_device", "attributes", "fused", "reason", "once", "kernel", "source", "in_place", "location", "activation"};
+  const std::set<std::string> optional = {
+      "buffer", "aliases", "elementwise", "device_ids", "output_device", "attributes", "fused",
+      "reason", "once",    "kernel",      "source",     "in_place",      "location",   "activation"};
   for_each_node(document, [&](Json& node) {
     if (!node.is_object()) return;
     const Json original = node;
     for (const auto& item : original.items()) {
       node.erase(item.key());
       const auto plan = parse_plan("m.plan", sign(document));
-      const bool inside_free_json = original.contains("std") || original.contains("loss") || original.contains("in_features");
-      if (!optional.contains(item.key()) && !inside_free_json && item.key() != "sha256" && item.key() != "type" &&
-          item.key() != "out_features")
+      const bool inside_free_json =
+          original.contains("std") || original.contains("loss") || original.contains("in_features");
+      if (!optional.contains(item.key()) && !inside_free_json && item.key() != "sha256" &&
+          item.key() != "type" && item.key() != "out_features")
         EXPECT_FALSE(plan) << item.key() << " of " << original.dump().substr(0, 100);
       node = original;
     }
@@ -279,7 +311,8 @@ TEST(Place, IsReadBack) {
     ASSERT_TRUE(parsed);
     EXPECT_EQ(*parsed, place);
   }
-  for (const char* text : {"", "hosts", "device", "device:", "device:-1", "device:01", "device:1 ", "region:x", "region:99999999999", "cuda:0"})
+  for (const char* text : {"", "hosts", "device", "device:", "device:-1", "device:01", "device:1 ",
+                           "region:x", "region:99999999999", "cuda:0"})
     EXPECT_FALSE(parse_place(text)) << text;
 }
 

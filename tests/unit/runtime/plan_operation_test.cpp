@@ -26,7 +26,8 @@ void refuse(const Plan& plan, const std::string& reason) {
 }
 
 TEST(PlanOperations, Linear) {
-  const Operands operands = {{"x", {batch(), 7, 5}}, {"weight", {2, 5}}, {"bias", {2}}, {"residual", {batch(), 7, 2}}};
+  const Operands operands = {
+      {"x", {batch(), 7, 5}}, {"weight", {2, 5}}, {"bias", {2}}, {"residual", {batch(), 7, 2}}};
   const Shape y = {batch(), 7, 2};
   EXPECT_EQ(problem(one_step("linear", operands, {y}, {{"activation", {{"kind", "relu"}}}})), "");
   EXPECT_EQ(problem(one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}})), "");
@@ -58,7 +59,8 @@ TEST(PlanOperations, Linear) {
 
 TEST(PlanOperations, Activations) {
   const auto with = [](Json activation) {
-    return one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}}, {{"activation", std::move(activation)}});
+    return one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}},
+                    {{"activation", std::move(activation)}});
   };
   const std::vector<Json> known = {{{"kind", "relu"}},
                                    {{"kind", "leaky_relu"}, {"negative_slope", 0.01}},
@@ -93,10 +95,15 @@ TEST(PlanOperations, Matmul) {
   refuse(of({2, 3}, {3, 4}, {4, 2}), "expected [2, 4]");
 }
 
-const Json kConv = {{"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
+const Json kConv = {{"stride", {2, 1}},
+                    {"padding_begin", {1, 0}},
+                    {"padding_end", {1, 0}},
+                    {"dilation", {1, 2}},
+                    {"groups", 2}};
 
 TEST(PlanOperations, Conv) {
-  const Operands operands = {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {6}}, {"residual", {batch(), 6, 5, 4}}};
+  const Operands operands = {
+      {"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {6}}, {"residual", {batch(), 6, 5, 4}}};
   const Shape y = {batch(), 6, 5, 4};
   EXPECT_EQ(problem(one_step("conv", operands, {y}, kConv)), "");
   const auto with = [&](const char* name, Json attribute) {
@@ -116,16 +123,23 @@ TEST(PlanOperations, Conv) {
   refuse(with("groups", 3), "doesn't fit");
   refuse(with("groups", 4), "doesn't fit");
   refuse(with("padding_end", {2, 1}), "expected [batch, 6, 5, 5]");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9}}, {"weight", {6, 2, 3, 3}}}, {y}, kConv), "expected 4 dimensions");
+  refuse(one_step("conv", {{"x", {batch(), 4, 9}}, {"weight", {6, 2, 3, 3}}}, {y}, kConv),
+         "expected 4 dimensions");
   refuse(one_step("conv", {{"x", {batch(), 4}}, {"weight", {6, 2}}}, {y}, kConv), "one to three spatial");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 0, 3}}}, {y}, kConv), "kernel of size 0");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {3}}}, {y}, kConv), "expected [6]");
+  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 0, 3}}}, {y}, kConv),
+         "kernel of size 0");
+  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {3}}}, {y}, kConv),
+         "expected [6]");
 }
 
 TEST(PlanOperations, ConvOverADimensionThatIsTheBatch) {
   const auto of = [](Extent size, int64_t kernel, int64_t stride, Extent result) {
     return one_step("conv", {{"x", {3, 1, size}}, {"weight", {1, 1, kernel}}}, {{3, 1, result}},
-                    {{"stride", {stride}}, {"padding_begin", {0}}, {"padding_end", {0}}, {"dilation", {1}}, {"groups", 1}});
+                    {{"stride", {stride}},
+                     {"padding_begin", {0}},
+                     {"padding_end", {0}},
+                     {"dilation", {1}},
+                     {"groups", 1}});
   };
   EXPECT_EQ(problem(of(batch(), 3, 1, batch() + Extent(-2))), "");
   EXPECT_EQ(problem(of(batch(4) + Extent(1), 2, 2, batch(2))), "");
@@ -134,24 +148,32 @@ TEST(PlanOperations, ConvOverADimensionThatIsTheBatch) {
 
 TEST(PlanOperations, ConvTranspose) {
   const Operands operands = {{"x", {batch(), 4, 5}}, {"weight", {4, 3, 4}}, {"bias", {6}}};
-  const Json attributes = {{"stride", {2}}, {"padding", {1}}, {"output_padding", {1}}, {"dilation", {2}}, {"groups", 2}};
+  const Json attributes = {
+      {"stride", {2}}, {"padding", {1}}, {"output_padding", {1}}, {"dilation", {2}}, {"groups", 2}};
   // (5 - 1) * 2 - 2 * 1 + 2 * (4 - 1) + 1 + 1
   EXPECT_EQ(problem(one_step("conv_transpose", operands, {{batch(), 6, 14}}, attributes)), "");
   refuse(one_step("conv_transpose", operands, {{batch(), 6, 13}}, attributes), "expected [batch, 6, 14]");
-  refuse(one_step("conv_transpose", {{"x", {batch(), 3, 5}}, {"weight", {4, 3, 4}}}, {{batch(), 6, 14}}, attributes), "doesn't fit");
+  refuse(one_step("conv_transpose", {{"x", {batch(), 3, 5}}, {"weight", {4, 3, 4}}}, {{batch(), 6, 14}},
+                  attributes),
+         "doesn't fit");
   Json changed = attributes;
   changed["output_padding"] = {2};
   refuse(one_step("conv_transpose", operands, {{batch(), 6, 15}}, changed), "'output_padding'");
 }
 
 TEST(PlanOperations, Pools) {
-  Json attributes = {{"kernel_size", {3, 2}}, {"stride", {2, 2}}, {"padding", {1, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}};
+  Json attributes = {{"kernel_size", {3, 2}},
+                     {"stride", {2, 2}},
+                     {"padding", {1, 0}},
+                     {"dilation", {1, 1}},
+                     {"ceil_mode", false}};
   const Shape x = {batch(), 4, 7, 7};
   EXPECT_EQ(problem(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 3}}, attributes)), "");
   attributes["ceil_mode"] = true;
   EXPECT_EQ(problem(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes)), "");
   attributes["ceil_mode"] = 1;
-  refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes), "'ceil_mode' must be true or false");
+  refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes),
+         "'ceil_mode' must be true or false");
   attributes["ceil_mode"] = true;
   attributes["padding"] = {2, 0};
   refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "at most half");
@@ -159,12 +181,15 @@ TEST(PlanOperations, Pools) {
   attributes["dilation"] = {9, 1};
   refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "can't be pooled");
 
-  Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}}, {"padding", {1, 1}}, {"ceil_mode", true}, {"count_include_pad", true}, {"divisor_override", 0}};
+  Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
+                  {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0}};
   // With ceil_mode a third window would start at 6, in the padding behind the 5 elements: PyTorch drops it.
   EXPECT_EQ(problem(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average)), "");
-  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 3, 3}}, average), "expected [batch, 4, 2, 2]");
+  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 3, 3}}, average),
+         "expected [batch, 4, 2, 2]");
   average["divisor_override"] = -1;
-  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average), "'divisor_override'");
+  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average),
+         "'divisor_override'");
 
   EXPECT_EQ(problem(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 3, 9}})), "");
   refuse(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 3, 3, 9}}), "expected [batch, 4, 3, 9]");
@@ -187,7 +212,8 @@ Operands recurrent(int64_t gates, bool state_of_cell) {
 }
 
 TEST(PlanOperations, Recurrent) {
-  const Json attributes = {{"hidden_size", 5}, {"num_layers", 2}, {"bidirectional", true}, {"batch_first", false}, {"bias", true}};
+  const Json attributes = {
+      {"hidden_size", 5}, {"num_layers", 2}, {"bidirectional", true}, {"batch_first", false}, {"bias", true}};
   const Shape y = {10, batch(), 10};
   const Shape state = {4, batch(), 5};
   EXPECT_EQ(problem(one_step("lstm", recurrent(4, true), {y, state, state}, attributes)), "");
@@ -211,9 +237,14 @@ TEST(PlanOperations, Recurrent) {
   changed = attributes;
   changed["batch_first"] = true;
   refuse(one_step("gru", recurrent(3, false), {y, state}, changed), "expected [4, 10, 5]");
-  refuse(one_step("gru", {{"x", {3, 3}}, {"weight_ih_l0", {15, 3}}, {"weight_hh_l0", {15, 5}}}, {{3, 5}, {1, 5}},
-                  {{"hidden_size", 5}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", false}, {"bias", false}}),
-         "expected 3 dimensions");
+  refuse(
+      one_step("gru", {{"x", {3, 3}}, {"weight_ih_l0", {15, 3}}, {"weight_hh_l0", {15, 5}}}, {{3, 5}, {1, 5}},
+               {{"hidden_size", 5},
+                {"num_layers", 1},
+                {"bidirectional", false},
+                {"batch_first", false},
+                {"bias", false}}),
+      "expected 3 dimensions");
 }
 
 TEST(PlanOperations, View) {
@@ -241,7 +272,8 @@ TEST(PlanOperations, Print) {
 TEST(PlanOperations, Kernel) {
   Json attributes = {{"extents", {"batch", "5"}}, {"work", "batch"}, {"grain", 1}};
   const auto of = [&](Json with) {
-    Plan plan = one_step("kernel", {{"x", {batch(), 5}}, {"table", {7, 5}}}, {{batch(), 5}, {}}, std::move(with));
+    Plan plan =
+        one_step("kernel", {{"x", {batch(), 5}}, {"table", {7, 5}}}, {{batch(), 5}, {}}, std::move(with));
     plan.infer.steps[0].kernel = "k";
     plan.kernels = {{"k", "", 2, false}};
     plan.objects = {{"x86-64-v3", "code"}};
@@ -264,7 +296,8 @@ TEST(PlanOperations, Kernel) {
   refuse(with("grain", 0), "'grain'");
   // Text: nested braces are what nlohmann's constructors read in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
-  for (const char* bad : {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
+  for (const char* bad :
+       {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
     refuse(with("in_place", Json::parse(bad)), "'in_place'");
 
   Plan lookup = with("status", 1);

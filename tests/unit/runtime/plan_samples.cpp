@@ -2,13 +2,15 @@
 
 namespace sheaf::samples {
 
-int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role, DType dtype) {
+int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role,
+                          DType dtype) {
   program_.values.push_back({name, dtype, std::move(shape), place, role, ""});
   return static_cast<int>(program_.values.size()) - 1;
 }
 
 int ProgramBuilder::parameter(const std::string& name, std::vector<Extent> shape, bool buffer) {
-  const int index = value(name, std::move(shape), {Place::device, 0}, buffer ? Value::buffer : Value::parameter);
+  const int index =
+      value(name, std::move(shape), {Place::device, 0}, buffer ? Value::buffer : Value::parameter);
   program_.values.back().source = name;
   return index;
 }
@@ -46,12 +48,15 @@ Program executable_program() {
   const int mean = builder.parameter("net.module.mean", {2}, true);
 
   const int folded = builder.value("folded", {2}, device);
-  Step& fold = builder.step("kernel", {{"a", bias}, {"b", mean}}, {folded},
-                            {{"extents", {"2"}}, {"work", "2"}, {"grain", 1024}, {"in_place", Json::array({Json::array({0, 0})})}}, device);
+  Step& fold = builder.step(
+      "kernel", {{"a", bias}, {"b", mean}}, {folded},
+      {{"extents", {"2"}}, {"work", "2"}, {"grain", 1024}, {"in_place", Json::array({Json::array({0, 0})})}},
+      device);
   fold.kernel = "fold";
   fold.once = true;
   const int moved = builder.value("moved", {batch(), 5}, device);
-  builder.step("transfer", {{"x", x}}, {moved}, Json::object(), device).reason = "the region's inputs start on its first device";
+  builder.step("transfer", {{"x", x}}, {moved}, Json::object(), device).reason =
+      "the region's inputs start on its first device";
   program.steps.back().location = {"m.json", 4, 9};
   const int part = builder.value("part", {chunk, 5}, region);
   builder.step("scatter", {{"x", moved}}, {part}, {{"dim", 0}, {"region", 0}}, region);
@@ -60,8 +65,10 @@ Program executable_program() {
   const int biases = builder.value("biases", {2}, region);
   builder.step("replicate", {{"x", folded}}, {biases}, {{"region", 0}}, region);
   const int y = builder.value("y", {chunk, 2}, region);
-  builder.step("linear", {{"x", part}, {"weight", weights}, {"bias", biases}}, {y},
-               {{"activation", {{"kind", "leaky_relu"}, {"negative_slope", 0.01}}}}, region).fused = {"net.act"};
+  builder
+      .step("linear", {{"x", part}, {"weight", weights}, {"bias", biases}}, {y},
+            {{"activation", {{"kind", "leaky_relu"}, {"negative_slope", 0.01}}}}, region)
+      .fused = {"net.act"};
   const int flat = builder.value("flat", {chunk * 2}, region);
   builder.step("view", {{"x", y}}, {flat}, Json::object(), region);
   const int whole = builder.value("net", {batch(2)}, device);
@@ -98,11 +105,19 @@ Plan sample_plan() {
   plan.producer = "test";
   plan.name = "sample";
   plan.regions = {{"net", std::vector<int>{1, 0}, 0, 0, {"m.json", 7, 3}}};
-  plan.parameters = {{"net.module.weight", DType::float32, {2, 5}, false, {"tied.weight"}, Json{{"type", "normal"}, {"std", 0.01}}},
+  plan.parameters = {{"net.module.weight",
+                      DType::float32,
+                      {2, 5},
+                      false,
+                      {"tied.weight"},
+                      Json{{"type", "normal"}, {"std", 0.01}}},
                      {"net.module.bias", DType::float32, {2}, false, {}, Json::object()},
                      {"net.module.mean", DType::float32, {2}, true, {}, Json::object()}};
   plan.kernels = {{"fold", "b + m", 1, true}};
-  plan.objects = {{"x86-64-v3", std::string("\x7f" "ELF\0\xff", 6)}, {"x86-64-v4", "other"}};
+  plan.objects = {{"x86-64-v3", std::string("\x7f"
+                                            "ELF\0\xff",
+                                            6)},
+                  {"x86-64-v4", "other"}};
   plan.infer = executable_program();
   plan.infer_graph = logical_program();
   plan.training = {{"loss", {{"type", "MSELoss"}}}};

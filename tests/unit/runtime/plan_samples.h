@@ -14,8 +14,8 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program) : program_(program) {}
 
-  int value(const std::string& name, std::vector<Extent> shape, Place place = {}, Value::Role role = Value::temporary,
-            DType dtype = DType::float32);
+  int value(const std::string& name, std::vector<Extent> shape, Place place = {},
+            Value::Role role = Value::temporary, DType dtype = DType::float32);
   int parameter(const std::string& name, std::vector<Extent> shape, bool buffer = false);
   /// `inputs`: role and value each.
   Step& step(const std::string& op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs,
@@ -28,12 +28,12 @@ class ProgramBuilder {
 
 inline Extent batch(int64_t coefficient = 1) { return Extent::symbol("batch", coefficient); }
 
-/// DataParallel(Linear(5, 2)) with a generated activation behind it, a folded (`once`) bias, a scattered constant,
-/// a count of replicas and an object: every kind of part that a plan has. Passes check().
+/// DataParallel(Linear(5, 2)) with a generated activation behind it, a folded (`once`) bias, a scattered
+/// constant, a count of replicas and an object: every kind of part that a plan has. Passes check().
 Plan sample_plan();
 
-/// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's rules
-/// are what is being tested.
+/// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
+/// rules are what is being tested.
 Plan one_step(const std::string& op, std::vector<std::pair<std::string, std::vector<Extent>>> inputs,
               std::vector<std::vector<Extent>> outputs, Json attributes = Json::object());
 
