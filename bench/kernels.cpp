@@ -1,6 +1,6 @@
 // Speeds of generated kernels on one thread, and how long compiling them takes. Prints a table; no test.
 #include "codegen/kernels/kernel_module.h"
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/MLIRContext.h"
@@ -15,6 +15,7 @@
 
 using namespace sheaf;
 using namespace sheaf::kernels;
+namespace scalar = sheaf::ir::scalar;
 using mlir::OpBuilder;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;

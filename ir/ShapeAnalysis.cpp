@@ -140,7 +140,11 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   }
   if (failed(visit_block(body))) return failure();
   for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
-    const TensorShape& local = of(value);
+    if (result.use_empty()) {  // never gathered, so it needn't fit together
+      set(result, of(value));
+      continue;
+    }
+    TensorShape local = of(value);
     auto dim = local.rank() == 0 ? std::optional<int64_t>(0) : normalize_dim(parallel.getDim(), local.rank());
     if (!dim)
       return op.emitError("cannot gather an output of shape ") << to_string(local) << " along dimension "

@@ -43,7 +43,8 @@ std::vector<Region> regions_of(ModuleOp module) {
     Region region;
     region.name = group.getLayer().str();
     if (auto ids = group.getDeviceIds()) region.device_ids.emplace(ids->begin(), ids->end());
-    if (auto device = group.getOutputDevice()) region.output_device = static_cast<int>(*device);
+    // The host is no entry of the list; that the gather goes there stands in the gather.
+    if (auto device = group.getOutputDevice(); device && static_cast<int64_t>(*device) >= 0) region.output_device = static_cast<int>(*device);
     region.dim = static_cast<int>(group.getDim());
     region.location = location_of(*group);
     regions.push_back(std::move(region));

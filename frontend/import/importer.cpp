@@ -150,7 +150,8 @@ std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<
 }
 
 std::vector<mlir::Value> Importer::import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs) {
-  if (layer.type == "DataParallel") return import_data_parallel(layer, inputs);
+  // An empty device list runs the module unpartitioned, as in PyTorch.
+  if (layer.type == "DataParallel" && layer.arguments["device_ids"] != Json::array()) return import_data_parallel(layer, inputs);
   if (layer.body) return import_graph(*layer.body, inputs);
   Operation* before = builder_.getBlock()->empty() ? nullptr : &builder_.getBlock()->back();
   std::vector<mlir::Value> results = build_layer(*this, layer, location(layer), inputs);

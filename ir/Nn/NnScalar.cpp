@@ -1,12 +1,12 @@
 // Scalar definitions of element-wise ops: what one element of the result is. Generated kernels for every target
 // are made from these, alone or fused. The arithmetic itself stands in ir/Scalars.h.
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
-namespace scalar = sheaf::kernels::scalar;
+namespace scalar = sheaf::ir::scalar;
 
 namespace sheaf::nn {
 

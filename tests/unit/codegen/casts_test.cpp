@@ -1,5 +1,5 @@
 // Casts between dtypes, and half-precision storage.
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 #include "tests/unit/codegen/loaded_kernels.h"
 
 #include <cmath>

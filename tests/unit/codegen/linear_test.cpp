@@ -1,5 +1,5 @@
 // Small linear layers against double-precision sums.
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 #include "tests/unit/codegen/loaded_kernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

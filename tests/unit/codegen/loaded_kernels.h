@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/kernels/kernel_module.h"
+#include "ir/Scalars.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 namespace sheaf::kernels {
+
+namespace scalar = ir::scalar;
 
 inline Extent batch() { return Extent::symbol("batch"); }
 

@@ -1,5 +1,5 @@
 // Layer and group normalisation against double-precision loops.
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 #include "tests/unit/codegen/loaded_kernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

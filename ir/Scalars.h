@@ -5,7 +5,7 @@
 
 #include "mlir/IR/Builders.h"
 
-namespace sheaf::kernels::scalar {
+namespace sheaf::ir::scalar {
 
 using mlir::Location;
 using mlir::OpBuilder;
@@ -34,4 +34,4 @@ Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Val
 /// zero, integers among themselves modulo 2^n, uint8 being unsigned.
 Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, mlir::Type to, bool to_unsigned);
 
-}  // namespace sheaf::kernels::scalar
+}  // namespace sheaf::ir::scalar

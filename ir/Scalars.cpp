@@ -1,4 +1,4 @@
-#include "codegen/kernels/scalar_ops.h"
+#include "ir/Scalars.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace sheaf::kernels::scalar {
+namespace sheaf::ir::scalar {
 
 using namespace mlir;
 using arith::CmpFPredicate;
@@ -119,4 +119,4 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
   return b.create<arith::ExtSIOp>(loc, to, x);
 }
 
-}  // namespace sheaf::kernels::scalar
+}  // namespace sheaf::ir::scalar
