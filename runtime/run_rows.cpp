@@ -96,7 +96,7 @@ class BatchRunner {
       out[i] = staged_outputs_[i].data();
     }
     // A null pointer stands for an empty vector; a run wants an address for what has no bytes, too.
-    static std::byte nothing;
+    alignas(64) static std::byte nothing;
     for (auto& pointer : in) pointer = pointer ? pointer : &nothing;
     for (auto& pointer : out) pointer = pointer ? pointer : &nothing;
     if (auto ok = session_.run(in, out, options); !ok) return ok;

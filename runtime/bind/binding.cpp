@@ -163,7 +163,7 @@ Result<void> Binding::check_buffers(std::span<const void* const> inputs, std::sp
   }
   const auto check = [](const void* buffer, const TensorSpec& spec, const char* what, size_t i) -> Result<void> {
     if (!buffer && spec.bytes > 0) return Error(what + std::to_string(i) + " has no buffer");
-    if (aligned(buffer, spec)) return {};
+    if (spec.bytes == 0 || aligned(buffer, spec)) return {};
     return Error(what + std::to_string(i) + ": its buffer is not aligned to the element size, " +
                  std::to_string(size_of(spec.dtype)) + " bytes");
   };

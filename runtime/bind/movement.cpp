@@ -212,12 +212,15 @@ Result<void> Expansion::print(int index, const Spot& spot) {
     line += torch_size(graph_.tensors[index_of(at(step.inputs[input], spot.replica))].spec.dims);
     i = digits;
   }
+  const int id = static_cast<int>(graph_.instances.size());
   Instance& instance = add_instance(Instance::print, index, spot);
   instance.text = line + "\n";
   for (int input : step.inputs) instance.inputs.push_back(at(input, spot.replica));
   const int x = at(step.inputs[0], spot.replica);
   const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-  define(step.outputs[0], spot.replica, add_view(x, 0, graph_.tensors[index_of(x)].spec, name, spot.lane));
+  const int passed = add_view(x, 0, graph_.tensors[index_of(x)].spec, name, spot.lane);
+  graph_.tensors[index_of(passed)].writers.push_back(id);  // what comes after the layer comes after its line
+  define(step.outputs[0], spot.replica, passed);
   return {};
 }
 

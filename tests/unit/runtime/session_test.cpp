@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace sheaf {
@@ -235,6 +236,32 @@ TEST(Session, PrintsALineForEachReplica) {
                          "\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
                          "\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
                          "\tIn Model: input size torch.Size([2, 5]) output size torch.Size([2, 2])\n"));
+}
+
+TEST(Session, ALayersLineComesBeforeWhatFollowsIt) {
+  PlanBuilder b = data_parallel_linear(5, 2, PlanBuilder::device(0), {}, true);
+  const int net = b.program.outputs[0].value;
+  const int home = b.step("transfer", {net}, "home", {b.batch(), 2}, b.host());
+  b.program.outputs[0].value = b.step("print", {home}, "outside", {b.batch(), 2}, b.host(), {{"text", "Outside"}});
+  const Model model = load(b);
+  for (const char* devices : {"cpu", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:1", "cpu:0-7"}) {
+    auto session = model.bind(devices, 8);
+    ASSERT_TRUE(session);
+    std::vector<std::string> lines;
+    RunOptions options;
+    options.print = [&](std::string_view line) { lines.emplace_back(line); };
+    const auto x = numbers(40);
+    std::vector<float> y(16);
+    const void* in[] = {x.data()};
+    void* out[] = {y.data()};
+    for (int i = 0; i < 200; ++i) {
+      lines.clear();
+      ASSERT_TRUE(session->run(in, out, options));
+      ASSERT_GE(lines.size(), 2U);
+      ASSERT_EQ(std::count(lines.begin(), lines.end(), "Outside\n"), 1);
+      ASSERT_EQ(lines.back(), "Outside\n") << devices;
+    }
+  }
 }
 
 TEST(Session, WeightsAreSharedByRemainderBindingsAndTakeEffectAtTheNextRun) {
