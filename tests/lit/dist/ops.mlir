@@ -1,0 +1,66 @@
+// RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
+
+// A group has its layer's name; its devices and its output device may be absent.
+// CHECK: dist.group @all {dim = 0 : i64, layer = "net"}
+dist.group @all {dim = 0 : i64, layer = "net"}
+// CHECK: dist.group @some {device_ids = array<i64: 2, 0, 0>, dim = -1 : i64, layer = "net.part", output_device = 1 : i64}
+dist.group @some {device_ids = array<i64: 2, 0, 0>, dim = -1 : i64, layer = "net.part", output_device = 1 : i64}
+
+// The four layouts: a placed tensor is the one that a device sees.
+// CHECK-LABEL: func.func private @layouts
+// CHECK-SAME: !dist.tensor<tensor<?x5xf32>, #dist.host>
+// CHECK-SAME: !dist.tensor<tensor<?x5xf32>, #dist.device<3>>
+// CHECK-SAME: !dist.tensor<tensor<?x5xf32>, #dist.split<@all, 0>>
+// CHECK-SAME: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>
+// CHECK-SAME: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>
+func.func private @layouts(!dist.tensor<tensor<?x5xf32>, #dist.host>, !dist.tensor<tensor<?x5xf32>, #dist.device<3>>, !dist.tensor<tensor<?x5xf32>, #dist.split<@all, 0>>, !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, !dist.tensor<tensor<f32>, #dist.split<@all, 0>>)
+
+// A program in which every movement is an op with a reason, and every op runs in a region on its place.
+// CHECK-LABEL: func.func @program(
+func.func @program(%x: !dist.tensor<tensor<?x5xf32>, #dist.host>, %w: !dist.tensor<tensor<2x5xf32>, #dist.device<0>>) -> !dist.tensor<tensor<?x2xf32>, #dist.host> {
+  // CHECK: dist.scatter %{{.*}} {reason = "a chunk for each"} : <tensor<?x5xf32>, #dist.host> -> <tensor<?x5xf32>, #dist.split<@all, 0>>
+  %0 = dist.scatter %x {reason = "a chunk for each"} : <tensor<?x5xf32>, #dist.host> -> <tensor<?x5xf32>, #dist.split<@all, 0>>
+  // CHECK: dist.replicate %{{.*}} {reason = "a copy for each"} : <tensor<2x5xf32>, #dist.device<0>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  %1 = dist.replicate %w {reason = "a copy for each"} : <tensor<2x5xf32>, #dist.device<0>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  // CHECK: dist.parallel_apply @all(%{{.*}}, %{{.*}}) : (!dist.tensor<tensor<?x5xf32>, #dist.split<@all, 0>>, !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>> {
+  %2 = dist.parallel_apply @all(%0, %1) : (!dist.tensor<tensor<?x5xf32>, #dist.split<@all, 0>>, !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>> {
+  ^bb0(%a: tensor<?x5xf32>, %b: tensor<2x5xf32>):
+  // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
+    %5 = nn.linear %a, %b : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
+  // CHECK: dist.yield %{{.*}} : tensor<?x2xf32>
+    dist.yield %5 : tensor<?x2xf32>
+  }
+  // CHECK: dist.gather %{{.*}} {reason = "all rows on one"} : <tensor<?x2xf32>, #dist.split<@all, 0>> -> <tensor<?x2xf32>, #dist.device<1>>
+  %3 = dist.gather %2 {reason = "all rows on one"} : <tensor<?x2xf32>, #dist.split<@all, 0>> -> <tensor<?x2xf32>, #dist.device<1>>
+  // CHECK: dist.apply on #dist.device<1>(%{{.*}}) : (!dist.tensor<tensor<?x2xf32>, #dist.device<1>>) -> !dist.tensor<tensor<?x2xf32>, #dist.device<1>> {
+  %4 = dist.apply on #dist.device<1>(%3) : (!dist.tensor<tensor<?x2xf32>, #dist.device<1>>) -> !dist.tensor<tensor<?x2xf32>, #dist.device<1>> {
+  ^bb0(%a: tensor<?x2xf32>):
+  // CHECK: nn.relu %{{.*}} : (tensor<?x2xf32>) -> tensor<?x2xf32>
+    %5 = nn.relu %a : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  // CHECK: dist.yield %{{.*}} : tensor<?x2xf32>
+    dist.yield %5 : tensor<?x2xf32>
+  }
+  // CHECK: dist.transfer %{{.*}} {reason = "the output is on the host"} : <tensor<?x2xf32>, #dist.device<1>> -> <tensor<?x2xf32>, #dist.host>
+  %6 = dist.transfer %4 {reason = "the output is on the host"} : <tensor<?x2xf32>, #dist.device<1>> -> <tensor<?x2xf32>, #dist.host>
+  return %6 : !dist.tensor<tensor<?x2xf32>, #dist.host>
+}
+
+// One number from each replica: gathered, they are a vector.
+// CHECK-LABEL: func.func @scalars(
+func.func @scalars(%x: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>) {
+  // CHECK: dist.gather %{{.*}} {reason = "a mean of each"} : <tensor<f32>, #dist.split<@all, 0>> -> <tensor<?xf32>, #dist.host>
+  %0 = dist.gather %x {reason = "a mean of each"} : <tensor<f32>, #dist.split<@all, 0>> -> <tensor<?xf32>, #dist.host>
+  return
+}
+
+// Regions without inputs and outputs run for what they print.
+// CHECK-LABEL: func.func @empty(
+func.func @empty() {
+  // CHECK: dist.apply on #dist.host() : () -> () {
+  dist.apply on #dist.host() : () -> () {
+  }
+  // CHECK: dist.parallel_apply @some() : () -> () {
+  dist.parallel_apply @some() : () -> () {
+  }
+  return
+}
