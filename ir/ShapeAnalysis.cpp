@@ -77,6 +77,7 @@ FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape&
 }
 
 LogicalResult ShapeAnalysis::run(func::FuncOp function) {
+  if (function.isExternal()) return function.emitError("has no body");
   symbols_ = {{"batch", sheaf::Symbol::batch, -1, Extent()}};
   for (BlockArgument argument : function.getArguments()) {
     mlir::Type type = argument.getType();

@@ -9,7 +9,9 @@
 #include "runtime/report.h"
 #include "tools/verbs.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -62,7 +64,10 @@ int dump_verb(std::span<const std::string> arguments) {
   if (!plan) return report(plan.error(), kFailed);
   Result<std::string> shown = dump(*plan, *dump_format_from_name(options->value("--format")), what);
   if (!shown) return report(shown.error(), kFailed);
-  if (!options->has("-o")) return std::fwrite(shown->data(), 1, shown->size(), stdout) == shown->size() ? kDone : kFailed;
+  if (!options->has("-o")) {
+    bool written = std::fwrite(shown->data(), 1, shown->size(), stdout) == shown->size() && std::fflush(stdout) == 0;
+    return written ? kDone : report(Error(std::string("cannot write to stdout: ") + std::strerror(errno)), kFailed);
+  }
   if (auto written = write_file_atomically(options->value("-o"), *shown); !written) return report(written.error(), kFailed);
   return kDone;
 }

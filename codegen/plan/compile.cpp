@@ -59,6 +59,23 @@ class Collector {
 /// sheaf's passes need no MLIR worker threads; starting some would cost more than they save.
 std::unique_ptr<MLIRContext> make_context() { return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED); }
 
+/// The model's training section as the plan keeps it: complete, with PyTorch's defaults filled in.
+Json json_of(const frontend::Training& training) {
+  Json targets = Json::object();
+  for (const frontend::InputDecl& target : training.targets) {
+    Json shape = Json::array();
+    for (int64_t size : target.shape) shape.push_back(size < 0 ? Json("batch") : Json(size));
+    targets[target.name] = {{"shape", shape}, {"dtype", std::string(name_of(target.dtype))}};
+  }
+  Json json = {{"targets", targets},
+               {"loss", {{"type", training.loss_type}, {"inputs", training.loss_inputs}, {"arguments", training.loss_arguments}}},
+               {"optimizer", training.optimizer}};
+  if (!training.schedule.is_null()) json["schedule"] = training.schedule;
+  if (training.clip_grad_norm) json["clip_grad_norm"] = *training.clip_grad_norm;
+  json["metrics"] = training.metrics;
+  return json;
+}
+
 std::string text_of(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -86,6 +103,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   plan.precision = options.precision;
   plan.parameters = std::move(imported.parameters);
   plan.regions = codegen::regions_of(module);
+  if (model.training) plan.training = json_of(*model.training);
   plan.ir = text_of(module);
   auto infer = module.lookupSymbol<func::FuncOp>("infer");
   codegen::LayerSteps layers;

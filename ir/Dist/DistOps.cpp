@@ -48,7 +48,7 @@ LogicalResult ScatterOp::verify() {
   auto split = dyn_cast<SplitAttr>(to.getLayout());
   if (!is_single(from.getLayout()) || !split)
     return emitOpError("goes from the host or a device to a split layout, not from ") << from << " to " << to;
-  if (!same_but_along(from.getTensor(), to.getTensor(), split.getDim()) ||
+  if (!same_but_along(from.getTensor(), to.getTensor(), split.getDim()) || to.getTensor().getRank() == 0 ||
       !to.getTensor().isDynamicDim(split.getDim()))
     return emitOpError("expects a chunk of ") << from.getTensor() << " along dimension " << split.getDim() << ", but got " << to.getTensor();
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);

@@ -35,6 +35,21 @@ LogicalResult check_bias(Operation* op, bool present, ArrayRef<TensorShape> oper
   return success();
 }
 
+/// Each list has a number for each spatial dimension; strides, dilations and groups are positive, paddings not negative.
+LogicalResult check_window(Operation* op, int64_t groups, ArrayRef<ArrayRef<int64_t>> positive,
+                           ArrayRef<ArrayRef<int64_t>> not_negative) {
+  auto fits = [&](ArrayRef<int64_t> list, int64_t least) {
+    return list.size() == positive[0].size() && llvm::all_of(list, [=](int64_t value) { return value >= least; });
+  };
+  bool valid = groups >= 1 && !positive[0].empty();
+  for (ArrayRef<int64_t> list : positive) valid &= fits(list, 1);
+  for (ArrayRef<int64_t> list : not_negative) valid &= fits(list, 0);
+  if (!valid)
+    return op->emitError("expects stride and dilation (at least 1) and padding (at least 0) for each spatial dimension, "
+                         "and at least one group");
+  return success();
+}
+
 bool is_unknown(const Extent& extent) { return extent.terms.count("?") > 0; }
 
 /// Cutting x along the batch cuts the result; along channels or space it mixes.
@@ -45,6 +60,7 @@ std::optional<int64_t> batch_split(unsigned operand, int64_t rank, int64_t spati
 }  // namespace
 
 LogicalResult ConvOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_window(*this, getGroups(), {getStride(), getDilation()}, {getPaddingBegin(), getPaddingEnd()}))) return failure();
   const TensorShape &x = operands[0], &weight = operands[1];
   int64_t spatial = getStride().size();
   if (weight.rank() != spatial + 2) return emitError("expects a weight of ") << spatial + 2 << " dimensions";
@@ -71,6 +87,7 @@ std::optional<int64_t> ConvOp::splitDim(unsigned operand, int64_t rank, int64_t 
 }
 
 LogicalResult ConvTransposeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_window(*this, getGroups(), {getStride(), getDilation()}, {getPadding(), getOutputPadding()}))) return failure();
   const TensorShape &x = operands[0], &weight = operands[1];
   int64_t spatial = getStride().size();
   if (weight.rank() != spatial + 2) return emitError("expects a weight of ") << spatial + 2 << " dimensions";

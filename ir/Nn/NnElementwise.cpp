@@ -126,7 +126,9 @@ LogicalResult FoldBiasOp::inferShapes(ArrayRef<TensorShape> operands, SmallVecto
 std::optional<int64_t> FoldBiasOp::splitDim(unsigned, int64_t, int64_t dim) { return dim; }
 
 /// relu(relu(x)) = relu(x).
-OpFoldResult ReluOp::fold(FoldAdaptor) { return getX().getDefiningOp<ReluOp>() ? getX() : OpFoldResult(); }
+OpFoldResult ReluOp::fold(FoldAdaptor) {
+  return getX().getDefiningOp<ReluOp>() && getX().getType() == getY().getType() ? getX() : OpFoldResult();
+}
 
 /// x · 1 = x.
 OpFoldResult ScaleOp::fold(FoldAdaptor) {

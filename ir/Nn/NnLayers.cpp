@@ -9,7 +9,8 @@ using ir::TensorShape;
 
 LogicalResult LinearOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &x = operands[0], &weight = operands[1];
-  if (x.rank() < 1 || weight.rank() != 2 || !ir::may_be_equal(x.dims.back(), weight.dims[1]))
+  if (weight.rank() != 2) return emitError("expects a weight [out, in], but got ") << ir::to_string(weight);
+  if (x.rank() < 1 || !ir::may_be_equal(x.dims.back(), weight.dims[1]))
     return emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is "
                                  << ir::to_string(x);
   if (!isa<FloatType>(x.element)) return emitError("expects a floating-point input, but got elements of type ") << x.element;
@@ -71,9 +72,12 @@ std::optional<int64_t> LayerNormOp::splitDim(unsigned operand, int64_t rank, int
 LogicalResult GroupNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
   if (x.rank() < 2) return emitError("expects an input of at least 2 dimensions, but got ") << ir::to_string(x);
-  for (const TensorShape& parameter : operands.drop_front())
+  for (const TensorShape& parameter : operands.drop_front()) {
+    if (parameter.rank() != 1) return emitError("expects parameters [C], but got ") << ir::to_string(parameter);
     if (!ir::may_be_equal(parameter.dims[0], x.dims[1]))
       return emitError("expects ") << sheaf::to_string(parameter.dims[0]) << " channels, but the input is " << ir::to_string(x);
+  }
+  if (static_cast<int64_t>(getNumGroups()) < 1) return emitError("expects at least one group, but got ") << static_cast<int64_t>(getNumGroups());
   if (x.dims[1].is_static() && x.dims[1].constant % static_cast<int64_t>(getNumGroups()))
     return emitError("expects channels divisible by ") << getNumGroups() << " groups, but the input is " << ir::to_string(x);
   results.push_back(x);
@@ -87,6 +91,7 @@ LogicalResult EmbeddingOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   const TensorShape &x = operands[0], &weight = operands[1];
   if (!isa<IntegerType>(x.element) || x.element.getIntOrFloatBitWidth() < 32)
     return emitError("expects an input of dtype int64 or int32, but got elements of type ") << x.element;
+  if (weight.rank() != 2) return emitError("expects a table [V, D], but got ") << ir::to_string(weight);
   TensorShape y{weight.element, x.dims};
   y.dims.push_back(weight.dims[1]);
   results.push_back(y);
@@ -105,7 +110,9 @@ LogicalResult recurrent_shapes(Op op, ArrayRef<TensorShape> operands, size_t sta
   const TensorShape& x = operands[0];
   if (x.rank() != 3 && x.rank() != 2)
     return op.emitError("expects an input of 3 dimensions (or 2 without the batch), but got ") << ir::to_string(x);
+  if (operands.size() <= 1 + states) return op.emitError("expects weights");
   const TensorShape& weight = operands[1 + states];
+  if (weight.rank() != 2) return op.emitError("expects a first weight of 2 dimensions, but got ") << ir::to_string(weight);
   if (!ir::may_be_equal(x.dims.back(), weight.dims[1]))
     return op.emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is " << ir::to_string(x);
   int64_t directions = op.getBidirectional() ? 2 : 1, hidden = op.getHiddenSize();
@@ -161,7 +168,13 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
   if ((query.rank() != 3 && query.rank() != 2) || key.rank() != query.rank() || value.rank() != query.rank()) return misfit();
   for (int64_t i = 0; i < query.rank(); ++i)
     if (!ir::may_be_equal(key.dims[i], value.dims[i])) return misfit();
+  if (operands[3].rank() != 2)
+    return emitError("expects an in_proj weight [3E, E], but got ") << ir::to_string(operands[3]);
   const Extent& embedding = operands[3].dims[1];
+  int64_t heads = getNumHeads();
+  if (heads < 1 || !embedding.is_static() || embedding.constant % heads)
+    return emitError("expects a width divisible by the number of heads, but got ")
+           << sheaf::to_string(embedding) << " and " << heads;
   for (const TensorShape* shape : {&query, &key})
     if (!ir::may_be_equal(shape->dims.back(), embedding))
       return emitError("expects inputs of ") << sheaf::to_string(embedding) << " features, but got " << ir::to_string(*shape);

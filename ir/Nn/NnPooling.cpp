@@ -24,6 +24,11 @@ LogicalResult pool_shape(Operation* op, const TensorShape& x, ArrayRef<int64_t> 
                          SmallVectorImpl<TensorShape>& results) {
   if (x.rank() != 3 && x.rank() != 4)
     return op->emitError("expects an input of 4 dimensions (or 3 without the batch), but got ") << ir::to_string(x);
+  auto fits = [](ArrayRef<int64_t> list, int64_t least) {
+    return list.size() == 2 && llvm::all_of(list, [=](int64_t value) { return value >= least; });
+  };
+  if (!fits(kernel, 1) || !fits(stride, 1) || !fits(padding, 0) || !(dilation.empty() || fits(dilation, 1)))
+    return op->emitError("expects two sizes of kernel, stride and dilation (at least 1) and padding (at least 0)");
   TensorShape y = x;
   for (int64_t i = 0; i < 2; ++i) {
     Extent& dim = y.dims[x.rank() - 2 + i];
@@ -55,6 +60,7 @@ LogicalResult AdaptiveAvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, Sma
   const TensorShape& x = operands[0];
   if (x.rank() != 3 && x.rank() != 4)
     return emitError("expects an input of 4 dimensions (or 3 without the batch), but got ") << ir::to_string(x);
+  if (getOutputSize().size() != 2) return emitError("expects two output sizes, but got ") << getOutputSize().size();
   TensorShape y = x;
   for (int64_t i = 0; i < 2; ++i) {
     Extent& dim = y.dims[x.rank() - 2 + i];

@@ -72,6 +72,7 @@ void merge(Operation* first, Operation* second) {
 
 struct DistMergeApplies : impl::DistMergeAppliesBase<DistMergeApplies> {
   void runOnOperation() override {
+    if (getOperation().isExternal()) return;
     Block& block = getOperation().getBody().front();
     SmallVector<Operation*> earlier;  // in order, the last op of each place
     for (Operation& op : llvm::make_early_inc_range(block)) {

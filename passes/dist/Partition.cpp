@@ -206,13 +206,22 @@ struct DistPartition : impl::DistPartitionBase<DistPartition> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
-      for (Operation& op : function.getBody().front().without_terminator())
-        if (isa<nn::NnDialect>(op.getDialect()) && !isa<nn::DataParallelOp>(op) && !op.hasAttr(nn::kDevice)) {
+      if (function.isExternal()) {
+        function.emitError("has no body");
+        return signalPassFailure();
+      }
+      for (Operation& op : function.getBody().front().without_terminator()) {
+        if (!isa_and_nonnull<nn::NnDialect>(op.getDialect())) {
+          op.emitError("is no op of the nn dialect");
+          return signalPassFailure();
+        }
+        if (!isa<nn::DataParallelOp>(op) && !op.hasAttr(nn::kDevice)) {
           op.emitError("has no device; run nn-place first");
           return signalPassFailure();
         }
+      }
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (!function.getArgAttr(i, nn::kRole) || !isa<RankedTensorType>(function.getArgument(i).getType())) {
+        if (!function.getArgAttrOfType<StringAttr>(i, nn::kRole) || !isa<RankedTensorType>(function.getArgument(i).getType())) {
           function.emitError("has an argument without nn.role or ranked type; run nn-infer-shapes first");
           return signalPassFailure();
         }

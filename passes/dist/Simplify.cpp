@@ -32,10 +32,10 @@ bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, FlatSym
 }
 
 /// gather(@a) then scatter(@b), in the same chunks over the same devices: @b becomes @a and both ops go (the
-/// gather stays if somebody else needs the whole). Returns whether one was found.
-bool cancel_one(ModuleOp module, func::FuncOp function) {
+/// gather stays if somebody else needs the whole). Returns whether one was found; fails where shapes don't fit.
+FailureOr<bool> cancel_one(ModuleOp module, func::FuncOp function) {
   ir::ShapeAnalysis shapes;
-  if (failed(shapes.run(function))) return false;
+  if (failed(shapes.run(function))) return failure();
   SymbolTable symbols(module);
   for (auto scatter : llvm::to_vector(function.getOps<dist::ScatterOp>())) {
     auto gather = scatter.getInput().getDefiningOp<dist::GatherOp>();
@@ -109,8 +109,9 @@ struct DistSimplify : impl::DistSimplifyBase<DistSimplify> {
     // nn ops in bodies are folded later, when the logical program has been written down.
     config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      while (cancel_one(getOperation(), function)) {
-      }
+      FailureOr<bool> found = true;
+      while (succeeded(found) && *found) found = cancel_one(getOperation(), function);
+      if (failed(found)) return signalPassFailure();
       if (failed(applyPatternsAndFoldGreedily(function, frozen, config))) return signalPassFailure();
     }
   }

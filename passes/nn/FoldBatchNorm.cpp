@@ -19,6 +19,11 @@ std::optional<int64_t> channel_axis(Operation* op) {
   return 0;
 }
 
+/// The rank that a result has where its dimensions are the batch, channels and what the layer works over.
+int64_t batched_rank(nn::LinearOp) { return 2; }
+template <typename Op>
+int64_t batched_rank(Op convolution) { return static_cast<int64_t>(convolution.getStride().size()) + 2; }
+
 template <typename Op>
 struct Fold : OpRewritePattern<nn::BatchNormOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -27,9 +32,12 @@ struct Fold : OpRewritePattern<nn::BatchNormOp> {
     auto producer = norm.getX().getDefiningOp<Op>();
     if (!producer || !producer->hasOneUse() || producer.getActivation()) return failure();
     auto axis = channel_axis(producer);
-    // Its result's channels must be dimension 1, which for a linear layer's result is so only without further ones.
+    // A norm after a residual sum would scale the residual too.
+    if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>)
+      if (producer.getResidual()) return failure();
+    // Its result's channels must be dimension 1: not so without a batch, or with further dimensions of a linear layer.
     auto type = cast<RankedTensorType>(norm.getX().getType());
-    if (!axis || (std::is_same_v<Op, nn::LinearOp> && type.getRank() != 2)) return failure();
+    if (!axis || type.getRank() != batched_rank(producer)) return failure();
     // Folding is for weights that stand still; anything else would be computed anew at each step.
     for (mlir::Value operand : norm->getOperands().drop_front())
       if (!ir::depends_on_parameters_alone(operand)) return failure();

@@ -20,6 +20,7 @@ struct NnPlace : impl::NnPlaceBase<NnPlace> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (getOperation().isExternal()) return;
     for (Operation& op : getOperation().getBody().front().without_terminator()) {
       if (auto parallel = dyn_cast<nn::DataParallelOp>(op)) {
         if (failed(place_region(parallel))) return signalPassFailure();

@@ -147,15 +147,18 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
   }
   if (!object) {
     for (const auto& [name, bytes] : plan.objects) offered += (offered.empty() ? "" : ", ") + name;
-    return Error("the plan holds no kernels that this CPU can run: it has " + (offered.empty() ? "none" : offered) +
+    return Error({plan.file}, "the plan holds no kernels that this CPU can run: it has " + (offered.empty() ? "none" : offered) +
                  ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
   }
   auto handle = open_object(level, *object);
-  if (!handle) return handle.error();
+  if (!handle) {
+    handle.error().diagnostics.front().location.file = plan.file;
+    return handle.error();
+  }
   kernels->handle = *handle;
   for (const Kernel& kernel : plan.kernels) {
     void* symbol = dlsym(kernels->handle, kernel.name.c_str());
-    if (!symbol) return Error("the plan's object for " + level + " has no kernel '" + kernel.name + "'");
+    if (!symbol) return Error({plan.file}, "the plan's object for " + level + " has no kernel '" + kernel.name + "'");
     kernels->functions[kernel.name] = reinterpret_cast<KernelFunction>(symbol);
   }
   return std::shared_ptr<const Kernels>(kernels);

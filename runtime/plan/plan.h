@@ -115,6 +115,7 @@ struct Parameter {
 };
 
 struct Plan {
+  std::string file;                   ///< that it was read from, for messages; not part of the plan
   std::string producer;
   std::string name;                   ///< the model's name
   std::string precision = "f32";

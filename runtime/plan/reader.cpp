@@ -207,6 +207,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
              "kernels", "programs", "graphs", "training", "ir", "objects"});
   Plan plan;
+  plan.file = reading.file;
   plan.producer = root.field("producer").text();
   plan.name = root.field("name").text();
   plan.precision = root.field("precision").text();
