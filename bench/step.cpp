@@ -1,16 +1,23 @@
 // Times steps of a plan through the C++ interface.
 //
-//   bench-step PLAN DEVICES BATCH [strict|fast] [--turns]
+//   bench-step PLAN DEVICES BATCH [strict|fast] [threads=N] [--turns | --profile]
 //
 // Prints one line of JSON: memory and bind time. Then, without --turns, a line with the seconds of one call (the best
 // of several rounds, each long enough to time). With --turns it times one call for each line on stdin and prints
-// its seconds, so that another program can take turns on the same machine. Models that print are not for it.
+// its seconds and the CPU seconds that the process took for it, so that another program can take turns on the same
+// machine; on a busy one, CPU seconds with threads=1 are what compares. --profile prints instead, for each
+// operation, milliseconds a call, and the rest of the call (copies, waits). Models that print are not for it.
+#include "profile.h"
 #include "runtime/bind/binding.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/sheaf.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
+#include <iomanip>
 #include <iostream>
 
 namespace {
@@ -20,6 +27,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 int fail(const sheaf::Error& error) {
   std::cerr << sheaf::to_string(error);
@@ -47,20 +56,69 @@ std::vector<char> input_of(sheaf::DType dtype, const std::vector<int64_t>& shape
   return bytes;
 }
 
+/// The list's devices, each lane's timed by a device of its own; those are added to `profiled`.
+sheaf::Result<sheaf::DeviceSet> profiled_devices(const std::string& list, int threads,
+                                                 std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>>& profiled) {
+  const auto open = [&] {
+    return profiled.emplace_back(std::make_shared<sheaf::bench::ProfiledDevice>(sheaf::cpu_device()));
+  };
+  auto specs = sheaf::parse_devices(list);
+  if (!specs) return specs.error();
+  const auto host = open();
+  const bool host_only = sheaf::is_host_only(*specs);
+  std::vector<std::shared_ptr<sheaf::Device>> entries;
+  std::vector<std::string> names;
+  for (const sheaf::DeviceSpec& spec : *specs) {
+    if (host_only) break;  // the host serves for all
+    if (spec.kind != sheaf::DeviceKind::cpu) return sheaf::Error("--profile takes CPU devices only");
+    entries.push_back(specs->size() == 1 ? host : open());
+    names.push_back(sheaf::to_string(spec));
+  }
+  return sheaf::DeviceSet(host, std::move(entries), std::move(names), threads);
+}
+
+void print_profile(const std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>>& devices, double total) {
+  double rest = total;
+  std::cout << std::fixed << std::setprecision(2);
+  for (const auto& device : devices) {
+    for (const sheaf::bench::Timing& timing : device->timings()) {
+      const double seconds = timing.seconds / static_cast<double>(timing.runs);
+      rest -= seconds;
+      std::cout << std::setw(9) << seconds * 1e3 << "  " << timing.op << "  " << timing.layer << "  ["
+                << timing.implementation << "]\n";
+    }
+    if (devices.size() > 1) std::cout << "---\n";
+  }
+  if (devices.size() == 1) std::cout << std::setw(9) << rest * 1e3 << "  rest\n";
+  std::cout << std::setw(9) << total * 1e3 << "  call\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 3) {
-    std::cerr << "usage: bench-step PLAN DEVICES BATCH [strict|fast] [--turns]\n";
+    std::cerr << "usage: bench-step PLAN DEVICES BATCH [strict|fast] [threads=N] [--turns | --profile]\n";
     return 2;
   }
   const auto has = [&](const char* word) { return std::find(arguments.begin() + 3, arguments.end(), word) != arguments.end(); };
   auto model = sheaf::Model::load(arguments[0]);
   if (!model) return fail(model.error());
   if (auto done = model->initialise_parameters(1); !done) return fail(done.error());
+  sheaf::BindOptions options{.fast_numerics = has("fast")};
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with("threads=")) options.threads = std::atoi(argument.c_str() + 8);
+  }
+  std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>> profiled;
   const auto bind_start = Clock::now();
-  auto session = model->bind(arguments[1], std::atoll(arguments[2].c_str()), {.fast_numerics = has("fast")});
+  auto session = [&]() -> sheaf::Result<sheaf::Session> {
+    const int64_t batch = std::atoll(arguments[2].c_str());
+    if (!has("--profile")) return model->bind(arguments[1], batch, options);
+    const int threads = options.threads > 0 ? options.threads : sheaf::available_cpus();
+    auto devices = profiled_devices(arguments[1], threads, profiled);
+    if (!devices) return devices.error();
+    return model->bind(std::make_shared<const sheaf::DeviceSet>(std::move(*devices)), batch, options);
+  }();
   if (!session) return fail(session.error());
   const double bind_seconds = seconds_since(bind_start);
 
@@ -88,7 +146,16 @@ int main(int argc, char** argv) {
   std::cout << "{\"bind_seconds\": " << bind_seconds << ", \"arena_bytes\": " << arena << ", \"arena_bound\": " << bound
             << ", \"parameter_bytes\": " << session->info().parameter_bytes << "}" << std::endl;
   if (has("--turns")) {
-    for (std::string line; std::getline(std::cin, line);) std::cout << timed(1) << std::endl;
+    for (std::string line; std::getline(std::cin, line);) {
+      const double before = cpu_seconds();
+      const double wall = timed(1);
+      std::cout << wall << " " << cpu_seconds() - before << std::endl;
+    }
+    return 0;
+  }
+  if (has("--profile")) {
+    for (const auto& device : profiled) device->reset();
+    print_profile(profiled, timed(5));
     return 0;
   }
   const int calls = std::clamp(static_cast<int>(0.05 / timed(3)), 1, 100'000);

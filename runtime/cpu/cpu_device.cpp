@@ -72,10 +72,14 @@ class CpuDevice : public Device {
   int memory_space() const override { return 0; }
 
   Result<void*> allocate(size_t bytes) override {
+    // Linux would promise more than there is, and end the process when it is used.
+    if (bytes > static_cast<size_t>(info_.memory_bytes)) {
+      return Error(std::to_string(bytes) + " bytes of memory are needed; the host has " + std::to_string(info_.memory_bytes));
+    }
     // Large buffers on huge pages: an arena is walked through on each step, and 4 KiB pages miss the TLB.
     const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
     const size_t rounded = bytes == 0 ? kAlignment : (bytes + alignment - 1) / alignment * alignment;
-    void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+    void* memory = std::aligned_alloc(alignment, rounded);
     if (!memory) return Error("the host has no " + std::to_string(bytes) + " bytes of memory left");
     if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
