@@ -1,0 +1,64 @@
+// RUN: sheaf-opt %s --nn-fuse-elementwise | FileCheck %s
+
+// A chain becomes one kernel, with each outer value as one input.
+// CHECK-LABEL: func.func @chain(
+// CHECK-NEXT: nn.fused(%arg0, %arg1) : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+// CHECK: nn.add
+// CHECK: nn.tanh
+// CHECK: nn.mul
+// CHECK-NOT: nn.fused
+// CHECK: return
+func.func @chain(%x: tensor<?x5xf32>, %b: tensor<5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.add %x, %b : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+  %1 = nn.tanh %0 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.mul %1, %x : (tensor<?x5xf32>, tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %2 : tensor<?x5xf32>
+}
+
+// A producer of another shape would be computed once for each element that it is broadcast to.
+// CHECK-LABEL: func.func @other_shape(
+// CHECK: nn.fused(%arg1) : (tensor<?x1xf32>) -> tensor<?x1xf32>
+// CHECK: nn.fused({{.*}} -> tensor<?x5xf32>
+func.func @other_shape(%x: tensor<?x5xf32>, %c: tensor<?x1xf32>) -> tensor<?x5xf32> {
+  %0 = nn.tanh %c : (tensor<?x1xf32>) -> tensor<?x1xf32>
+  %1 = nn.add %x, %0 : (tensor<?x5xf32>, tensor<?x1xf32>) -> tensor<?x5xf32>
+  return %1 : tensor<?x5xf32>
+}
+
+// A producer with two users is computed once, on its own.
+// CHECK-LABEL: func.func @two_users(
+// CHECK-COUNT-3: nn.fused
+func.func @two_users(%x: tensor<?x5xf32>) -> (tensor<?x5xf32>, tensor<?x5xf32>) {
+  %0 = nn.tanh %x : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %1 = nn.relu %0 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.silu %0 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %1, %2 : tensor<?x5xf32>, tensor<?x5xf32>
+}
+
+// What depends on parameters alone is computed once, not at each step: it stays apart from what does not.
+// CHECK-LABEL: func.func @parameters(
+// CHECK: %[[P:.*]] = nn.fused(%arg1)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.tanh
+// CHECK-NEXT: nn.relu
+// CHECK: nn.fused(%arg0, %[[P]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.add
+func.func @parameters(%x: tensor<3x5xf32> {nn.role = "input"}, %p: tensor<3x5xf32> {nn.role = "parameter"}) -> tensor<3x5xf32> {
+  %0 = nn.tanh %p : (tensor<3x5xf32>) -> tensor<3x5xf32>
+  %1 = nn.relu %0 : (tensor<3x5xf32>) -> tensor<3x5xf32>
+  %2 = nn.add %x, %1 : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+  return %2 : tensor<3x5xf32>
+}
+
+// Library calls between element-wise ops part them.
+// CHECK-LABEL: func.func @library(
+// CHECK: nn.fused
+// CHECK: nn.softmax
+// CHECK: nn.fused
+func.func @library(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.tanh %x : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %1 = nn.softmax %0 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.relu %1 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %2 : tensor<?x5xf32>
+}
