@@ -15,6 +15,8 @@ target_compile_features(sheaf_base INTERFACE cxx_std_20)
 install(TARGETS sheaf_base sheaf_runtime EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(program sheaf sheaf-run)
   if(TARGET ${program})
+    # Debian's libMLIR lies in LLVM's own prefix.
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
