@@ -69,6 +69,22 @@ FailureOr<bool> cancel_one(ModuleOp module, func::FuncOp function) {
   return false;
 }
 
+/// Equal movements become one. Bodies are left alone: what layers compute is not this pass's business.
+void merge_equal(func::FuncOp function) {
+  DenseMap<std::pair<mlir::Value, mlir::Type>, SmallVector<Operation*>> seen;
+  for (Operation& op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (!isa<dist::ScatterOp, dist::ReplicateOp, dist::GatherOp, dist::TransferOp>(op)) continue;
+    auto& alike = seen[{op.getOperand(0), op.getResult(0).getType()}];
+    auto same = llvm::find_if(alike, [&](Operation* before) { return before->getName() == op.getName(); });
+    if (same == alike.end()) {
+      alike.push_back(&op);
+      continue;
+    }
+    op.replaceAllUsesWith(*same);
+    op.erase();
+  }
+}
+
 /// Results of apply and parallel_apply that nobody uses, and inputs that their bodies don't use.
 template <typename Op>
 struct DropUnused : OpRewritePattern<Op> {
@@ -112,6 +128,7 @@ struct DistSimplify : impl::DistSimplifyBase<DistSimplify> {
       FailureOr<bool> found = true;
       while (succeeded(found) && *found) found = cancel_one(getOperation(), function);
       if (failed(found)) return signalPassFailure();
+      merge_equal(function);
       if (failed(applyPatternsAndFoldGreedily(function, frozen, config))) return signalPassFailure();
     }
   }

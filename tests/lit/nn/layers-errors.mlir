@@ -195,3 +195,66 @@ func.func @adaptive_pool_rank(%x: tensor<?x8xf32>) {
   %0 = nn.adaptive_avg_pool %x {output_size = array<i64: 1, 1>} : (tensor<?x8xf32>) -> tensor<?x1xf32>
   return
 }
+
+// -----
+
+// A table has rows.
+func.func @table(%x: tensor<?xi64>, %table: tensor<8xf32>) {
+  // expected-error @+1 {{expects a table [V, D], but got [8]}}
+  %0 = nn.embedding %x, %table : (tensor<?xi64>, tensor<8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// A linear layer's weight is a matrix.
+func.func @linear_weight(%x: tensor<?x5xf32>, %w: tensor<5xf32>) {
+  // expected-error @+1 {{expects a weight [out, in], but got [5]}}
+  %0 = nn.linear %x, %w : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+  return
+}
+
+// -----
+
+// Strides are positive, and as many as there are spatial dimensions.
+func.func @stride(%x: tensor<?x4x9xf32>, %w: tensor<6x4x3xf32>) {
+  // expected-error @+1 {{expects stride and dilation (at least 1) and padding (at least 0) for each spatial dimension, and at least one group}}
+  %0 = nn.conv %x, %w {stride = array<i64: 0>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x9xf32>, tensor<6x4x3xf32>) -> tensor<?x6x7xf32>
+  return
+}
+
+// -----
+
+// So are a transposed convolution's.
+func.func @transpose_lists(%x: tensor<?x4x3xf32>, %w: tensor<4x3x4xf32>) {
+  // expected-error @+1 {{expects stride and dilation (at least 1)}}
+  %0 = nn.conv_transpose %x, %w {stride = array<i64: 2>, padding = array<i64>, output_padding = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x3xf32>, tensor<4x3x4xf32>) -> tensor<?x3x6xf32>
+  return
+}
+
+// -----
+
+// And a pool's.
+func.func @pool_lists(%x: tensor<?x3x8x8xf32>) {
+  // expected-error @+1 {{expects two sizes of kernel, stride and dilation (at least 1) and padding (at least 0)}}
+  %0 = nn.max_pool %x {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x8x8xf32>) -> tensor<?x3x3x3xf32>
+  return
+}
+
+// -----
+
+// There is at least one group to normalise.
+func.func @no_groups(%x: tensor<?x4x6xf32>) {
+  // expected-error @+1 {{expects at least one group, but got 0}}
+  %0 = nn.group_norm %x {eps = 1.0e-05 : f64, num_groups = 0 : i64} : (tensor<?x4x6xf32>) -> tensor<?x4x6xf32>
+  return
+}
+
+// -----
+
+// A recurrent layer has weights.
+func.func @no_weights(%x: tensor<7x?x5xf32>) {
+  // expected-error @+1 {{expects weights}}
+  %y, %hn = nn.gru %x weights() {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>)
+  return
+}

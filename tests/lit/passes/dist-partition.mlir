@@ -1,11 +1,9 @@
 // RUN: sheaf-opt %s --nn-infer-shapes --nn-place --dist-partition | FileCheck %s
 
-// Each region has a group of its own, named after its layer as far as a symbol can be.
-// CHECK: dist.group @net {dim = 0 : i64, layer = "net"}
-// CHECK: dist.group @part {device_ids = array<i64: 2, 1>, dim = 1 : i64, layer = "part", output_device = 0 : i64}
-
 // Inputs are cut, parameters copied, outputs put together; each movement says why. Parameters live where they are
 // first used: with the replicas, on the first of their devices. The program's output stays where it was computed.
+// Each region has a group of its own, named after its layer.
+// CHECK: dist.group @net {dim = 0 : i64, layer = "net"}
 // CHECK-LABEL: func.func @region(
 // CHECK-SAME: %[[X:.*]]: !dist.tensor<tensor<?x5xf32>, #dist.host>
 // CHECK-SAME: %[[W:.*]]: !dist.tensor<tensor<2x5xf32>, #dist.device<0>>
@@ -24,6 +22,7 @@ func.func @region(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<2x5xf32> {
 }
 
 // Dimension 1, and an output device that is none of the group's.
+// CHECK: dist.group @part {device_ids = array<i64: 2, 1>, dim = 1 : i64, layer = "part", output_device = 0 : i64}
 // CHECK-LABEL: func.func @dim_one(
 // CHECK: dist.scatter {{.*}} -> <tensor<?x?xf32>, #dist.split<@part, 1>>
 // CHECK: dist.gather {{.*}}outputs on device 0, its output_device"} : <tensor<?x?xf32>, #dist.split<@part, 1>> -> <tensor<?x6xf32>, #dist.device<0>>
@@ -67,7 +66,7 @@ func.func @named(%x: tensor<?x5xf32> {nn.role = "input"}) -> tensor<?x5xf32> {
 // CHECK-LABEL: func.func @tied(
 // CHECK-SAME: %[[W:[^:]*]]: !dist.tensor<tensor<5x5xf32>, #dist.device<0>>
 // CHECK: dist.replicate %[[W]]
-// CHECK-NOT: dist.replicate
+// CHECK-NOT: = dist.replicate
 // CHECK: dist.parallel_apply @net_0
 // CHECK: nn.linear
 // CHECK: nn.linear
