@@ -1,10 +1,11 @@
 """Measures sheaf next to PyTorch, in turns on the same machine, and prints tables.
 
-    python3 bench/run.py [--build build] [--python PYTHON] [--batch 256] [--rounds 7] [--only NAME...]
+    python3 bench/run.py [--build build] [--python PYTHON] [--batch 256] [--rounds 7] [--threads N] [--only NAME...]
 
 --python is an interpreter that has torch (or the environment variable SHEAF_TORCH_PYTHON); without one the peers are
 skipped with a word. NAME: resnet18, linear, compile, memory, devices. Compare ratios within one run: absolute figures
-depend on what else the machine does.
+depend on what else the machine does. On a machine that others use, teams of threads wait for the slowest member:
+--threads 1 runs each ResNet-18 on one thread and compares CPU seconds.
 """
 import argparse
 import json
@@ -23,7 +24,7 @@ class Turns:
     """A program that times one step for each line it is given."""
 
     def __init__(self, name, command):
-        self.name, self.seconds = name, []
+        self.name, self.seconds, self.cpu_seconds = name, [], []
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.first = self.process.stdout.readline()
         if not self.first:
@@ -32,7 +33,9 @@ class Turns:
     def step(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self.seconds.append(float(self.process.stdout.readline()))
+        seconds, cpu = self.process.stdout.readline().split()
+        self.seconds.append(float(seconds))
+        self.cpu_seconds.append(float(cpu))
 
     def close(self):
         self.process.stdin.close()
@@ -82,16 +85,23 @@ class Bench:
                 program.step()
         for program in running:
             program.close()
-        return {p.name: statistics.median(p.seconds) for p in running}
+        return {p.name: statistics.median(p.cpu_seconds if self.options.threads == 1 else p.seconds) for p in running}
+
+    def threads_in_words(self):
+        n = self.options.threads
+        return "all cores" if n == 0 else "one thread, by CPU time" if n == 1 else f"{n} threads"
 
     def resnet18(self):
         batch, plan = self.options.batch, self.plan("models/resnet18.json")
-        programs = [(f"sheaf {n}", [self.step, plan, "cpu:0", batch, n, "--turns"]) for n in ("strict", "fast")]
+        n_threads = self.options.threads
+        programs = [(f"sheaf {n}", [self.step, plan, "cpu:0", batch, n, f"threads={n_threads}", "--turns"])
+                    for n in ("strict", "fast")]
         if self.torch:
-            programs += [(f"PyTorch {m}", self.peer("resnet_torch.py", "--mode", m, "--batch", batch)) for m in ("eager", "compile")]
+            programs += [(f"PyTorch {m}", self.peer("resnet_torch.py", "--mode", m, "--batch", batch, "--threads", n_threads))
+                         for m in ("eager", "compile")]
         seconds = self.take_turns(programs)
         best = min((s for n, s in seconds.items() if n.startswith("PyTorch")), default=None)
-        table(f"ResNet-18 inference, f32, batch {batch}, all cores (bar: strict 1.15, fast 1.5 × the best of PyTorch)",
+        table(f"ResNet-18 inference, f32, batch {batch}, {self.threads_in_words()} (bar: strict 1.15, fast 1.5 × the best of PyTorch)",
               ["", "img/s", "× best PyTorch"],
               [[n, f"{batch / s:.0f}", f"{best / s:.2f}" if best else "–"] for n, s in seconds.items()])
 
@@ -140,6 +150,7 @@ def main():
     p.add_argument("--python", default=os.environ.get("SHEAF_TORCH_PYTHON", sys.executable))
     p.add_argument("--batch", type=int, default=256)
     p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--threads", type=int, default=0, help="for ResNet-18; 0: all cores")
     p.add_argument("--only", nargs="+", choices=names, default=names)
     options = p.parse_args()
     bench = Bench(options)

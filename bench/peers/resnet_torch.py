@@ -1,9 +1,10 @@
 """Peer: ResNet inference in PyTorch, timed in rounds so that it can take turns with sheaf.
 
-    resnet_torch.py [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256] [--nchw]
+    resnet_torch.py [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256] [--threads N] [--nchw]
 
 --net 18 is the modified ResNet-18 of models/resnet18.json (1x28x28 input, 3x3/64 stem, no max-pool, 10 classes);
---net 50 is ImageNet's. For each line on stdin it times one step and prints the seconds as a line; it says "ready" first.
+--net 50 is ImageNet's. For each line on stdin it times one step and prints a line: seconds, and CPU seconds of the process; it says "ready"
+first.
 Needs: torch.
 """
 import argparse
@@ -64,8 +65,11 @@ def main():
     p.add_argument("--mode", default="eager", choices=["eager", "compile"])
     p.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
     p.add_argument("--batch", type=int, default=256)
+    p.add_argument("--threads", type=int, default=0, help="0: PyTorch's choice")
     p.add_argument("--nchw", action="store_true", help="plain layout; default: channels_last, the faster one")
     a = p.parse_args()
+    if a.threads:
+        torch.set_num_threads(a.threads)
     torch.manual_seed(0)
     net, shape, _ = resnet18() if a.net == "18" else resnet50()
     net, x = net.eval(), torch.randn(a.batch, *shape)
@@ -81,9 +85,9 @@ def main():
         infer()
     print("ready", flush=True)
     for _ in sys.stdin:
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         infer()
-        print(time.perf_counter() - start, flush=True)
+        print(time.perf_counter() - start, time.process_time() - cpu, flush=True)
 
 
 main()
