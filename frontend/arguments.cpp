@@ -1,7 +1,7 @@
 #include "frontend/arguments.h"
 
 #include "frontend/device.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 #include <cmath>

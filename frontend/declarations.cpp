@@ -2,7 +2,7 @@
 
 #include "frontend/arguments.h"
 #include "frontend/names.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
 namespace {

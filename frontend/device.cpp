@@ -1,6 +1,6 @@
 #include "frontend/device.h"
 
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
 

@@ -3,7 +3,7 @@
 
 #include "frontend/device.h"
 #include "frontend/names.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
 namespace {

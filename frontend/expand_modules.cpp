@@ -2,7 +2,7 @@
 #include "frontend/expand.h"
 #include "frontend/declarations.h"
 #include "frontend/names.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "frontend/layer_table.h"
 #include "frontend/share.h"
 #include "frontend/signatures.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "frontend/signatures.h"
 
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 

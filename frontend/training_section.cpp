@@ -3,7 +3,7 @@
 #include "frontend/declarations.h"
 #include "frontend/names.h"
 #include "frontend/signatures.h"
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "frontend/value.h"
 
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
 

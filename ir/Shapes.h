@@ -31,6 +31,9 @@ std::string to_string(const TensorShape& shape);
 /// that) is taken to fit anything.
 bool may_be_equal(const Extent& a, const Extent& b);
 
+/// Whether two shapes have the same rank and sizes that may be equal.
+bool may_fit(const TensorShape& a, const TensorShape& b);
+
 /// Normalises a PyTorch dimension (negative from the end) of a tensor of `rank`; nullopt if out of range.
 std::optional<int64_t> normalize_dim(int64_t dim, int64_t rank);
 

@@ -64,7 +64,7 @@ def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
   let summary = "Takes apart layers that neither a library nor one kernel computes";
   let description = [{
     MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
-    one; flatten becomes reshape; dropout and identity go.
+    one; a mean over dimensions apart is taken one by one; dropout and identity go.
   }];
 }
 

@@ -1,27 +1,12 @@
 #include "runtime/options.h"
 
+#include "runtime/base/suggest.h"
+
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 
 namespace sheaf {
 namespace {
-
-/// Letters to insert, delete or replace (Levenshtein).
-size_t edits(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 std::string list_of(const std::vector<std::string>& words) {
   std::string text;
@@ -119,12 +104,9 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
     const Declared* declared = find(name);
     if (!declared) {
       Error error("unknown option '" + name + "'");
-      std::string nearest;
-      size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-      for (const Declared& known : options_) {
-        if (const size_t distance = edits(name, known.name); distance < least) least = distance, nearest = known.name;
-      }
-      if (!nearest.empty()) error.diagnostics[0].message += "; did you mean '" + nearest + "'?";
+      std::vector<std::string> known;
+      for (const Declared& option : options_) known.push_back(option.name);
+      if (auto near = nearest(name, known)) error.diagnostics[0].message += "; did you mean '" + *near + "'?";
       return error;
     }
     auto& values = options.values_[name];

@@ -1,5 +1,5 @@
 // sheaf: the command line. Each verb stands in a file of its own.
-#include "runtime/options.h"
+#include "runtime/base/suggest.h"
 #include "runtime/report.h"
 #include "runtime/run_main.h"
 #include "tools/verbs.h"
@@ -41,8 +41,7 @@ int main(int argc, char** argv) {
   arguments.erase(arguments.begin());
   for (const Verb& verb : kVerbs)
     if (name == verb.name) return verb.run(arguments);
-  sheaf::Error error("unknown verb '" + name + "'");
-  std::string known;
-  for (const Verb& verb : kVerbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
-  return sheaf::report(error.note("the verbs are " + known), sheaf::kUsage);
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) known.push_back(verb.name);
+  return sheaf::report(sheaf::Error("unknown verb '" + name + "'" + sheaf::suggestion(name, known)), sheaf::kUsage);
 }

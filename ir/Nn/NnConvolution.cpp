@@ -79,6 +79,8 @@ LogicalResult ConvOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImp
              << window << "), but it is " << padded << " (input " << ir::to_string(x) << ")";
     y.dims[first + i] = (padded - window) / getStride()[i] + 1;
   }
+  if (getResidual() && !ir::may_fit(operands.back(), y))
+    return emitError("expects a residual of shape ") << ir::to_string(y) << ", but got " << ir::to_string(operands.back());
   results.push_back(y);
   return success();
 }

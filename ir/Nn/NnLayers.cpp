@@ -16,6 +16,10 @@ LogicalResult LinearOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
   if (!isa<FloatType>(x.element)) return emitError("expects a floating-point input, but got elements of type ") << x.element;
   TensorShape y = x;
   y.dims.back() = weight.dims[0];
+  if (getBias() && !ir::may_fit(operands[2], {x.element, {weight.dims[0]}}))
+    return emitError("expects a bias of ") << sheaf::to_string(weight.dims[0]) << " elements, but got " << ir::to_string(operands[2]);
+  if (getResidual() && !ir::may_fit(operands.back(), y))
+    return emitError("expects a residual of shape ") << ir::to_string(y) << ", but got " << ir::to_string(operands.back());
   results.push_back(y);
   return success();
 }
@@ -60,6 +64,10 @@ LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   bool fits = x.rank() >= static_cast<int64_t>(shape.size());
   for (size_t i = 0; fits && i < shape.size(); ++i)
     fits = ir::may_be_equal(x.dims[x.rank() - shape.size() + i], Extent(shape[i]));
+  TensorShape parameter{x.element, SmallVector<Extent>(shape.begin(), shape.end())};
+  for (const TensorShape& given : operands.drop_front())
+    if (!ir::may_fit(given, parameter))
+      return emitError("expects a weight and bias of shape ") << ir::to_string(parameter) << ", but got " << ir::to_string(given);
   if (!fits) return emitError("expects the last dimensions to be [") << shape << "], but the input is " << ir::to_string(x);
   results.push_back(x);
   return success();

@@ -105,7 +105,7 @@ def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperan
   let summary = "torch.nn.MultiheadAttention without masks: attention, and its weights averaged over heads";
   let description = [{
     query `[L, N, E]`, key and value `[S, N, E]` (N first if batch_first), in_proj_weight `[3E, E]`, in_proj_bias `[3E]`,
-    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`. nn-lower-attention takes it apart.
+    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`. nn-lower-layers takes it apart.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, AnyTensor:$in_proj_weight,
                        Optional<AnyTensor>:$in_proj_bias, AnyTensor:$out_proj_weight, Optional<AnyTensor>:$out_proj_bias,

@@ -21,31 +21,39 @@ Reach reach_of(const ConvShape& g, int d, int64_t o) {
   return {begin, end, start + begin};
 }
 
+/// Each member of the team makes the products of its own images, so that it waits for the others once a step and
+/// not once a product.
+class TapsExecutable final : public Executable {
+ public:
+  TapsExecutable(ResidualCopy residual, std::vector<std::vector<DnnlCall>> members)
+      : residual_(std::move(residual)), members_(std::move(members)) {}
+  void run(void* const* buffers, void* scratch) override {
+    const auto count = static_cast<int>(members_.size());
+    set_team_size(count);
+    residual_.run(buffers, scratch);
+    parallel_for(count, 1, count, [&](int64_t begin, int64_t end) {
+      for (int64_t member = begin; member < end; ++member)
+        for (DnnlCall& call : members_[size_t(member)]) call.run(buffers, scratch);
+    });
+  }
+
+ private:
+  ResidualCopy residual_;
+  std::vector<std::vector<DnnlCall>> members_;
+};
+
 class TapBuilder {
  public:
   TapBuilder(const Operation& operation, const ConvShape& shape) : operation_(operation), g_(shape) {}
 
-  /// The products for one output pixel: the first adds the bias (and the residual, which is in the
-  /// destination by then), the last applies the activation.
-  void add_pixel(int64_t oh, int64_t ow) {
-    const Reach rows = reach_of(g_, 0, oh), columns = reach_of(g_, 1, ow);
-    const int64_t channels = g_.x[1], out = g_.y[1];
-    for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
-      const int64_t ih = rows.input + kh - rows.begin;
-      const size_t x_at = (ih * g_.x[3] + columns.input) * channels * sizeof(float);
-      const size_t y_at = (oh * g_.y[3] + ow) * out * sizeof(float);
-      const bool first = kh == rows.begin, last = kh + 1 == rows.end;
-      const auto& pd = product((columns.end - columns.begin) * channels, first, last);
-      const size_t weight_at = (kh * g_.weight[3] + columns.begin) * channels * out * sizeof(float);
-      DnnlCall call{dnnl::matmul(pd)};
-      call.argument(DNNL_ARG_SRC, pd.src_desc(), {operation_.find("x"), x_at})
-          .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), {operation_.find("weight"), weight_at})
-          .argument(DNNL_ARG_DST, pd.dst_desc(), {operation_.output_buffer().buffer, y_at})
-          .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), {BufferRef::scratch, 0});
-      if (first && !g_.bias.empty())
-        call.argument(DNNL_ARG_BIAS, plain_desc({1, out}), operation_.input_buffer("bias"));
-      calls_.push_back(std::move(call));
-    }
+  /// All products for the images [begin, end), to be made by one thread.
+  void add_member(int64_t begin, int64_t end) {
+    first_image_ = begin;
+    images_ = end - begin;
+    products_.clear();
+    members_.emplace_back();
+    for (int64_t oh = 0; oh < g_.y[2]; ++oh)
+      for (int64_t ow = 0; ow < g_.y[3]; ++ow) add_pixel(oh, ow);
   }
 
   Prepared take() {
@@ -58,22 +66,50 @@ class TapBuilder {
     prepared.inputs[operation_.find("weight")] =
         dnnl_tensor(g_.weight, DnnlDesc(g_.weight, f32, tag::hwio), plain_desc(g_.weight), "oihw");
     prepared.implementation = "taps, " + implementation_;
-    prepared.scratch_bytes = scratch_bytes_;
+    prepared.scratch_bytes = scratch_.bytes();
+    const TeamSize team(operation_.request.threads);  // the residual's copy is made by all
     ResidualCopy residual(operation_, y, prepared);
-    prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), std::move(calls_),
-                                                               operation_.request.threads);
+    prepared.executable = std::make_unique<TapsExecutable>(std::move(residual), std::move(members_));
     return prepared;
   }
 
  private:
+  struct Product {
+    dnnl::matmul::primitive_desc pd;
+    BufferRef scratchpad;  ///< the member's own
+  };
+
+  /// The products for one output pixel: the first adds the bias (and the residual, which is in the
+  /// destination by then), the last applies the activation.
+  void add_pixel(int64_t oh, int64_t ow) {
+    const Reach rows = reach_of(g_, 0, oh), columns = reach_of(g_, 1, ow);
+    const int64_t channels = g_.x[1], out = g_.y[1];
+    for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
+      const int64_t ih = rows.input + kh - rows.begin;
+      const size_t x_at = ((first_image_ * g_.x[2] + ih) * g_.x[3] + columns.input) * channels * sizeof(float);
+      const size_t y_at = ((first_image_ * g_.y[2] + oh) * g_.y[3] + ow) * out * sizeof(float);
+      const bool first = kh == rows.begin, last = kh + 1 == rows.end;
+      const auto& [pd, scratchpad] = product((columns.end - columns.begin) * channels, first, last);
+      const size_t weight_at = (kh * g_.weight[3] + columns.begin) * channels * out * sizeof(float);
+      DnnlCall call{dnnl::matmul(pd)};
+      call.argument(DNNL_ARG_SRC, pd.src_desc(), {operation_.find("x"), x_at})
+          .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), {operation_.find("weight"), weight_at})
+          .argument(DNNL_ARG_DST, pd.dst_desc(), {operation_.output_buffer().buffer, y_at})
+          .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad);
+      if (first && !g_.bias.empty())
+        call.argument(DNNL_ARG_BIAS, plain_desc({1, out}), operation_.input_buffer("bias"));
+      members_.back().push_back(std::move(call));
+    }
+  }
+
   /// The product over K = `depth`, the same for all pixels.
-  const dnnl::matmul::primitive_desc& product(int64_t depth, bool first, bool last) {
+  const Product& product(int64_t depth, bool first, bool last) {
     const auto key = std::make_tuple(depth, first, last);
     if (auto it = products_.find(key); it != products_.end()) return it->second;
-    const int64_t images = g_.x[0], out = g_.y[1];
+    const int64_t out = g_.y[1];
     const auto f32 = dnnl::memory::data_type::f32;
-    const DnnlDesc x({images, depth}, f32, DnnlDims{g_.x[1] * g_.x[2] * g_.x[3], 1});
-    const DnnlDesc y({images, out}, f32, DnnlDims{out * g_.y[2] * g_.y[3], 1});
+    const DnnlDesc x({images_, depth}, f32, DnnlDims{g_.x[1] * g_.x[2] * g_.x[3], 1});
+    const DnnlDesc y({images_, out}, f32, DnnlDims{out * g_.y[2] * g_.y[3], 1});
     const DnnlDesc bias = first && !g_.bias.empty() ? plain_desc({1, out}) : DnnlDesc();
     dnnl::post_ops post_ops;
     if (!first || operation_.has("residual")) post_ops.append_sum(1.f);
@@ -84,16 +120,17 @@ class TapBuilder {
     dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(x, plain_desc({depth, out}), bias, y), attributes,
                                     dnnl_engine());
     implementation_ = pd.impl_info_str();
-    scratch_bytes_ = std::max(scratch_bytes_, pd.scratchpad_desc().get_size());
-    return products_.emplace(key, std::move(pd)).first->second;
+    const BufferRef scratchpad = scratch_.take(pd.scratchpad_desc().get_size());
+    return products_.emplace(key, Product{std::move(pd), scratchpad}).first->second;
   }
 
   const Operation& operation_;
   const ConvShape& g_;
-  std::map<std::tuple<int64_t, bool, bool>, dnnl::matmul::primitive_desc> products_;
-  std::vector<DnnlCall> calls_;
+  std::map<std::tuple<int64_t, bool, bool>, Product> products_;  ///< of the member being added
+  std::vector<std::vector<DnnlCall>> members_;
+  int64_t first_image_ = 0, images_ = 0;  ///< of the member being added
+  ScratchPlan scratch_;
   std::string implementation_;
-  size_t scratch_bytes_ = 0;
 };
 
 }  // namespace
@@ -118,9 +155,11 @@ bool taps_pay(const ConvShape& g, int threads) {
 }
 
 Prepared prepare_conv_taps(const Operation& operation, const ConvShape& shape) {
+  const TeamSize single(1);  // inside a team each product has one thread
   TapBuilder builder(operation, shape);
-  for (int64_t oh = 0; oh < shape.y[2]; ++oh)
-    for (int64_t ow = 0; ow < shape.y[3]; ++ow) builder.add_pixel(oh, ow);
+  const int64_t members = operation.request.threads, images = shape.x[0];
+  for (int64_t member = 0; member < members; ++member)
+    builder.add_member(images * member / members, images * (member + 1) / members);
   return builder.take();
 }
 

@@ -1,10 +1,10 @@
-#include "frontend/suggest.h"
+#include "runtime/base/suggest.h"
 
 #include <algorithm>
 #include <cctype>
 #include <ranges>
 
-namespace sheaf::frontend {
+namespace sheaf {
 namespace {
 
 constexpr size_t longest_compared = 80;
@@ -65,4 +65,4 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
   return (candidates.size() == 1 ? "; expected " : "; expected one of ") + quoted_list(candidates);
 }
 
-}  // namespace sheaf::frontend
+}  // namespace sheaf

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sheaf::frontend {
+namespace sheaf {
 
 /// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
 /// (optimal string alignment), letter case counting half as much as a letter; doubled, to stay integer.
@@ -22,4 +22,4 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& ca
 /// 'a', 'b', 'c'
 std::string quoted_list(const std::vector<std::string>& names);
 
-}  // namespace sheaf::frontend
+}  // namespace sheaf

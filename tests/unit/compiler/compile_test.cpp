@@ -1,0 +1,133 @@
+// The compiler as a function: what its plans hold, and that its errors name the model's line.
+#include "codegen/plan/compile.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/reader.h"
+#include "runtime/plan/serialize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace sheaf {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::string model_text(const std::string& inputs, const std::string& layers) {
+  return "{\"sheaf\": \"1.0\", \"name\": \"m\", \"inputs\": " + inputs + ",\n \"layers\": [\n" + layers + "\n]}";
+}
+
+Result<Plan> compile_text(const std::string& text, const CompileOptions& options = {}) {
+  auto model = frontend::parse_model("m.json", text);
+  if (!model) return model.error();
+  return compile(*model, options);
+}
+
+std::vector<std::string> ops(const Program& program) {
+  std::vector<std::string> names;
+  for (const Step& step : program.steps) names.push_back(step.op);
+  return names;
+}
+
+TEST(Compile, EveryModelGivesAPlanThatChecksAndReadsBack) {
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SHEAF_SOURCE_DIR "/models")) {
+    if (entry.path().extension() != ".json") continue;
+    ++models;
+    auto model = frontend::load_model(entry.path());
+    ASSERT_TRUE(model) << to_string(model.error());
+    auto plan = compile(*model);
+    ASSERT_TRUE(plan) << to_string(plan.error());
+    auto checked = check(*plan);
+    EXPECT_TRUE(checked) << entry.path() << to_string(checked.error());
+    auto read = parse_plan("m.plan", serialize(*plan));
+    ASSERT_TRUE(read) << entry.path() << to_string(read.error());
+    EXPECT_EQ(serialize(*read), serialize(*plan));
+    EXPECT_EQ(plan->training.is_null(), !model->training.has_value());
+  }
+  EXPECT_GE(models, 11);
+}
+
+TEST(Compile, TheSamePlanTwice) {
+  auto model = frontend::load_model(SHEAF_SOURCE_DIR "/models/transformer_encoder.json");
+  ASSERT_TRUE(model);
+  auto first = compile(*model), second = compile(*model);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(serialize(*first), serialize(*second));
+}
+
+TEST(Compile, AShapeErrorNamesLayerLineAndWhatWasExpected) {
+  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 5]}})",
+                                      R"(  {"name": "fc", "type": "Linear", "in_features": 4, "out_features": 2})"));
+  ASSERT_FALSE(plan);
+  const Diagnostic& diagnostic = plan.error().diagnostics.front();
+  EXPECT_EQ(plan.error().diagnostics.size(), 1u);
+  EXPECT_EQ(diagnostic.location.file, "m.json");
+  EXPECT_EQ(diagnostic.location.line, 3);
+  EXPECT_THAT(diagnostic.message, HasSubstr("layer 'fc' expects 4 input features, but the input is [batch, 5]"));
+  EXPECT_THAT(diagnostic.source_line, HasSubstr("in_features"));
+}
+
+TEST(Compile, ChunksOfAnotherTotalDoNotAdd) {
+  // Two replicas' chunks of x are not the chunks of twice x.
+  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 4]}})", R"(
+    {"name": "double", "type": "Concat", "dim": 0, "inputs": ["x", "x"]},
+    {"name": "sum", "type": "Add", "inputs": ["x", "double"]})"));
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message(), HasSubstr("[batch, 4] and [2*batch, 4]"));
+}
+
+TEST(Compile, AnEmbeddingThatDoesNotFitGoesToTheHost) {
+  std::string text = model_text(R"({"x": {"shape": ["batch"], "dtype": "int64"}})", R"(
+    {"name": "table", "type": "Embedding", "num_embeddings": 1000, "embedding_dim": 16},
+    {"name": "fc", "type": "Linear", "in_features": 16, "out_features": 2})");
+  auto small = compile_text(text, {.device_memory = 1000});
+  auto large = compile_text(text, {.device_memory = 1000000});
+  ASSERT_TRUE(small && large);
+  auto step_of = [](const Plan& plan, const std::string& op) {
+    for (const Step& step : plan.infer_graph.steps)
+      if (step.op == op) return step;
+    return Step();
+  };
+  EXPECT_EQ(step_of(*small, "embedding").place, (Place{Place::host, 0}));
+  EXPECT_THAT(step_of(*small, "embedding").reason, HasSubstr("64000 bytes"));
+  EXPECT_EQ(step_of(*small, "linear").place, (Place{Place::device, 0}));
+  EXPECT_EQ(step_of(*large, "embedding").place, (Place{Place::device, 0}));
+  EXPECT_EQ(step_of(*large, "transfer").op, "transfer");  // of x alone
+}
+
+TEST(Compile, AConvolutionTakesInItsNormSumAndActivation) {
+  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 8, 6, 6]}})", R"(
+    {"name": "conv", "type": "Conv2d", "in_channels": 8, "out_channels": 8, "kernel_size": 3, "padding": 1},
+    {"name": "norm", "type": "BatchNorm2d", "num_features": 8},
+    {"name": "sum", "type": "Add", "inputs": ["norm", "x"]},
+    {"name": "relu", "type": "ReLU"})"));
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  int each_run = 0;
+  for (const Step& step : plan->infer.steps) {
+    if (step.once || step.op == "transfer") continue;
+    ++each_run;
+    EXPECT_EQ(step.op, "conv");
+    EXPECT_EQ(step.layer, "conv");
+    EXPECT_EQ(step.fused, (std::vector<std::string>{"norm", "sum", "relu"}));
+    EXPECT_THAT(step.roles, Contains("residual"));
+  }
+  EXPECT_EQ(each_run, 1);
+  EXPECT_THAT(ops(plan->infer_graph), ::testing::IsSupersetOf({"conv2d", "batchnorm2d", "add", "relu"}));
+}
+
+TEST(Compile, TiedWeightsAreOneParameterWithTwoNames) {
+  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch"], "dtype": "int64"}})", R"(
+    {"name": "encoder", "type": "Embedding", "num_embeddings": 10, "embedding_dim": 4},
+    {"name": "decoder", "type": "Linear", "in_features": 4, "out_features": 10, "bias": false,
+     "share": {"weight": "encoder.weight"}})"));
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  ASSERT_EQ(plan->parameters.size(), 1u);
+  EXPECT_EQ(plan->parameters[0].name, "encoder.weight");
+  EXPECT_EQ(plan->parameters[0].aliases, std::vector<std::string>{"decoder.weight"});
+}
+
+}  // namespace
+}  // namespace sheaf
