@@ -21,8 +21,8 @@ Reach reach_of(const ConvShape& g, int d, int64_t o) {
   return {begin, end, start + begin};
 }
 
-/// Each member of the team makes the products of its own images, so that it waits for the others once a step and
-/// not once a product.
+/// Each member of the team makes the products of its own images, so that it waits for the others once a step
+/// and not once a product.
 class TapsExecutable final : public Executable {
  public:
   TapsExecutable(ResidualCopy residual, std::vector<std::vector<DnnlCall>> members)
@@ -86,8 +86,9 @@ class TapBuilder {
     const int64_t channels = g_.x[1], out = g_.y[1];
     for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
       const int64_t ih = rows.input + kh - rows.begin;
-      const size_t x_at = ((first_image_ * g_.x[2] + ih) * g_.x[3] + columns.input) * channels * sizeof(float);
-      const size_t y_at = ((first_image_ * g_.y[2] + oh) * g_.y[3] + ow) * out * sizeof(float);
+      const int64_t x_pixel = (first_image_ * g_.x[2] + ih) * g_.x[3] + columns.input;
+      const int64_t y_pixel = (first_image_ * g_.y[2] + oh) * g_.y[3] + ow;
+      const size_t x_at = x_pixel * channels * sizeof(float), y_at = y_pixel * out * sizeof(float);
       const bool first = kh == rows.begin, last = kh + 1 == rows.end;
       const auto& [pd, scratchpad] = product((columns.end - columns.begin) * channels, first, last);
       const size_t weight_at = (kh * g_.weight[3] + columns.begin) * channels * out * sizeof(float);

@@ -73,6 +73,8 @@ TEST(LargeSteps, small_images_are_convolved_as_products_over_the_batch) {
   c.attributes["activation"] = {{"kind", "relu"}};
   c.operands.push_back({"residual", normal(c.outputs[0], 1, 4), false});
   expect_reference(c);
+  c.threads = 2;  // 8 images and 9
+  expect_reference(c);
   c.alias_residual = true;
   c.operands.erase(c.operands.begin() + 2);  // the bias
   expect_reference(c);
