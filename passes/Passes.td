@@ -82,10 +82,10 @@ def NnFuseLibrary : Pass<"nn-fuse-library", "::mlir::func::FuncOp"> {
 }
 
 def NnFuseElementwise : Pass<"nn-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "Groups element-wise ops into nn.fused: one kernel, one pass over memory";
+  let summary = "Groups element-wise ops, and what they surround, into nn.fused: one kernel, one pass over memory";
   let description = [{
-    Every element-wise op becomes an `nn.fused` of its own, then a producer joins its only consumer where their
-    results have the same shape.
+    Every element-wise op, softmax and norm over rows becomes an `nn.fused` of its own, then a producer joins its only
+    consumer where their results have the same shape. A group holds at most one op over rows.
   }];
 }
 

@@ -40,6 +40,10 @@ inline llvm::StringRef layer_of(mlir::Operation* op) { return layer_of(op->getLo
 /// The scalar definition of an `activation` attribute (docs/steps.md): the activation op's own.
 Value buildActivation(mlir::OpBuilder& builder, Location loc, mlir::DictionaryAttr activation, Value x);
 
+/// Whether an op computes each row of its first operand by itself (softmax, layer norm, group norm): its kernel
+/// takes element-wise ops in, before and after.
+bool is_row_op(mlir::Operation* op);
+
 /// The file position in an op's location, for diagnostics.
 mlir::FileLineColLoc position_of(mlir::Location loc);
 

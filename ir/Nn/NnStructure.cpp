@@ -42,7 +42,13 @@ LogicalResult FusedOp::verify() {
   Block& body = getBody().front();
   if (body.getArgumentTypes() != getInputs().getTypes()) return emitOpError("expects body arguments of its inputs' types");
   if (body.getTerminator()->getOperandTypes() != getResultTypes()) return emitOpError("expects its body to yield its results");
-  for (Operation& op : body.without_terminator())
-    if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot stand in nn.fused");
+  int rows = 0;
+  for (Operation& op : body.without_terminator()) {
+    if (is_row_op(&op)) ++rows;
+    else if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot stand in nn.fused");
+  }
+  if (rows > 1) return emitOpError("holds ") << rows << " ops over rows; one kernel computes at most one";
   return success();
 }
+
+bool sheaf::nn::is_row_op(Operation* op) { return isa<SoftmaxOp, LayerNormOp, GroupNormOp>(op); }

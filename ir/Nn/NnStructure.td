@@ -27,8 +27,11 @@ def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerm
 }
 
 def Nn_FusedOp : Op<Nn_Dialect, "fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "element-wise ops that become one kernel";
-  let description = "The body holds ops with a scalar definition; its arguments are the inputs.";
+  let summary = "ops that become one kernel: element-wise ones, with at most one op over rows among them";
+  let description = [{
+    The body holds ops with a scalar definition and at most one softmax, layer norm or group norm, whose first
+    operand the ops before it make and whose result the ops after it use; its arguments are the inputs.
+  }];
   let arguments = (ins Variadic<AnyTensor>:$inputs);
   let results = (outs Variadic<AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);

@@ -1,4 +1,4 @@
-// nn-fuse-elementwise: chains of element-wise ops become one kernel each.
+// nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax or norm among them.
 #include "ir/ParameterAnalysis.h"
 #include "passes/Passes.h"
 
@@ -17,7 +17,40 @@ namespace {
 /// A kernel takes its buffers in an array, so this bounds only the pressure on registers.
 constexpr unsigned kMostInputs = 16;
 
-/// An nn.fused around one element-wise op.
+/// The op over rows in a group; null if it has none.
+Operation* row_op(nn::FusedOp fused) {
+  for (Operation& op : fused.getBody().front())
+    if (nn::is_row_op(&op)) return &op;
+  return nullptr;
+}
+
+/// Whether `value`, in the body of `anchor`, is used by what makes anchor's first operand alone (`before`), or by
+/// what comes after anchor alone.
+bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
+  for (OpOperand& use : value.getUses()) {
+    if (use.getOwner() == anchor) {
+      if (!before || use.getOperandNumber() != 0) return false;
+    } else if (isa<nn::YieldOp>(use.getOwner())) {
+      return false;
+    } else if (use.getOwner()->isBeforeInBlock(anchor)) {
+      // An op before the anchor may still serve what comes after it.
+      if (!used_on_one_side(use.getOwner()->getResult(0), anchor, before)) return false;
+    } else if (before) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A kernel over rows reads the operands of its neighbours at the element it is at; norms can't broadcast them.
+bool operands_fit(nn::FusedOp elementwise, mlir::Value except, Operation* anchor) {
+  if (isa<nn::SoftmaxOp>(anchor)) return true;
+  return llvm::all_of(elementwise.getInputs(), [&](mlir::Value input) {
+    return input == except || input.getType() == anchor->getResult(0).getType();
+  });
+}
+
+/// An nn.fused around one op.
 void wrap(Operation* op) {
   OpBuilder builder(op);
   llvm::SetVector<mlir::Value> inputs(op->operand_begin(), op->operand_end());
@@ -51,6 +84,19 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     if (producer->getNumResults() != 1 || !producer->hasOneUse()) return false;
     if (producer.getResult(0).getType() != consumer.getResult(0).getType()) return false;
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs) return false;
+    Operation *above = row_op(producer), *below = row_op(consumer);
+    if (above && below) return false;
+    if (above && !operands_fit(consumer, producer.getResult(0), above)) return false;
+    if (below) {
+      auto position = llvm::find(consumer.getInputs(), producer.getResult(0)) - consumer.getInputs().begin();
+      BlockArgument inside = consumer.getBody().front().getArgument(static_cast<unsigned>(position));
+      bool before = used_on_one_side(inside, below, true);
+      if (!before && !used_on_one_side(inside, below, false)) return false;
+      // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
+      bool leaves_one = llvm::any_of(producer.getInputs(), [&](mlir::Value in) { return in.getType() == below->getResult(0).getType(); });
+      if (before && !leaves_one) return false;
+      if (!operands_fit(producer, {}, below)) return false;
+    }
     // What depends on parameters alone is computed once; it must not be drawn into a step.
     return ir::depends_on_parameters_alone(producer.getResult(0)) == ir::depends_on_parameters_alone(consumer.getResult(0));
   }
@@ -83,8 +129,9 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
 struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
   void runOnOperation() override {
     SmallVector<Operation*> ops;
-    getOperation().walk([&](nn::ElementwiseOpInterface op) {
-      if (!isa<nn::FusedOp>(op->getParentOp())) ops.push_back(op);
+    getOperation().walk([&](Operation* op) {
+      bool fusable = isa<nn::ElementwiseOpInterface>(op) || nn::is_row_op(op);
+      if (fusable && !isa<nn::FusedOp>(op->getParentOp())) ops.push_back(op);
     });
     llvm::for_each(ops, wrap);
     RewritePatternSet patterns(&getContext());

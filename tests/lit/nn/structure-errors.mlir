@@ -70,8 +70,22 @@ func.func @fused(%x: tensor<?x5xf32>) {
   %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%a: tensor<?x5xf32>):
     // expected-error @+1 {{has no scalar definition and cannot stand in nn.fused}}
-    %1 = nn.softmax %a {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+    %1 = nn.identity %a : (tensor<?x5xf32>) -> tensor<?x5xf32>
     nn.yield %1 : tensor<?x5xf32>
+  }
+  return
+}
+
+// -----
+
+// One kernel computes one softmax.
+func.func @fused_twice(%x: tensor<?x5xf32>) {
+  // expected-error @+1 {{'nn.fused' op holds 2 ops over rows; one kernel computes at most one}}
+  %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<?x5xf32> {
+  ^bb0(%a: tensor<?x5xf32>):
+    %1 = nn.softmax %a {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+    %2 = nn.softmax %1 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+    nn.yield %2 : tensor<?x5xf32>
   }
   return
 }

@@ -54,11 +54,57 @@ func.func @parameters(%x: tensor<3x5xf32> {nn.role = "input"}, %p: tensor<3x5xf3
 // Library calls between element-wise ops part them.
 // CHECK-LABEL: func.func @library(
 // CHECK: nn.fused
-// CHECK: nn.softmax
+// CHECK: nn.max_pool
 // CHECK: nn.fused
-func.func @library(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
-  %0 = nn.tanh %x : (tensor<?x5xf32>) -> tensor<?x5xf32>
+func.func @library(%x: tensor<?x2x4x4xf32>) -> tensor<?x2x2x2xf32> {
+  %0 = nn.tanh %x : (tensor<?x2x4x4xf32>) -> tensor<?x2x4x4xf32>
+  %1 = nn.max_pool %0 {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x2x4x4xf32>) -> tensor<?x2x2x2xf32>
+  %2 = nn.relu %1 : (tensor<?x2x2x2xf32>) -> tensor<?x2x2x2xf32>
+  return %2 : tensor<?x2x2x2xf32>
+}
+
+// A softmax takes in the element-wise ops before and after it, broadcast operands included.
+// CHECK-LABEL: func.func @around_softmax(
+// CHECK: nn.fused(%arg0, %arg1)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.add
+// CHECK-NEXT: nn.softmax
+// CHECK-NEXT: nn.relu
+// CHECK-NEXT: nn.yield
+// CHECK-NOT: nn.fused
+func.func @around_softmax(%x: tensor<?x5xf32>, %m: tensor<5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.add %x, %m : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
   %1 = nn.softmax %0 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
   %2 = nn.relu %1 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %2 : tensor<?x5xf32>
+}
+
+// A norm's kernel cannot broadcast its neighbours' operands: the sum before it stays apart, the activation doesn't.
+// CHECK-LABEL: func.func @around_norm(
+// CHECK: %[[SUM:.*]] = nn.fused(%arg0, %arg1)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.add
+// CHECK-NEXT: nn.yield
+// CHECK: nn.fused(%[[SUM]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.layer_norm
+// CHECK-NEXT: nn.silu
+func.func @around_norm(%x: tensor<?x5xf32>, %m: tensor<5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.add %x, %m : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+  %1 = nn.layer_norm %0 {eps = 1.0e-5, normalized_shape = array<i64: 5>} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.silu %1 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %2 : tensor<?x5xf32>
+}
+
+// Two softmaxes are two kernels: the op between them joins the first.
+// CHECK-LABEL: func.func @two_rows(
+// CHECK: nn.fused
+// CHECK: nn.softmax
+// CHECK: nn.fused
+// CHECK: nn.softmax
+func.func @two_rows(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.softmax %x {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %1 = nn.tanh %0 : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.softmax %1 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
   return %2 : tensor<?x5xf32>
 }
