@@ -91,3 +91,16 @@ case("split_along_1", {"x": [4, B, 6]}, [parallel("a", linear(6, 5), dim=1), {"n
 case("parameter_shared_between_regions", {"x": [B, 6]}, [
     parallel("a", linear(6, 6)), {"name": "b", **linear(6, 6), "share": {"weight": "a.module.weight"}, "device": "cpu"}])
 case("input_is_output", {"x": [B, 6]}, [parallel("a", {"type": "Identity"}), {"name": "b", "type": "Identity"}], ["b", "a"])
+
+# Softmaxes and norms with the element-wise ops around them, which become one kernel each; wrapped, so that sizes vary.
+case("around_rows", {"x": [B, 6, 4, 5], "r": [B, 6, 4, 5], "m": [B, 1, 4, 1]}, [parallel("net", {"type": "Around"})],
+     ["net", "net:1", "net:2", "net:3", "net:4"], modules={"Around": {
+         "inputs": ["x", "r", "m"], "outputs": ["t", "silu", "ra", "ls", "e2"], "layers": [
+             {"name": "s", "type": "Scale", "value": 0.5, "inputs": ["x"]}, {"name": "a", "type": "Add", "inputs": ["s", "m"]},
+             {"name": "sm", "type": "Softmax", "dim": -1}, {"name": "t", "type": "Mul", "inputs": ["sm", "r"]},
+             {"name": "add", "type": "Add", "inputs": ["x", "r"]}, {"name": "gn", "type": "GroupNorm", "num_groups": 3, "num_channels": 6},
+             {"name": "silu", "type": "SiLU"}, {"name": "ln", "type": "LayerNorm", "normalized_shape": 5, "inputs": ["x"]},
+             {"name": "ge", "type": "GELU"}, {"name": "ra", "type": "Add", "inputs": ["ge", "r"]},
+             {"name": "ls", "type": "LogSoftmax", "dim": 1, "inputs": ["s"]}, {"name": "sg", "type": "Sigmoid", "inputs": ["x"]},
+             {"name": "sub", "type": "Sub", "inputs": ["sg", "m"]}, {"name": "ls2", "type": "LogSoftmax", "dim": 2},
+             {"name": "e2", "type": "Mul", "inputs": ["ls2", "m"]}]}})
