@@ -33,6 +33,14 @@ def NnPlace : Pass<"nn-place", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
+  let summary = "Warns of layers in a parallel region that mix rows which the region splits";
+  let description = [{
+    A mean over the batch, say, is taken by each replica over its own chunk. That is what DataParallel means, but
+    seldom what is meant. Each op's split rule says where a cut dimension goes.
+  }];
+}
+
 //===-- dist: where ---------------------------------------------------------------------------------===//
 
 def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {

@@ -11,6 +11,8 @@ namespace sheaf::passes {
 void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& options) {
   // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
+  // Only here do regions stand as the user wrote them.
+  passes.addNestedPass<func::FuncOp>(createNnWarnMixing());
   NnPlaceOptions place;
   place.deviceMemory = options.device_memory;
   passes.addNestedPass<func::FuncOp>(createNnPlace(place));

@@ -53,7 +53,9 @@ int compile_verb(std::span<const std::string> arguments) {
   }
   auto model = frontend::load_model(options->value("MODEL.json"));
   if (!model) return report(model.error(), kFailed);
-  Result<Plan> plan = compile(*model, compile_options);
+  std::vector<Diagnostic> warnings;
+  Result<Plan> plan = compile(*model, compile_options, &warnings);
+  for (const Diagnostic& warning : warnings) std::fprintf(stderr, "%s\n", to_string(warning).c_str());
   if (!plan) return report(plan.error(), kFailed);
   if (auto written = write_file_atomically(options->value("-o"), serialize(*plan)); !written)
     return report(written.error(), kFailed);

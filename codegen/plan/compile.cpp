@@ -20,8 +20,8 @@ namespace {
 /// MLIR's diagnostics as sheaf's: located in the model file, naming the layer.
 class Collector {
  public:
-  Collector(MLIRContext& context, const frontend::Model& model)
-      : model_(model), handler_(&context, [this](mlir::Diagnostic& diagnostic) { take(diagnostic); }) {}
+  Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
+      : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { take(diagnostic); }) {}
 
   Error error(std::string otherwise) {
     if (error_.diagnostics.empty()) error_.add(std::move(otherwise));
@@ -30,18 +30,21 @@ class Collector {
 
  private:
   LogicalResult take(mlir::Diagnostic& diagnostic) {
-    if (diagnostic.getSeverity() != DiagnosticSeverity::Error) return success();
+    bool warning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error && !(warning && warnings_)) return success();
     std::string message = diagnostic.str();
     StringRef text = message;
     // "'nn.conv' op has…": users know layers, not ops.
     if (text.starts_with("'")) text = text.drop_front().split("' op ").second.empty() ? text : text.split("' op ").second;
     StringRef layer = nn::layer_of(diagnostic.getLocation());
-    sheaf::Location location;
+    sheaf::Diagnostic made;
+    made.severity = warning ? Severity::warning : Severity::error;
     if (FileLineColLoc position = nn::position_of(diagnostic.getLocation()))
-      location = {position.getFilename().str(), static_cast<int>(position.getLine()), static_cast<int>(position.getColumn())};
-    error_.add((layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str(), location);
-    error_.diagnostics.back().source_line = line(location.line);
-    for (const mlir::Diagnostic& note : diagnostic.getNotes()) error_.note(note.str());
+      made.location = {position.getFilename().str(), static_cast<int>(position.getLine()), static_cast<int>(position.getColumn())};
+    made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str();
+    made.source_line = line(made.location.line);
+    for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
+    (warning ? *warnings_ : error_.diagnostics).push_back(std::move(made));
     return success();
   }
 
@@ -52,6 +55,7 @@ class Collector {
   }
 
   const frontend::Model& model_;
+  std::vector<sheaf::Diagnostic>* warnings_;
   Error error_;
   ScopedDiagnosticHandler handler_;
 };
@@ -85,11 +89,11 @@ std::string text_of(ModuleOp module) {
 
 }  // namespace
 
-Result<Plan> compile(const frontend::Model& model, const CompileOptions& options) {
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, std::vector<sheaf::Diagnostic>* warnings) {
   auto context = make_context();
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
   context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op
-  Collector diagnostics(*context, model);
+  Collector diagnostics(*context, model, warnings);
   ImportedModel imported = import_model(model, *context);
   ModuleOp module = *imported.module;
 

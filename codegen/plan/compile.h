@@ -13,6 +13,7 @@ struct CompileOptions {
 
 /// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are
 /// returned together.
-Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {});
+/// Warnings, if anyone wants them, are appended to `warnings`.
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {}, std::vector<Diagnostic>* warnings = nullptr);
 
 }  // namespace sheaf
