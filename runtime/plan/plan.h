@@ -41,12 +41,13 @@ struct Region {
 /// A size that a run determines. `batch` is the number of rows of the run. `chunk` is one replica's
 /// share of `of` (semantics: torch.chunk): it has another value on each replica of `region`, and
 /// stands only in shapes of values placed in that region. `total` is not a symbol: it is `of` itself.
-/// `replicas` is the number of replicas used.
+/// `replicas` is the number of replicas used. `offset` is where a replica's chunk of `of` begins in the whole; it
+/// stands in kernels' extents alone, never in a shape.
 struct Symbol {
   std::string name;
-  enum Kind { batch, chunk, replicas } kind = batch;
-  int region = -1;  ///< chunk, replicas
-  Extent of;        ///< chunk: what is split
+  enum Kind { batch, chunk, replicas, offset } kind = batch;
+  int region = -1;  ///< chunk, replicas, offset
+  Extent of;        ///< chunk, offset: what is split
 };
 
 struct Value {
@@ -54,9 +55,10 @@ struct Value {
   DType dtype = DType::float32;
   std::vector<Extent> shape;
   Place place;
-  /// input, target: given to a run. parameter, buffer: from weights; `source` is the dotted name in
-  /// Plan::parameters. temporary: made by a step.
-  enum Role { input, target, parameter, buffer, temporary } role = temporary;
+  /// input, target: given to a run. setting: a scalar that the training loop gives (docs/training.md). parameter,
+  /// buffer: from weights; `source` is the dotted name in Plan::parameters. state: the optimiser's; `source` is the
+  /// name in Plan::state. temporary: made by a step.
+  enum Role { input, target, setting, parameter, buffer, state, temporary } role = temporary;
   std::string source;
 };
 
@@ -86,12 +88,19 @@ struct Output {
   int value = -1;
 };
 
+/// After a run, the parameter, buffer or state `name` holds `value`, which lies where that does.
+struct Update {
+  std::string name;
+  int value = -1;
+};
+
 /// An ordered list of steps; each value is made before it is used.
 struct Program {
   std::vector<Symbol> symbols;  ///< symbols[0] is `batch`
   std::vector<Value> values;
   std::vector<Step> steps;
   std::vector<Output> outputs;
+  std::vector<Update> updates;  ///< of a training step; none in inference
 };
 
 /// A generated kernel: a function in the plan's objects,
@@ -122,11 +131,14 @@ struct Plan {
   std::vector<std::string> requires_; ///< features a reader must know, or refuse
   std::vector<Region> regions;
   std::vector<Parameter> parameters;
+  std::vector<Parameter> state;  ///< the optimiser's, of the train program
   std::vector<Kernel> kernels;
   /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4".
   std::vector<std::pair<std::string, std::string>> objects;
   Program infer;        ///< what runs
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
+  Program train;        ///< one training step; no steps where the model has no `training` section
+  Program train_graph;  ///< the same before fusion
   std::string ir;       ///< the dist-level IR as text, for `dump --format mlir`
   Json training;        ///< the model's `training` section as checked by the frontend; null if absent
 };
