@@ -1,6 +1,7 @@
 // C++ declarations of the nn dialect.
 #pragma once
 
+#include "ir/Nn/GradientBuilder.h"
 #include "ir/Shapes.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -55,6 +55,32 @@ def Nn_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
         for (int64_t i = 0; i < operandRank; ++i) dims.push_back(resultRank - operandRank + i);
         return dims;
       }]>,
+    InterfaceMethod<[{
+      Whether buildScalar wants to know where it is: then `elements` ends with one i64 for each dimension of the
+      result, the element's index. Along a dimension that a parallel region splits it is the index in the whole.
+    }], "bool", "usesCoordinates", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether the operand's elements are read; one that isn't is there for its shape. buildScalar gets no element
+      for it (a null value in its position).
+    }], "bool", "operandIsRead", (ins "unsigned":$operand), [{}], [{ (void)operand; return true; }]>,
+  ];
+}
+
+def Nn_GradientOpInterface : OpInterface<"GradientOpInterface"> {
+  let cppNamespace = "::sheaf::nn";
+  let description = [{
+    An op's dual: the gradients of its operands, built from those of its results out of other nn ops (in the backward
+    pass, where forward values are asked for by `GradientBuilder::forward`). An op with real-valued operands and
+    without this interface cannot stand on the way from a parameter to the loss.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      `results[i]` is the gradient of result i, null where the loss doesn't depend on it (at least one isn't null).
+      Sets `operands[i]` for each operand for which `gradients.needed(i)`; others may stay null. Gradients have the
+      operand's type.
+    }], "void", "buildGradient",
+      (ins "::sheaf::nn::GradientBuilder &":$gradients, "::mlir::ValueRange":$results,
+           "::llvm::MutableArrayRef<::mlir::Value>":$operands)>,
   ];
 }
 

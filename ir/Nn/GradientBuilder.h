@@ -1,0 +1,64 @@
+// What an op's dual (GradientOpInterface) builds with.
+#pragma once
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <functional>
+
+namespace sheaf::nn {
+
+/// Builds the backward ops of one forward op. Ops are created at the end of the backward body, at the forward op's
+/// location; result types come from shape functions.
+class GradientBuilder {
+ public:
+  GradientBuilder(mlir::OpBuilder& builder, mlir::Operation* op, std::function<mlir::Value(mlir::Value)> forward,
+                  std::function<bool(unsigned)> needed)
+      : builder(builder), loc(op->getLoc()), op_(op), forward_(std::move(forward)), needed_(std::move(needed)) {}
+
+  mlir::OpBuilder& builder;
+  mlir::Location loc;
+
+  /// A value of the forward pass (an operand or result of the op) as the backward pass sees it. Asking keeps it alive
+  /// until then, so ask only for what is used.
+  mlir::Value forward(mlir::Value value) const { return forward_(value); }
+  /// Whether the gradient of operand number `operand` is wanted. Never of integers.
+  bool needed(unsigned operand) const { return needed_(operand); }
+  /// The same for an optional operand, which must be one of the op's.
+  bool needed(mlir::Value operand) const {
+    if (!operand) return false;
+    for (mlir::OpOperand& use : op_->getOpOperands())
+      if (use.get() == operand && needed_(use.getOperandNumber())) return true;
+    return false;
+  }
+
+  template <typename Op, typename... Args>
+  mlir::Value make(mlir::Type type, Args&&... args) const {
+    return builder.create<Op>(loc, type, std::forward<Args>(args)...)->getResult(0);
+  }
+  static mlir::RankedTensorType type(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+  static mlir::RankedTensorType type(mlir::Value like, llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(shape, type(like).getElementType());
+  }
+
+  // ir/Nn/GradientBuilder.cpp
+  mlir::Value add(mlir::Value a, mlir::Value b) const;
+  mlir::Value mul(mlir::Value a, mlir::Value b) const;
+  mlir::Value scale(mlir::Value x, double factor) const;
+  /// Σ over `dims` of x (adjacent or not; several sums where they aren't adjacent).
+  mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
+  /// `gradient`, of the shape that an operand was broadcast to, summed to the shape of `operand` (a forward value,
+  /// used for its type alone).
+  mlir::Value sum_to(mlir::Value gradient, mlir::Value operand) const;
+  /// The elements in row-major order under `shape` (kDynamic at most once).
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
+  /// x broadcast to the shape of `like`; x's dimension i runs along dims[i].
+  mlir::Value broadcast(mlir::Value x, mlir::Value like, llvm::ArrayRef<int64_t> dims) const;
+
+ private:
+  mlir::Operation* op_;
+  std::function<mlir::Value(mlir::Value)> forward_;
+  std::function<bool(unsigned)> needed_;
+};
+
+}  // namespace sheaf::nn
