@@ -1,9 +1,12 @@
-// The arithmetic of activations and of batch normalisation on f32 scalars, as MLIR ops: definitions of
-// torch.nn, accurate to a few units in the last place, with NaN propagated and right up to infinite
-// arguments.
+// The arithmetic of activations, batch normalisation, losses and optimisers on f32 scalars, as MLIR ops:
+// definitions of torch.nn and torch.optim, accurate to a few units in the last place, with NaN propagated and
+// right up to infinite arguments (but where PyTorch's own formula gives NaN there: silu).
 #pragma once
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+#include <cstdint>
 
 namespace sheaf::ir::scalar {
 
@@ -33,5 +36,84 @@ Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Val
 /// One element from one dtype's scalar (spec.h) to another's, as torch.Tensor.to: floats to integers towards
 /// zero, integers among themselves modulo 2^n, uint8 being unsigned.
 Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, mlir::Type to, bool to_unsigned);
+
+// Random numbers.
+
+/// Word 0 of Philox4x32-10 (runtime/base/philox.h) for the counter {position low, position high, step low, stream}
+/// under the key `seed`, as an i32. seed, position and step: i64.
+Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream);
+/// philox_word's upper 24 bits · 2^-24: an f32 in [0, 1), exact.
+Value philox_uniform(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream);
+
+// Gradients of activations: dy · f'(x), from the result y or the argument x as the names say. At kinks as PyTorch:
+// relu'(0) = 0, leaky_relu'(0) = negative_slope, hardtanh' = 0 at its limits.
+
+Value relu_gradient(OpBuilder& b, Location loc, Value dy, Value y);
+/// y may also be x where negative_slope >= 0.
+Value leaky_relu_gradient(OpBuilder& b, Location loc, Value dy, Value y, double negative_slope);
+Value elu_gradient(OpBuilder& b, Location loc, Value dy, Value x, double alpha);
+Value silu_gradient(OpBuilder& b, Location loc, Value dy, Value x);
+Value gelu_gradient(OpBuilder& b, Location loc, Value dy, Value x);
+Value gelu_tanh_gradient(OpBuilder& b, Location loc, Value dy, Value x);
+Value tanh_gradient(OpBuilder& b, Location loc, Value dy, Value y);
+Value sigmoid_gradient(OpBuilder& b, Location loc, Value dy, Value y);
+/// y or x.
+Value hardtanh_gradient(OpBuilder& b, Location loc, Value dy, Value y, double min, double max);
+
+/// Whether activation_gradient wants the activation's result (relu, leaky_relu, tanh, sigmoid, hardtanh); otherwise
+/// its argument (elu, silu, gelu, gelu_tanh).
+bool gradient_takes_result(llvm::StringRef kind);
+/// dy · f'(x) for an activation as nn ops carry it (docs/steps.md: {kind = "leaky_relu", negative_slope = 0.01}).
+/// `value` is what gradient_takes_result says.
+Value activation_gradient(OpBuilder& b, Location loc, mlir::DictionaryAttr activation, Value dy, Value value);
+
+// Losses of one element a with target t, unreduced; each with its derivative with respect to a.
+
+Value mse(OpBuilder& b, Location loc, Value a, Value t);           ///< (a - t)²
+Value mse_derivative(OpBuilder& b, Location loc, Value a, Value t);  ///< 2 (a - t)
+Value l1(OpBuilder& b, Location loc, Value a, Value t);            ///< |a - t|
+Value l1_derivative(OpBuilder& b, Location loc, Value a, Value t);   ///< sign(a - t), 0 at 0
+/// -(t log a + (1 - t) log(1 - a)), logarithms not below -100.
+Value bce(OpBuilder& b, Location loc, Value a, Value t);
+Value bce_derivative(OpBuilder& b, Location loc, Value a, Value t);  ///< (a - t) / max(a (1 - a), 1e-12)
+/// (1 - t) a + w (log(1 + e^-|a|) + max(-a, 0)), w = 1 + (pos_weight - 1) t. No pos_weight: null, 1.
+Value bce_with_logits(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight);
+/// (1 - t) - w (1 - σ(a)); σ(a) - t without pos_weight.
+Value bce_with_logits_derivative(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight);
+
+// Optimisers: torch.optim's single-tensor formulas. Each function is what one new value is made of, from the old
+// ones (g: gradient, p: parameter). lr and bias corrections are f32 scalars, step the i64 number from 1 on.
+
+/// The factor that torch.nn.utils.clip_grad_norm_ multiplies each gradient by: min(1, max_norm / (√s + 1e-6)), s the
+/// sum of the squares of all of them.
+Value clip_factor(OpBuilder& b, Location loc, Value sum_of_squares, double max_norm);
+
+/// g + weight_decay · p: the L2 penalty of SGD, Adam and RMSprop.
+Value penalised_gradient(OpBuilder& b, Location loc, Value g, Value p, double weight_decay);
+/// SGD's new momentum_buffer: g in step 1, then momentum · buffer + (1 - dampening) · g.
+Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum,
+                   double dampening);
+/// With nesterov, what SGD goes along instead of the (new) buffer: g + momentum · buffer.
+Value sgd_nesterov(OpBuilder& b, Location loc, Value g, Value buffer, double momentum);
+/// p - lr · direction. SGD: along g, the new buffer, or sgd_nesterov. RMSprop: rmsprop_direction or its buffer.
+Value descend(OpBuilder& b, Location loc, Value p, Value direction, Value lr);
+
+/// Adam's exp_avg: average + (1 - beta) (g - average), as torch.lerp. Also RMSprop's grad_avg (beta = alpha).
+Value running_average(OpBuilder& b, Location loc, Value average, Value g, double beta);
+/// Adam's exp_avg_sq, RMSprop's square_avg: beta · average + (1 - beta) g².
+Value running_square(OpBuilder& b, Location loc, Value average, Value g, double beta);
+/// amsgrad's max_exp_avg_sq: the larger of the two.
+Value running_maximum(OpBuilder& b, Location loc, Value maximum, Value square);
+/// AdamW's decay, before its update: p · (1 - lr · weight_decay).
+Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weight_decay);
+/// p - (lr / correction1) · m / (√v / √correction2 + eps), m the new exp_avg, v the new exp_avg_sq (amsgrad:
+/// max_exp_avg_sq).
+Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1,
+                  Value correction2, double eps);
+
+/// g / (√v + eps), centered: g / (√(v - a²) + eps); v the new square_avg, a the new grad_avg (null: not centered).
+Value rmsprop_direction(OpBuilder& b, Location loc, Value g, Value v, Value a, double eps);
+/// RMSprop's new momentum_buffer: momentum · buffer + direction.
+Value rmsprop_momentum(OpBuilder& b, Location loc, Value buffer, Value direction, double momentum);
 
 }  // namespace sheaf::ir::scalar
