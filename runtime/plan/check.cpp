@@ -1,6 +1,7 @@
 #include "runtime/plan/check.h"
 
 #include "runtime/plan/check_program.h"
+#include "runtime/plan/check_training.h"
 
 #include <algorithm>
 #include <optional>
@@ -66,11 +67,13 @@ const std::string& name_in(const T& item) {
   return item.name;
 }
 
+/// `problem` finds what is wrong with an item; the names must differ.
 template <typename T>
-Result<void> check_list(const std::vector<T>& items, const std::string& file, const std::string& path) {
+Result<void> check_list(const std::vector<T>& items, const std::string& file, const std::string& path,
+                        Problem (*problem_in)(const T&) = problem_of) {
   std::unordered_set<std::string> names;
   for (size_t i = 0; i < items.size(); ++i) {
-    Problem problem = problem_of(items[i]);
+    Problem problem = problem_in(items[i]);
     if (!problem && !names.insert(name_in(items[i])).second) problem = "a second '" + name_in(items[i]) + "'";
     if (problem) return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
   }
@@ -99,15 +102,25 @@ Result<void> check(const Plan& plan, const std::string& file) {
   if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
   if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
   if (auto done = check_aliases(plan, file); !done) return done;
+  const auto state_problem = [](const Parameter& state) -> Problem {
+    if (Problem problem = problem_of(state)) return problem;
+    return problem_of_state(state);
+  };
+  if (auto done = check_list<Parameter>(plan.state, file, "state", state_problem); !done) return done;
   if (auto done = check_list(plan.kernels, file, "kernels"); !done) return done;
   if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
   if (!plan.kernels.empty() && plan.objects.empty())
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
   if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
-  const Program& graph = plan.infer_graph;
-  if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty())
-    return {};
-  return check_program(plan, graph, true, file, "graphs.infer");
+  if (auto done = check_training(plan, file); !done) return done;
+  if (!plan.train.steps.empty())
+    if (auto done = check_program(plan, plan.train, false, file, "programs.train"); !done) return done;
+  const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {
+    if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
+    return check_program(plan, graph, true, file, path);
+  };
+  if (auto done = check_graph(plan.infer_graph, "graphs.infer"); !done) return done;
+  return check_graph(plan.train_graph, "graphs.train");
 }
 
 }  // namespace sheaf

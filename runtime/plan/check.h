@@ -14,8 +14,9 @@ inline constexpr int kLargestRank = 12;                     ///< oneDNN's limit
 
 /// Checks everything that a run relies on and that doesn't depend on the batch or the device list: names and
 /// index ranges; that each value is made exactly once, before its uses; places; every operation's roles,
-/// attributes and shapes (docs/steps.md); symbols; kernels; bounds on sizes. Program `infer` must be present.
-/// `infer_graph` may be empty; its layers' attributes are PyTorch's and are not checked, its structure,
+/// attributes and shapes (docs/steps.md); symbols; kernels; bounds on sizes. Program `infer` must be present,
+/// `train` may be; only that has settings, optimiser state and updates (docs/training.md). `infer_graph` and
+/// `train_graph` may be empty; their layers' attributes are PyTorch's and are not checked, their structure,
 /// places and data movement are. The first problem found is the error, located by `file` and JSON path.
 Result<void> check(const Plan& plan, const std::string& file = {});
 

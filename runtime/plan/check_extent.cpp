@@ -12,6 +12,7 @@ CheckScope::CheckScope(const Plan& plan, const Program& program) : plan(plan), p
   for (const Symbol& symbol : program.symbols) symbols.emplace(symbol.name, &symbol);
   for (const Kernel& kernel : plan.kernels) kernels.emplace(kernel.name, &kernel);
   for (const Parameter& parameter : plan.parameters) parameters.emplace(parameter.name, &parameter);
+  for (const Parameter& entry : plan.state) state.emplace(entry.name, &entry);
 }
 
 std::optional<std::string> problem_of(const Extent& extent, const CheckScope& scope, const Place& place) {
@@ -23,8 +24,10 @@ std::optional<std::string> problem_of(const Extent& extent, const CheckScope& sc
     if (found == scope.symbols.end())
       return "the size " + to_string(extent) + " uses the unknown symbol '" + name + "'";
     const Symbol* symbol = found->second;
-    if (symbol->kind == Symbol::chunk && (place.kind != Place::region || place.index != symbol->region))
-      return "the size " + to_string(extent) + " uses '" + name + "', a chunk of region " +
+    const bool of_replica = symbol->kind == Symbol::chunk || symbol->kind == Symbol::offset;
+    if (of_replica && (place.kind != Place::region || place.index != symbol->region))
+      return "the size " + to_string(extent) + " uses '" + name + "', " +
+             (symbol->kind == Symbol::chunk ? "a chunk" : "an offset") + " of region " +
              std::to_string(symbol->region) + ", at " + to_string(place);
   }
   if (large || (extent.is_static() && extent.constant < 0))

@@ -1,4 +1,4 @@
-// Scatter, replicate, gather and transfer: the only steps whose operands live elsewhere than their results.
+// Scatter, replicate, gather, transfer, reduce and first: the only steps whose operands live elsewhere than their results.
 #include "runtime/plan/step_check.h"
 
 namespace sheaf {
@@ -44,22 +44,26 @@ int into_region(StepCheck& check) {
 }
 
 void check_scatter(StepCheck& check) {
-  check.attributes({"dim", "region"});
+  check.attributes({"dim", "region"}, {"scalar"});
   const int region = into_region(check);
   const Shape& whole = check.input(0).shape;
   const size_t dim = check.dim(whole.size());
   if (check.failed()) return;
   const Value& part = check.output(0);
-  check.rank(part, whole.size());
+  const bool scalar = check.step().attributes.contains("scalar") && check.boolean("scalar");
+  if (scalar != part.shape.empty())
+    check.fail("'scalar' must be true for a result without dimensions, and only there");
+  check.rank(part, scalar ? 0 : whole.size());
   if (check.failed()) return;
-  const Symbol* chunk = chunk_of(check.scope(), part.shape[dim], region);
-  if (!chunk || chunk->of != whole[dim])
-    return check.fail("dimension " + std::to_string(dim) + " of '" + part.name + "' is " +
-                      to_string(part.shape[dim]) + "; expected region " + std::to_string(region) +
-                      "'s chunk of " + to_string(whole[dim]));
+  // A chunk of the whole, or, in the backward pass, the part that a gather put there.
+  const Extent size = scalar ? Extent(1) : part.shape[dim];
+  const auto sum = sum_over_replicas(check.scope(), size, region);
+  if (!sum || *sum != whole[dim])
+    return check.fail("dimension " + std::to_string(dim) + " of '" + part.name + "' is " + to_string(size) +
+                      "; expected region " + std::to_string(region) + "'s chunk of " + to_string(whole[dim]));
   Shape expected = whole;
-  expected[dim] = part.shape[dim];
-  check.shape(part, expected);
+  expected[dim] = size;
+  check.shape(part, scalar ? Shape() : expected);
 }
 
 void check_replicate(StepCheck& check) {
@@ -89,6 +93,19 @@ void check_gather(StepCheck& check) {
                       " have no sum that is linear in the program's symbols");
   expected[dim] = *sum;
   check.shape(whole, expected);
+}
+
+/// `reduce`: the sum of the replicas' values; `first`: replica 0's. All have the result's shape.
+void check_to_one(StepCheck& check) {
+  check.attributes({"region"});
+  const Value& part = check.input(0);
+  if (check.step().place.kind == Place::region)
+    check.fail("'" + check.step().op + "' puts its result outside of regions");
+  if (part.place.kind != Place::region) return check.fail("'" + check.step().op + "' takes a value of a region");
+  if (check.integer("region", 0, INT32_MAX) != part.place.index)
+    check.fail("'region' is not that of the input's place");
+  check.shape(check.output(0), part.shape);
+  if (check.step().op == "reduce") check.floating();
 }
 
 /// From one region to another, replica by replica: the same devices and the same chunks.
@@ -131,6 +148,8 @@ bool check_movement(StepCheck& check) {
                                    : op == "replicate" ? check_replicate
                                    : op == "gather"    ? check_gather
                                    : op == "transfer"  ? check_transfer
+                                   : op == "reduce"    ? check_to_one
+                                   : op == "first"     ? check_to_one
                                                        : nullptr;
   if (!rule) return false;
   if (!check.inputs(1) || !check.outputs(1)) return true;

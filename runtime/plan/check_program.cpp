@@ -1,5 +1,6 @@
 #include "runtime/plan/check_program.h"
 
+#include "runtime/plan/check_training.h"
 #include "runtime/plan/step_check.h"
 
 #include <algorithm>
@@ -48,7 +49,13 @@ class ProgramCheck {
             return "'" + name + "' depends on a later symbol";
       }
     }
-    return problem_of(symbol.of, scope_, Place{});
+    if (Problem problem = problem_of(symbol.of, scope_, Place{})) return problem;
+    if (symbol.kind != Symbol::offset) return Problem();
+    // Where the chunks of a replica begin: there must be such chunks.
+    const bool split = std::any_of(program_.symbols.begin(), program_.symbols.end(), [&](const Symbol& other) {
+      return other.kind == Symbol::chunk && other.region == symbol.region && other.of == symbol.of;
+    });
+    return split ? Problem() : "no chunks of " + to_string(symbol.of) + " in this region that it could be the offset of";
   }
 
   Problem value(size_t i) {
@@ -61,6 +68,8 @@ class ProgramCheck {
     int64_t bytes = static_cast<int64_t>(size_of(value.dtype));
     for (const Extent& extent : value.shape) {
       if (Problem problem = problem_of(extent, scope_, value.place)) return problem;
+      for (const auto& [name, coefficient] : extent.terms)
+        if (scope_.symbols.at(name)->kind == Symbol::offset) return "an offset, '" + name + "', is no size";
       is_static = is_static && extent.is_static();
       const int64_t factor = extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 1;
       if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes)
@@ -70,9 +79,15 @@ class ProgramCheck {
     made_[i] = true;
     constant_[i] = value.role == Value::parameter || value.role == Value::buffer;
     if (value.place.kind == Place::region) return "only what steps make lives in a region";
-    if (!constant_[i]) return Problem();
-    const auto found = scope_.parameters.find(value.source);
-    if (found == scope_.parameters.end()) return "there is no parameter '" + value.source.substr(0, 80) + "'";
+    const bool state = value.role == Value::state;
+    if (!trains() && (state || value.role == Value::setting))
+      return "only a training program has settings and optimiser state";
+    if (value.role == Value::setting) return problem_of_setting(value);
+    if (!constant_[i] && !state) return Problem();
+    const auto& known = state ? scope_.state : scope_.parameters;
+    const auto found = known.find(value.source);
+    if (found == known.end())
+      return std::string("there is no ") + (state ? "state" : "parameter") + " '" + value.source.substr(0, 80) + "'";
     const Parameter& parameter = *found->second;
     if (parameter.buffer != (value.role == Value::buffer)) return "'" + value.source + "' has another role";
     if (parameter.dtype != value.dtype || !is_static ||
@@ -89,8 +104,8 @@ class ProgramCheck {
       return "there are " + std::to_string(step.roles.size()) + " roles for " +
              std::to_string(step.inputs.size()) + " inputs";
     if (step.outputs.empty()) return "a step needs an output";
-    const bool moves =
-        step.op == "scatter" || step.op == "replicate" || step.op == "gather" || step.op == "transfer";
+    const bool moves = step.op == "scatter" || step.op == "replicate" || step.op == "gather" ||
+                       step.op == "transfer" || step.op == "reduce" || step.op == "first";
     for (const int input : step.inputs) {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
@@ -129,6 +144,13 @@ class ProgramCheck {
     return Problem();
   }
 
+  Problem update(size_t i) {
+    const Update& update = program_.updates[i];
+    if (!names_.insert(update.name).second) return "a second update of '" + update.name.substr(0, 80) + "'";
+    if (!in_range(update.value)) return "there is no value " + std::to_string(update.value);
+    return problem_of_update(update, scope_);
+  }
+
   /// Runs `each` over a list of the program; the names within it must differ.
   Result<void> list(size_t size, Problem (ProgramCheck::*each)(size_t), const std::string& file,
                     const std::string& path) {
@@ -148,6 +170,8 @@ class ProgramCheck {
 
  private:
   bool in_range(int value) const { return value >= 0 && static_cast<size_t>(value) < program_.values.size(); }
+
+  bool trains() const { return &program_ == &plan_.train || &program_ == &plan_.train_graph; }
 
   Problem place(const Place& place) const {
     if (place.index < 0) return "a negative index of a place";
@@ -188,7 +212,9 @@ Result<void> check_program(const Plan& plan, const Program& program, bool graph,
   if (const auto value = check.unmade())
     return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name +
                   "'");
-  return check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs");
+  if (auto done = check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs"); !done)
+    return done;
+  return check.list(program.updates.size(), &ProgramCheck::update, file, path + ".updates");
 }
 
 }  // namespace sheaf

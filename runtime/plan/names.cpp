@@ -5,10 +5,10 @@
 namespace sheaf {
 
 namespace {
-constexpr std::array<std::string_view, 3> kSymbolKinds = {"batch", "chunk", "replicas"};
-constexpr std::array<std::string_view, 5> kValueRoles = {"input", "target", "parameter", "buffer",
-                                                         "temporary"};
-static_assert(Symbol::replicas == 2 && Value::temporary == 4, "the lists follow the enumerations' order");
+constexpr std::array<std::string_view, 4> kSymbolKinds = {"batch", "chunk", "replicas", "offset"};
+constexpr std::array<std::string_view, 7> kValueRoles = {"input",  "target", "setting",  "parameter",
+                                                         "buffer", "state",  "temporary"};
+static_assert(Symbol::offset == 3 && Value::temporary == 6, "the lists follow the enumerations' order");
 
 template <typename Enumeration, size_t size>
 std::optional<Enumeration> find(const std::array<std::string_view, size>& names, std::string_view name) {

@@ -85,7 +85,7 @@ Symbol symbol_at(const JsonNode& node) {
   else
     node.field("kind").fail("unknown kind of symbol '" + kind.substr(0, 80) + "'");
   if (symbol.kind != Symbol::batch) symbol.region = node.field("region").number();
-  if (symbol.kind == Symbol::chunk) symbol.of = parsed_at(node.field("of"), parse_extent);
+  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) symbol.of = parsed_at(node.field("of"), parse_extent);
   return symbol;
 }
 
@@ -134,6 +134,11 @@ Output output_at(const JsonNode& node) {
   return {node.field("name").text(), node.field("value").number()};
 }
 
+Update update_at(const JsonNode& node) {
+  node.only({"name", "value"});
+  return {node.field("name").text(), node.field("value").number()};
+}
+
 template <typename T>
 std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
   std::vector<T> list;
@@ -143,9 +148,10 @@ std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
 }
 
 Program program_at(const JsonNode& node) {
-  node.only({"symbols", "values", "steps", "outputs"});
+  node.only({"symbols", "values", "steps", "outputs", "updates"});
   return {list_at(node.field("symbols"), symbol_at), list_at(node.field("values"), value_at),
-          list_at(node.field("steps"), step_at), list_at(node.field("outputs"), output_at)};
+          list_at(node.field("steps"), step_at), list_at(node.field("outputs"), output_at),
+          node.has("updates") ? list_at(node.field("updates"), update_at) : std::vector<Update>()};
 }
 
 std::pair<std::string, std::string> object_at(const JsonNode& node) {
@@ -175,7 +181,7 @@ void check_header(const JsonNode& root) {
     return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) +
                         ".0 to " + std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
                         "; compile the model again, or take a newer sheaf");
-  // Version 1.0 has no optional features yet.
+  // No version has optional features yet.
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
     required.fail("the plan needs the feature '" + feature.substr(0, 80) +
@@ -205,7 +211,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.failed()) return *reading.error;
 
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
-             "kernels", "programs", "graphs", "training", "ir", "objects"});
+             "state", "kernels", "programs", "graphs", "training", "ir", "objects"});
   Plan plan;
   plan.file = reading.file;
   plan.producer = root.field("producer").text();
@@ -213,14 +219,17 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   plan.precision = root.field("precision").text();
   plan.regions = list_at(root.field("regions"), region_at);
   plan.parameters = list_at(root.field("parameters"), parameter_at);
+  if (root.has("state")) plan.state = list_at(root.field("state"), parameter_at);
   plan.kernels = list_at(root.field("kernels"), kernel_at);
   plan.objects = list_at(root.field("objects"), object_at);
   const JsonNode programs = root.field("programs");
-  programs.only({"infer"});
+  programs.only({"infer", "train"});
   plan.infer = program_at(programs.field("infer"));
+  if (programs.has("train")) plan.train = program_at(programs.field("train"));
   const JsonNode graphs = root.field("graphs");
-  graphs.only({"infer"});
+  graphs.only({"infer", "train"});
   plan.infer_graph = program_at(graphs.field("infer"));
+  if (graphs.has("train")) plan.train_graph = program_at(graphs.field("train"));
   plan.training = root.field("training").json();
   plan.ir = root.field("ir").text();
   if (reading.error) return *reading.error;

@@ -47,7 +47,7 @@ Json json_of(const Kernel& kernel) {
 Json json_of(const Symbol& symbol) {
   Json json = {{"name", symbol.name}, {"kind", std::string(name_of(symbol.kind))}};
   if (symbol.kind != Symbol::batch) json["region"] = symbol.region;
-  if (symbol.kind == Symbol::chunk) json["of"] = to_string(symbol.of);
+  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) json["of"] = to_string(symbol.of);
   return json;
 }
 
@@ -78,6 +78,7 @@ Json json_of(const Step& step) {
 }
 
 Json json_of(const Output& output) { return {{"name", output.name}, {"value", output.value}}; }
+Json json_of(const Update& update) { return {{"name", update.name}, {"value", update.value}}; }
 
 template <typename T>
 Json list_of(const std::vector<T>& items) {
@@ -87,10 +88,12 @@ Json list_of(const std::vector<T>& items) {
 }
 
 Json json_of(const Program& program) {
-  return {{"symbols", list_of(program.symbols)},
-          {"values", list_of(program.values)},
-          {"steps", list_of(program.steps)},
-          {"outputs", list_of(program.outputs)}};
+  Json json = {{"symbols", list_of(program.symbols)},
+               {"values", list_of(program.values)},
+               {"steps", list_of(program.steps)},
+               {"outputs", list_of(program.outputs)}};
+  if (!program.updates.empty()) json["updates"] = list_of(program.updates);
+  return json;
 }
 
 /// One element of a list a line, and a line for each field down to `depth`: readable, and good to diff.
@@ -118,6 +121,8 @@ void lay_out(const Json& json, int depth, const std::string& indent, std::string
   text += "\n" + indent + (list ? "]" : "}");
 }
 
+bool holds_program(const Program& program) { return !program.symbols.empty() || !program.steps.empty(); }
+
 }  // namespace
 
 std::string serialize(const Plan& plan) {
@@ -125,20 +130,26 @@ std::string serialize(const Plan& plan) {
   for (const auto& [level, bytes] : plan.objects)
     objects.push_back({{"level", level}, {"data", to_base64(bytes)}});
 
+  const bool trains = holds_program(plan.train);
+  Json programs = {{"infer", json_of(plan.infer)}}, graphs = {{"infer", json_of(plan.infer_graph)}};
+  if (trains) programs["train"] = json_of(plan.train);
+  if (holds_program(plan.train_graph)) graphs["train"] = json_of(plan.train_graph);
+
   Json document = {{"format", "sheaf-plan"},
-                   {"version", std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor)},
+                   {"version", std::to_string(kPlanMajor) + "." + std::to_string(trains ? kPlanMinor : 0)},
                    {"producer", plan.producer},
                    {"requires", plan.requires_}};
-  const Json content = {{"name", plan.name},
-                        {"precision", plan.precision},
-                        {"regions", list_of(plan.regions)},
-                        {"parameters", list_of(plan.parameters)},
-                        {"kernels", list_of(plan.kernels)},
-                        {"programs", {{"infer", json_of(plan.infer)}}},
-                        {"graphs", {{"infer", json_of(plan.infer_graph)}}},
-                        {"training", plan.training},
-                        {"ir", plan.ir},
-                        {"objects", std::move(objects)}};
+  Json content = {{"name", plan.name},
+                  {"precision", plan.precision},
+                  {"regions", list_of(plan.regions)},
+                  {"parameters", list_of(plan.parameters)}};
+  if (!plan.state.empty()) content["state"] = list_of(plan.state);
+  content["kernels"] = list_of(plan.kernels);
+  content["programs"] = std::move(programs);
+  content["graphs"] = std::move(graphs);
+  content["training"] = plan.training;
+  content["ir"] = plan.ir;
+  content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();
   // The digest stands near the top, but is computed over all the rest: see verify_digest in reader.cpp.

@@ -9,7 +9,7 @@ namespace sheaf {
 
 /// The format's version: a reader takes the same major and no newer minor number.
 inline constexpr int kPlanMajor = 1;
-inline constexpr int kPlanMinor = 0;
+inline constexpr int kPlanMinor = 1;  ///< 1: training programs; plans without one are written as 0
 
 /// The plan as JSON text: one step, value, parameter or kernel a line, objects in base64, and a SHA-256 over
 /// everything else in it, which guards against damage. Deterministic: equal plans give equal bytes. Write it

@@ -24,6 +24,7 @@ struct CheckScope {
   std::unordered_map<std::string, const Symbol*> symbols;
   std::unordered_map<std::string, const Kernel*> kernels;
   std::unordered_map<std::string, const Parameter*> parameters;
+  std::unordered_map<std::string, const Parameter*> state;
 };
 
 /// Keeps the first problem; what is asked for after it gets harmless answers, so that checks of an operation
@@ -98,7 +99,7 @@ std::optional<Extent> window_count(const Extent& size, int64_t padding_begin, in
 
 /// Checks one step of an executable program by its op.
 void check_operation(StepCheck& check);
-/// Checks scatter, replicate, gather and transfer; false if the step is none of them.
+/// Checks scatter, replicate, gather, transfer, reduce and first; false if the step is none of them.
 bool check_movement(StepCheck& check);
 
 void check_linear(StepCheck& check);
