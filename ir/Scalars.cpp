@@ -1,8 +1,6 @@
-#include "ir/Scalars.h"
+#include "ir/ScalarArithmetic.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -12,18 +10,6 @@ using namespace mlir;
 using arith::CmpFPredicate;
 
 namespace {
-
-Value add(OpBuilder& b, Location loc, Value x, Value y) { return b.create<arith::AddFOp>(loc, x, y); }
-Value sub(OpBuilder& b, Location loc, Value x, Value y) { return b.create<arith::SubFOp>(loc, x, y); }
-Value mul(OpBuilder& b, Location loc, Value x, Value y) { return b.create<arith::MulFOp>(loc, x, y); }
-Value div(OpBuilder& b, Location loc, Value x, Value y) { return b.create<arith::DivFOp>(loc, x, y); }
-Value exp(OpBuilder& b, Location loc, Value x) { return b.create<math::ExpOp>(loc, x); }
-
-/// predicate(x, bound) ? then : otherwise. Ordered predicates are false for NaN.
-Value choose(OpBuilder& b, Location loc, CmpFPredicate predicate, Value x, Value bound, Value then,
-             Value otherwise) {
-  return b.create<arith::SelectOp>(loc, b.create<arith::CmpFOp>(loc, predicate, x, bound), then, otherwise);
-}
 
 /// e^x - 1 for x <= 0. Near 0 the difference would cancel: there Taylor's polynomial, whose next term is
 /// below 2e-9 relative on [-0.5, 0].
@@ -59,11 +45,11 @@ Value elu(OpBuilder& b, Location loc, Value x, double alpha) {
 
 Value sigmoid(OpBuilder& b, Location loc, Value x) {
   Value one = constant(b, loc, 1);
-  return div(b, loc, one, add(b, loc, one, exp(b, loc, b.create<arith::NegFOp>(loc, x))));
+  return div(b, loc, one, add(b, loc, one, exp(b, loc, neg(b, loc, x))));
 }
 
 Value silu(OpBuilder& b, Location loc, Value x) {
-  return div(b, loc, x, add(b, loc, constant(b, loc, 1), exp(b, loc, b.create<arith::NegFOp>(loc, x))));
+  return div(b, loc, x, add(b, loc, constant(b, loc, 1), exp(b, loc, neg(b, loc, x))));
 }
 
 Value gelu(OpBuilder& b, Location loc, Value x) {
@@ -89,7 +75,7 @@ Value hardtanh(OpBuilder& b, Location loc, Value x, double min, double max) {
 }
 
 Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, double eps) {
-  Value deviation = b.create<math::SqrtOp>(loc, add(b, loc, var, constant(b, loc, eps)));
+  Value deviation = sqrt(b, loc, add(b, loc, var, constant(b, loc, eps)));
   return div(b, loc, gamma ? gamma : constant(b, loc, 1), deviation);
 }
 
@@ -117,6 +103,40 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
   if (to.getIntOrFloatBitWidth() < from.getIntOrFloatBitWidth()) return b.create<arith::TruncIOp>(loc, to, x);
   if (from_unsigned) return b.create<arith::ExtUIOp>(loc, to, x);
   return b.create<arith::ExtSIOp>(loc, to, x);
+}
+
+Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  auto word = [&](uint32_t value) -> Value {
+    return b.create<arith::ConstantOp>(loc, b.getIntegerAttr(i32, llvm::APInt(32, value)));
+  };
+  Value half = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(32));
+  auto low = [&](Value x) -> Value { return b.create<arith::TruncIOp>(loc, i32, x); };
+  auto high = [&](Value x) -> Value { return low(b.create<arith::ShRUIOp>(loc, x, half)); };
+  auto exclusive = [&](Value x, Value y) -> Value { return b.create<arith::XOrIOp>(loc, x, y); };
+  auto product = [&](uint32_t factor, Value x) -> Value {
+    Value wide = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(factor));
+    return b.create<arith::MulIOp>(loc, wide, b.create<arith::ExtUIOp>(loc, i64, x));
+  };
+  std::array<Value, 4> counter{low(position), high(position), low(step), word(stream)};
+  Value key_low = low(seed), key_high = high(seed);
+  for (uint32_t round = 0; round < 10; ++round) {
+    // Not added up round by round, so that all keys are ready at once.
+    Value round_low = b.create<arith::AddIOp>(loc, key_low, word(round * 0x9E3779B9u));
+    Value round_high = b.create<arith::AddIOp>(loc, key_high, word(round * 0xBB67AE85u));
+    Value x = product(0xD2511F53u, counter[0]), y = product(0xCD9E8D57u, counter[2]);
+    counter = {exclusive(exclusive(high(y), counter[1]), round_low), low(y),
+               exclusive(exclusive(high(x), counter[3]), round_high), low(x)};
+  }
+  return counter[0];
+}
+
+Value philox_uniform(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
+  Value word = philox_word(b, loc, seed, position, step, stream);
+  // As many bits as an f32 holds: more of them could round up to 1.
+  Value eight = b.create<arith::ConstantOp>(loc, b.getI32IntegerAttr(8));
+  Value bits = b.create<arith::ShRUIOp>(loc, word, eight);
+  return mul(b, loc, b.create<arith::SIToFPOp>(loc, b.getF32Type(), bits), constant(b, loc, 0x1p-24));
 }
 
 }  // namespace sheaf::ir::scalar

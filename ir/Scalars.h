@@ -90,7 +90,8 @@ Value clip_factor(OpBuilder& b, Location loc, Value sum_of_squares, double max_n
 
 /// g + weight_decay · p: the L2 penalty of SGD, Adam and RMSprop.
 Value penalised_gradient(OpBuilder& b, Location loc, Value g, Value p, double weight_decay);
-/// SGD's new momentum_buffer: g in step 1, then momentum · buffer + (1 - dampening) · g.
+/// SGD's new momentum_buffer: g in step 1, then momentum · buffer + (1 - dampening) · g. `step` may be null where
+/// dampening is 0: a buffer of zeros then comes to the same.
 Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum,
                    double dampening);
 /// With nesterov, what SGD goes along instead of the (new) buffer: g + momentum · buffer.
