@@ -103,11 +103,15 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   if (isa<nn::DataParallelOp>(op)) return visit_data_parallel(op);
   if (isa<dist::ApplyOp, dist::ParallelApplyOp, nn::FusedOp>(op)) return visit_apply(op);
   if (op.hasTrait<OpTrait::IsTerminator>()) return success();
-  if (isa<dist::ReplicateOp, dist::TransferOp>(op)) {
+  if (isa<dist::ReplicateOp, dist::TransferOp, dist::ReduceOp, dist::FirstOp>(op)) {
     set(op.getResult(0), of(op.getOperand(0)));
     return success();
   }
   if (auto scatter = dyn_cast<dist::ScatterOp>(op)) {
+    if (scatter.getLike()) {
+      set(scatter.getOutput(), of(scatter.getLike()));
+      return success();
+    }
     auto split = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
     set(scatter.getOutput(), chunk(of(scatter.getInput()), split.getDim(), group_index(&op, split.getGroup().getValue())));
     return success();

@@ -25,6 +25,12 @@ void build_partition_pipeline(mlir::OpPassManager& passes, const PipelineOptions
 /// Inside the regions of dist: layers → library calls and kernels. What the runtime executes (inference).
 void build_inference_pipeline(mlir::OpPassManager& passes);
 
+/// nn → dist for a training step: the backward pass and the updates are in it. What `dump --program train` shows.
+void build_training_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
+
+/// Inside the regions of a training step: layers → library calls and kernels.
+void build_training_lowering_pipeline(mlir::OpPassManager& passes);
+
 /// Registers every pass and pipeline for sheaf-opt.
 void register_all();
 

@@ -41,6 +41,14 @@ def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
   }];
 }
 
+def NnTrainingMode : Pass<"nn-training-mode", "::mlir::func::FuncOp"> {
+  let summary = "Layers as they are in training, and the loss taken apart";
+  let description = [{
+    A batch norm takes its batch's statistics and assigns the running ones; a dropout draws its mask from the settings
+    `step` and `seed`, which become arguments of the program; the loss becomes softmax, element-wise ops and a sum.
+  }];
+}
+
 //===-- dist: where ---------------------------------------------------------------------------------===//
 
 def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
@@ -66,6 +74,34 @@ def DistMergeApplies : Pass<"dist-merge-applies", "::mlir::func::FuncOp"> {
   let description = "So that later passes see the chain of ops that one device runs without interruption.";
 }
 
+def DistCollectUpdates : Pass<"dist-collect-updates", "::mlir::func::FuncOp"> {
+  let summary = "What layers assign to their buffers becomes results of the program";
+  let description = [{
+    The values of `nn.assign` leave the bodies that they stand in (of replicas, the first one's is kept) and are returned;
+    `nn.updates` names the buffers.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
+def DistDifferentiate : Pass<"dist-differentiate", "::mlir::func::FuncOp"> {
+  let summary = "The backward pass: each op's dual, in reverse";
+  let description = [{
+    The first result of the function is the loss. The parameters' gradients become its last results, in the order of
+    `nn.gradients`. Parameters that the loss doesn't reach are named in one warning and have none.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
+def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
+  let summary = "Gradients become updates: clipping, and the optimiser's arithmetic where each parameter lives";
+  let description = [{
+    Reads `nn.optimizer` (PyTorch's name and arguments) and `nn.clip_grad_norm`. The gradients that dist-differentiate
+    returns are replaced by the parameters' and states' new values, named in `nn.updates`; states and settings become
+    arguments.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
 //===-- nn inside regions: towards kernels and library calls ----------------------------------------===//
 
 def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
@@ -74,6 +110,11 @@ def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
     MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
     one; a mean over dimensions apart is taken one by one; dropout and identity go.
   }];
+}
+
+def NnKeepWorkspaces : Pass<"nn-keep-workspaces", "::mlir::func::FuncOp"> {
+  let summary = "Pooling and recurrent layers keep what their backward pass needs";
+  let description = "max_pool, lstm and gru become max_pool_train, lstm_train and gru_train, which give a workspace besides.";
 }
 
 def NnFoldBatchNorm : Pass<"nn-fold-batch-norm", "::mlir::func::FuncOp"> {

@@ -32,6 +32,34 @@ void build_inference_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 
+void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  passes.addNestedPass<func::FuncOp>(createNnInferShapes());
+  // Knows ranks, and comes before placement, since what it adds wants a place too.
+  passes.addNestedPass<func::FuncOp>(createNnTrainingMode());
+  NnPlaceOptions place;
+  place.deviceMemory = options.device_memory;
+  passes.addNestedPass<func::FuncOp>(createNnPlace(place));
+  passes.addPass(createDistPartition());
+  passes.addPass(createDistSimplify());
+  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+  // What comes apart has its parts' gradients.
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
+  passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
+  // Before the backward pass, which has no dual for an assignment.
+  passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
+  passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
+  passes.addNestedPass<func::FuncOp>(createDistOptimize());
+  // What nobody needs (a statistic of replica 1) goes; each device's updates become one body.
+  passes.addPass(createDistSimplify());
+  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+}
+
+void build_training_lowering_pipeline(OpPassManager& passes) {
+  // Without nn-fold-batch-norm: statistics are the batch's own.
+  passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
+  passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
+}
+
 void register_all() {
   registerSheafPasses();
   PassPipelineRegistration<>("sheaf-partition", "nn to dist: what dump shows", [](OpPassManager& passes) {
@@ -39,6 +67,12 @@ void register_all() {
   });
   PassPipelineRegistration<>("sheaf-inference", "dist to library calls and kernels", [](OpPassManager& passes) {
     build_inference_pipeline(passes);
+  });
+  PassPipelineRegistration<>("sheaf-training", "a training step in nn to dist, with its backward pass and updates", [](OpPassManager& passes) {
+    build_training_pipeline(passes, {});
+  });
+  PassPipelineRegistration<>("sheaf-training-lowering", "a dist training step to library calls and kernels", [](OpPassManager& passes) {
+    build_training_lowering_pipeline(passes);
   });
 }
 

@@ -87,6 +87,67 @@ std::string text_of(ModuleOp module) {
   return text;
 }
 
+/// The optimiser's states: arguments of a training program, all zeros at first.
+std::vector<Parameter> states_of(func::FuncOp function) {
+  std::vector<Parameter> states;
+  for (BlockArgument argument : function.getArguments()) {
+    if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue() != "state") continue;
+    auto tensor = cast<dist::PlacedType>(argument.getType()).getTensor();
+    Parameter state;
+    state.name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str();
+    state.dtype = codegen::dtype_of(tensor.getElementType());
+    state.shape = tensor.getShape().vec();
+    state.init = {{"type", "constant"}, {"value", 0.0}};
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+bool same_regions(const std::vector<sheaf::Region>& a, const std::vector<sheaf::Region>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const sheaf::Region& one, const sheaf::Region& other) {
+    return one.name == other.name && one.device_ids == other.device_ids && one.output_device == other.output_device && one.dim == other.dim;
+  });
+}
+
+/// One program of a plan, in both its forms.
+struct Compiled {
+  Program graph, program;
+  std::vector<sheaf::Region> regions;
+  std::vector<Parameter> state;
+  std::string ir;
+};
+
+struct Compiler {
+  MLIRContext& context;
+  Collector& diagnostics;
+  kernels::KernelModule& kernels;
+
+  /// nn to dist by `partition`, written down as the logical program; then by `lower` to what runs.
+  Result<Compiled> compile(ModuleOp module, StringRef name, llvm::function_ref<void(PassManager&)> partition,
+                           void (*lower)(OpPassManager&)) {
+    PassManager to_dist(&context, ModuleOp::getOperationName());
+    partition(to_dist);
+    if (failed(to_dist.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
+    auto function = module.lookupSymbol<func::FuncOp>(name);
+    Compiled compiled;
+    compiled.regions = codegen::regions_of(module);
+    compiled.state = states_of(function);
+    compiled.ir = text_of(module);
+    codegen::LayerSteps layers;
+    Result<Program> graph = codegen::ProgramBuilder(function, layers).build();
+    if (!graph) return diagnostics.error(graph.error().message());
+    compiled.graph = std::move(*graph);
+    PassManager lowering(&context, ModuleOp::getOperationName());
+    lower(lowering);
+    if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
+    codegen::ExecutableSteps steps(kernels);
+    Result<Program> program = codegen::ProgramBuilder(function, steps).build();
+    if (!program) return program.error();
+    compiled.program = std::move(*program);
+    return compiled;
+  }
+};
+
 }  // namespace
 
 Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, std::vector<sheaf::Diagnostic>* warnings) {
@@ -94,35 +155,36 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
   context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op
   Collector diagnostics(*context, model, warnings);
-  ImportedModel imported = import_model(model, *context);
-  ModuleOp module = *imported.module;
-
-  PassManager partition(context.get(), ModuleOp::getOperationName());
-  passes::build_partition_pipeline(partition, {options.device_memory});
-  if (failed(partition.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
+  kernels::KernelModule kernels(*context);
+  Compiler compiler{*context, diagnostics, kernels};
 
   Plan plan;
   plan.producer = "sheaf " SHEAF_VERSION;
   plan.name = model.name;
   plan.precision = options.precision;
+  ImportedModel imported = import_model(model, *context);
+  auto infer = compiler.compile(
+      *imported.module, "infer", [&](PassManager& passes) { passes::build_partition_pipeline(passes, {options.device_memory}); },
+      passes::build_inference_pipeline);
+  if (!infer) return infer.error();
   plan.parameters = std::move(imported.parameters);
-  plan.regions = codegen::regions_of(module);
-  if (model.training) plan.training = json_of(*model.training);
-  plan.ir = text_of(module);
-  auto infer = module.lookupSymbol<func::FuncOp>("infer");
-  codegen::LayerSteps layers;
-  Result<Program> graph = codegen::ProgramBuilder(infer, layers).build();
-  if (!graph) return diagnostics.error(graph.error().message());
-  plan.infer_graph = std::move(*graph);
-
-  PassManager lowering(context.get(), ModuleOp::getOperationName());
-  passes::build_inference_pipeline(lowering);
-  if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
-  kernels::KernelModule kernels(*context);
-  codegen::ExecutableSteps steps(kernels);
-  Result<Program> program = codegen::ProgramBuilder(infer, steps).build();
-  if (!program) return program.error();
-  plan.infer = std::move(*program);
+  plan.regions = std::move(infer->regions);
+  plan.ir = std::move(infer->ir);
+  plan.infer_graph = std::move(infer->graph);
+  plan.infer = std::move(infer->program);
+  if (model.training) {
+    plan.training = json_of(*model.training);
+    ImportedModel training = import_model(model, *context, Purpose::training);
+    auto train = compiler.compile(
+        *training.module, "train", [&](PassManager& passes) { passes::build_training_pipeline(passes, {options.device_memory}); },
+        passes::build_training_lowering_pipeline);
+    if (!train) return train.error();
+    if (!same_regions(plan.regions, train->regions)) return Error("internal error: training has other parallel regions than inference");
+    plan.train_ir = std::move(train->ir);
+    plan.train_graph = std::move(train->graph);
+    plan.train = std::move(train->program);
+    plan.state = std::move(train->state);
+  }
   plan.kernels = kernels.kernels();
   auto objects = kernels.compile();
   if (!objects) return objects.error();

@@ -106,11 +106,13 @@ void ProgramBuilder::add_arguments() {
     const ir::TensorShape& shape = shapes_.of(argument);
     int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place_of(placed.getLayout()));
     sheaf::Value& value = program_.values[id];
-    value.role = role == "input"    ? sheaf::Value::input
-                 : role == "target" ? sheaf::Value::target
-                 : role == "buffer" ? sheaf::Value::buffer
-                                    : sheaf::Value::parameter;
-    value.source = name;
+    value.role = role == "input"     ? sheaf::Value::input
+                 : role == "target"  ? sheaf::Value::target
+                 : role == "setting" ? sheaf::Value::setting
+                 : role == "buffer"  ? sheaf::Value::buffer
+                 : role == "state"   ? sheaf::Value::state
+                                     : sheaf::Value::parameter;
+    if (value.role != sheaf::Value::setting) value.source = name;
     ids_[argument] = id;
   }
 }
@@ -132,9 +134,12 @@ void ProgramBuilder::add_movement(Operation& op) {
   if (auto layout = dyn_cast<dist::SplitAttr>(split)) {
     step.attributes["dim"] = layout.getDim();
     step.attributes["region"] = ir::group_index(&op, layout.getGroup().getValue());
-    if (isa<dist::GatherOp>(op) && from.getTensor().getRank() == 0) step.attributes["scalar"] = true;
+    // 0-dimensional values are the elements of a vector.
+    auto chunk = isa<dist::GatherOp>(op) ? from : to;
+    if (chunk.getTensor().getRank() == 0) step.attributes["scalar"] = true;
   }
   if (isa<dist::ReplicateOp>(op)) step.attributes["region"] = place.index;
+  if (isa<dist::ReduceOp, dist::FirstOp>(op)) step.attributes["region"] = place_of(from.getLayout()).index;
   add(std::move(step));
 }
 
@@ -151,7 +156,7 @@ Result<void> ProgramBuilder::visit(Operation& op) {
   if (auto apply = dyn_cast<dist::ApplyOp>(op)) return visit_apply(op, place_of(apply.getPlace()));
   if (auto apply = dyn_cast<dist::ParallelApplyOp>(op))
     return visit_apply(op, {Place::region, ir::group_index(&op, apply.getGroup())});
-  if (isa<dist::ScatterOp, dist::ReplicateOp, dist::GatherOp, dist::TransferOp>(op)) {
+  if (isa<dist::ScatterOp, dist::ReplicateOp, dist::GatherOp, dist::TransferOp, dist::ReduceOp, dist::FirstOp>(op)) {
     add_movement(op);
     return {};
   }
@@ -168,6 +173,9 @@ Result<Program> ProgramBuilder::build() {
   auto names = function_->getAttrOfType<ArrayAttr>(nn::kOutputs);
   for (auto [name, value] : llvm::zip(names, block.getTerminator()->getOperands()))
     program_.outputs.push_back({cast<StringAttr>(name).str(), id(value)});
+  if (auto updated = function_->getAttrOfType<ArrayAttr>(nn::kUpdates))
+    for (auto [name, value] : llvm::zip(updated, block.getTerminator()->getOperands().drop_front(names.size())))
+      program_.updates.push_back({cast<StringAttr>(name).str(), id(value)});
   return std::move(program_);
 }
 

@@ -9,15 +9,19 @@
 
 namespace sheaf {
 
+/// What a model is imported for: its outputs, or a step of its training.
+enum class Purpose { inference, training };
+
 struct ImportedModel {
-  mlir::OwningOpRef<mlir::ModuleOp> module;  ///< func @infer: arguments are the inputs, then the parameters
+  mlir::OwningOpRef<mlir::ModuleOp> module;  ///< func @infer or @train: arguments are inputs, targets, then parameters
   std::vector<Parameter> parameters;         ///< every parameter and buffer, in the order of the layers
 };
 
-/// Builds the program `infer` of a checked model, one nn op per layer. Result types are unranked: shape
+/// Builds a program of a checked model, one nn op per layer; for training (of a model that has such a section) the
+/// loss besides, which is then the only result. Result types are unranked: shape
 /// inference (passes/nn/InferShapes.cpp) gives them, and the errors that come with it. An op's location is its
 /// layer's dotted name, then its place in the model file.
-ImportedModel import_model(const frontend::Model& model, mlir::MLIRContext& context);
+ImportedModel import_model(const frontend::Model& model, mlir::MLIRContext& context, Purpose purpose = Purpose::inference);
 
 /// PyTorch's default initial distribution of a layer's parameter, as Parameter::init (runtime/plan/plan.h).
 /// `own_name` is "weight", "bias_ih_l0", …

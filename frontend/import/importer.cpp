@@ -6,9 +6,9 @@ using namespace mlir;
 
 namespace sheaf {
 
-ImportedModel import_model(const frontend::Model& model, MLIRContext& context) {
+ImportedModel import_model(const frontend::Model& model, MLIRContext& context, Purpose purpose) {
   context.loadDialect<nn::NnDialect, func::FuncDialect>();
-  return import::Importer(model, context).run();
+  return import::Importer(model, context, purpose).run();
 }
 
 namespace import {
@@ -22,6 +22,23 @@ const Json* rule_for(const std::vector<frontend::InitRule>& rules, const std::st
     if (distribution != rule.distributions.end() && llvm::is_contained(rule.types, type)) found = &distribution->second;
   }
   return found;
+}
+
+/// Arguments of an optimiser or loss, as MLIR attributes.
+mlir::Attribute attribute_of(Builder& builder, const Json& json) {
+  if (json.is_boolean()) return builder.getBoolAttr(json.get<bool>());
+  if (json.is_number_integer()) return builder.getI64IntegerAttr(json.get<int64_t>());
+  if (json.is_number()) return builder.getF64FloatAttr(json.get<double>());
+  if (json.is_string()) return builder.getStringAttr(json.get<std::string>());
+  if (json.is_array()) {
+    SmallVector<mlir::Attribute> items;
+    for (const Json& item : json) items.push_back(attribute_of(builder, item));
+    return builder.getArrayAttr(items);
+  }
+  SmallVector<NamedAttribute> entries;
+  for (const auto& [name, value] : json.items())
+    if (!value.is_null()) entries.push_back(builder.getNamedAttr(name, attribute_of(builder, value)));
+  return builder.getDictionaryAttr(entries);
 }
 
 }  // namespace
@@ -48,35 +65,64 @@ ImportedModel Importer::run() {
   mlir::Location unknown = FileLineColLoc::get(builder_.getContext(), model_.file, 1, 1);
   OwningOpRef<ModuleOp> module = ModuleOp::create(unknown, model_.name);
   builder_.setInsertionPointToEnd(module->getBody());
-  function_ = builder_.create<func::FuncOp>(unknown, "infer", builder_.getFunctionType({}, {}));
+  function_ = builder_.create<func::FuncOp>(unknown, training() ? "train" : "infer", builder_.getFunctionType({}, {}));
   Block* block = function_.addEntryBlock();
   builder_.setInsertionPointToEnd(block);
 
-  SmallVector<DictionaryAttr> attributes;
-  auto describe = [&](StringRef role, StringRef name) {
-    attributes.push_back(builder_.getDictionaryAttr({builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
-                                                     builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))}));
-  };
-  std::vector<mlir::Value> inputs;
-  for (const frontend::InputDecl& input : model_.inputs) {
-    SmallVector<int64_t> shape;
-    for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
-    auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
-    inputs.push_back(block->addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
-    describe("input", input.name);
-  }
+  std::vector<mlir::Value> inputs = declare_inputs(model_.inputs, "input"), targets;
+  if (training()) targets = declare_inputs(model_.training->targets, "target");
   declare_parameters(model_.graph);
   for (const Parameter& parameter : parameters_) describe(parameter.buffer ? "buffer" : "parameter", parameter.name);
 
   std::vector<mlir::Value> outputs = import_graph(model_.graph, inputs);
+  SmallVector<StringRef> names(model_.graph.output_names.begin(), model_.graph.output_names.end());
+  if (training()) {
+    outputs = {import_loss(outputs, targets)};
+    names = {"loss"};
+    function_->setAttr(nn::kOptimizer, attribute_of(builder_, model_.training->optimizer));
+    if (model_.training->clip_grad_norm) function_->setAttr(nn::kClipNorm, builder_.getF64FloatAttr(*model_.training->clip_grad_norm));
+  }
   builder_.create<func::ReturnOp>(unknown, outputs);
   SmallVector<mlir::Type> types;
   for (mlir::Value output : outputs) types.push_back(output.getType());
   function_.setType(builder_.getFunctionType(block->getArgumentTypes(), types));
-  function_.setAllArgAttrs(attributes);
-  SmallVector<StringRef> names(model_.graph.output_names.begin(), model_.graph.output_names.end());
+  function_.setAllArgAttrs(argument_attributes_);
   function_->setAttr(nn::kOutputs, builder_.getStrArrayAttr(names));
   return {std::move(module), std::move(parameters_)};
+}
+
+void Importer::describe(StringRef role, StringRef name) {
+  argument_attributes_.push_back(builder_.getDictionaryAttr({builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
+                                                             builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))}));
+}
+
+std::vector<mlir::Value> Importer::declare_inputs(const std::vector<frontend::InputDecl>& inputs, StringRef role) {
+  std::vector<mlir::Value> values;
+  for (const frontend::InputDecl& input : inputs) {
+    SmallVector<int64_t> shape;
+    for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
+    auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
+    values.push_back(function_.getBody().front().addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
+    describe(role, input.name);
+  }
+  return values;
+}
+
+mlir::Value Importer::import_loss(const std::vector<mlir::Value>& outputs, const std::vector<mlir::Value>& targets) {
+  const frontend::Training& training = *model_.training;
+  auto value_of = [&](const std::string& name) {
+    for (auto [known, value] : llvm::zip(model_.graph.output_names, outputs))
+      if (known == name) return value;
+    for (auto [declared, value] : llvm::zip(training.targets, targets))
+      if (declared.name == name) return value;
+    llvm_unreachable("the frontend has checked the loss's inputs");
+  };
+  auto position = FileLineColLoc::get(builder_.getContext(), model_.file, training.location.line, training.location.column);
+  auto location = NameLoc::get(builder_.getStringAttr("loss"), position);
+  auto loss = make<nn::LossOp>(location, builder_.getF32Type(), 1u, value_of(training.loss_inputs[0]), value_of(training.loss_inputs[1]),
+                               builder_.getStringAttr(training.loss_type), cast<DictionaryAttr>(attribute_of(builder_, training.loss_arguments)));
+  loss->setAttr(nn::kType, builder_.getStringAttr(training.loss_type));
+  return loss->getResult(0);
 }
 
 void Importer::declare(Parameter parameter) {

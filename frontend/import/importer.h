@@ -14,12 +14,14 @@ using frontend::Layer;
 
 class Importer {
  public:
-  Importer(const frontend::Model& model, mlir::MLIRContext& context) : model_(model), builder_(&context) {}
+  Importer(const frontend::Model& model, mlir::MLIRContext& context, Purpose purpose)
+      : model_(model), builder_(&context), purpose_(purpose) {}
   ImportedModel run();
 
   // For the layers' builders (layers.cpp):
 
   mlir::OpBuilder& builder() { return builder_; }
+  bool training() const { return purpose_ == Purpose::training; }
 
   /// The function argument that holds a layer's parameter `own_name`; null if the layer hasn't one.
   mlir::Value parameter(const Layer& layer, const std::string& own_name);
@@ -35,6 +37,10 @@ class Importer {
   std::vector<mlir::Value> import_graph(const Graph& graph, std::vector<mlir::Value> inputs);
   std::vector<mlir::Value> import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
+  std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
+  /// The loss on the model's values and the targets.
+  mlir::Value import_loss(const std::vector<mlir::Value>& outputs, const std::vector<mlir::Value>& targets);
+  void describe(llvm::StringRef role, llvm::StringRef name);
   void declare_parameters(const Graph& graph);
   void declare_layer_parameters(const Layer& layer);
   void declare(Parameter parameter);
@@ -44,7 +50,9 @@ class Importer {
 
   const frontend::Model& model_;
   mlir::OpBuilder builder_;
+  Purpose purpose_;
   mlir::func::FuncOp function_;
+  llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
   std::vector<Parameter> parameters_;
   std::map<std::string, mlir::Value> arguments_;  ///< by full parameter name, tied ones included
   int parallel_depth_ = 0;

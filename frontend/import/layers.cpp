@@ -68,8 +68,12 @@ Values build_conv_transpose(const Context& c) {
 }
 
 Values build_batch_norm(const Context& c) {
-  return c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
-                                c.parameter("bias"), c.number("eps"));
+  Values results = c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
+                                          c.parameter("bias"), c.number("eps"));
+  // Without a momentum (PyTorch's None) the running statistics are plain averages.
+  if (c.importer.training() && !c.argument("momentum").is_null())
+    results[0].getDefiningOp()->setAttr(nn::kMomentum, c.number("momentum"));
+  return results;
 }
 Values build_layer_norm(const Context& c) {
   return c.one<nn::LayerNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("normalized_shape"), c.number("eps"));

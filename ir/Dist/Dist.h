@@ -29,7 +29,7 @@ using mlir::Value;
 
 namespace sheaf::dist {
 
-/// The group of a split or replicated layout, or null.
+/// The group of a split, replicated, partial or local layout, or null.
 mlir::FlatSymbolRefAttr group_of(mlir::Attribute layout);
 
 /// "the host", "device 1", "each replica of @net": a layout in words, for reasons and messages.

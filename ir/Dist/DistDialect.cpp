@@ -29,8 +29,9 @@ void DistDialect::initialize() {
 
 LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor,
                                  Attribute layout) {
-  if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr>(layout))
-    return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated), but got " << layout;
+  if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr, PartialAttr, LocalAttr>(layout))
+    return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, "
+                          "#dist.local), but got " << layout;
   if (auto device = llvm::dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
     return emitError() << "expects an entry of the device list, but got " << device.getIndex();
   if (auto split = llvm::dyn_cast<SplitAttr>(layout))
@@ -42,6 +43,8 @@ LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 FlatSymbolRefAttr sheaf::dist::group_of(Attribute layout) {
   if (auto split = llvm::dyn_cast<SplitAttr>(layout)) return split.getGroup();
   if (auto replicated = llvm::dyn_cast<ReplicatedAttr>(layout)) return replicated.getGroup();
+  if (auto partial = llvm::dyn_cast<PartialAttr>(layout)) return partial.getGroup();
+  if (auto local = llvm::dyn_cast<LocalAttr>(layout)) return local.getGroup();
   return {};
 }
 

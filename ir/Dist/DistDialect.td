@@ -4,11 +4,14 @@
 //   DistDialect.td  this file: dialect, layouts, the placed tensor type
 //   DistOps.td      group, conversions between layouts, apply and parallel_apply
 //
-// The four layouts of a tensor, drawn for two devices and a tensor of rows A B:
+// The layouts of a tensor, drawn for two devices and a tensor of rows A B:
 //
 //   host            device<0>         split<@g, 0>       replicated<@g>
 //   host: A B       dev 0: A B        replica 0: A       replica 0: A B
 //                                     replica 1: B       replica 1: A B
+//
+// and two of the backward pass, where each replica has a tensor of its own: partial<@g>, of which the sum is meant
+// (a parameter's gradient), and local<@g>, of which it is not (an activation kept for the backward pass).
 //
 // Groups are symbolic: the IR does not know how many devices a run has.
 #ifndef SHEAF_DIST_DIALECT_TD
@@ -43,6 +46,17 @@ def Dist_SplitAttr : Dist_Layout<"Split", "split"> {
 }
 def Dist_ReplicatedAttr : Dist_Layout<"Replicated", "replicated"> {
   let summary = "a whole copy on each replica of the group";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
+  let assemblyFormat = "`<` $group `>`";
+}
+
+def Dist_PartialAttr : Dist_Layout<"Partial", "partial"> {
+  let summary = "a summand on each replica of the group; the tensor is their sum";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
+  let assemblyFormat = "`<` $group `>`";
+}
+def Dist_LocalAttr : Dist_Layout<"Local", "local"> {
+  let summary = "each replica's own value, which means nothing outside the replica";
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
   let assemblyFormat = "`<` $group `>`";
 }

@@ -48,8 +48,12 @@ LogicalResult ScatterOp::verify() {
   auto split = dyn_cast<SplitAttr>(to.getLayout());
   if (!is_single(from.getLayout()) || !split)
     return emitOpError("goes from the host or a device to a split layout, not from ") << from << " to " << to;
-  if (!same_but_along(from.getTensor(), to.getTensor(), split.getDim()) || to.getTensor().getRank() == 0 ||
-      !to.getTensor().isDynamicDim(split.getDim()))
+  if (getLike() && getLike().getType() != to)
+    return emitOpError("expects a result like ") << getLike().getType() << ", but gives " << to;
+  bool scalar = getLike() && to.getTensor().getRank() == 0 && from.getTensor().getRank() == 1;
+  bool chunk = same_but_along(from.getTensor(), to.getTensor(), split.getDim()) && to.getTensor().getRank() > 0 &&
+               (getLike() || to.getTensor().isDynamicDim(split.getDim()));
+  if (!scalar && !chunk)
     return emitOpError("expects a chunk of ") << from.getTensor() << " along dimension " << split.getDim() << ", but got " << to.getTensor();
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
 }
@@ -71,6 +75,18 @@ LogicalResult GatherOp::verify() {
   if (!fits) return emitOpError("concatenates ") << from.getTensor() << " along dimension " << split.getDim() << ", but gives " << to.getTensor();
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
 }
+
+/// From each replica's `Layout` to the same tensor on the host or a device.
+template <typename Layout, typename Op>
+static LogicalResult verify_collected(Op op, const char* what) {
+  PlacedType from = op.getInput().getType(), to = op.getOutput().getType();
+  if (!isa<Layout>(from.getLayout()) || !is_single(to.getLayout()) || from.getTensor() != to.getTensor())
+    return op.emitOpError("goes from ") << what << " to the same tensor on the host or a device, not from " << from << " to " << to;
+  return failed(check_reason(op, op.getReason())) ? failure() : check_group(op, from.getLayout());
+}
+
+LogicalResult ReduceOp::verify() { return verify_collected<PartialAttr>(*this, "partial sums"); }
+LogicalResult FirstOp::verify() { return verify_collected<LocalAttr>(*this, "the replicas' local values"); }
 
 LogicalResult TransferOp::verify() {
   PlacedType from = getInput().getType(), to = getOutput().getType();
@@ -121,8 +137,9 @@ LogicalResult ParallelApplyOp::verify() {
       return emitOpError("runs on ") << getGroupAttr() << ", but has an input on " << in_words(type.getLayout())
                                      << "; a scatter or replicate is missing";
   for (Value output : getOutputs()) {
-    auto split = dyn_cast<SplitAttr>(cast<PlacedType>(output.getType()).getLayout());
-    if (!split || split.getGroup() != getGroupAttr()) return emitOpError("expects outputs split over ") << getGroupAttr();
+    Attribute layout = cast<PlacedType>(output.getType()).getLayout();
+    if (!isa<SplitAttr, PartialAttr, LocalAttr>(layout) || group_of(layout) != getGroupAttr())
+      return emitOpError("expects outputs split over, partial or local on ") << getGroupAttr();
   }
   return check_body(*this, getBody().front(), getInputs(), getOutputs());
 }

@@ -27,8 +27,19 @@ class Dist_MoveOp<string mnemonic, dag attributes = (ins)> : Op<Dist_Dialect, mn
   let hasVerifier = 1;
 }
 
-def Dist_ScatterOp : Dist_MoveOp<"scatter"> {
+def Dist_ScatterOp : Op<Dist_Dialect, "scatter", [Pure]> {
   let summary = "cuts a value along the dimension of its result's layout: chunk i goes to replica i (torch.chunk)";
+  let description = [{
+    With `like`, a split value, the chunks have its chunks' sizes: so a gather's gradient goes back to the replicas. A
+    vector scattered like 0-dimensional values gives each replica its element.
+  }];
+  let arguments = (ins Dist_PlacedType:$input, Optional<Dist_PlacedType>:$like, StrAttr:$reason);
+  let results = (outs Dist_PlacedType:$output);
+  let assemblyFormat = "$input (`like` $like^ `:` type($like))? attr-dict `:` type($input) `->` type($output)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::mlir::Value":$input, "::mlir::StringAttr":$reason), [{
+    build($_builder, $_state, output, input, /*like=*/::mlir::Value(), reason);
+  }]>];
+  let hasVerifier = 1;
 }
 def Dist_ReplicateOp : Dist_MoveOp<"replicate"> {
   let summary = "copies a value to each replica; the first one's copy is the original if it is there";
@@ -36,6 +47,12 @@ def Dist_ReplicateOp : Dist_MoveOp<"replicate"> {
 def Dist_GatherOp : Dist_MoveOp<"gather"> {
   let summary = "concatenates the replicas' values along the dimension of the operand's layout, in replica order";
   let description = "0-dimensional values become a vector with one element for each replica.";
+}
+def Dist_ReduceOp : Dist_MoveOp<"reduce"> {
+  let summary = "adds up the replicas' partial sums, left to right from replica 0, on the host or a device";
+}
+def Dist_FirstOp : Dist_MoveOp<"first"> {
+  let summary = "keeps replica 0's value of a local one, as DataParallel keeps the first replica's buffers";
 }
 def Dist_TransferOp : Dist_MoveOp<"transfer"> {
   let summary = "copies a value to another device, or between the host and a device";
@@ -56,7 +73,10 @@ def Dist_ApplyOp : Dist_ApplyBase<"apply", (ins AnyAttr:$place)> {
 }
 def Dist_ParallelApplyOp : Dist_ApplyBase<"parallel_apply", (ins FlatSymbolRefAttr:$group)> {
   let summary = "runs its body once for each replica of a group";
-  let description = "Inputs are split over the group or replicated; outputs are split. The body sees one replica's tensors.";
+  let description = [{
+    Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local. The body
+    sees one replica's tensors.
+  }];
   let assemblyFormat = "$group `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
 }
 def Dist_YieldOp : Op<Dist_Dialect, "yield", [Pure, ReturnLike, Terminator, ParentOneOf<["ApplyOp", "ParallelApplyOp"]>]> {

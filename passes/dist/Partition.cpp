@@ -40,7 +40,7 @@ class Partitioner {
   void place_arguments(Block& block) {
     for (BlockArgument argument : block.getArguments()) {
       auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
-      bool given = role.getValue() == "input" || role.getValue() == "target";
+      bool given = llvm::is_contained({"input", "target", "setting"}, role.getValue());
       Attribute home = given || argument.use_empty() ? host() : home_of(*first_user(argument));
       auto tensor = cast<RankedTensorType>(argument.getType());
       argument_types_.push_back(PlacedType::get(builder_.getContext(), tensor, home));

@@ -139,6 +139,7 @@ struct Plan {
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
   Program train;        ///< one training step; no steps where the model has no `training` section
   Program train_graph;  ///< the same before fusion
+  std::string train_ir; ///< of the training step, as `ir`
   std::string ir;       ///< the dist-level IR as text, for `dump --format mlir`
   Json training;        ///< the model's `training` section as checked by the frontend; null if absent
 };

@@ -211,7 +211,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.failed()) return *reading.error;
 
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
-             "state", "kernels", "programs", "graphs", "training", "ir", "objects"});
+             "state", "kernels", "programs", "graphs", "training", "ir", "train_ir", "objects"});
   Plan plan;
   plan.file = reading.file;
   plan.producer = root.field("producer").text();
@@ -232,6 +232,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (graphs.has("train")) plan.train_graph = program_at(graphs.field("train"));
   plan.training = root.field("training").json();
   plan.ir = root.field("ir").text();
+  if (root.has("train_ir")) plan.train_ir = root.field("train_ir").text();
   if (reading.error) return *reading.error;
 
   if (Result<void> checked = check(plan, reading.file); !checked) return checked.error();

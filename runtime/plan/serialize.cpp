@@ -149,6 +149,7 @@ std::string serialize(const Plan& plan) {
   content["graphs"] = std::move(graphs);
   content["training"] = plan.training;
   content["ir"] = plan.ir;
+  if (!plan.train_ir.empty()) content["train_ir"] = plan.train_ir;
   content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();

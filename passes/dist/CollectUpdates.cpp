@@ -1,0 +1,95 @@
+// dist-collect-updates: what layers assign to their buffers leaves their bodies and becomes the program's.
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_DISTCOLLECTUPDATES
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+using dist::PlacedType;
+
+namespace {
+
+/// The function's argument that `value` holds, through replicates and transfers; null if there is none.
+BlockArgument argument_behind(mlir::Value value) {
+  while (auto* op = value.getDefiningOp()) {
+    if (!isa<dist::ReplicateOp, dist::TransferOp>(op)) return {};
+    value = op->getOperand(0);
+  }
+  return cast<BlockArgument>(value);
+}
+
+struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal()) return;
+    Operation* end = function.getBody().front().getTerminator();
+    SmallVector<mlir::Value> results(end->getOperands());
+    SmallVector<mlir::Attribute> names;
+    if (auto known = function->getAttrOfType<ArrayAttr>(nn::kUpdates)) llvm::append_range(names, known);
+    OpBuilder builder(end);
+    for (Operation& op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+      if (!isa<dist::ApplyOp, dist::ParallelApplyOp>(op)) continue;
+      SmallVector<nn::AssignOp> assigns(op.getRegion(0).getOps<nn::AssignOp>());
+      if (assigns.empty()) continue;
+      SmallVector<BlockArgument> buffers;
+      for (nn::AssignOp assign : assigns) {
+        auto inside = dyn_cast<BlockArgument>(assign.getBuffer());
+        BlockArgument buffer = inside ? argument_behind(op.getOperand(inside.getArgNumber())) : BlockArgument();
+        if (!buffer) {
+          assign.emitError("assigns to a value that is no buffer of the program");
+          return signalPassFailure();
+        }
+        buffers.push_back(buffer);
+      }
+      Operation* larger = yield_assigned(&op, assigns);
+      unsigned first = larger->getNumResults() - static_cast<unsigned>(assigns.size());
+      for (auto [i, buffer] : llvm::enumerate(buffers)) {
+        results.push_back(bring_home(builder, larger->getResult(first + static_cast<unsigned>(i)), buffer));
+        names.push_back(function.getArgAttr(buffer.getArgNumber(), nn::kName));
+      }
+    }
+    end->setOperands(results);
+    if (!names.empty()) function->setAttr(nn::kUpdates, builder.getArrayAttr(names));
+    function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
+  }
+
+  /// The op with the assigned values as further results, and without the assignments.
+  static Operation* yield_assigned(Operation* op, ArrayRef<nn::AssignOp> assigns) {
+    Operation* yield = op->getRegion(0).front().getTerminator();
+    SmallVector<mlir::Value> yielded(yield->getOperands());
+    SmallVector<mlir::Type> types(op->getResultTypes());
+    auto parallel = dyn_cast<dist::ParallelApplyOp>(op);
+    mlir::Attribute layout = parallel ? mlir::Attribute(dist::LocalAttr::get(op->getContext(), parallel.getGroupAttr()))
+                                      : cast<dist::ApplyOp>(op).getPlace();
+    for (nn::AssignOp assign : assigns) {
+      yielded.push_back(assign.getValue());
+      types.push_back(PlacedType::get(op->getContext(), cast<RankedTensorType>(assign.getValue().getType()), layout));
+      assign.erase();
+    }
+    yield->setOperands(yielded);
+    OpBuilder builder(op);
+    OperationState state(op->getLoc(), op->getName(), op->getOperands(), types, op->getAttrs());
+    state.addRegion()->takeBody(op->getRegion(0));
+    Operation* larger = builder.create(state);
+    op->replaceAllUsesWith(larger->getResults().take_front(op->getNumResults()));
+    op->erase();
+    return larger;
+  }
+
+  /// `value` where `buffer` lives.
+  static mlir::Value bring_home(OpBuilder& builder, mlir::Value value, BlockArgument buffer) {
+    auto type = cast<PlacedType>(value.getType());
+    if (type == buffer.getType()) return value;
+    if (isa<dist::LocalAttr>(type.getLayout()))
+      return builder.create<dist::FirstOp>(value.getDefiningOp()->getLoc(), buffer.getType(), value,
+                                           builder.getStringAttr("DataParallel keeps the first replica's buffers"));
+    return builder.create<dist::TransferOp>(value.getDefiningOp()->getLoc(), buffer.getType(), value,
+                                            builder.getStringAttr("the buffer lives on " + dist::in_words(cast<PlacedType>(buffer.getType()).getLayout())));
+  }
+};
+
+}  // namespace
+}  // namespace sheaf::passes
