@@ -19,11 +19,9 @@ struct Formats {
 convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind, algorithm algorithm,
                                              const Formats& formats, const dnnl::primitive_attr& attributes,
                                              bool may_fail = false) {
-  DnnlDims dilation = g.dilation;
-  for (int64_t& d : dilation) d -= 1;  // oneDNN counts the gaps
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   return {convolution_forward::desc(kind, algorithm, formats.x, any_desc(g.weight), bias, formats.y, g.stride,
-                                    dilation, g.padding_begin, g.padding_end),
+                                    conv_gaps(g), g.padding_begin, g.padding_end),
           attributes, dnnl_engine(), may_fail};
 }
 

@@ -2,15 +2,14 @@
 
 namespace sheaf {
 
-ConvShape conv_shape(const Operation& operation) {
-  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"),
-                   &y = operation.output();
-  const size_t rank = x.dims.size();
+ConvShape conv_shape(const Operation& operation, const DnnlDims& x, const DnnlDims& weight, const DnnlDims& y,
+                     const std::string& y_name) {
+  const size_t rank = x.size();
   require(rank >= 3 && rank <= 5,
-          "x has shape " + to_string(x.dims) + ", expected [N, C, …] with 1 to 3 more dims");
-  require(weight.dims.size() == rank && y.dims.size() == rank,
-          "x " + to_string(x.dims) + ", weight " + to_string(weight.dims) + " and output " +
-              to_string(y.dims) + " should have one rank");
+          "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
+  require(weight.size() == rank && y.size() == rank, "x " + to_string(x) + ", weight " + to_string(weight) +
+                                                         " and " + y_name + " " + to_string(y) +
+                                                         " should have one rank");
   ConvShape g;
   const size_t spatial = rank - 2;
   g.groups = operation.integer("groups", 1);
@@ -18,29 +17,49 @@ ConvShape conv_shape(const Operation& operation) {
   g.dilation = operation.integers("dilation", spatial, 1, 1);
   g.padding_begin = operation.integers("padding_begin", spatial, 0, 0);
   g.padding_end = operation.integers("padding_end", spatial, 0, 0);
-  require(g.groups >= 1 && weight.dims[0] % g.groups == 0 && x.dims[1] == weight.dims[1] * g.groups,
-          "x " + to_string(x.dims) + " and weight " + to_string(weight.dims) + " don't fit with " +
+  require(g.groups >= 1 && weight[0] % g.groups == 0 && x[1] == weight[1] * g.groups,
+          "x " + to_string(x) + " and weight " + to_string(weight) + " don't fit with " +
               std::to_string(g.groups) + " group(s)");
-  std::vector<int64_t> expected = {x.dims[0], weight.dims[0]};
+  std::vector<int64_t> expected = {x[0], weight[0]};
   for (size_t i = 0; i < spatial; ++i) {
-    const int64_t reach = g.dilation[i] * (weight.dims[i + 2] - 1) + 1;
-    const int64_t room = x.dims[i + 2] + g.padding_begin[i] + g.padding_end[i] - reach;
-    require(room >= 0, "the kernel is larger than the padded input " + to_string(x.dims));
+    const int64_t reach = g.dilation[i] * (weight[i + 2] - 1) + 1;
+    const int64_t room = x[i + 2] + g.padding_begin[i] + g.padding_end[i] - reach;
+    require(room >= 0, "the kernel is larger than the padded input " + to_string(x));
     expected.push_back(room / g.stride[i] + 1);
   }
-  require(y.dims == expected, "output has shape " + to_string(y.dims) + ", expected " + to_string(expected));
-  g.x = x.dims;
-  g.y = y.dims;
-  g.weight = weight.dims;
+  require(y == expected, y_name + " has shape " + to_string(y) + ", expected " + to_string(expected));
+  g.x = x;
+  g.y = y;
+  g.weight = weight;
   if (g.groups > 1) {
     g.weight[0] /= g.groups;
     g.weight.insert(g.weight.begin(), g.groups);
   }
+  return g;
+}
+
+ConvShape conv_shape(const Operation& operation) {
+  const DnnlDims& weight = operation.operand("weight").dims;
+  ConvShape g = conv_shape(operation, operation.operand("x").dims, weight, operation.output().dims, "output");
   if (operation.has("bias")) {
-    g.bias = {weight.dims[0]};
+    g.bias = {weight[0]};
     require(operation.operand("bias").dims == g.bias, "bias should have shape " + to_string(g.bias));
   }
   return g;
+}
+
+DnnlDims conv_gaps(const ConvShape& shape) {
+  DnnlDims gaps = shape.dilation;
+  for (int64_t& gap : gaps) gap -= 1;
+  return gaps;
+}
+
+DnnlDims spatial_sizes(const Operation& operation, const char* name, size_t rank) {
+  require(rank >= 3 && rank <= 5, "expected operands [N, C, …] with 1 to 3 more dims");
+  const DnnlDims sizes = operation.integers(name, rank - 2, 0, 0);
+  for (const int64_t size : sizes)
+    require(size > 0, std::string("attribute '") + name + "' is missing or not positive");
+  return sizes;
 }
 
 }  // namespace sheaf

@@ -7,16 +7,37 @@
 namespace sheaf {
 namespace {
 
-/// The product as oneDNN sees it: equal ranks, batch dims equal or 1.
+/// The product as oneDNN sees it: equal ranks, batch dims equal or 1. A transposed operand has its dims swapped, and
+/// its strides with them.
 struct Product {
-  DnnlDims a, b, y;
+  DnnlDesc a, b, y;
+  int64_t depth = 0;
 };
 
+/// A plain matrix, or several, of which `dims` are those after the swap.
+DnnlDesc matrices(DnnlDims dims, bool transposed) {
+  const size_t rank = dims.size();
+  if (!transposed) return plain_desc(dims);
+  DnnlDims strides(rank);
+  int64_t stride = dims[rank - 1] * dims[rank - 2];
+  strides[rank - 1] = dims[rank - 2];
+  strides[rank - 2] = 1;
+  for (size_t d = rank - 2; d-- > 0;) {
+    strides[d] = stride;
+    stride *= dims[d];
+  }
+  return DnnlDesc(dims, dnnl::memory::data_type::f32, strides);
+}
+
 Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims,
-                   const std::vector<int64_t>& y_dims) {
+                   const std::vector<int64_t>& y_dims, bool transpose_a, bool transpose_b) {
   const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
   require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
+  require((!transpose_a || a_dims.size() > 1) && (!transpose_b || b_dims.size() > 1),
+          "a vector can't be transposed, in shapes " + shapes);
   DnnlDims a = a_dims, b = b_dims;
+  if (transpose_a) std::swap(a[a.size() - 1], a[a.size() - 2]);
+  if (transpose_b) std::swap(b[b.size() - 1], b[b.size() - 2]);
   if (a.size() == 1) a.insert(a.begin(), 1);
   if (b.size() == 1) b.push_back(1);
   const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
@@ -37,15 +58,20 @@ Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t
   if (b_dims.size() > 1) expected.push_back(n);
   require(y_dims == expected, "output has shape " + to_string(y_dims) + ", expected " + to_string(expected));
 
+  const auto describe = [&](const DnnlDims& a_shape, const DnnlDims& b_shape, const DnnlDims& y_shape) {
+    return Product{matrices(a_shape, transpose_a), matrices(b_shape, transpose_b), plain_desc(y_shape), k};
+  };
   const int64_t count = product(batch, 0, rank), b_count = product(b, 0, rank), a_count = product(a, 0, rank);
-  if (b_count == 1) return {{count * m, k}, {k, n}, {count * m, n}};  // one matrix for all: a taller product
-  if (a_count == 1 || a == b) return {{a_count, m, k}, {b_count, k, n}, {count, m, n}};
+  if (b_count == 1 && (!transpose_a || count == 1))  // one matrix for all: a taller product
+    return describe({count * m, k}, {k, n}, {count * m, n});
+  if (a_count == 1 || b_count == 1 || a == b)
+    return describe({a_count, m, k}, {b_count, k, n}, {count, m, n});
   auto with = [](DnnlDims dims, int64_t rows, int64_t columns) {
     dims.push_back(rows);
     dims.push_back(columns);
     return dims;
   };
-  return {with(a, m, k), with(b, k, n), with(batch, m, n)};
+  return describe(with(a, m, k), with(b, k, n), with(batch, m, n));
 }
 
 /// A product over nothing (k = 0).
@@ -63,25 +89,25 @@ class Zeros final : public Executable {
 
 Prepared prepare_matmul(const Operation& operation) {
   const TensorSpec &a = operation.operand("a"), &b = operation.operand("b"), &y = operation.output();
-  const Product shape = product_of(a.dims, b.dims, y.dims);
+  const Product shape = product_of(a.dims, b.dims, y.dims, operation.flag("transpose_a", false),
+                                   operation.flag("transpose_b", false));
   Prepared prepared = operation.prepared();
-  if (shape.a.back() == 0) {
+  if (shape.depth == 0) {
     prepared.executable =
         std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
     prepared.implementation = "loop";
     return prepared;
   }
-  const DnnlDesc a_desc = plain_desc(shape.a), y_desc = plain_desc(shape.y), b_plain = plain_desc(shape.b);
-  const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b) : b_plain;
-  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(a_desc, b_wanted, y_desc), step_attributes(),
+  const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b.dims()) : shape.b;
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(shape.a, b_wanted, shape.y), step_attributes(),
                                         dnnl_engine());
-  prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), b_plain, "kn");
+  prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), shape.b, "kn");
   prepared.implementation = pd.impl_info_str();
   ScratchPlan scratch;
   DnnlCall call{dnnl::matmul(pd)};
-  call.argument(DNNL_ARG_SRC, a_desc, operation.input_buffer("a"))
+  call.argument(DNNL_ARG_SRC, shape.a, operation.input_buffer("a"))
       .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("b"))
-      .argument(DNNL_ARG_DST, y_desc, operation.output_buffer())
+      .argument(DNNL_ARG_DST, shape.y, operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
   prepared.executable =

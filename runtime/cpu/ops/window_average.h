@@ -30,4 +30,20 @@ class WindowAverage final : public Executable {
   int threads_;
 };
 
+/// The gradient of WindowAverage: dx[n, i…] = Σ dy[n, o…] / Π divisors over the windows o… that i… is in.
+class WindowSpread final : public Executable {
+ public:
+  /// `sizes`, `windows`: as WindowAverage's, of the forward step.
+  WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows, int threads);
+  void run(void* const* buffers, void* scratch) override;
+
+ private:
+  void spread_plane(const float* dy, float* dx) const;
+
+  int64_t planes_;
+  std::vector<int64_t> sizes_;  ///< filled up to three with leading ones
+  std::vector<std::vector<Window>> windows_;
+  int threads_;
+};
+
 }  // namespace sheaf

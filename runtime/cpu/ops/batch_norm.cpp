@@ -1,0 +1,158 @@
+// Batch norm with its own batch's statistics, and its gradient; ReLU in the one primitive where the step has it.
+//
+// y = (x - mean) / sqrt(var + eps) · weight + bias, mean and var (biased) over all dimensions but the channels.
+#include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/workspace.h"
+
+namespace sheaf {
+namespace {
+
+using dnnl::batch_normalization_backward;
+using dnnl::batch_normalization_forward;
+using dnnl::normalization_flags;
+
+struct BatchNorm {
+  DnnlDims dims;  ///< x's; [N, C] as [N, C, 1, 1]
+  DnnlDims channels;
+  float eps = 0;
+  bool affine = false, relu = false;
+
+  normalization_flags flags() const {
+    auto flags = normalization_flags::none;
+    if (affine) flags |= normalization_flags::use_scale | normalization_flags::use_shift;
+    if (relu) flags |= normalization_flags::fuse_norm_relu;
+    return flags;
+  }
+  batch_normalization_forward::primitive_desc forward(const DnnlDesc& x) const {
+    return {batch_normalization_forward::desc(dnnl::prop_kind::forward_training, x, eps, flags()),
+            step_attributes(), dnnl_engine()};
+  }
+};
+
+void require_channels(const DnnlDims& dims, const DnnlDims& channels, const char* name) {
+  require(dims == channels, std::string(name) + " should have shape " + to_string(channels));
+}
+
+BatchNorm batch_norm_of(const Operation& operation) {
+  BatchNorm norm;
+  norm.dims = operation.operand("x").dims;
+  require(norm.dims.size() >= 2 && norm.dims.size() <= 5,
+          "x has shape " + to_string(norm.dims) + ", expected [N, C, …] with up to 3 more dims");
+  norm.channels = {norm.dims[1]};
+  const int64_t values = norm.dims[0] * product(norm.dims, 2, norm.dims.size());
+  require(values != 1, "expected more than 1 value per channel when training, got input size " +
+                           to_string(norm.dims));
+  const auto& attributes = operation.request.step.attributes;
+  const auto eps = attributes.find("eps");
+  require(eps != attributes.end() && eps->is_number() && eps->get<double>() >= 0,
+          "attribute 'eps' should be a number, at least 0");
+  norm.eps = float(eps->get<double>());
+  norm.affine = operation.has("weight");
+  if (norm.affine) require_channels(operation.operand("weight").dims, norm.channels, "weight");
+  if (const auto activation = activation_of(operation)) {
+    require(activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0,
+            "only relu goes with batch norm");
+    norm.relu = true;
+  }
+  if (norm.dims.size() == 2) norm.dims.insert(norm.dims.end(), {1, 1});
+  return norm;
+}
+
+/// x's layout, as it is at hand.
+DnnlDesc layout_of_x(const Operation& operation, const BatchNorm& norm) {
+  const TensorSpec& x = operation.operand("x");
+  if (x.dims.size() == 2) return DnnlDesc(norm.dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc);
+  return desc_at_hand(x, plain_desc(norm.dims));
+}
+
+/// A tensor of x's shape that lies as `desc`.
+TensorSpec like_x(const Operation& operation, const BatchNorm& norm, const DnnlDesc& desc) {
+  const DnnlDims& dims = operation.operand("x").dims;
+  if (dims.size() == 2) return plain_tensor(DType::float32, dims);  // [N, C, 1, 1] as nhwc
+  return dnnl_tensor(dims, desc, plain_desc(norm.dims), activation_letters(dims.size()));
+}
+
+}  // namespace
+
+Prepared prepare_batch_norm_train(const Operation& operation) {
+  const BatchNorm norm = batch_norm_of(operation);
+  require(operation.has("bias") == norm.affine, "weight and bias should be given together");
+  if (norm.affine) require_channels(operation.operand("bias").dims, norm.channels, "bias");
+  const size_t outputs = norm.relu ? 4 : 3;
+  require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  require(operation.output().dims == operation.operand("x").dims, "output 0 should have x's shape");
+  require_channels(operation.output(1).dims, norm.channels, "output 1, the mean,");
+  require_channels(operation.output(2).dims, norm.channels, "output 2, the variance,");
+
+  const auto pd = norm.forward(layout_of_x(operation, norm));
+  Prepared prepared = operation.prepared();
+  prepared.inputs[operation.find("x")] = like_x(operation, norm, pd.src_desc());
+  prepared.outputs[0] = like_x(operation, norm, pd.dst_desc());
+  if (norm.relu) give_workspace(operation, 3, pd.src_desc(), pd.workspace_desc().get_size(), prepared);
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{batch_normalization_forward(pd)};
+  const DnnlDesc channels = plain_desc(norm.channels);
+  call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
+      .argument(DNNL_ARG_DST, pd.dst_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_MEAN, channels, operation.output_buffer(1))
+      .argument(DNNL_ARG_VARIANCE, channels, operation.output_buffer(2))
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  if (norm.affine)
+    call.argument(DNNL_ARG_SCALE, channels, operation.input_buffer("weight"))
+        .argument(DNNL_ARG_SHIFT, channels, operation.input_buffer("bias"));
+  if (norm.relu) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.output_buffer(3));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+Prepared prepare_batch_norm_backward(const Operation& operation) {
+  const BatchNorm norm = batch_norm_of(operation);
+  require(operation.has("workspace") == norm.relu, "a workspace goes with relu");
+  require_channels(operation.operand("mean").dims, norm.channels, "mean");
+  require_channels(operation.operand("var").dims, norm.channels, "var");
+  const size_t outputs = norm.affine ? 3 : 1;
+  require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  const DnnlDims& dims = operation.operand("x").dims;
+  require(operation.operand("dy").dims == dims && operation.output().dims == dims,
+          "dy and output 0 should have x's shape " + to_string(dims));
+  for (size_t i = 1; i < outputs; ++i)
+    require_channels(operation.output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
+
+  Prepared prepared = operation.prepared();
+  const DnnlDesc x =
+      norm.relu ? take_workspace(operation, "batch_norm_train", prepared).x() : layout_of_x(operation, norm);
+  const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
+  const batch_normalization_backward::primitive_desc pd(
+      batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()), step_attributes(), dnnl_engine(),
+      norm.forward(x));
+  prepared.inputs[operation.find("x")] = like_x(operation, norm, x);
+  prepared.inputs[operation.find("dy")] = like_x(operation, norm, x);
+  prepared.outputs[0] = like_x(operation, norm, x);
+  prepared.in_place.push_back({operation.find("dy"), 0});
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{batch_normalization_backward(pd)};
+  const DnnlDesc channels = plain_desc(norm.channels);
+  call.argument(DNNL_ARG_SRC, x, operation.input_buffer("x"))
+      .argument(DNNL_ARG_DIFF_DST, x, operation.input_buffer("dy"))
+      .argument(DNNL_ARG_DIFF_SRC, x, operation.output_buffer())
+      .argument(DNNL_ARG_MEAN, channels, operation.input_buffer("mean"))
+      .argument(DNNL_ARG_VARIANCE, channels, operation.input_buffer("var"))
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  // oneDNN 2.6 asks for the shift without reading it; a vector of its size stands in for it.
+  if (norm.affine)
+    call.argument(DNNL_ARG_SCALE, channels, operation.input_buffer("weight"))
+        .argument(DNNL_ARG_SHIFT, channels, operation.input_buffer("weight"))
+        .argument(DNNL_ARG_DIFF_SCALE, channels, operation.output_buffer(1))
+        .argument(DNNL_ARG_DIFF_SHIFT, channels, operation.output_buffer(2));
+  if (norm.relu) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.input_buffer("workspace"));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+}  // namespace sheaf

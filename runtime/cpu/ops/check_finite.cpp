@@ -1,0 +1,34 @@
+// A loss that is not a number, or infinite, fails the step: what waits for this one is then left out.
+#include "runtime/cpu/ops/operation.h"
+
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+class CheckFinite final : public Executable {
+ public:
+  void run(void* const* buffers, void*) override {
+    finite_ = std::isfinite(*static_cast<const float*>(buffers[0]));
+  }
+  bool failed() const override { return !finite_; }
+  std::string failure() const override { return finite_ ? "" : "the loss is not finite"; }
+
+ private:
+  bool finite_ = true;
+};
+
+}  // namespace
+
+Prepared prepare_check_finite(const Operation& operation) {
+  require(operation.operand("x").dims.empty() && operation.request.inputs.size() == 1,
+          "expected one input, a scalar");
+  require(operation.request.outputs.empty(), "it has no output");
+  Prepared prepared = operation.prepared();
+  prepared.executable = std::make_unique<CheckFinite>();
+  prepared.implementation = "loop";
+  prepared.can_fail = true;
+  return prepared;
+}
+
+}  // namespace sheaf

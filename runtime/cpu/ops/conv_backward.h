@@ -1,0 +1,35 @@
+// What the two gradients of a convolution have in common.
+#pragma once
+
+#include "runtime/cpu/ops/conv_shape.h"
+
+#include <cstring>
+
+namespace sheaf {
+
+/// The forward pass that a gradient belongs to, which oneDNN wants to know.
+inline dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& g, dnnl::algorithm algorithm) {
+  return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, any_desc(g.x),
+                                          any_desc(g.weight), any_desc(g.y), g.stride, conv_gaps(g),
+                                          g.padding_begin, g.padding_end),
+          dnnl_engine()};
+}
+
+/// `describe(algorithm, may_fail)` makes the gradient's primitive_desc. Strict: direct convolution in the formats
+/// that oneDNN prefers. Fast: Winograd where there is one.
+template <typename Describe>
+auto choose_gradient(const ConvShape& g, bool fast, Describe describe) {
+  constexpr int64_t least_channels = 32;  // as in the forward pass
+  if (fast && g.x.size() == 4 && g.groups == 1 && g.x[1] >= least_channels && g.y[1] >= least_channels) {
+    auto winograd = describe(dnnl::algorithm::convolution_auto, true);
+    if (winograd && std::strstr(winograd.impl_info_str(), "wino")) return winograd;
+  }
+  return describe(dnnl::algorithm::convolution_direct, false);
+}
+
+/// Letters of a weight's dims: "oihw", "goiw".
+inline std::string weight_letters(const ConvShape& g) {
+  return (g.groups > 1 ? "goi" : "oi") + activation_letters(g.x.size()).substr(2);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,144 @@
+// Gradients of linear: dx = dy · weight, dweight = dyᵀ · x, dbias = Σ dy over the rows.
+#include "runtime/cpu/ops/operation.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+/// Shapes of dy [rows, out] and x or dx [rows, in], and where things lie.
+struct Sizes {
+  int64_t rows, in, out;
+  BufferRef dy, weight, x, dbias;  ///< weight: or dweight; x: or dx
+  bool bias = false;
+};
+
+constexpr int64_t small_products = 2048;  ///< multiplications, as in linear.cpp
+
+/// Products too small for a primitive's overhead; also those over nothing (0 features).
+class SmallDataGradient final : public Executable {
+ public:
+  explicit SmallDataGradient(Sizes sizes) : s_(sizes) {}
+  void run(void* const* buffers, void* scratch) override {
+    const auto* dy = reinterpret_cast<const float*>(s_.dy.resolve(buffers, scratch));
+    const auto* weight = reinterpret_cast<const float*>(s_.weight.resolve(buffers, scratch));
+    auto* dx = reinterpret_cast<float*>(s_.x.resolve(buffers, scratch));
+    for (int64_t row = 0; row < s_.rows; ++row, dx += s_.in, dy += s_.out) {
+      std::fill_n(dx, s_.in, 0.f);
+      for (int64_t o = 0; o < s_.out; ++o)
+        for (int64_t i = 0; i < s_.in; ++i) dx[i] += dy[o] * weight[o * s_.in + i];
+    }
+  }
+
+ private:
+  Sizes s_;
+};
+
+class SmallWeightGradient final : public Executable {
+ public:
+  explicit SmallWeightGradient(Sizes sizes) : s_(sizes) {}
+  void run(void* const* buffers, void* scratch) override {
+    const auto* dy = reinterpret_cast<const float*>(s_.dy.resolve(buffers, scratch));
+    const auto* x = reinterpret_cast<const float*>(s_.x.resolve(buffers, scratch));
+    auto* dweight = reinterpret_cast<float*>(s_.weight.resolve(buffers, scratch));
+    auto* dbias = s_.bias ? reinterpret_cast<float*>(s_.dbias.resolve(buffers, scratch)) : nullptr;
+    std::fill_n(dweight, s_.out * s_.in, 0.f);
+    if (dbias) std::fill_n(dbias, s_.out, 0.f);
+    for (int64_t row = 0; row < s_.rows; ++row, x += s_.in, dy += s_.out) {
+      for (int64_t o = 0; o < s_.out; ++o) {
+        if (dbias) dbias[o] += dy[o];
+        for (int64_t i = 0; i < s_.in; ++i) dweight[o * s_.in + i] += dy[o] * x[i];
+      }
+    }
+  }
+
+ private:
+  Sizes s_;
+};
+
+}  // namespace
+
+Prepared prepare_linear_backward_data(const Operation& operation) {
+  const DnnlDims &dy = operation.operand("dy").dims, &weight = operation.operand("weight").dims,
+                 &dx = operation.output().dims;
+  require(!dy.empty() && weight.size() == 2 && dy.back() == weight[0],
+          "dy " + to_string(dy) + " and weight " + to_string(weight) + " don't fit");
+  DnnlDims expected = dy;
+  expected.back() = weight[1];
+  require(dx == expected, "output has shape " + to_string(dx) + ", expected " + to_string(expected));
+  const Sizes s{product(dy, 0, dy.size() - 1), weight[1], weight[0], operation.input_buffer("dy"),
+                operation.input_buffer("weight"), operation.output_buffer(), {}};
+  Prepared prepared = operation.prepared();
+  if (s.out == 0 || s.rows * s.out * s.in <= small_products) {
+    prepared.executable = std::make_unique<SmallDataGradient>(s);
+    prepared.implementation = "loop";
+    return prepared;
+  }
+  const DnnlDesc dy_desc = plain_desc({s.rows, s.out}), dx_desc = plain_desc({s.rows, s.in}),
+                 plain = plain_desc(weight);
+  const dnnl::matmul::primitive_desc pd(
+      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight) : plain, dx_desc),
+      step_attributes(), dnnl_engine());
+  prepared.inputs[operation.find("weight")] = dnnl_tensor(weight, pd.weights_desc(), plain, "oi");
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{dnnl::matmul(pd)};
+  call.argument(DNNL_ARG_SRC, dy_desc, s.dy)
+      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), s.weight)
+      .argument(DNNL_ARG_DST, dx_desc, s.x)
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+Prepared prepare_linear_backward_weight(const Operation& operation) {
+  using dnnl::inner_product_backward_weights;
+  const DnnlDims &x = operation.operand("x").dims, &dy = operation.operand("dy").dims,
+                 &dweight = operation.output().dims;
+  const bool bias = operation.flag("bias", false);
+  require(operation.request.outputs.size() == (bias ? 2 : 1),
+          bias ? "expected dweight and dbias as outputs" : "expected dweight as output");
+  require(!x.empty() && x.size() == dy.size() && std::equal(x.begin(), x.end() - 1, dy.begin()),
+          "x " + to_string(x) + " and dy " + to_string(dy) + " don't fit");
+  const DnnlDims expected = {dy.back(), x.back()};
+  require(dweight == expected,
+          "output has shape " + to_string(dweight) + ", expected " + to_string(expected));
+  if (bias)
+    require(operation.output(1).dims == DnnlDims{dy.back()},
+            "dbias should have shape " + to_string(DnnlDims{dy.back()}));
+  Sizes s{product(x, 0, x.size() - 1), x.back(), dy.back(), operation.input_buffer("dy"),
+          operation.output_buffer(), operation.input_buffer("x"), {}, bias};
+  if (bias) s.dbias = operation.output_buffer(1);
+  Prepared prepared = operation.prepared();
+  if (s.in == 0 || s.rows * s.out * s.in <= small_products) {
+    prepared.executable = std::make_unique<SmallWeightGradient>(s);
+    prepared.implementation = "loop";
+    return prepared;
+  }
+  // The weight's gradient is plain, as a weight that changes with each step is: no reorder on the way.
+  const DnnlDesc x_desc = plain_desc({s.rows, s.in}), dy_desc = plain_desc({s.rows, s.out}),
+                 weight_desc = plain_desc(dweight), bias_desc = bias ? plain_desc({s.out}) : DnnlDesc();
+  const dnnl::inner_product_forward::primitive_desc forward(
+      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, weight_desc, bias_desc,
+                                        dy_desc),
+      dnnl_engine());
+  const inner_product_backward_weights::primitive_desc pd(
+      inner_product_backward_weights::desc(x_desc, weight_desc, bias_desc, dy_desc), step_attributes(),
+      dnnl_engine(), forward);
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{inner_product_backward_weights(pd)};
+  call.argument(DNNL_ARG_SRC, x_desc, s.x)
+      .argument(DNNL_ARG_DIFF_DST, dy_desc, s.dy)
+      .argument(DNNL_ARG_DIFF_WEIGHTS, weight_desc, s.weight)
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  if (bias) call.argument(DNNL_ARG_DIFF_BIAS, bias_desc, s.dbias);
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,157 @@
+// Max pooling with its workspace, and the gradients of max, average and adaptive average pooling.
+#include "runtime/cpu/ops/pool_shape.h"
+#include "runtime/cpu/ops/workspace.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+using dnnl::algorithm;
+
+/// oneDNN's two poolings: the second knows dilation, the first is the faster.
+struct Undilated {
+  using forward = dnnl::pooling_forward;
+  using backward = dnnl::pooling_backward;
+  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
+                                          const DnnlDesc& y) {
+    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, p.padding_begin,
+                          p.padding_end),
+            step_attributes(), dnnl_engine()};
+  }
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
+    return backward::desc(algorithm, x, y, p.stride, p.kernel, p.padding_begin, p.padding_end);
+  }
+};
+
+struct Dilated {
+  using forward = dnnl::pooling_v2_forward;
+  using backward = dnnl::pooling_v2_backward;
+  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
+                                          const DnnlDesc& y) {
+    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, p.gaps(),
+                          p.padding_begin, p.padding_end),
+            step_attributes(), dnnl_engine()};
+  }
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
+    return backward::desc(algorithm, x, y, p.stride, p.kernel, p.gaps(), p.padding_begin, p.padding_end);
+  }
+};
+
+template <typename Kind>
+Prepared max_pool_train(const Operation& operation, const Pooling& p) {
+  const std::string letters = activation_letters(p.x.size());
+  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x));
+  const auto pd = Kind::describe(p, algorithm::pooling_max, x, any_desc(p.y));
+  Prepared prepared = operation.prepared();
+  prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x), letters);
+  prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y), letters);
+  give_workspace(operation, 1, x, pd.workspace_desc().get_size(), prepared);
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{typename Kind::forward(pd)};
+  call.argument(DNNL_ARG_SRC, x, operation.input_buffer("x"))
+      .argument(DNNL_ARG_DST, pd.dst_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.output_buffer(1))
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+/// `x`: the layout that dx gets. With `workspace` where the forward step had one.
+template <typename Kind>
+Prepared backward(const Operation& operation, const Pooling& p, algorithm algorithm, const DnnlDesc& x,
+                  const DnnlDesc& y, Prepared prepared) {
+  const std::string letters = activation_letters(p.x.size());
+  const auto forward = Kind::describe(p, algorithm, x, y);
+  const typename Kind::backward::primitive_desc pd(Kind::gradient(p, algorithm, x, forward.dst_desc()),
+                                                   step_attributes(), dnnl_engine(), forward);
+  prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y), letters);
+  prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x), letters);
+  prepared.implementation = pd.impl_info_str();
+  ScratchPlan scratch;
+  DnnlCall call{typename Kind::backward(pd)};
+  call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))
+      .argument(DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  if (operation.has("workspace"))
+    call.argument(DNNL_ARG_WORKSPACE, forward.workspace_desc(), operation.input_buffer("workspace"));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable =
+      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+/// dy's layout as one that x can have too. A dy of 1x1 pixels lies alike in many: then channel blocks, which the
+/// convolutions before prefer.
+std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& p) {
+  using tag = dnnl::memory::format_tag;
+  constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c}, by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c},
+                last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  const size_t rank = p.spatial() - 1;
+  const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+  const std::vector<tag> candidates =
+      dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]} : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
+  const DnnlDesc at_hand = desc_at_hand(dy, plain_desc(p.y));
+  const auto f32 = dnnl::memory::data_type::f32;
+  for (const tag tag : candidates)
+    if (same_layout(at_hand, DnnlDesc(p.y, f32, tag))) return {DnnlDesc(p.x, f32, tag), DnnlDesc(p.y, f32, tag)};
+  return {plain_desc(p.x), plain_desc(p.y)};
+}
+
+Prepared average_backward(const Operation& operation, const Pooling& p, Averaging average) {
+  require(operation.request.inputs.size() == 1, "expected one input");
+  if (average.windows.empty() && average.scale == 1) {
+    const auto [x, y] = layout_of_dy(operation.operand("dy"), p);
+    return backward<Undilated>(operation, p, average.algorithm, x, y, operation.prepared());
+  }
+  if (average.windows.empty()) {  // one divisor for all windows: it stands with those of the first dimension
+    const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();
+    average.windows.resize(p.spatial());
+    for (size_t i = 0; i < p.spatial(); ++i) {
+      for (int64_t o = 0; o < p.y[i + 2]; ++o) {
+        const int64_t begin = o * p.stride[i] - p.padding_begin[i];
+        average.windows[i].push_back({std::max<int64_t>(begin, 0), std::min(begin + p.kernel[i], p.x[i + 2]),
+                                      i == 0 ? divisor : 1});
+      }
+    }
+  }
+  Prepared prepared = operation.prepared();
+  prepared.executable =
+      std::make_unique<WindowSpread>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
+                                     std::move(average.windows), operation.request.threads);
+  prepared.implementation = "loop";
+  return prepared;
+}
+
+}  // namespace
+
+Prepared prepare_max_pool_train(const Operation& operation) {
+  require(operation.request.outputs.size() == 2, "expected y and a workspace as outputs");
+  const Pooling p = pooling_of(operation, operation.operand("x").dims, operation.output().dims);
+  return p.dilated() ? max_pool_train<Dilated>(operation, p) : max_pool_train<Undilated>(operation, p);
+}
+
+Prepared prepare_max_pool_backward(const Operation& operation) {
+  const Pooling p = pooling_of(operation, pooled_from(operation), operation.operand("dy").dims);
+  Prepared prepared = operation.prepared();
+  const DnnlDesc x = take_workspace(operation, "max_pool_train", prepared).x(), any = any_desc(p.y);
+  if (p.dilated())
+    return backward<Dilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
+  return backward<Undilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
+}
+
+Prepared prepare_avg_pool_backward(const Operation& operation) {
+  const Pooling p = pooling_of(operation, pooled_from(operation), operation.operand("dy").dims);
+  return average_backward(operation, p, averaging_of(operation, p));
+}
+
+Prepared prepare_adaptive_avg_pool_backward(const Operation& operation) {
+  Pooling p;
+  Averaging average = adaptive_pooling_of(pooled_from(operation), operation.operand("dy").dims, p);
+  return average_backward(operation, p, std::move(average));
+}
+
+}  // namespace sheaf
