@@ -39,18 +39,23 @@ Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindO
 }
 
 Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t batch, const BindOptions& options) const {
-  BindRequest request{state_->plan, state_->plan.infer, devices, {}, state_->constants, batch, options.fast_numerics};
-  for (int lane = 0; lane < devices->lanes(); ++lane) {
-    auto kernels = state_->kernels_for(devices->device(lane));
-    if (!kernels) return kernels.error();
-    request.kernels.push_back(std::move(*kernels));
-  }
-  auto binding = Binding::bind(request);
+  auto binding = state_->bind(state_->plan.infer, std::move(devices), batch, options);
   if (!binding) return binding.error();
   auto state = std::make_unique<Session::State>();
   state->model = state_;
   state->binding = std::move(*binding);
   return Session(std::move(state));
+}
+
+Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
+                                                    int64_t batch, const BindOptions& options) {
+  BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics};
+  for (int lane = 0; lane < devices->lanes(); ++lane) {
+    auto loaded = kernels_for(devices->device(lane));
+    if (!loaded) return loaded.error();
+    request.kernels.push_back(std::move(*loaded));
+  }
+  return Binding::bind(request);
 }
 
 Result<std::shared_ptr<const Kernels>> Model::State::kernels_for(Device& device) {

@@ -76,15 +76,15 @@ bool same_values(const TensorView& a, const TensorView& b) {
   return bytes == 0 || std::memcmp(a.data, b.data, bytes) == 0;
 }
 
-ValueInfo describe(const Value& value, std::string name) {
+}  // namespace
+
+ValueInfo describe_value(const Value& value, std::string name) {
   ValueInfo info{std::move(name), value.dtype, value.shape, -1};
   for (size_t i = 0; i < value.shape.size() && info.batch_dim < 0; ++i) {
     if (!value.shape[i].is_static()) info.batch_dim = static_cast<int>(i);
   }
   return info;
 }
-
-}  // namespace
 
 Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -98,15 +98,15 @@ Result<Model> Model::from_plan(Plan plan) {
   auto state = std::make_shared<State>();
   state->plan = std::move(plan);
   for (const Value& value : state->plan.infer.values) {
-    if (value.role == Value::input || value.role == Value::target) state->inputs.push_back(describe(value, value.name));
+    if (value.role == Value::input || value.role == Value::target) state->inputs.push_back(describe_value(value, value.name));
   }
   for (const Output& output : state->plan.infer.outputs) {
-    state->outputs.push_back(describe(state->plan.infer.values[static_cast<size_t>(output.value)], output.name));
+    state->outputs.push_back(describe_value(state->plan.infer.values[static_cast<size_t>(output.value)], output.name));
   }
   for (const Parameter& parameter : state->plan.parameters) {
     state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
   }
-  state->constants = std::make_shared<ConstantStore>(cpu_device(), state->plan.parameters);
+  state->constants = std::make_shared<ConstantStore>(cpu_device(), state->plan.parameters, state->plan.state);
   return Model(std::move(state));
 }
 

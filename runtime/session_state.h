@@ -1,6 +1,7 @@
 // What a Model is made of (internal to the C++ interface's sources).
 #pragma once
 
+#include "runtime/bind/binding.h"
 #include "runtime/bind/constants.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
@@ -12,6 +13,8 @@
 
 namespace sheaf {
 
+ValueInfo describe_value(const Value& value, std::string name);
+
 struct Model::State {
   Plan plan;
   std::vector<ValueInfo> inputs, outputs;
@@ -21,6 +24,9 @@ struct Model::State {
   std::mutex mutex;  ///< of `kernels`
 
   Result<std::shared_ptr<const Kernels>> kernels_for(Device& device);
+  /// Binds one of the plan's programs.
+  Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
+                                        const BindOptions& options);
 };
 
 }  // namespace sheaf

@@ -125,6 +125,7 @@ class Model {
 
  private:
   friend class Session;
+  friend class Trainer;  // runtime/training/trainer.h
   struct State;
   explicit Model(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;

@@ -32,6 +32,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->kernels_ = request.kernels;
   binding->constants_ = request.constants;
   binding->program_ = &request.program;
+  binding->trains_ = !request.program.updates.empty();
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
                             *request.constants, request.batch,   request.fast_numerics};
   auto graph = expand(context);
@@ -49,6 +50,8 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   auto layout = binding->plan_arenas(*graph, clocks);
   if (!layout) return layout.error();
   binding->describe(*graph);
+  binding->guard_ = graph->guard;
+  if (binding->trains_) binding->note_results(*graph);
   auto lanes = binding->lower(*graph, *layout);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
@@ -119,6 +122,8 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const Layout& layo
       operation.instance = i;
       operation.replica = instance.replica;
       operation.can_fail = instance.can_fail;
+      operation.commits = instance.commits;
+      operation.decides = instance.can_fail && trains_;
       operation.copy_shape = instance.copy_shape;
       operation.event = instance_events[index_of(i)];
       operation.signal = instance.signals ? instance.position + 1 : 0;
@@ -176,7 +181,7 @@ Result<void> Binding::check_buffers(std::span<const void* const> inputs, std::sp
   return {};
 }
 
-Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink) {
+Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) {
   bool same = inputs.size() == bound_inputs_.size() && outputs.size() == bound_outputs_.size();
   for (size_t i = 0; same && i < inputs.size(); ++i) same = inputs[i] == bound_inputs_[i];
   for (size_t i = 0; same && i < outputs.size(); ++i) same = outputs[i] == bound_outputs_[i];
@@ -185,15 +190,20 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
     for (size_t i = 0; i < inputs.size(); ++i) relocate(input_relocations_, i, bound_inputs_[i] = inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) relocate(output_relocations_, i, bound_outputs_[i] = outputs[i]);
   }
-  if (!constants_->ready()) {
-    if (!constants_->set() && info_.parameter_bytes > 0) {
-      return Error("the model's weights were never set: load them, or initialise them from a seed");
-    }
-    if (auto done = constants_->evaluate(); !done) return done;
+  // What a training program reads besides variables was made when it was bound: no weight changes it.
+  if (trains_ ? constants_->set() : constants_->ready()) return {};
+  if (!constants_->set() && info_.parameter_bytes > 0) {
+    return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
+  return trains_ ? Result<void>() : constants_->evaluate();
+}
+
+Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink) {
+  if (auto ok = take_buffers(inputs, outputs); !ok) return ok;
   if (gathers_scalars_) warn_of_scalars();
-  if (executor_->run(sink)) return {};
-  return run_error();
+  if (!executor_->run(sink)) return run_error();
+  if (trains_) constants_->changed();
+  return {};
 }
 
 Error Binding::run_error() const {

@@ -71,6 +71,13 @@ class Binding {
   /// number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr);
 
+  /// Of a training program, after a run that failed: the reason is the check of the loss alone. Variables are as they
+  /// were, and so is everything that run() would complain about.
+  bool loss_not_finite() const;
+  /// Of a training program: runs it once more without its updates, and gives the layer of the first operation, in the
+  /// order of the program, with a result that isn't finite; empty where none is. Errors: as run().
+  Result<std::string> first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs);
+
   const BindingInfo& info() const { return info_; }
   size_t threads() const { return executor_->threads(); }
 
@@ -95,6 +102,9 @@ class Binding {
   void describe(const Graph& graph);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
   Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  /// Checks and takes the caller's buffers, and sees to it that weights are there.
+  Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
+  void note_results(const Graph& graph);
   Error run_error() const;
 
   std::shared_ptr<const DeviceSet> devices_;
@@ -109,6 +119,15 @@ class Binding {
   std::vector<std::vector<Relocation>> input_relocations_, output_relocations_;
   std::vector<const void*> bound_inputs_, bound_outputs_;  ///< addresses that the slots hold now
   std::vector<int> operation_entries_;                ///< by OperationInfo: entry of the device list, -1: host
+  /// A floating-point result of an operation.
+  struct FloatResult {
+    uint32_t slot;  ///< among the operation's
+    DType dtype;
+    size_t bytes;
+  };
+  std::vector<std::vector<FloatResult>> results_;     ///< of a training program, by instance
+  int guard_ = -1;                                    ///< the check of the loss: an instance
+  bool trains_ = false;                               ///< the program has updates
   std::unique_ptr<Executor> executor_;
   BindingInfo info_;
   bool gathers_scalars_ = false;

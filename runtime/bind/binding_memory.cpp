@@ -109,7 +109,8 @@ void Binding::describe(const Graph& graph) {
       info.kernel = step.kernel;
       info.layer = step.layer;
     }
-    if (instance.kind == Instance::copy && !of_step) info.op = "copy";
+    if (instance.kind == Instance::copy && !of_step) info.op = instance.commits ? "update" : "copy";
+    if (graph.guard >= 0 && &instance == &graph.instances[index_of(graph.guard)]) info.op = "check_finite";
     if (instance.implementation.rfind("reorder", 0) == 0) info.op = "reorder";
     info.step = instance.step;
     info.replica = instance.replica;

@@ -94,6 +94,16 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
     table.chunks_[symbol.name] = {symbol.region, std::move(sizes)};
     if (--unknown[r] == 0) set_replicas(r);
   }
+  for (const Symbol& symbol : program.symbols) {
+    if (symbol.kind != Symbol::offset) continue;
+    const size_t r = static_cast<size_t>(symbol.region);
+    const Result<int64_t> rows = table.evaluate(symbol.of, Place{});
+    if (!rows) return Error(plan.regions[r].location, "'" + plan.regions[r].name + "': " + rows.error().message());
+    std::vector<int64_t> begins = {0};
+    for (const int64_t size : chunk_sizes(*rows, region_devices[r])) begins.push_back(begins.back() + size);
+    begins.pop_back();
+    table.offsets_[symbol.name] = {symbol.region, std::move(begins)};
+  }
   return table;
 }
 
@@ -106,9 +116,14 @@ std::span<const int64_t> SymbolTable::chunks(const std::string& symbol) const {
 Result<int64_t> SymbolTable::evaluate(const Extent& extent, const Place& place, int64_t replica) const {
   return sheaf::evaluate(extent, [&](const std::string& name) -> const int64_t* {
     if (const auto scalar = scalars_.find(name); scalar != scalars_.end()) return &scalar->second;
-    const auto found = chunks_.find(name);
-    if (found == chunks_.end()) return nullptr;
-    const Chunks& chunks = found->second;
+    const auto find = [&](const std::map<std::string, Chunks>& symbols) -> const Chunks* {
+      const auto found = symbols.find(name);
+      return found == symbols.end() ? nullptr : &found->second;
+    };
+    const Chunks* of_replicas = find(chunks_);
+    if (!of_replicas) of_replicas = find(offsets_);
+    if (!of_replicas) return nullptr;
+    const Chunks& chunks = *of_replicas;
     if (place.kind != Place::region || place.index != chunks.region) return nullptr;
     if (replica < 0 || replica >= static_cast<int64_t>(chunks.sizes.size())) return nullptr;
     return &chunks.sizes[static_cast<size_t>(replica)];

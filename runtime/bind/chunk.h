@@ -54,6 +54,7 @@ class SymbolTable {
   std::vector<int64_t> replicas_;           ///< by region
   std::map<std::string, int64_t> scalars_;  ///< batch and replica counts, by symbol
   std::map<std::string, Chunks> chunks_;    ///< by symbol
+  std::map<std::string, Chunks> offsets_;   ///< by symbol: where chunks begin, not their sizes
 };
 
 }  // namespace sheaf

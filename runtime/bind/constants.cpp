@@ -1,11 +1,13 @@
 #include "runtime/bind/constants.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sheaf {
 
-ConstantStore::ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters)
-    : host_(std::move(host)), parameters_(parameters) {}
+ConstantStore::ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters,
+                             const std::vector<Parameter>& state)
+    : host_(std::move(host)), parameters_(parameters), state_(state) {}
 
 ConstantStore::~ConstantStore() {
   for (const Node& node : nodes_) node.device->release(node.data);
@@ -14,8 +16,16 @@ ConstantStore::~ConstantStore() {
 Result<int> ConstantStore::add_node(TensorSpec spec, Device& device) {
   auto memory = device.allocate(spec.bytes);
   if (!memory) return memory.error();
-  nodes_.push_back({std::move(spec), &device, *memory, false});
+  nodes_.push_back({std::move(spec), &device, *memory, false, false});
   return static_cast<int>(nodes_.size()) - 1;
+}
+
+void ConstantStore::add_work(Work work) {
+  const bool lasting = std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) {
+    return nodes_[static_cast<size_t>(input.node)].lasting;
+  });
+  for (int output : work.outputs) nodes_[static_cast<size_t>(output)].lasting = lasting;
+  (lasting ? lasting_work_ : work_).push_back(std::move(work));
 }
 
 Result<int> ConstantStore::parameter(const std::string& name) {
@@ -36,6 +46,40 @@ Result<void*> ConstantStore::parameter_data(size_t index) {
   return nodes_[static_cast<size_t>(*node)].data;
 }
 
+Result<int> ConstantStore::state(const std::string& name) {
+  if (const auto found = state_nodes_.find(name); found != state_nodes_.end()) return found->second;
+  const auto found =
+      std::find_if(state_.begin(), state_.end(), [&](const Parameter& entry) { return entry.name == name; });
+  if (found == state_.end()) return Error("the plan has no optimiser state '" + name + "'");
+  auto node = add_node(plain_tensor(found->dtype, found->shape), *host_);
+  if (!node) return node.error().note("needed for the optimiser's '" + name + "'");
+  Node& made = nodes_[static_cast<size_t>(*node)];
+  made.parameter = true;
+  state_nodes_[name] = *node;
+  // The check of the plan has seen to it that this is a number, and the state float32.
+  std::fill_n(static_cast<float*>(made.data), element_count(made.spec), found->init.value("value", 0.0F));
+  return *node;
+}
+
+Result<void*> ConstantStore::state_data(size_t index) {
+  auto node = state(state_[index].name);
+  if (!node) return node.error();
+  return nodes_[static_cast<size_t>(*node)].data;
+}
+
+Result<ConstantRef> ConstantStore::zeros(const TensorSpec& spec, Device& device) {
+  auto known = zero_nodes_.find(spec.bytes);
+  if (known == zero_nodes_.end()) {
+    auto node = add_node(spec, *host_);
+    if (!node) return node.error();
+    Node& made = nodes_[static_cast<size_t>(*node)];
+    made.lasting = true;
+    std::memset(made.data, 0, spec.bytes);
+    known = zero_nodes_.emplace(spec.bytes, *node).first;
+  }
+  return copy_to({known->second, 0}, spec, device);
+}
+
 void ConstantStore::changed() {
   set_ = true;
   done_ = 0;
@@ -51,7 +95,7 @@ Result<ConstantRef> ConstantStore::copy_to(ConstantRef from, const TensorSpec& s
   auto node = add_node(spec, device);
   if (!node) return node.error();
   reorders_[{from, device.memory_space()}].emplace_back(spec, *node);
-  work_.push_back({nullptr, {from}, {*node}, 0, &device});
+  add_work({nullptr, {from}, {*node}, 0, &device});
   return ConstantRef{*node, 0};
 }
 
@@ -65,14 +109,14 @@ Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& h
   auto node = add_node(want, device);
   if (!node) return node.error();
   reorders_[{from, device.memory_space()}].emplace_back(want, *node);
-  work_.push_back({std::move(prepared->executable), {from}, {*node}, prepared->scratch_bytes, &device});
+  add_work({std::move(prepared->executable), {from}, {*node}, prepared->scratch_bytes, &device});
   return ConstantRef{*node, 0};
 }
 
-Result<std::vector<ConstantRef>> ConstantStore::derive(int step, const std::vector<ConstantRef>& inputs,
+Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const std::vector<ConstantRef>& inputs,
                                                        const std::vector<TensorSpec>& specs, Device& device,
                                                        const std::function<Result<Prepared>()>& prepare) {
-  const auto key = std::make_tuple(step, inputs, device.memory_space());
+  const auto key = std::make_tuple(&step, inputs, device.memory_space());
   if (const auto found = derived_.find(key); found != derived_.end()) {
     std::vector<ConstantRef> known;
     for (int node : found->second) known.push_back({node, 0});
@@ -95,7 +139,7 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(int step, const std::vect
     outputs.push_back(*node);
     refs.push_back({*node, 0});
   }
-  work_.push_back({std::move(prepared->executable), std::move(wanted), outputs, prepared->scratch_bytes, &device});
+  add_work({std::move(prepared->executable), std::move(wanted), outputs, prepared->scratch_bytes, &device});
   derived_[key] = outputs;
   return refs;
 }
@@ -113,11 +157,15 @@ size_t ConstantStore::derived_bytes() const {
 }
 
 Result<void> ConstantStore::evaluate() {
-  if (!set_) return {};
+  if (auto done = evaluate(lasting_work_, lasting_done_); !done || !set_) return done;
+  return evaluate(work_, done_);
+}
+
+Result<void> ConstantStore::evaluate(std::vector<Work>& list, size_t& done) {
   std::map<Device*, std::unique_ptr<Queue>> queues;
   std::vector<void*> buffers;
-  for (; done_ < work_.size(); ++done_) {
-    Work& work = work_[done_];
+  for (; done < list.size(); ++done) {
+    Work& work = list[done];
     auto& queue = queues[work.device];
     if (!queue) {
       auto opened = work.device->open_queue(work.device->info().cores);

@@ -1,6 +1,8 @@
 // Everything that depends on weights alone: parameters and buffers, what `once` steps make of them (folded batch
 // norms), and their reordered copies. Made once when weights are set, and shared: between replicas, and between
 // the bindings of one model. Structurally equal work (same step or format, same inputs, same memory) is one node.
+// A training program changes parameters, buffers and the optimiser's state, which lie here too: it reads and writes
+// them where they are, and says changed() afterwards.
 #pragma once
 
 #include "runtime/device/device.h"
@@ -23,29 +25,35 @@ struct ConstantRef {
 
 class ConstantStore {
  public:
-  /// `host` holds the parameters. `parameters` must outlive the store.
-  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters);
+  /// `host` holds the parameters and the optimiser's state. Both lists must outlive the store.
+  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
   ~ConstantStore();
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
 
   /// The plain host buffer of parameter `index`, allocated at the first call. Whoever writes it calls changed().
   Result<void*> parameter_data(size_t index);
-  /// Marks all weights as set: the next evaluate() makes everything anew.
+  /// The plain host buffer of entry `index` of the state, allocated and filled with its initial value at the first call.
+  Result<void*> state_data(size_t index);
+  /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing.
   void changed();
   bool set() const { return set_; }
   /// Weights are set and all that depends on them is made.
-  bool ready() const { return set_ && done_ == work_.size(); }
+  bool ready() const { return set_ && done_ == work_.size() && lasting_done_ == lasting_work_.size(); }
 
   /// The node of a parameter (host memory). Errors: no such parameter, no memory.
   Result<int> parameter(const std::string& name);
+  /// The node of an entry of the optimiser's state (host memory). Errors: no such entry, no memory.
+  Result<int> state(const std::string& name);
+  /// Zeros in `device`'s memory, `spec.bytes` of them.
+  Result<ConstantRef> zeros(const TensorSpec& spec, Device& device);
   /// A copy in `device`'s memory; `from` itself where it is there already.
   Result<ConstantRef> copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
   /// `from`, which lies as `have`, reordered to `want` (cached by format).
   Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
-  /// The outputs of step number `step` on `inputs`. `prepare` is called where they are not yet known; the formats
-  /// that it wants its inputs in are seen to here.
-  Result<std::vector<ConstantRef>> derive(int step, const std::vector<ConstantRef>& inputs,
+  /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called where they
+  /// are not yet known; the formats that it wants its inputs in are seen to here.
+  Result<std::vector<ConstantRef>> derive(const Step& step, const std::vector<ConstantRef>& inputs,
                                           const std::vector<TensorSpec>& specs, Device& device,
                                           const std::function<Result<Prepared>()>& prepare);
 
@@ -56,7 +64,7 @@ class ConstantStore {
   size_t parameter_bytes() const;
   size_t derived_bytes() const;
 
-  /// Does what has not been done since weights were last set. Nothing if they never were.
+  /// Does what has not been done since weights were last set. If they never were, only what needs none.
   Result<void> evaluate();
 
  private:
@@ -64,7 +72,8 @@ class ConstantStore {
     TensorSpec spec;
     Device* device;
     void* data = nullptr;
-    bool parameter = false;
+    bool parameter = false;  ///< or state
+    bool lasting = false;    ///< depends on no parameter: stays as it is when weights change
   };
   struct Work {
     std::unique_ptr<Executable> executable;  ///< null: a copy of inputs[0]
@@ -74,15 +83,20 @@ class ConstantStore {
     Device* device;
   };
   Result<int> add_node(TensorSpec spec, Device& device);
+  void add_work(Work work);
+  Result<void> evaluate(std::vector<Work>& work, size_t& done);
 
   std::shared_ptr<Device> host_;
   const std::vector<Parameter>& parameters_;
+  const std::vector<Parameter>& state_;
   std::vector<Node> nodes_;
   std::vector<Work> work_;
-  std::map<std::string, int> parameter_nodes_;
+  std::vector<Work> lasting_work_;  ///< of nodes that depend on no parameter
+  std::map<std::string, int> parameter_nodes_, state_nodes_;
+  std::map<size_t, int> zero_nodes_;  ///< by bytes, in host memory
   std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
-  std::map<std::tuple<int, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
-  size_t done_ = 0;  ///< work_[0, done_) is up to date
+  std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
+  size_t done_ = 0, lasting_done_ = 0;  ///< work_[0, done_) is up to date
   bool set_ = false;
 };
 

@@ -1,4 +1,5 @@
-// The builder behind expand() (graph.h): one class in two files, operations and data movement.
+// The builder behind expand() (graph.h): one class in four files, by what they add: the program's frame (expand.cpp),
+// operations (launch.cpp), data movement (movement.cpp) and what only training programs have (variables.cpp).
 #pragma once
 
 #include "runtime/bind/graph.h"
@@ -21,10 +22,8 @@ class Expansion {
 
   // expand.cpp
   Result<void> add_sources();
+  Result<int> add_input(int value, int number);
   Result<void> add_step(int index);
-  Result<void> launch_step(int index, const Spot& spot);
-  Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
-                         const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
   Result<void> add_outputs();
   /// Where a place is, on each of its replicas. An index beyond the device list is an error at `location`.
   Result<std::vector<Spot>> spots(const Place& place, const std::string& layer, const Location& location) const;
@@ -35,12 +34,33 @@ class Expansion {
   /// The tensor of a step's input on a replica.
   int at(int value, int replica) const;
   void define(int value, int replica, int tensor);
-  /// `tensor` in the format of `want`, for use on `spot`: itself, or a reordered copy.
-  Result<int> in_format(int tensor, const TensorSpec& want, int step, const Spot& spot);
-  Result<int> in_plain(int tensor, int step, const Spot& spot);
+  /// Depends on weights alone, and these don't change from run to run.
   bool is_constant(int tensor) const;
   ConstantRef constant_ref(int tensor) const;
   Error located(Error error, const Step& step, const Spot& spot) const;
+
+  // launch.cpp
+  Result<void> launch_step(int index, const Spot& spot);
+  Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
+                         const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
+  /// Its outputs are zeros, without any work.
+  Result<void> zero_step(int index, const Spot& spot, const std::vector<TensorSpec>& outputs);
+  Instance& add_launch(int step, const Spot& spot, std::vector<int> inputs, std::vector<int> outputs, Prepared prepared);
+  /// `tensor` in the format of `want`, for use on `spot`: itself, or a reordered copy.
+  Result<int> in_format(int tensor, const TensorSpec& want, int step, const Spot& spot);
+  Result<int> in_plain(int tensor, int step, const Spot& spot);
+
+  // variables.cpp
+  /// The root of a parameter, buffer or entry of the optimiser's state: a variable in a program with updates.
+  Result<int> add_weight(const std::string& name);
+  /// The sum of the replicas' values, left to right, on one device.
+  Result<void> reduce(int index);
+  /// After the step that makes the loss of a program with updates: the check of it that they wait for.
+  Result<void> add_guard(int index);
+  Result<void> add_updates();
+  /// An operation that stands in no plan, on tensors that lie in the memory of `spot`'s lane.
+  Result<Prepared> prepare_own(const Step& step, std::vector<int>& inputs, const std::vector<TensorSpec>& outputs, int index,
+                               const Spot& spot);
 
   // movement.cpp
   Result<void> scatter(int index);
@@ -56,6 +76,7 @@ class Expansion {
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;
   Graph graph_;
+  std::map<std::string, int> variables_;                                 ///< by name: the root
   std::vector<std::vector<int>> value_tensors_;                          ///< by value and replica
   std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;       ///< by tensor: its copies in other formats
 };

@@ -1,6 +1,6 @@
 // A program expanded for one device list and batch: each step once per replica, each value with its size and
 // format, and the copies and reorders that these ask for. Binding builds it, in the order of the files
-// expand.cpp, alias.cpp, schedule.cpp and memory.cpp; execution never sees it.
+// expand.cpp, place_values.cpp, schedule.cpp and binding_memory.cpp; execution never sees it.
 #pragma once
 
 #include "runtime/bind/chunk.h"
@@ -24,6 +24,7 @@ struct Tensor {
   int base = -1;     ///< the tensor that this is a view of; -1: a root
   size_t delta = 0;
   int node = -1;     ///< root: a node of the constant store
+  bool variable = false;  ///< root with a node: a parameter, buffer or state that each run may change
   int input = -1;    ///< root: the caller's buffer of program input (or target) `input`
   int output = -1;   ///< root: the caller's buffer of program output `output`
   std::vector<int> writers;  ///< instances that must be done before this can be read
@@ -52,6 +53,8 @@ struct Instance {
   size_t target_offset = 0, source_offset = 0;  ///< copy: bytes into the tensors
   bool placeable = false;  ///< copy of a whole tensor to one run of bytes: the tensor could lie there from the start
   bool elided = false;     ///< and does; its target is written by its source's writers
+  std::vector<int> after;  ///< instances that must be done before, besides the writers of the inputs
+  bool commits = false;    ///< writes a variable: left out of a run that has failed
   std::string text;        ///< print: the line, newline included
 
   // Set by schedule.cpp.
@@ -71,6 +74,12 @@ struct Graph {
   std::vector<int> outputs;                 ///< by program output: its tensor
   std::vector<std::vector<int>> lane_order; ///< by lane: its instances that are not elided
   bool gathers_scalars = false;
+  int guard = -1;  ///< of a training program: the instance that checks the loss
+  struct Update {
+    int variable = -1;  ///< root
+    int value = -1;     ///< tensor, plain
+  };
+  std::vector<Update> updates;
 
   Root root(int tensor) const {
     Root found{tensor, 0};
@@ -107,8 +116,13 @@ struct BindContext {
 Result<Graph> expand(const BindContext& context);
 
 /// Lets values lie where they are wanted: a replica's last value in its slice of what is gathered, a program
-/// output in the caller's buffer, an output over an input that dies. Only where that changes nothing.
+/// output in the caller's buffer, an update over the variable that it is for, an output over an input that dies. Only
+/// where that changes nothing. What has no place where it is wanted is copied there.
 void place_values(Graph& graph, const BindContext& context);
+
+/// The part of place_values() for updates. A variable is written after all that read its old value, after the check of
+/// the loss, and after whatever else may fail; place_updates.cpp.
+void place_updates(Graph& graph, const BindContext& context);
 
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
 /// Returns, by instance and lane, the number of that lane's instances known to be done when it starts.

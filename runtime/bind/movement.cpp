@@ -1,4 +1,4 @@
-// scatter, replicate, gather, transfer, view and print: what moves data, or only gives it another name.
+// scatter, replicate, first, gather, transfer, view and print: what moves data, or only gives it another name.
 #include "runtime/bind/expand.h"
 
 #include <algorithm>
@@ -103,12 +103,13 @@ Result<void> Expansion::scatter(int index) {
   auto dim = dimension(step, from.dims.size());
   if (!dim) return dim.error();
   const Split split = split_at(from, *dim);
+  const bool scalars = step.attributes.value("scalar", false);
   size_t row = 0;
   for (const Spot& spot : *places) {
     auto spec = value_spec(step.outputs[0], spot.replica);
     if (!spec) return spec.error();
     const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-    const auto rows = static_cast<size_t>(spec->dims[index_of(*dim)]);
+    const size_t rows = scalars ? 1 : static_cast<size_t>(spec->dims[index_of(*dim)]);
     const size_t offset = row * split.inner_bytes;
     row += rows;
     const bool contiguous = split.outer == 1 || rows == split.along;

@@ -93,7 +93,8 @@ void place_over_inputs(Graph& graph) {
       const auto uses = std::count_if(instance.inputs.begin(), instance.inputs.end(),
                                       [&](int other) { return graph.root(other).tensor == dying; });
       const int target = graph.root(output).tensor;
-      if (uses != 1 || target == dying) continue;
+      // A variable keeps its old value until this instance: no input can be made there.
+      if (uses != 1 || target == dying || graph.tensors[index_of(target)].node >= 0) continue;
       Tensor& made = graph.tensors[index_of(output)];
       Tensor& source = graph.tensors[index_of(dying)];
       if (made.base < 0 && graph.planned(output) && made.spec.bytes <= source.spec.bytes) {
@@ -115,6 +116,7 @@ void place_over_inputs(Graph& graph) {
 void place_values(Graph& graph, const BindContext& context) {
   place_gathered_parts(graph);
   place_outputs(graph, context);
+  place_updates(graph, context);
   place_over_inputs(graph);
 }
 

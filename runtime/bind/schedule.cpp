@@ -36,6 +36,9 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
 
     writers.clear();
     for (int input : instance.inputs) collect_writers(graph, input, writers);
+    for (int other : instance.after) {
+      if (!graph.instances[index_of(other)].elided) writers.push_back(other);
+    }
     std::sort(writers.begin(), writers.end(), std::greater<>());  // a later wait often implies the earlier ones
     for (int writer : writers) {
       Instance& source = graph.instances[index_of(writer)];

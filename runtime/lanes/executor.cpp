@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/thread_pool.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <system_error>
@@ -118,19 +119,8 @@ void Executor::execute(Lane& lane) {
       wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
       if (wait.event) queue.wait(*wait.event);
     }
-    void** slots = program.slots.data() + operation.first_slot;
-    switch (operation.kind) {
-      case LaneOperation::launch:
-        queue.launch(*operation.executable, slots, operation.scratch);
-        if (operation.can_fail && !program.asynchronous && operation.executable->failed()) note_failure(lane, operation);
-        break;
-      case LaneOperation::copy:
-        queue.copy(slots[0], slots[1], operation.copy_shape);
-        break;
-      case LaneOperation::print:
-        print(*operation.text);
-        break;
-    }
+    // Whoever decides about it was waited for: what it found is seen here.
+    if (!operation.commits || !failed_.load(std::memory_order_relaxed)) enqueue(lane, operation);
     if (operation.signal) {
       if (operation.event) queue.record(*operation.event);
       lane.progress.store(operation.signal, std::memory_order_release);
@@ -138,14 +128,56 @@ void Executor::execute(Lane& lane) {
     }
   }
   if (!program.asynchronous) return;
-  if (auto finished = queue.synchronize(); !finished) {
-    lane.device_error = std::move(finished.error());
-    failed_.store(true, std::memory_order_relaxed);
-    return;
-  }
+  if (!synchronize(lane)) return;
   for (const LaneOperation& operation : program.operations) {  // only now is it known
     if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
   }
+}
+
+bool Executor::synchronize(Lane& lane) {
+  auto finished = lane.program.queue->synchronize();
+  if (finished) return true;
+  lane.device_error = std::move(finished.error());
+  failed_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
+  LaneProgram& program = lane.program;
+  void** slots = program.slots.data() + operation.first_slot;
+  switch (operation.kind) {
+    case LaneOperation::launch:
+      program.queue->launch(*operation.executable, slots, operation.scratch);
+      if (!operation.can_fail) return;
+      if (program.asynchronous) {
+        if (!operation.decides || !synchronize(lane)) return;
+      }
+      if (operation.executable->failed()) note_failure(lane, operation);
+      return;
+    case LaneOperation::copy:
+      program.queue->copy(slots[0], slots[1], operation.copy_shape);
+      return;
+    case LaneOperation::print:
+      print(*operation.text);
+      return;
+  }
+}
+
+Result<void> Executor::run_one_by_one(const std::function<bool(size_t, const LaneOperation&)>& look) {
+  std::vector<std::pair<size_t, const LaneOperation*>> order;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
+  }
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
+  for (const auto& [i, operation] : order) {
+    if (operation->commits || operation->kind == LaneOperation::print) continue;
+    Lane& lane = *lanes_[i];
+    const TeamSize team(lane.program.threads);
+    enqueue(lane, *operation);
+    if (!synchronize(lane)) return lane.device_error;
+    if (!look(i, *operation)) break;
+  }
+  return {};
 }
 
 void Executor::print(std::string_view line) {

@@ -37,6 +37,9 @@ class Executor {
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
   /// False if an operation failed (see failure()) or a device did (see device_error()).
   bool run(const PrintSink* sink);
+  /// Runs all operations on the caller's thread in the order of their instances, without those that commit, and shows
+  /// each as it is done; `look` returns false to stop there. Errors: a device's.
+  Result<void> run_one_by_one(const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
   /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
   const Error* device_error() const;
@@ -55,6 +58,9 @@ class Executor {
 
   void work(Lane& lane);
   void execute(Lane& lane);
+  void enqueue(Lane& lane, const LaneOperation& operation);
+  /// False where the lane's device failed.
+  bool synchronize(Lane& lane);
   void print(std::string_view line);
   void note_failure(Lane& lane, const LaneOperation& operation);
   static bool reached(int32_t value, int32_t target);

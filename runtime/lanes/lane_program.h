@@ -20,6 +20,8 @@ struct LaneWait {
 struct LaneOperation {
   enum Kind : uint8_t { launch, copy, print } kind = launch;
   bool can_fail = false;
+  bool commits = false;    ///< writes a variable: left out once the run has failed
+  bool decides = false;    ///< whether it failed must be known before others go on, also on an asynchronous device
   int32_t signal = 0;  ///< position to make known when done; 0: nobody waits
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;

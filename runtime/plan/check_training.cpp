@@ -87,8 +87,9 @@ Result<void> check_training(const Plan& plan, const std::string& file) {
     return refuse("programs.train.outputs: a training program has one output, 'loss'");
   const auto loss = static_cast<size_t>(plan.train.outputs[0].value);
   if (loss < plan.train.values.size() &&
-      (plan.train.values[loss].dtype != DType::float32 || !plan.train.values[loss].shape.empty()))
-    return refuse("programs.train.outputs[0]: the loss is float32 without dimensions");
+      (plan.train.values[loss].dtype != DType::float32 || !plan.train.values[loss].shape.empty() ||
+       plan.train.values[loss].role != Value::temporary))
+    return refuse("programs.train.outputs[0]: the loss is float32 without dimensions, and made by a step");
   return {};
 }
 

@@ -1,0 +1,89 @@
+// Where a loss that isn't finite comes from.
+#include "runtime/bind/binding.h"
+#include "runtime/bind/graph.h"
+
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+/// `Word` holds numbers whose exponent is `exponent`: all of its bits set is infinity or not a number.
+template <typename Word>
+bool all_finite(const void* data, size_t bytes, Word exponent, bool allow_negative_infinity) {
+  constexpr Word sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  const auto* numbers = static_cast<const Word*>(data);
+  for (size_t i = 0; i < bytes / sizeof(Word); ++i) {
+    if ((numbers[i] & exponent) != exponent) continue;
+    if (!allow_negative_infinity || numbers[i] != static_cast<Word>(sign | exponent)) return false;
+  }
+  return true;
+}
+
+bool all_finite(DType dtype, const void* data, size_t bytes, bool allow_negative_infinity) {
+  if (dtype == DType::float32) return all_finite<uint32_t>(data, bytes, 0x7F800000U, allow_negative_infinity);
+  if (dtype == DType::bfloat16) return all_finite<uint16_t>(data, bytes, 0x7F80, allow_negative_infinity);
+  return all_finite<uint16_t>(data, bytes, 0x7C00, allow_negative_infinity);
+}
+
+bool is_floating(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16;
+}
+
+}  // namespace
+
+void Binding::note_results(const Graph& graph) {
+  results_.resize(graph.instances.size());
+  for (size_t i = 0; i < graph.instances.size(); ++i) {
+    const Instance& instance = graph.instances[i];
+    if (instance.kind != Instance::launch) continue;
+    for (size_t o = 0; o < instance.outputs.size(); ++o) {
+      const TensorSpec& spec = graph.tensors[static_cast<size_t>(instance.outputs[o])].spec;
+      if (is_floating(spec.dtype)) {
+        results_[i].push_back({static_cast<uint32_t>(instance.inputs.size() + o), spec.dtype, spec.bytes});
+      }
+    }
+  }
+}
+
+bool Binding::loss_not_finite() const {
+  const LaneFailure* failure = executor_->failure();
+  return !executor_->device_error() && failure && failure->instance == guard_;
+}
+
+Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  if (auto ok = take_buffers(inputs, outputs); !ok) return ok.error();
+  int first = -1;
+  std::vector<char> copy;
+  Error problem;
+  bool failed = false;
+  const auto finite = [&](size_t lane, const LaneOperation& operation, const FloatResult& result, bool allow) {
+    const LaneProgram& program = executor_->lane(lane);
+    const void* data = program.slots[operation.first_slot + result.slot];
+    if (devices_->device(static_cast<int>(lane)).memory_space() != devices_->host().memory_space()) {
+      copy.resize(result.bytes);
+      program.queue->copy(copy.data(), data, {result.bytes, 1, 0, 0});
+      if (auto done = program.queue->synchronize(); !done) {
+        problem = std::move(done.error());
+        failed = true;
+        return true;
+      }
+      data = copy.data();
+    }
+    return all_finite(result.dtype, data, result.bytes, allow);
+  };
+  // Masks hold minus infinity for good reasons: only where nothing else is found is it what went wrong.
+  for (const bool allow : {true, false}) {
+    auto done = executor_->run_one_by_one([&](size_t lane, const LaneOperation& operation) {
+      for (const FloatResult& result : results_[static_cast<size_t>(operation.instance)]) {
+        if (!finite(lane, operation, result, allow)) first = operation.instance;
+      }
+      return first < 0 && !failed;
+    });
+    if (failed) return problem;
+    if (!done) return done.error();
+    if (first >= 0) return info_.operations[static_cast<size_t>(first)].layer;
+  }
+  return std::string();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,186 @@
+// One step on one replica: prepared by its device, with reorders where it wants another format.
+#include "runtime/bind/expand.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// An extent in a step's attributes: a number, or what to_string(Extent) prints.
+Result<Extent> attribute_extent(const Json& json) {
+  if (json.is_number_integer()) return Extent(json.get<int64_t>());
+  if (json.is_string()) return parse_extent(json.get<std::string>());
+  return Error("an extent is neither a number nor a string");
+}
+
+/// What an empty chunk adds to a sum over rows, such as a gradient of a weight, is zeros. Libraries need not know of
+/// empty operands, and a kernel that has no rows to go over writes nothing.
+bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64_t work) {
+  if (step.op == "kernel") return work == 0;
+  const std::string_view op = step.op;
+  const bool sums = op.find("_backward") != op.npos || op.ends_with("_train") || op == "matmul";
+  return sums && std::any_of(inputs.begin(), inputs.end(), [](const TensorSpec& input) { return element_count(input) == 0; });
+}
+
+}  // namespace
+
+Result<void> Expansion::launch_step(int index, const Spot& spot) {
+  const Step& step = context_.program.steps[index_of(index)];
+  std::vector<int> inputs;
+  std::vector<TensorSpec> input_specs, output_specs;
+  const auto constant = std::make_unique<bool[]>(step.inputs.size());
+  bool all_constant = true;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    inputs.push_back(at(step.inputs[i], spot.replica));
+    input_specs.push_back(graph_.tensors[index_of(inputs.back())].spec);
+    constant[i] = is_constant(inputs.back());
+    all_constant &= constant[i];
+  }
+  bool any_work = false;
+  for (int output : step.outputs) {
+    auto spec = value_spec(output, spot.replica);
+    if (!spec) return spec.error();
+    any_work |= element_count(*spec) != 0;
+    output_specs.push_back(std::move(*spec));
+  }
+  std::vector<int64_t> extents;
+  int64_t work = 0;
+  if (step.op == "kernel") {
+    const auto value_of = [&](const Json& json) -> Result<int64_t> {
+      auto extent = attribute_extent(json);
+      if (!extent) return extent.error();
+      return symbols_.evaluate(*extent, step.place, spot.replica);
+    };
+    for (const auto& json : step.attributes.value("extents", Json::array())) {
+      auto value = value_of(json);
+      if (!value) return value.error();
+      extents.push_back(*value);
+    }
+    auto value = value_of(step.attributes.value("work", Json(0)));
+    if (!value) return value.error();
+    work = *value;
+  }
+  const auto prepare = [&]() -> Result<Prepared> {
+    auto prepared = context_.devices.device(spot.lane).prepare(
+        {step, context_.plan, input_specs, output_specs, context_.devices.threads(spot.lane), context_.fast_numerics,
+         {constant.get(), step.inputs.size()}, context_.kernels[index_of(spot.lane)].get(), extents, work});
+    if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
+      return Error("operation " + step.op + " was prepared for another number of operands");
+    }
+    return prepared;
+  };
+  if (!any_work) {  // an empty chunk: there is nothing to compute, and libraries need not know of it
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      define(step.outputs[i], spot.replica,
+             add_tensor(output_specs[i], context_.program.values[index_of(step.outputs[i])].name, spot.lane));
+    }
+    return {};
+  }
+  if (sums_nothing(step, input_specs, work)) return zero_step(index, spot, output_specs);
+  if (step.once && all_constant) return once_step(index, spot, inputs, output_specs, prepare);
+
+  auto prepared = prepare();
+  if (!prepared) return prepared.error();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto wanted = in_format(inputs[i], prepared->inputs[i], index, spot);
+    if (!wanted) return wanted.error();
+    inputs[i] = *wanted;
+  }
+  std::vector<int> outputs;
+  const int id = static_cast<int>(graph_.instances.size());
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    const Value& value = context_.program.values[index_of(step.outputs[i])];
+    outputs.push_back(add_tensor(prepared->outputs[i], value.name, spot.lane));
+    graph_.tensors[index_of(outputs.back())].writers = {id};
+    define(step.outputs[i], spot.replica, outputs.back());
+  }
+  add_launch(index, spot, std::move(inputs), std::move(outputs), std::move(*prepared));
+  return {};
+}
+
+Instance& Expansion::add_launch(int step, const Spot& spot, std::vector<int> inputs, std::vector<int> outputs,
+                                Prepared prepared) {
+  Instance& instance = add_instance(Instance::launch, step, spot);
+  instance.inputs = std::move(inputs);
+  instance.outputs = std::move(outputs);
+  instance.executable = std::move(prepared.executable);
+  instance.scratch_bytes = prepared.scratch_bytes;
+  instance.can_fail = prepared.can_fail;
+  instance.implementation = std::move(prepared.implementation);
+  instance.in_place = std::move(prepared.in_place);
+  return instance;
+}
+
+Result<void> Expansion::zero_step(int index, const Spot& spot, const std::vector<TensorSpec>& outputs) {
+  const Step& step = context_.program.steps[index_of(index)];
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int tensor = add_tensor(outputs[i], context_.program.values[index_of(step.outputs[i])].name, spot.lane);
+    define(step.outputs[i], spot.replica, tensor);
+    if (outputs[i].bytes == 0) continue;
+    auto zeros = context_.constants.zeros(outputs[i], context_.devices.device(spot.lane));
+    if (!zeros) return zeros.error();
+    graph_.tensors[index_of(tensor)].node = zeros->node;
+  }
+  return {};
+}
+
+Result<void> Expansion::once_step(int index, const Spot& spot, const std::vector<int>& inputs,
+                                  const std::vector<TensorSpec>& outputs,
+                                  const std::function<Result<Prepared>()>& prepare) {
+  const Step& step = context_.program.steps[index_of(index)];
+  std::vector<ConstantRef> refs;
+  std::vector<TensorSpec> specs;
+  for (int input : inputs) {
+    refs.push_back(constant_ref(input));
+    specs.push_back(graph_.tensors[index_of(input)].spec);
+  }
+  auto made = context_.constants.derive(step, refs, specs, context_.devices.device(spot.lane), prepare);
+  if (!made) return made.error();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Value& value = context_.program.values[index_of(step.outputs[i])];
+    const int tensor = add_tensor(context_.constants.spec((*made)[i].node), value.name, spot.lane);
+    graph_.tensors[index_of(tensor)].node = (*made)[i].node;
+    define(step.outputs[i], spot.replica, tensor);
+  }
+  return {};
+}
+
+Result<int> Expansion::in_format(int tensor, const TensorSpec& want, int step, const Spot& spot) {
+  const TensorSpec have = graph_.tensors[index_of(tensor)].spec;
+  if (same_format(have, want)) return tensor;
+  for (const auto& [spec, copy] : reordered_[index_of(tensor)]) {
+    if (same_format(spec, want) && graph_.tensors[index_of(copy)].lane == spot.lane) return copy;
+  }
+  Device& device = context_.devices.device(spot.lane);
+  const std::string name = graph_.tensors[index_of(tensor)].name;
+  int copy = -1;
+  if (is_constant(tensor)) {
+    auto ref = context_.constants.reorder(constant_ref(tensor), have, want, device);
+    if (!ref) return ref.error();
+    copy = add_tensor(want, name, spot.lane);
+    graph_.tensors[index_of(copy)].node = ref->node;
+  } else {
+    auto prepared = device.prepare_reorder(have, want, context_.devices.threads(spot.lane));
+    if (!prepared) return prepared.error();
+    const int id = static_cast<int>(graph_.instances.size());
+    copy = add_tensor(want, name, spot.lane);
+    graph_.tensors[index_of(copy)].writers = {id};
+    prepared->implementation = "reorder " + (have.plain() ? "plain" : have.format->name()) + " to " +
+                               (want.plain() ? "plain" : want.format->name());
+    prepared->in_place.clear();
+    prepared->can_fail = false;
+    add_launch(step, spot, {tensor}, {copy}, std::move(*prepared));
+  }
+  reordered_[index_of(tensor)].emplace_back(want, copy);
+  return copy;
+}
+
+Result<int> Expansion::in_plain(int tensor, int step, const Spot& spot) {
+  const TensorSpec& have = graph_.tensors[index_of(tensor)].spec;
+  return in_format(tensor, plain_tensor(have.dtype, have.dims), step, spot);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,128 @@
+// What training programs have besides: weights that change, sums over replicas, the check of the loss, updates.
+#include "runtime/bind/expand.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+Result<int> Expansion::add_weight(const std::string& name) {
+  const bool variable = !context_.program.updates.empty();
+  if (const auto known = variables_.find(name); variable && known != variables_.end()) return known->second;
+  bool is_state = false;
+  for (const Parameter& entry : context_.plan.state) is_state |= entry.name == name;
+  auto node = is_state ? context_.constants.state(name) : context_.constants.parameter(name);
+  if (!node) return node.error();
+  const int root = add_tensor(context_.constants.spec(*node), name, 0);
+  graph_.tensors[index_of(root)].node = *node;
+  graph_.tensors[index_of(root)].variable = variable;
+  variables_[name] = root;
+  return root;
+}
+
+Result<Prepared> Expansion::prepare_own(const Step& step, std::vector<int>& inputs, const std::vector<TensorSpec>& outputs,
+                                        int index, const Spot& spot) {
+  std::vector<TensorSpec> specs;
+  for (int input : inputs) specs.push_back(graph_.tensors[index_of(input)].spec);
+  const auto constant = std::make_unique<bool[]>(inputs.size());
+  auto prepared = context_.devices.device(spot.lane).prepare(
+      {step, context_.plan, specs, outputs, context_.devices.threads(spot.lane), context_.fast_numerics,
+       {constant.get(), inputs.size()}, context_.kernels[index_of(spot.lane)].get(), {}, 0});
+  if (!prepared) return prepared.error();
+  if (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != outputs.size()) {
+    return Error("operation " + step.op + " was prepared for another number of operands");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto wanted = in_format(inputs[i], prepared->inputs[i], index, spot);
+    if (!wanted) return wanted.error();
+    inputs[i] = *wanted;
+  }
+  return prepared;
+}
+
+Result<void> Expansion::reduce(int index) {
+  const Step& step = context_.program.steps[index_of(index)];
+  const Value& value = context_.program.values[index_of(step.outputs[0])];
+  auto sources = spots(context_.program.values[index_of(step.inputs[0])].place, step.layer, step.location);
+  if (!sources) return sources.error();
+  auto targets = spots(step.place, step.layer, step.location);
+  if (!targets) return targets.error();
+  const Spot& target = targets->front();
+  // Each replica's lane brings its own into the format that the first one's is in; the target reads them where they are.
+  std::vector<int> parts;
+  const TensorSpec format = graph_.tensors[index_of(at(step.inputs[0], 0))].spec;
+  for (const Spot& spot : *sources) {
+    auto part = in_format(at(step.inputs[0], spot.replica), format, index, spot);
+    if (!part) return located(std::move(part.error()), step, spot);
+    auto local = moved(*part, value.name, index, target);
+    if (!local) return located(std::move(local.error()), step, target);
+    // What came from another memory is plain.
+    auto alike = parts.empty() ? local : in_format(*local, graph_.tensors[index_of(parts[0])].spec, index, target);
+    if (!alike) return located(std::move(alike.error()), step, target);
+    parts.push_back(*alike);
+  }
+  if (parts.size() == 1) {
+    define(step.outputs[0], 0, parts[0]);
+    return {};
+  }
+  Step sum;
+  sum.op = "reduce";
+  sum.layer = step.layer;
+  for (size_t i = 0; i < parts.size(); ++i) sum.roles.push_back("x" + std::to_string(i));
+  sum.inputs.assign(parts.size(), step.inputs[0]);
+  sum.outputs = step.outputs;
+  auto spec = value_spec(step.outputs[0], 0);
+  if (!spec) return spec.error();
+  if (element_count(*spec) == 0) {
+    define(step.outputs[0], 0, add_tensor(*spec, value.name, target.lane));
+    return {};
+  }
+  auto prepared = prepare_own(sum, parts, {*spec}, index, target);
+  if (!prepared) return located(std::move(prepared.error()), step, target);
+  const int result = add_tensor(prepared->outputs[0], value.name, target.lane);
+  graph_.tensors[index_of(result)].writers = {static_cast<int>(graph_.instances.size())};
+  define(step.outputs[0], 0, result);
+  add_launch(index, target, std::move(parts), {result}, std::move(*prepared));
+  return {};
+}
+
+Result<void> Expansion::add_guard(int index) {
+  const Step& step = context_.program.steps[index_of(index)];
+  if (context_.program.updates.empty() || graph_.guard >= 0) return {};
+  const int loss = context_.program.outputs[0].value;
+  if (std::find(step.outputs.begin(), step.outputs.end(), loss) == step.outputs.end()) return {};
+  auto places = spots(context_.program.values[index_of(loss)].place, step.layer, step.location);
+  if (!places) return places.error();
+  const Spot& spot = places->front();
+  std::vector<int> inputs = {at(loss, 0)};
+  Step check;
+  check.op = "check_finite";
+  check.layer = step.layer;
+  check.inputs = {loss};
+  check.roles = {"x"};
+  auto prepared = prepare_own(check, inputs, {}, index, spot);
+  if (!prepared) return located(std::move(prepared.error()), step, spot);
+  graph_.guard = static_cast<int>(graph_.instances.size());
+  add_launch(index, spot, std::move(inputs), {}, std::move(*prepared)).can_fail = true;
+  return {};
+}
+
+Result<void> Expansion::add_updates() {
+  for (const Update& update : context_.program.updates) {
+    auto variable = add_weight(update.name);
+    if (!variable) return variable.error();
+    const Value& value = context_.program.values[index_of(update.value)];
+    auto places = spots(value.place, value.name, {});
+    if (!places) return places.error();
+    auto plain = in_plain(at(update.value, 0), -1, places->front());
+    if (!plain) return plain.error();
+    graph_.updates.push_back({*variable, *plain});
+  }
+  return {};
+}
+
+}  // namespace sheaf
