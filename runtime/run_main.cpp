@@ -2,6 +2,7 @@
 
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
+#include "runtime/named_sources.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/random_bound.h"
@@ -33,42 +34,6 @@ OptionParser run_options() {
   return parser;
 }
 
-/// `--input NAME=SOURCE`s by name. Every error is the command line's.
-Result<std::map<std::string, std::string>> named_sources(const std::vector<std::string>& given) {
-  std::map<std::string, std::string> sources;
-  for (const std::string& text : given) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      return Error("--input '" + text + "': expected NAME=SOURCE");
-    }
-    const std::string name = text.substr(0, equals), source = text.substr(equals + 1);
-    if (auto parsed = parse_source(source); !parsed) {
-      parsed.error().diagnostics[0].message = "--input '" + text + "': " + parsed.error().message();
-      return parsed.error();
-    }
-    if (!sources.emplace(name, source).second) return Error("--input: '" + name + "' is given twice");
-  }
-  return sources;
-}
-
-/// Missing and superfluous inputs, all in one error.
-Result<void> check_names(const Model& model, const std::map<std::string, std::string>& sources) {
-  std::vector<std::string> problems, known;
-  for (const ValueInfo& input : model.inputs()) {
-    known.push_back(input.name);
-    if (!sources.contains(input.name)) problems.push_back("missing: --input " + input.name + "=SOURCE");
-  }
-  for (const auto& [name, source] : sources) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) problems.push_back("superfluous: '" + name + "'");
-  }
-  if (problems.empty()) return {};
-  std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "'" : ", '") + name + "'";
-  Error error("the inputs given are not those of model '" + model.name() + "', which has " + (list.empty() ? "none" : list));
-  for (std::string& problem : problems) error.note(std::move(problem));
-  return error;
-}
-
 Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<std::string, std::string>& sources,
                                             uint64_t seed) {
   std::vector<HostTensor> tensors;
@@ -80,23 +45,6 @@ Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<s
     tensors.push_back(std::move(*tensor));
   }
   return tensors;
-}
-
-Result<void> load_weights(Model& model, const std::string& file) {
-  auto opened = SafetensorsFile::open(file);
-  if (!opened) return opened.error();
-  std::vector<HostTensor> tensors;
-  std::vector<TensorView> views;
-  tensors.reserve(opened->entries().size());  // views point into it
-  for (const auto& [name, entry] : opened->entries()) {
-    auto tensor = opened->read(name);
-    if (!tensor) return tensor.error();
-    tensors.push_back(std::move(*tensor));
-    views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
-  }
-  auto set = model.set_parameters(views);
-  if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
-  return set;
 }
 
 double element(const HostTensor& tensor, size_t i) {
@@ -147,12 +95,12 @@ int run_verb(std::span<const std::string> arguments) {
   if (!batch_size) return report_usage(std::move(batch_size.error()), "run");
   auto seed = options->integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
   if (!seed) return report_usage(std::move(seed.error()), "run");
-  auto sources = named_sources(options->values("--input"));
+  auto sources = named_sources("--input", options->values("--input"));
   if (!sources) return report_usage(std::move(sources.error()), "run");
 
   auto model = Model::load(options->value("PLAN"));
   if (!model) return report(model.error(), kFailed);
-  if (auto ok = check_names(*model, *sources); !ok) return report(ok.error(), kFailed);
+  if (auto ok = check_names("--input", "inputs", model->name(), model->inputs(), *sources); !ok) return report(ok.error(), kFailed);
   auto devices = open_devices(*list);
   if (!devices) return report(devices.error(), kFailed);
   auto weights = options->has("--weights") ? load_weights(*model, options->value("--weights"))

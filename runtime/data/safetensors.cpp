@@ -179,6 +179,13 @@ Result<HostTensor> SafetensorsFile::read(const std::string& tensor) const {
 Result<void> write_safetensors(const std::string& file,
                                std::span<const std::pair<std::string, const HostTensor*>> tensors,
                                const std::map<std::string, std::string>& metadata) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) views.push_back({name, tensor->dtype, tensor->shape, tensor->bytes.data()});
+  return write_safetensors(file, views, metadata);
+}
+
+Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
+                               const std::map<std::string, std::string>& metadata) {
   // Text made by hand: an object with very many keys would cost nlohmann's ordered one dearly.
   const auto quoted = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -189,12 +196,16 @@ Result<void> write_safetensors(const std::string& file,
               nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::set<std::string> names;
   uint64_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    if (name == "__metadata__" || !names.insert(name).second)
-      return Error({file, 0, 0}, "can't be written: a second tensor '" + name + "'");
-    const uint64_t end = offset + tensor->bytes.size();
-    header += (header.size() > 1 ? "," : "") + quoted(name) + ":{\"dtype\":\"" +
-              std::string(type_name(tensor->dtype)) + "\",\"shape\":" + nlohmann::json(tensor->shape).dump() +
+  std::vector<std::string_view> contents;
+  for (const TensorView& tensor : tensors) {
+    if (tensor.name == "__metadata__" || !names.insert(tensor.name).second)
+      return Error({file, 0, 0}, "can't be written: a second tensor '" + tensor.name + "'");
+    const Result<uint64_t> count = count_elements(tensor.shape, size_of(tensor.dtype));
+    if (!count) return Error({file, 0, 0}, "can't be written: tensor '" + tensor.name + "': " + count.error().message());
+    const uint64_t bytes = *count * size_of(tensor.dtype), end = offset + bytes;
+    contents.emplace_back(bytes > 0 ? static_cast<const char*>(tensor.data) : "", bytes);
+    header += (header.size() > 1 ? "," : "") + quoted(tensor.name) + ":{\"dtype\":\"" +
+              std::string(type_name(tensor.dtype)) + "\",\"shape\":" + nlohmann::json(tensor.shape).dump() +
               ",\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
     offset = end;
   }
@@ -203,8 +214,7 @@ Result<void> write_safetensors(const std::string& file,
   header.append((8 - header.size() % 8) % 8, ' ');
   const uint64_t size = header.size();
   std::vector<std::string_view> pieces = {{reinterpret_cast<const char*>(&size), sizeof size}, header};
-  for (const auto& [name, tensor] : tensors)
-    pieces.emplace_back(reinterpret_cast<const char*>(tensor->bytes.data()), tensor->bytes.size());
+  pieces.insert(pieces.end(), contents.begin(), contents.end());
   return write_file_atomically(file, pieces);
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/data/tensor.h"
+#include "runtime/sheaf.h"
 
 #include <map>
 #include <span>
@@ -47,6 +48,9 @@ class SafetensorsFile {
 /// written.
 Result<void> write_safetensors(const std::string& file,
                                std::span<const std::pair<std::string, const HostTensor*>> tensors,
+                               const std::map<std::string, std::string>& metadata = {});
+/// The same of tensors that lie anywhere.
+Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace sheaf

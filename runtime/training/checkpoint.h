@@ -1,0 +1,66 @@
+// A checkpoint: one file from which a training run continues as if it had never stopped. The format is safetensors:
+// parameters, buffers and optimiser state under their names, and all else as JSON in its metadata
+// ("sheaf_checkpoint"), with CRC-32 sums over everything against damage.
+#pragma once
+
+#include "runtime/plan/plan.h"
+#include "runtime/sheaf.h"
+#include "runtime/training/loop.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// What a run was started with, as far as its results depend on it.
+struct RunIdentity {
+  // Other ones than these are another run: refused.
+  std::string plan;   ///< SHA-256 of the plan
+  std::string model;  ///< its name, for messages
+  int64_t rows = 0;
+  int64_t batch_size = 0;
+  uint64_t seed = 0;
+  bool shuffle = true;
+  // With other ones than these, results are equal within rounding.
+  std::vector<std::string> devices;
+  std::string numerics;  ///< "strict", "fast"
+  std::string cpu;       ///< instruction set and cores: "x86-64-v4, 8 cores"
+};
+
+struct Checkpoint {
+  RunIdentity identity;
+  double lr = 0;  ///< base learning rate
+  LoopState state;
+};
+
+/// Writes one atomically. `tensors`: parameters, buffers, optimiser state.
+Result<void> write_checkpoint(const std::string& file, const Checkpoint& checkpoint, std::span<const TensorView> tensors);
+
+/// The SHA-256 that RunIdentity::plan holds.
+std::string plan_hash(const Plan& plan);
+
+/// A checkpoint file, opened: what its metadata says is checked in itself; tensors are not yet read.
+class CheckpointFile {
+ public:
+  /// Errors, located at the file: it is no checkpoint, or damaged.
+  static Result<CheckpointFile> open(const std::string& file);
+  const Checkpoint& content() const { return content_; }
+  /// All tensors. Errors, located at the file: a tensor that differs from `expected` in dtype or shape, is missing
+  /// or superfluous; damage.
+  Result<std::vector<HostTensor>> read(std::span<const Parameter* const> expected) const;
+
+ private:
+  CheckpointFile(std::string file, Checkpoint content, std::map<std::string, uint32_t> sums)
+      : file_(std::move(file)), content_(std::move(content)), sums_(std::move(sums)) {}
+  std::string file_;
+  Checkpoint content_;
+  std::map<std::string, uint32_t> sums_;
+};
+
+/// Why a run as `now` can't continue the one as `then`; located at `file`.
+Result<void> check_same_run(const std::string& file, const RunIdentity& then, const RunIdentity& now);
+/// What differs so that results are equal within rounding only: "devices were cpu:0 and are cpu:0,cpu:1"; empty: nothing.
+std::vector<std::string> rounding_differences(const RunIdentity& then, const RunIdentity& now);
+
+}  // namespace sheaf

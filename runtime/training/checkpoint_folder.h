@@ -1,0 +1,50 @@
+// The folder of a run's checkpoints: checkpoint-0000000235.safetensors is the one after step 235.
+#pragma once
+
+#include "runtime/training/checkpoint.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+class CheckpointFolder {
+ public:
+  struct File {
+    std::string path;
+    int64_t step = 0;
+  };
+  struct Found {
+    std::string file;
+    Checkpoint checkpoint;
+    std::vector<HostTensor> tensors;
+  };
+
+  /// Makes the folder where it isn't there, locks it against other runs until the object goes, and removes temporary
+  /// files that a killed run left. Errors, located at the folder: it can't be made or written, another run uses it.
+  static Result<CheckpointFolder> open(const std::string& folder, int keep);
+  CheckpointFolder(CheckpointFolder&& other) noexcept;
+  CheckpointFolder& operator=(CheckpointFolder&&) = delete;
+  ~CheckpointFolder();
+
+  /// The checkpoints that there are, newest first.
+  std::vector<File> list() const;
+
+  /// The newest sound one of this run. A damaged one is passed over, and `told` hears why. Nothing: there are none.
+  /// Errors: a sound one that is of another run (check_same_run); all are damaged.
+  Result<std::optional<Found>> newest(const RunIdentity& run, std::span<const Parameter* const> expected,
+                                      const std::function<void(const Error&)>& told) const;
+
+  /// Writes a checkpoint, then removes all but the `keep` newest, and any of a later step: those were damaged.
+  Result<void> save(const Checkpoint& checkpoint, std::span<const TensorView> tensors);
+
+ private:
+  CheckpointFolder(std::string folder, int keep, int lock) : folder_(std::move(folder)), keep_(keep), lock_(lock) {}
+  std::string folder_;
+  int keep_;
+  int lock_;  ///< a descriptor of the folder
+};
+
+}  // namespace sheaf

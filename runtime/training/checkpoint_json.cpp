@@ -1,0 +1,201 @@
+#include "runtime/training/checkpoint_json.h"
+
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 53;
+constexpr int kVersion = 1;
+
+nlohmann::json json_of(const EpochRecord& record) {
+  nlohmann::json json = {{"steps", record.steps}, {"seconds", record.seconds}, {"data_wait_seconds", record.data_wait_seconds},
+                         {"train_loss", record.train_loss}, {"lr", record.lr}, {"rows", record.rows}};
+  if (record.evaluation) {
+    const Evaluation& found = *record.evaluation;
+    json["eval_rows"] = found.rows;
+    json["eval_seconds"] = found.seconds;
+    if (found.loss) json["eval_loss"] = *found.loss;
+    if (found.accuracy) json["eval_accuracy"] = *found.accuracy;
+  }
+  return json;
+}
+
+/// Reads fields of an object and keeps the first thing that is wrong with them.
+class Fields {
+ public:
+  explicit Fields(const nlohmann::json& json, std::string path = "") : json_(json), path_(std::move(path)) {
+    if (!json.is_object()) refuse("", "an object");
+  }
+
+  int64_t integer(const char* name, int64_t least = 0, int64_t most = kLargest) {
+    const nlohmann::json* value = find(name);
+    if (!value) return least;
+    const bool fits = value->is_number_unsigned() ? value->get<uint64_t>() <= static_cast<uint64_t>(most)
+                                                  : value->is_number_integer() && value->get<int64_t>() <= most;
+    if (fits && value->get<int64_t>() >= least) return value->get<int64_t>();
+    refuse(name, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+    return least;
+  }
+  double number(const char* name) {
+    const nlohmann::json* value = find(name);
+    if (value && value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
+    if (value) refuse(name, "a number");
+    return 0;
+  }
+  /// JSON has no NaN and no infinity: null.
+  double number_or_nan(const char* name) {
+    const nlohmann::json* value = find(name);
+    return value && value->is_null() ? std::nan("") : number(name);
+  }
+  std::optional<double> optional_number(const char* name) {
+    if (!json_.is_object() || !json_.contains(name)) return std::nullopt;
+    return number_or_nan(name);
+  }
+  std::string text(const char* name) {
+    const nlohmann::json* value = find(name);
+    if (value && value->is_string() && value->get_ref<const std::string&>().size() < 10'000) return value->get<std::string>();
+    if (value) refuse(name, "a text");
+    return "";
+  }
+  bool boolean(const char* name) {
+    const nlohmann::json* value = find(name);
+    if (value && value->is_boolean()) return value->get<bool>();
+    if (value) refuse(name, "true or false");
+    return false;
+  }
+  /// An array of at most `most` entries; empty where it is none.
+  const nlohmann::json& array(const char* name, size_t most) {
+    static const nlohmann::json none = nlohmann::json::array();
+    const nlohmann::json* value = find(name);
+    if (value && value->is_array() && value->size() <= most) return *value;
+    if (value) refuse(name, "a list of at most " + std::to_string(most) + " entries");
+    return none;
+  }
+  bool has(const char* name) const { return json_.is_object() && json_.contains(name); }
+  void refuse(const std::string& name, const std::string& expected) {
+    if (error_.empty()) error_ = "'" + path_ + name + "' is not " + expected;
+  }
+  void adopt(const Fields& inner) {
+    if (error_.empty()) error_ = inner.error_;
+  }
+  const std::string& error() const { return error_; }
+
+ private:
+  const nlohmann::json* find(const char* name) {
+    if (!json_.is_object()) return nullptr;
+    const auto found = json_.find(name);
+    if (found != json_.end()) return &*found;
+    if (error_.empty()) error_ = "'" + path_ + name + "' is missing";
+    return nullptr;
+  }
+  const nlohmann::json& json_;
+  std::string path_, error_;
+};
+
+EpochRecord epoch_of(Fields& fields) {
+  EpochRecord record;
+  record.steps = fields.integer("steps");
+  record.seconds = fields.number("seconds");
+  record.data_wait_seconds = fields.number("data_wait_seconds");
+  record.train_loss = fields.number("train_loss");
+  record.lr = fields.number("lr");
+  record.rows = fields.integer("rows");
+  if (fields.has("eval_rows")) {
+    record.evaluation = Evaluation{fields.optional_number("eval_loss"), fields.optional_number("eval_accuracy"),
+                                   fields.integer("eval_rows"), fields.number("eval_seconds")};
+  }
+  return record;
+}
+
+LossCurve curve_of(Fields& fields) {
+  std::vector<double> points;
+  for (const nlohmann::json& point : fields.array("curve", LossCurve::kMostPoints - 1)) {
+    if (!point.is_number()) fields.refuse("curve", "a list of numbers");
+    points.push_back(point.is_number() ? point.get<double>() : 0);
+  }
+  const int64_t stride = fields.integer("curve_stride", 1);
+  const double sum = fields.number("curve_sum");
+  return LossCurve::restored(std::move(points), stride, sum, fields.integer("curve_count", 0, stride - 1));
+}
+
+}  // namespace
+
+nlohmann::json json_of(const Checkpoint& checkpoint) {
+  const RunIdentity& run = checkpoint.identity;
+  const LoopState& state = checkpoint.state;
+  nlohmann::json epochs = nlohmann::json::array();
+  for (const EpochRecord& record : state.epochs) epochs.push_back(json_of(record));
+  return {{"version", kVersion},
+          {"plan", run.plan},
+          {"model", run.model},
+          {"rows", run.rows},
+          {"batch_size", run.batch_size},
+          {"seed", run.seed},
+          {"shuffle", run.shuffle},
+          {"devices", run.devices},
+          {"numerics", run.numerics},
+          {"cpu", run.cpu},
+          {"lr", checkpoint.lr},
+          {"step", state.step},
+          {"epoch", state.epoch},
+          {"position", state.position},
+          {"epoch_loss_sum", state.loss_sum},
+          {"epoch_rows", state.rows},
+          {"epoch_seconds", state.seconds},
+          {"epoch_data_wait_seconds", state.data_wait_seconds},
+          {"epochs", epochs},
+          {"curve", state.curve.points()},
+          {"curve_stride", state.curve.stride()},
+          {"curve_sum", state.curve.open_sum()},
+          {"curve_count", state.curve.open_count()}};
+}
+
+Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
+  Fields fields(json);
+  const int64_t version = fields.integer("version", 0);
+  if (fields.error().empty() && version != kVersion)
+    return Error("it is of version " + std::to_string(version) + "; this program reads version " + std::to_string(kVersion));
+  Checkpoint checkpoint;
+  RunIdentity& run = checkpoint.identity;
+  run.plan = fields.text("plan");
+  run.model = fields.text("model");
+  run.rows = fields.integer("rows", 1);
+  run.batch_size = fields.integer("batch_size", 1);
+  run.seed = static_cast<uint64_t>(fields.integer("seed", 0, INT64_MAX));
+  run.shuffle = fields.boolean("shuffle");
+  for (const nlohmann::json& device : fields.array("devices", 1024)) {
+    if (!device.is_string()) fields.refuse("devices", "a list of texts");
+    run.devices.push_back(device.is_string() ? device.get<std::string>() : "");
+  }
+  run.numerics = fields.text("numerics");
+  run.cpu = fields.text("cpu");
+  checkpoint.lr = fields.number("lr");
+
+  LoopState& state = checkpoint.state;
+  state.step = fields.integer("step");
+  state.epoch = fields.integer("epoch");
+  state.position = fields.integer("position");
+  state.loss_sum = fields.number("epoch_loss_sum");
+  state.rows = fields.integer("epoch_rows");
+  state.seconds = fields.number("epoch_seconds");
+  state.data_wait_seconds = fields.number("epoch_data_wait_seconds");
+  for (const nlohmann::json& epoch : fields.array("epochs", 10'000'000)) {
+    Fields inner(epoch, "epochs." + std::to_string(state.epochs.size()) + ".");
+    state.epochs.push_back(epoch_of(inner));
+    state.epochs.back().epoch = static_cast<int64_t>(state.epochs.size());
+    fields.adopt(inner);
+  }
+  state.curve = curve_of(fields);
+  if (!fields.error().empty()) return Error(fields.error());
+
+  // Where it stands follows from the number of steps.
+  const int64_t per_epoch = BatchLoader::batches_per_epoch(run.rows, run.batch_size);
+  if (state.position > per_epoch || state.step / per_epoch < state.epoch ||
+      state.step - state.epoch * per_epoch != state.position || std::ssize(state.epochs) != state.epoch)
+    return Error("its step, epoch and position contradict each other");
+  if (state.rows != std::min(run.rows, state.position * run.batch_size)) return Error("'epoch_rows' contradicts its position");
+  return checkpoint;
+}
+
+}  // namespace sheaf

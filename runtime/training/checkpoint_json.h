@@ -1,0 +1,14 @@
+// The metadata of a checkpoint as JSON.
+#pragma once
+
+#include "runtime/training/checkpoint.h"
+
+namespace sheaf {
+
+/// Everything but the tensors.
+nlohmann::json json_of(const Checkpoint& checkpoint);
+
+/// The inverse. Errors name the field: it is missing, of another type, or its value can't be.
+Result<Checkpoint> checkpoint_of(const nlohmann::json& json);
+
+}  // namespace sheaf

@@ -1,0 +1,52 @@
+// What a training run shows on stderr while it goes on: on a terminal a bar, and one line for each epoch.
+#pragma once
+
+#include "runtime/training/record.h"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace sheaf {
+
+/// The length of a run.
+struct RunLength {
+  int64_t epochs = 0;  ///< begun ones counted
+  int64_t steps = 0;
+  int64_t steps_per_epoch = 1;
+};
+
+/// "12,345"
+std::string with_thousands(int64_t number);
+/// "0:07", "12:34", "1:02:03"
+std::string clock_text(double seconds);
+
+/// "epoch 3/10  loss 0.4312  accuracy 0.9124  eval loss 0.2513  5,432 samples/s  11.0 s"
+std::string epoch_line(const EpochRecord& record, int64_t epochs);
+
+/// "epoch 3/10 [=====>    ] 120/235  loss 0.4312  5,432 samples/s  0:12 left", at most `width` columns.
+std::string bar_line(const RunLength& length, const StepRecord& record, double samples_per_second, double seconds_left,
+                     int width);
+
+class Display {
+ public:
+  /// `to` is stderr or a test's file; a bar is drawn where it is a terminal.
+  Display(std::FILE* to, const RunLength& length);
+  void step(const StepRecord& record);
+  void epoch(const EpochRecord& record);
+  /// A line of its own, above the bar.
+  void say(const std::string& line);
+
+ private:
+  void clear();
+  std::FILE* to_;
+  bool terminal_;
+  RunLength length_;
+  bool bar_shown_ = false;
+  int64_t steps_ = 0;      ///< that this process has done,
+  double seconds_ = 0;     ///< in this time
+  double recent_rate_ = 0; ///< samples a second, smoothed
+  std::chrono::steady_clock::time_point drawn_{};
+};
+
+}  // namespace sheaf

@@ -1,0 +1,168 @@
+#include "runtime/training/loop.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+class Loop {
+ public:
+  Loop(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks, LoopState& state)
+      : learner_(learner), data_(data), settings_(settings), hooks_(hooks), state_(state),
+        per_epoch_(BatchLoader::batches_per_epoch(data.rows(), settings.batch_size)) {}
+
+  Result<Ending> run() {
+    learner_.progress().steps = state_.step;
+    learner_.progress().epochs = state_.epoch;
+    auto loader = BatchLoader::start(data_, loader_options());
+    if (!loader) return loader.error();
+    for (;;) {
+      if (state_.position == per_epoch_) {
+        auto whole = finish_epoch();
+        if (!whole) return whole.error();
+        if (!*whole) return stop();
+      }
+      if (state_.step >= settings_.steps) break;
+      if (hooks_.stopped()) return stop();
+      if (auto ok = step(**loader); !ok) return ok.error();
+    }
+    return finish();
+  }
+
+ private:
+  LoaderOptions loader_options() const {
+    LoaderOptions options;
+    options.batch_size = settings_.batch_size;
+    options.shuffle = settings_.shuffle;
+    options.seed = settings_.seed;
+    options.epoch = state_.epoch;
+    options.position = state_.position;
+    options.batches = std::max<int64_t>(settings_.steps - state_.step, 0);
+    return options;
+  }
+
+  Result<void> step(BatchLoader& loader) {
+    const double waited = loader.waited_seconds();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto batch = loader.next();
+    if (!batch) return Error("internal error: the loader ran out of batches at step " + std::to_string(state_.step + 1));
+    StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0};
+    auto loss = learner_.step(batch->rows, batch->buffers);
+    if (!loss) return loss.error().note("in step " + std::to_string(record.step) + " of training");
+    record.loss = *loss;
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!std::isfinite(*loss)) return not_finite(record, *batch);
+
+    ++state_.step;
+    ++state_.position;
+    state_.loss_sum += record.loss * static_cast<double>(record.rows);
+    state_.rows += record.rows;
+    state_.seconds += record.seconds;
+    state_.data_wait_seconds += loader.waited_seconds() - waited;
+    state_.curve.add(record.loss);
+    last_lr_ = record.lr;
+    if (hooks_.step) {
+      if (auto ok = hooks_.step(record); !ok) return ok;
+    }
+    const bool due = settings_.checkpoint_every > 0 && state_.step % settings_.checkpoint_every == 0;
+    return due && state_.position < per_epoch_ ? save() : Result<void>();
+  }
+
+  Error not_finite(const StepRecord& record, const Batch& batch) {
+    const std::string layer = learner_.first_not_finite(batch.rows, batch.buffers);
+    if (hooks_.step) (void)hooks_.step(record);  // the error at hand matters more than one of the metrics file
+    const char* value = std::isnan(record.loss) ? "nan" : record.loss > 0 ? "inf" : "-inf";
+    Error error(std::string("the loss of step ") + std::to_string(record.step) + " (epoch " + std::to_string(record.epoch) +
+                ") is " + value + (layer.empty() ? ", though every layer's output is finite"
+                                                 : ": the first output that isn't finite is that of layer '" + layer + "'"));
+    return error.note("a smaller learning rate (--lr; it was " + number(record.lr) +
+                      ") or \"clip_grad_norm\" in the model's training section may help; or the data holds such values");
+  }
+
+  static std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+  }
+
+  EpochRecord epoch_record(bool complete) const {
+    EpochRecord record;
+    record.epoch = state_.epoch + 1;
+    record.steps = state_.position;
+    record.complete = complete;
+    record.seconds = state_.seconds;
+    record.data_wait_seconds = state_.data_wait_seconds;
+    record.train_loss = state_.loss_sum / static_cast<double>(state_.rows);
+    record.lr = last_lr_ ? *last_lr_ : learner_.learning_rate();
+    record.rows = state_.rows;
+    return record;
+  }
+
+  /// Evaluates and tells. False where that was stopped: then the epoch isn't done.
+  Result<bool> tell_epoch(EpochRecord record) {
+    if (hooks_.evaluate) {
+      auto found = hooks_.evaluate();
+      if (!found) return found.error();
+      if (!*found) return false;
+      record.evaluation = **found;
+    }
+    if (hooks_.epoch) {
+      if (auto ok = hooks_.epoch(record); !ok) return ok.error();
+    }
+    if (record.complete) state_.epochs.push_back(std::move(record));
+    return true;
+  }
+
+  Result<bool> finish_epoch() {
+    auto told = tell_epoch(epoch_record(true));
+    if (!told || !*told) return told;
+    ++state_.epoch;
+    state_.position = 0;
+    state_.loss_sum = state_.seconds = state_.data_wait_seconds = 0;
+    state_.rows = 0;
+    learner_.progress().epochs = state_.epoch;
+    if (auto ok = save(); !ok) return ok.error();
+    return true;
+  }
+
+  Result<void> save() {
+    if (!hooks_.save) return {};
+    saved_ = std::pair(state_.step, state_.epoch);
+    return hooks_.save(state_);
+  }
+  Result<void> save_once() { return saved_ == std::pair(state_.step, state_.epoch) ? Result<void>() : save(); }
+
+  Result<Ending> stop() {
+    if (auto ok = save_once(); !ok) return ok.error();
+    return Ending::stopped;
+  }
+
+  Result<Ending> finish() {
+    if (auto ok = save_once(); !ok) return ok.error();
+    if (state_.position > 0) {
+      auto told = tell_epoch(epoch_record(false));
+      if (!told) return told.error();
+      if (!*told) return Ending::stopped;
+    }
+    return Ending::finished;
+  }
+
+  Learner& learner_;
+  const Dataset& data_;
+  const LoopSettings& settings_;
+  const LoopHooks& hooks_;
+  LoopState& state_;
+  const int64_t per_epoch_;
+  std::optional<double> last_lr_;
+  std::pair<int64_t, int64_t> saved_{-1, -1};
+};
+
+}  // namespace
+
+Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,
+                     LoopState& state) {
+  return Loop(learner, data, settings, hooks, state).run();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,69 @@
+// The training loop: batches to steps, steps to epochs. What it trains and what it tells are interfaces, so it is
+// tested without a compiled model.
+#pragma once
+
+#include "runtime/training/batch_loader.h"
+#include "runtime/training/record.h"
+#include "runtime/training/trainer.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// What the loop trains (runtime/training/model_learner.h: a model).
+class Learner {
+ public:
+  virtual ~Learner() = default;
+  /// One optimiser step on `rows` rows: progress().steps is one more after it, unless the loss isn't finite.
+  virtual Result<float> step(int64_t rows, std::span<const void* const> buffers) = 0;
+  /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty where none is.
+  virtual std::string first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
+  virtual TrainingProgress& progress() = 0;
+  /// Of the next step, under the schedule.
+  virtual double learning_rate() const = 0;
+};
+
+/// Where a run stands between two steps. With the learner's tensors it is all that a run continues from.
+struct LoopState {
+  int64_t step = 0;      ///< done
+  int64_t epoch = 0;     ///< done, with their evaluation
+  int64_t position = 0;  ///< steps done of the epoch at hand
+  double loss_sum = 0;   ///< of that epoch's steps: loss * rows
+  int64_t rows = 0;      ///< of that epoch so far
+  double seconds = 0;    ///< spent on them
+  double data_wait_seconds = 0;
+  std::vector<EpochRecord> epochs;  ///< those done
+  LossCurve curve;
+};
+
+struct LoopSettings {
+  int64_t batch_size = 1;
+  int64_t steps = 0;             ///< to have been done at the end, counted from the run's very beginning
+  int64_t checkpoint_every = 0;  ///< steps; 0: at the end of epochs alone
+  bool shuffle = true;
+  uint64_t seed = 0;
+};
+
+/// What happens around steps. All but `stopped` may be empty.
+struct LoopHooks {
+  std::function<Result<void>(const StepRecord&)> step;
+  std::function<Result<void>(const EpochRecord&)> epoch;
+  /// None: it was stopped in between.
+  std::function<Result<std::optional<Evaluation>>()> evaluate;
+  std::function<Result<void>(const LoopState&)> save;
+  /// True once the run is to end after the step at hand.
+  std::function<bool()> stopped;
+};
+
+enum class Ending { finished, stopped };
+
+/// Trains from `state` on. On the way `save` is called at each epoch's end, every `checkpoint_every` steps, at the end
+/// and when stopped. Errors: a loss that isn't finite (with its step, and the layer that was first); those of the
+/// learner and the hooks. `state` then stands after the last step that succeeded.
+Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,
+                     LoopState& state);
+
+}  // namespace sheaf

@@ -1,0 +1,26 @@
+// SIGINT and SIGTERM as a wish to stop after the step at hand.
+#pragma once
+
+#include <csignal>
+
+namespace sheaf {
+
+/// While one of these exists, the first SIGINT or SIGTERM is noted; the second does what it always did, so that a run
+/// that hangs can still be ended. Ignored signals (nohup and the like) stay ignored.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that came; 0: none so far.
+  int caught() const;
+  /// "SIGINT", "SIGTERM".
+  static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+
+ private:
+  struct sigaction before_int_ {}, before_term_ {};
+};
+
+}  // namespace sheaf
