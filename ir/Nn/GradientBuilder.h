@@ -42,18 +42,26 @@ class GradientBuilder {
   }
 
   // ir/Nn/GradientBuilder.cpp
+  // Arithmetic, broadcast as in PyTorch. The result has a's element type.
   mlir::Value add(mlir::Value a, mlir::Value b) const;
+  mlir::Value sub(mlir::Value a, mlir::Value b) const;
   mlir::Value mul(mlir::Value a, mlir::Value b) const;
+  mlir::Value div(mlir::Value a, mlir::Value b) const;
   mlir::Value scale(mlir::Value x, double factor) const;
   /// Σ over `dims` of x (adjacent or not; several sums where they aren't adjacent).
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
+  mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
+  /// torch.matmul, the last two dimensions of a, b swapped first where said; of two dimensions at least.
+  mlir::Value matmul(mlir::Value a, mlir::Value b, bool transpose_a, bool transpose_b) const;
   /// `gradient`, of the shape that an operand was broadcast to, summed to the shape of `operand` (a forward value,
   /// used for its type alone).
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand) const;
-  /// The elements in row-major order under `shape` (kDynamic at most once).
+  /// The elements in row-major order under `shape`. An error is emitted where more than one size is kDynamic.
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
   /// x broadcast to the shape of `like`; x's dimension i runs along dims[i].
   mlir::Value broadcast(mlir::Value x, mlir::Value like, llvm::ArrayRef<int64_t> dims) const;
+  /// `size` entries of x from `begin` along `dim`.
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t begin, int64_t size) const;
 
  private:
   mlir::Operation* op_;

@@ -30,13 +30,24 @@ namespace sheaf::nn {
 
 /// Names of discardable attributes and argument attributes (see NnDialect.td).
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type",
-                                     kDevice = "nn.device", kReason = "nn.reason";
+                                     kDevice = "nn.device", kReason = "nn.reason",
+                                     // Of a training program: names of the parameters whose gradients, and of the
+                                     // parameters, buffers and states whose new values, the results after the outputs are.
+                                     kGradients = "nn.gradients", kUpdates = "nn.updates",
+                                     // The optimiser's type and arguments; the norm that gradients are clipped to;
+                                     // a state's initial value.
+                                     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm", kInit = "nn.init",
+                                     // Of a batch norm that will be trained: the share of new running statistics.
+                                     kMomentum = "nn.momentum";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;
 
 /// The layer name in an op's location ("" if it has none).
 llvm::StringRef layer_of(mlir::Location loc);
 inline llvm::StringRef layer_of(mlir::Operation* op) { return layer_of(op->getLoc()); }
+
+/// The `activation` attribute (docs/steps.md) that says what an activation op does; null for other ops.
+mlir::DictionaryAttr activation_of(mlir::Operation* op);
 
 /// The scalar definition of an `activation` attribute (docs/steps.md): the activation op's own.
 Value buildActivation(mlir::OpBuilder& builder, Location loc, mlir::DictionaryAttr activation, Value x);

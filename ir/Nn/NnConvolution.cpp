@@ -1,5 +1,5 @@
 // Shapes and splitting of convolutions and their transposes. Formulas: torch.nn.Conv2d, torch.nn.ConvTranspose2d.
-#include "ir/Nn/Nn.h"
+#include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -57,6 +57,24 @@ std::optional<int64_t> batch_split(unsigned operand, int64_t rank, int64_t spati
   return operand == 0 && rank == spatial + 2 && dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
 }
 
+/// Replaces x's spatial sizes by those of a convolution's result. `kernel`: sizes of the window.
+template <typename Op>
+LogicalResult convolve(Op op, TensorShape& x, ArrayRef<Extent> kernel) {
+  int64_t spatial = op.getStride().size(), first = x.rank() - spatial;
+  const TensorShape input = x;
+  for (int64_t i = 0; i < spatial; ++i) {
+    Extent& size = x.dims[first + i];
+    if (is_unknown(size)) continue;
+    int64_t padded = size.constant + op.getPaddingBegin()[i] + op.getPaddingEnd()[i];
+    int64_t window = op.getDilation()[i] * (kernel[i].constant - 1) + 1;
+    if (padded < window)
+      return op.emitError("expects a padded input at least as large as the kernel (")
+             << window << "), but it is " << padded << " (input " << ir::to_string(input) << ")";
+    size = (padded - window) / op.getStride()[i] + 1;
+  }
+  return success();
+}
+
 }  // namespace
 
 LogicalResult ConvOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -68,17 +86,8 @@ LogicalResult ConvOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImp
       failed(check_bias(*this, static_cast<bool>(getBias()), operands, weight.dims[0])))
     return failure();
   TensorShape y = x;
-  int64_t first = x.rank() - spatial;
-  y.dims[first - 1] = weight.dims[0];
-  for (int64_t i = 0; i < spatial; ++i) {
-    if (is_unknown(x.dims[first + i])) continue;
-    int64_t padded = x.dims[first + i].constant + getPaddingBegin()[i] + getPaddingEnd()[i];
-    int64_t window = getDilation()[i] * (weight.dims[2 + i].constant - 1) + 1;
-    if (padded < window)
-      return emitError("expects a padded input at least as large as the kernel (")
-             << window << "), but it is " << padded << " (input " << ir::to_string(x) << ")";
-    y.dims[first + i] = (padded - window) / getStride()[i] + 1;
-  }
+  if (failed(convolve(*this, y, ArrayRef(weight.dims).drop_front(2)))) return failure();
+  y.dims[x.rank() - spatial - 1] = weight.dims[0];
   if (getResidual() && !ir::may_fit(operands.back(), y))
     return emitError("expects a residual of shape ") << ir::to_string(y) << ", but got " << ir::to_string(operands.back());
   results.push_back(y);
@@ -113,3 +122,48 @@ LogicalResult ConvTransposeOp::inferShapes(ArrayRef<TensorShape> operands, Small
 std::optional<int64_t> ConvTransposeOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return batch_split(operand, rank, getStride().size(), dim);
 }
+
+// Training. Here the batch dimension is always there.
+
+LogicalResult ConvBackwardDataOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_window(*this, getGroups(), {getStride(), getDilation(), getSize()}, {getPaddingBegin(), getPaddingEnd()})))
+    return failure();
+  const TensorShape &dy = operands[0], &weight = operands[1];
+  int64_t spatial = getStride().size();
+  if (weight.rank() != spatial + 2 || dy.rank() != spatial + 2)
+    return emitError("expects a gradient and a weight of ") << spatial + 2 << " dimensions";
+  TensorShape x{dy.element, {dy.dims[0], weight.dims[1] * getGroups()}};
+  x.dims.append(getSize().begin(), getSize().end());
+  TensorShape y = x;
+  if (failed(convolve(*this, y, ArrayRef(weight.dims).drop_front(2)))) return failure();
+  y.dims[1] = weight.dims[0];
+  if (failed(require_fit(*this, y, dy, "a gradient"))) return failure();
+  results.push_back(x);
+  return success();
+}
+std::optional<int64_t> ConvBackwardDataOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return batch_split(operand, rank, getStride().size(), dim);
+}
+
+LogicalResult ConvBackwardWeightOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_window(*this, getGroups(), {getStride(), getDilation(), getKernelSize()}, {getPaddingBegin(), getPaddingEnd()})))
+    return failure();
+  const TensorShape &x = operands[0], &dy = operands[1];
+  int64_t spatial = getStride().size();
+  if (x.rank() != spatial + 2 || dy.rank() != spatial + 2)
+    return emitError("expects an input and a gradient of ") << spatial + 2 << " dimensions";
+  if (!x.dims[1].is_static() || x.dims[1].constant % static_cast<int64_t>(getGroups()))
+    return emitError("expects channels divisible by ") << getGroups() << " groups, but the input is " << ir::to_string(x);
+  if (getBias() != static_cast<bool>(getDbias())) return emitError("expects a second result where 'bias' is true, and only there");
+  TensorShape weight{x.element, {dy.dims[1], Extent(x.dims[1].constant / static_cast<int64_t>(getGroups()))}};
+  weight.dims.append(getKernelSize().begin(), getKernelSize().end());
+  TensorShape y = x;
+  if (failed(convolve(*this, y, ArrayRef(weight.dims).drop_front(2)))) return failure();
+  y.dims[1] = dy.dims[1];
+  if (failed(require_fit(*this, y, dy, "a gradient"))) return failure();
+  results.push_back(weight);
+  if (getBias()) results.push_back({x.element, {dy.dims[1]}});
+  return success();
+}
+/// A sum over the batch.
+std::optional<int64_t> ConvBackwardWeightOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }

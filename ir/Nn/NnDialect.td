@@ -7,6 +7,12 @@
 //   NnLayers.td       layers with parameters, and pooling: library calls
 //   NnTensor.td       operations that move elements: reshape, permute, concat, select, …
 //   NnStructure.td    data_parallel, fused, print, yield
+//   NnLoss.td         a loss as the model file states it
+//   NnTraining.td     layers in their training form and their duals: library calls
+//   NnGradient.td     what gradients and losses are composed of: generated kernels
+//   NnUpdate.td       running statistics and optimisers
+//
+// An op's dual (GradientOpInterface) stands in Gradients*.cpp.
 //
 // Tensors are builtin ones. A `?` is a dimension that depends on the batch, linear in it; ir/Shapes.h computes
 // the exact expression. Each op's location is its layer's name, then file, line and column.

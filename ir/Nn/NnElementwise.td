@@ -13,7 +13,8 @@ class Nn_ElementwiseOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<Nn_ShapeOpInterface>, DeclareOpInterfaceMethods<Nn_SplitOpInterface>])>;
 
 class Nn_UnaryOp<string mnemonic, string math, dag attributes = (ins)>
-    : Nn_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>]> {
+    : Nn_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>,
+                                  DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = math;
   let arguments = !con((ins AnyTensor:$x), attributes);
   let results = (outs AnyTensor:$y);
@@ -21,7 +22,8 @@ class Nn_UnaryOp<string mnemonic, string math, dag attributes = (ins)>
 }
 
 class Nn_BinaryOp<string mnemonic, string math>
-    : Nn_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>]> {
+    : Nn_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>,
+                                  DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = math;
   let arguments = (ins AnyTensor:$a, AnyTensor:$b);
   let results = (outs AnyTensor:$y);

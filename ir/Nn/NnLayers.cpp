@@ -1,4 +1,4 @@
-// Shapes and splitting of linear layers, matrix products, row norms, embedding, recurrent layers and attention.
+// Shapes and splitting of linear layers, matrix products, row norms, embedding and attention.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -34,6 +34,9 @@ LogicalResult MatMulOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
   };
   if (a.rank() < 1 || b.rank() < 1) return misfit();
   bool vector_a = a.rank() == 1, vector_b = b.rank() == 1;
+  if ((getTransposeA() && vector_a) || (getTransposeB() && vector_b)) return emitError("cannot transpose a vector");
+  if (getTransposeA()) std::swap(a.dims[a.rank() - 1], a.dims[a.rank() - 2]);
+  if (getTransposeB()) std::swap(b.dims[b.rank() - 1], b.dims[b.rank() - 2]);
   if (vector_a) a.dims.insert(a.dims.begin(), Extent(1));
   if (vector_b) b.dims.push_back(Extent(1));
   if (!ir::may_be_equal(a.dims[a.rank() - 1], b.dims[b.rank() - 2])) return misfit();
@@ -53,9 +56,12 @@ LogicalResult MatMulOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
 }
 std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   auto y = dyn_cast<RankedTensorType>(getY().getType());
-  bool inner = operand == 0 ? dim == rank - 1 : dim >= rank - 2;
-  if (!y || inner || rank < 2) return std::nullopt;
-  return y.getRank() - rank + dim;
+  int64_t inner = operand == 0 ? (getTransposeA() ? rank - 2 : rank - 1) : (getTransposeB() ? rank - 1 : rank - 2);
+  bool mixes = dim == inner || (operand == 1 && dim >= rank - 2);
+  auto is_vector = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 1; };
+  if (!y || mixes || rank < 2) return std::nullopt;
+  int64_t full_rank = y.getRank() + is_vector(getA()) + is_vector(getB());  // with the dimensions that vectors lack
+  return full_rank - rank + std::min(dim, rank - 2);
 }
 
 LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -102,69 +108,13 @@ LogicalResult EmbeddingOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   if (weight.rank() != 2) return emitError("expects a table [V, D], but got ") << ir::to_string(weight);
   TensorShape y{weight.element, x.dims};
   y.dims.push_back(weight.dims[1]);
+  if (std::optional<int64_t> row = getPaddingIdx(); row && (*row < 0 || (weight.dims[0].is_static() && *row >= weight.dims[0].constant)))
+    return emitError("expects a padding_idx inside the table ") << ir::to_string(weight) << ", but got " << *row;
   results.push_back(y);
   return success();
 }
 std::optional<int64_t> EmbeddingOp::splitDim(unsigned operand, int64_t, int64_t dim) {
   return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
-}
-
-namespace {
-
-/// Shapes of a recurrent layer: y, h and, for an LSTM, c. `states` are the initial states given.
-template <typename Op>
-LogicalResult recurrent_shapes(Op op, ArrayRef<TensorShape> operands, size_t states, size_t outputs,
-                               SmallVectorImpl<TensorShape>& results) {
-  const TensorShape& x = operands[0];
-  if (x.rank() != 3 && x.rank() != 2)
-    return op.emitError("expects an input of 3 dimensions (or 2 without the batch), but got ") << ir::to_string(x);
-  if (operands.size() <= 1 + states) return op.emitError("expects weights");
-  const TensorShape& weight = operands[1 + states];
-  if (weight.rank() != 2) return op.emitError("expects a first weight of 2 dimensions, but got ") << ir::to_string(weight);
-  if (!ir::may_be_equal(x.dims.back(), weight.dims[1]))
-    return op.emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is " << ir::to_string(x);
-  int64_t directions = op.getBidirectional() ? 2 : 1, hidden = op.getHiddenSize();
-  TensorShape y = x, state{x.element, {Extent(directions * static_cast<int64_t>(op.getNumLayers()))}};
-  y.dims.back() = directions * hidden;
-  if (x.rank() == 3) state.dims.push_back(x.dims[op.getBatchFirst() ? 0 : 1]);
-  state.dims.push_back(Extent(hidden));
-  int64_t time = x.rank() == 3 && op.getBatchFirst() ? 1 : 0;
-  if (!x.dims[time].is_static() && !x.dims[time].terms.count("?"))
-    return op.emitError("expects a sequence length that doesn't depend on the batch, but the input is ")
-           << ir::to_string(x) << " with time as dimension " << time;
-  for (size_t i = 0; i < states; ++i) {
-    const TensorShape& given = operands[1 + i];
-    bool fits = given.rank() == state.rank();
-    for (int64_t d = 0; fits && d < state.rank(); ++d) fits = ir::may_be_equal(given.dims[d], state.dims[d]);
-    if (!fits)
-      return op.emitError("expects an initial state of shape ") << ir::to_string(state) << ", but got " << ir::to_string(given);
-  }
-  results.push_back(y);
-  results.append(outputs - 1, state);
-  return success();
-}
-
-/// The batch dimension of x (1, or 0 if batch_first) and of the states (1) is cut into that of y.
-template <typename Op>
-std::optional<int64_t> recurrent_split(Op op, unsigned operand, int64_t rank, int64_t dim) {
-  int64_t batch = op.getBatchFirst() ? 0 : 1;
-  bool state = operand > 0;
-  return rank == 3 && dim == (state ? 1 : batch) ? std::optional<int64_t>(batch) : std::nullopt;
-}
-
-}  // namespace
-
-LogicalResult LstmOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  return recurrent_shapes(*this, operands, (getH0() ? 1 : 0) + (getC0() ? 1 : 0), 3, results);
-}
-LogicalResult GruOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  return recurrent_shapes(*this, operands, getH0() ? 1 : 0, 2, results);
-}
-std::optional<int64_t> LstmOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
-  return recurrent_split(*this, operand, rank, dim);
-}
-std::optional<int64_t> GruOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
-  return recurrent_split(*this, operand, rank, dim);
 }
 
 LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {

@@ -7,12 +7,15 @@ include "ir/Nn/NnDialect.td"
 include "ir/Nn/NnInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+/// The trait of an op that has a dual.
+defvar Nn_Gradient = DeclareOpInterfaceMethods<Nn_GradientOpInterface>;
+
 /// A layer op: pure, with a shape function and a rule for how it splits.
 class Nn_LayerOp<string mnemonic, list<Trait> traits = []>
     : Op<Nn_Dialect, mnemonic, !listconcat(traits, [Pure,
         DeclareOpInterfaceMethods<Nn_ShapeOpInterface>, DeclareOpInterfaceMethods<Nn_SplitOpInterface>])>;
 
-def Nn_LinearOp : Nn_LayerOp<"linear", [AttrSizedOperandSegments]> {
+def Nn_LinearOp : Nn_LayerOp<"linear", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "y = activation(x · weightᵀ + bias + residual)";
   let description = "x `[…, in]`, weight `[out, in]`, bias `[out]`, residual and y `[…, out]`.";
   let arguments = (ins AnyTensor:$x, AnyTensor:$weight, Optional<AnyTensor>:$bias, Optional<AnyTensor>:$residual,
@@ -23,7 +26,7 @@ def Nn_LinearOp : Nn_LayerOp<"linear", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Nn_ConvOp : Nn_LayerOp<"conv", [AttrSizedOperandSegments]> {
+def Nn_ConvOp : Nn_LayerOp<"conv", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "convolution over one or two spatial dimensions, with an optional residual sum and activation";
   let description = [{
     x `[N, I, s…]` (or `[I, s…]`), weight `[O, I/groups, k…]`, bias `[O]`, residual and y `[N, O, s'…]`, with
@@ -38,7 +41,7 @@ def Nn_ConvOp : Nn_LayerOp<"conv", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Nn_ConvTransposeOp : Nn_LayerOp<"conv_transpose"> {
+def Nn_ConvTransposeOp : Nn_LayerOp<"conv_transpose", [Nn_Gradient]> {
   let summary = "transposed convolution";
   let description = [{
     x `[N, I, s…]` (or `[I, s…]`), weight `[I, O/groups, k…]`, bias `[O]`, y `[N, O, s'…]` with
@@ -51,14 +54,15 @@ def Nn_ConvTransposeOp : Nn_LayerOp<"conv_transpose"> {
   let assemblyFormat = "$x `,` $weight (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Nn_MatMulOp : Nn_LayerOp<"matmul"> {
+def Nn_MatMulOp : Nn_LayerOp<"matmul", [Nn_Gradient]> {
   let summary = "torch.matmul: matrix product of the last two dimensions, the others broadcast";
-  let arguments = (ins AnyTensor:$a, AnyTensor:$b);
+  let description = "With transpose_a, transpose_b the last two dimensions of a, b are swapped first.";
+  let arguments = (ins AnyTensor:$a, AnyTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$a `,` $b attr-dict `:` functional-type(operands, results)";
 }
 
-def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments]> {
+def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "normalises the last `dims` dimensions to mean 0 and variance 1, then weight and bias";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias,
                        DenseI64ArrayAttr:$normalized_shape, F64Attr:$eps);
@@ -68,7 +72,7 @@ def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Nn_GroupNormOp : Nn_LayerOp<"group_norm", [AttrSizedOperandSegments]> {
+def Nn_GroupNormOp : Nn_LayerOp<"group_norm", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "normalises each of `num_groups` groups of channels; x `[N, C, …]`, weight and bias `[C]`";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, I64Attr:$num_groups, F64Attr:$eps);
   let results = (outs AnyTensor:$y);
@@ -77,10 +81,14 @@ def Nn_GroupNormOp : Nn_LayerOp<"group_norm", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Nn_EmbeddingOp : Nn_LayerOp<"embedding"> {
+def Nn_EmbeddingOp : Nn_LayerOp<"embedding", [Nn_Gradient]> {
   let summary = "rows of weight `[V, D]` picked by x `[…]`: y `[…, D]`";
-  let arguments = (ins AnyTensor:$x, AnyTensor:$weight);
+  let description = "The row `padding_idx` gets no gradient.";
+  let arguments = (ins AnyTensor:$x, AnyTensor:$weight, OptionalAttr<I64Attr>:$padding_idx);
   let results = (outs AnyTensor:$y);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "::mlir::Value":$x, "::mlir::Value":$weight), [{
+    build($_builder, $_state, types, x, weight, /*padding_idx=*/::mlir::IntegerAttr());
+  }]>];
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
@@ -117,7 +125,7 @@ def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperan
   }];
 }
 
-class Nn_PoolOp<string mnemonic, dag attributes> : Nn_LayerOp<mnemonic> {
+class Nn_PoolOp<string mnemonic, dag attributes, list<Trait> traits = []> : Nn_LayerOp<mnemonic, traits> {
   let arguments = !con((ins AnyTensor:$x), attributes);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -127,10 +135,10 @@ def Nn_MaxPoolOp : Nn_PoolOp<"max_pool", (ins DenseI64ArrayAttr:$kernel_size, De
   let summary = "torch.nn.MaxPool2d; x `[N, C, h, w]` or `[C, h, w]`";
 }
 def Nn_AvgPoolOp : Nn_PoolOp<"avg_pool", (ins DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-    DenseI64ArrayAttr:$padding, BoolAttr:$ceil_mode, BoolAttr:$count_include_pad, I64Attr:$divisor_override)> {
+    DenseI64ArrayAttr:$padding, BoolAttr:$ceil_mode, BoolAttr:$count_include_pad, I64Attr:$divisor_override), [Nn_Gradient]> {
   let summary = "torch.nn.AvgPool2d; divisor_override 0 means none";
 }
-def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr:$output_size)> {
+def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr:$output_size), [Nn_Gradient]> {
   let summary = "torch.nn.AdaptiveAvgPool2d; an output size of -1 keeps the input's";
 }
 

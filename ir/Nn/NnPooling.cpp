@@ -1,5 +1,5 @@
 // Shapes and splitting of pooling. Formulas: torch.nn.MaxPool2d, AvgPool2d, AdaptiveAvgPool2d.
-#include "ir/Nn/Nn.h"
+#include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -74,3 +74,59 @@ LogicalResult AdaptiveAvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, Sma
 std::optional<int64_t> MaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
 std::optional<int64_t> AvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
 std::optional<int64_t> AdaptiveAvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+
+// Training.
+
+namespace {
+
+/// x's shape from the gradient's and x's height and width.
+TensorShape unpooled(const TensorShape& dy, ArrayRef<int64_t> size) {
+  TensorShape x = dy;
+  for (int64_t i = 0; i < 2; ++i) x.dims[x.rank() - 2 + i] = size[i];
+  return x;
+}
+
+LogicalResult check_unpooled(Operation* op, const TensorShape& dy, ArrayRef<int64_t> size) {
+  if (dy.rank() != 3 && dy.rank() != 4)
+    return op->emitError("expects a gradient of 4 dimensions (or 3 without the batch), but got ") << ir::to_string(dy);
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1) return op->emitError("expects the input's height and width");
+  return success();
+}
+
+/// The pool of dx must have dy's shape.
+LogicalResult pool_gradient(Operation* op, const TensorShape& dy, ArrayRef<int64_t> size, ArrayRef<int64_t> kernel,
+                            ArrayRef<int64_t> stride, ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation,
+                            bool ceil_mode, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_unpooled(op, dy, size))) return failure();
+  TensorShape x = unpooled(dy, size);
+  SmallVector<TensorShape> y;
+  if (failed(pool_shape(op, x, kernel, stride, padding, dilation, ceil_mode, y)) ||
+      failed(require_fit(op, y[0], dy, "a gradient")))
+    return failure();
+  results.push_back(x);
+  return success();
+}
+
+}  // namespace
+
+LogicalResult MaxPoolTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(pool_shape(*this, operands[0], getKernelSize(), getStride(), getPadding(), getDilation(), getCeilMode(), results)))
+    return failure();
+  results.push_back(workspace_shape(getContext()));
+  return success();
+}
+LogicalResult MaxPoolBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return pool_gradient(*this, operands[0], getSize(), getKernelSize(), getStride(), getPadding(), getDilation(), getCeilMode(), results);
+}
+LogicalResult AvgPoolBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return pool_gradient(*this, operands[0], getSize(), getKernelSize(), getStride(), getPadding(), {}, getCeilMode(), results);
+}
+LogicalResult AdaptiveAvgPoolBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_unpooled(*this, operands[0], getSize()))) return failure();
+  results.push_back(unpooled(operands[0], getSize()));
+  return success();
+}
+std::optional<int64_t> MaxPoolTrainOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> MaxPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> AvgPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> AdaptiveAvgPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }

@@ -4,6 +4,7 @@
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 namespace scalar = sheaf::ir::scalar;
@@ -28,6 +29,11 @@ SHEAF_SCALAR(ScaleOp) {
 SHEAF_SCALAR(AddOp) { return b.create<arith::AddFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(SubOp) { return b.create<arith::SubFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(MulOp) { return b.create<arith::MulFOp>(loc, in[0], in[1]); }
+SHEAF_SCALAR(DivOp) { return b.create<arith::DivFOp>(loc, in[0], in[1]); }
+SHEAF_SCALAR(ExpOp) { return b.create<math::ExpOp>(loc, in[0]); }
+SHEAF_SCALAR(RsqrtOp) {
+  return scalar::batch_norm_factor(b, loc, /*gamma=*/Value(), in[0], getEps().convertToDouble());
+}
 
 SHEAF_SCALAR(BatchNormOp) {
   // Operands: x, mean, var, then weight and bias where present.

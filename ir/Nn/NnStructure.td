@@ -4,7 +4,7 @@
 
 include "ir/Nn/NnTensor.td"
 
-def Nn_PrintOp : Op<Nn_Dialect, "print", [DeclareOpInterfaceMethods<Nn_ShapeOpInterface>]> {
+def Nn_PrintOp : Op<Nn_Dialect, "print", [DeclareOpInterfaceMethods<Nn_ShapeOpInterface>, Nn_Gradient]> {
   let summary = "passes its first input through and prints `text`, `{i}` being the size of input i";
   let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$text);
   let results = (outs AnyTensor:$y);

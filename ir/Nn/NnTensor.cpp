@@ -1,5 +1,5 @@
 // Shapes, splitting and folding of operations that move elements or reduce along a dimension.
-#include "ir/Nn/Nn.h"
+#include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -20,14 +20,6 @@ FailureOr<Extent> product(Operation* op, ArrayRef<Extent> dims, const TensorShap
   return total;
 }
 
-std::optional<int64_t> valid_dim(Operation* op, int64_t dim, const TensorShape& x) {
-  auto normal = ir::normalize_dim(dim, x.rank());
-  if (!normal)
-    op->emitError("expects a dimension between ") << -x.rank() << " and " << x.rank() - 1 << " for an input of shape "
-                                                   << ir::to_string(x) << ", but got " << dim;
-  return normal;
-}
-
 }  // namespace
 
 LogicalResult SoftmaxOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -40,30 +32,10 @@ std::optional<int64_t> SoftmaxOp::splitDim(unsigned, int64_t rank, int64_t dim) 
 }
 
 LogicalResult MeanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  const TensorShape& x = operands[0];
-  SmallVector<bool> reduced(x.rank());
-  for (int64_t dim : getDims()) {
-    auto normal = valid_dim(*this, dim, x);
-    if (!normal) return failure();
-    if (reduced[*normal]) return emitError("names dimension ") << *normal << " twice";
-    reduced[*normal] = true;
-  }
-  TensorShape y{x.element, {}};
-  for (int64_t i = 0; i < x.rank(); ++i) {
-    if (!reduced[i]) y.dims.push_back(x.dims[i]);
-    else if (getKeepdim()) y.dims.push_back(Extent(1));
-  }
-  results.push_back(y);
-  return success();
+  return reduced_shape(*this, getDims(), getKeepdim(), operands, results);
 }
 std::optional<int64_t> MeanOp::splitDim(unsigned, int64_t rank, int64_t dim) {
-  int64_t before = 0;
-  for (int64_t reduced : getDims()) {
-    auto normal = ir::normalize_dim(reduced, rank);
-    if (normal == dim) return std::nullopt;
-    before += normal < dim && !getKeepdim();
-  }
-  return dim - before;
+  return reduced_split(getDims(), getKeepdim(), rank, dim);
 }
 
 LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {

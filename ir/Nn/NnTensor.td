@@ -4,7 +4,7 @@
 
 include "ir/Nn/NnLayers.td"
 
-class Nn_TensorOp<string mnemonic, dag attributes> : Nn_LayerOp<mnemonic> {
+class Nn_TensorOp<string mnemonic, dag attributes, list<Trait> traits = [Nn_Gradient]> : Nn_LayerOp<mnemonic, traits> {
   let arguments = !con((ins AnyTensor:$x), attributes);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -29,10 +29,10 @@ def Nn_SelectOp : Nn_TensorOp<"select", (ins I64Attr:$dim, I64Attr:$index)> { le
 def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size)> {
   let summary = "`size` entries of x from `begin` along `dim`";
 }
-def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p)> { let summary = "the identity in inference"; }
+def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p), []> { let summary = "the identity in inference"; }
 def Nn_IdentityOp : Nn_TensorOp<"identity", (ins)> { let summary = "x itself"; }
 
-def Nn_ConcatOp : Nn_LayerOp<"concat"> {
+def Nn_ConcatOp : Nn_LayerOp<"concat", [Nn_Gradient]> {
   let summary = "the inputs one after the other along `dim`";
   let arguments = (ins Variadic<AnyTensor>:$inputs, I64Attr:$dim);
   let results = (outs AnyTensor:$y);

@@ -1,7 +1,6 @@
 // nn-fuse-library: a residual sum and an activation move into the library call before them.
 #include "passes/Passes.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sheaf::passes {
@@ -12,38 +11,13 @@ using namespace mlir;
 
 namespace {
 
-/// The `activation` attribute (docs/steps.md) of an activation op; null for other ops.
-DictionaryAttr activation_of(Operation* op) {
-  Builder builder(op->getContext());
-  auto dictionary = [&](StringRef kind, ArrayRef<NamedAttribute> arguments = {}) {
-    SmallVector<NamedAttribute> entries = {builder.getNamedAttr("kind", builder.getStringAttr(kind))};
-    llvm::append_range(entries, arguments);
-    return builder.getDictionaryAttr(entries);
-  };
-  return llvm::TypeSwitch<Operation*, DictionaryAttr>(op)
-      .Case([&](nn::ReluOp) { return dictionary("relu"); })
-      .Case([&](nn::LeakyReluOp leaky) {
-        return dictionary("leaky_relu", builder.getNamedAttr("negative_slope", leaky.getNegativeSlopeAttr()));
-      })
-      .Case([&](nn::EluOp elu) { return dictionary("elu", builder.getNamedAttr("alpha", elu.getAlphaAttr())); })
-      .Case([&](nn::SiluOp) { return dictionary("silu"); })
-      .Case([&](nn::GeluOp gelu) { return dictionary(gelu.getTanhForm() ? "gelu_tanh" : "gelu"); })
-      .Case([&](nn::TanhOp) { return dictionary("tanh"); })
-      .Case([&](nn::SigmoidOp) { return dictionary("sigmoid"); })
-      .Case([&](nn::HardtanhOp clip) {
-        return dictionary("hardtanh", {builder.getNamedAttr("min_val", clip.getMinValAttr()),
-                                       builder.getNamedAttr("max_val", clip.getMaxValAttr())});
-      })
-      .Default([](Operation*) { return DictionaryAttr(); });
-}
-
 /// activation(call(x)) → call(x) with the activation.
 template <typename Op>
 struct FuseActivation : RewritePattern {
   explicit FuseActivation(MLIRContext* context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation* op, PatternRewriter& rewriter) const override {
-    DictionaryAttr activation = activation_of(op);
+    DictionaryAttr activation = nn::activation_of(op);
     if (!activation) return failure();
     auto call = op->getOperand(0).getDefiningOp<Op>();
     if (!call || !call->hasOneUse() || call.getActivation()) return failure();

@@ -1,0 +1,66 @@
+// Duals of layers in their training form: batch norm, pooling, recurrent layers.
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+using namespace sheaf::nn;
+
+#define SHEAF_GRADIENT(OP) \
+  void OP::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands)
+
+SHEAF_GRADIENT(BatchNormTrainOp) {
+  if (results[1] || results[2]) {
+    emitOpError("has no gradient of the statistics themselves");
+    return;
+  }
+  SmallVector<Type> types = {getX().getType()};
+  if (getWeight()) types.append({getWeight().getType(), getBias().getType()});
+  Value weight = getWeight() ? gradients.forward(getWeight()) : Value();
+  Value workspace = getWorkspace() ? gradients.forward(getWorkspace()) : Value();
+  auto dual = gradients.builder.create<BatchNormBackwardOp>(
+      gradients.loc, types, gradients.forward(getX()), results[0], gradients.forward(getMean()), gradients.forward(getVar()),
+      weight, workspace, getEpsAttr(), getActivationAttr());
+  llvm::copy(dual->getResults(), operands.begin());
+}
+
+/// x's height and width.
+static DenseI64ArrayAttr image_size(Value x) {
+  return Builder(x.getContext()).getDenseI64ArrayAttr(GradientBuilder::type(x).getShape().take_back(2));
+}
+
+SHEAF_GRADIENT(MaxPoolTrainOp) {
+  if (gradients.needed(0u))
+    operands[0] = gradients.make<MaxPoolBackwardOp>(getX().getType(), results[0], gradients.forward(getWorkspace()),
+                                                    getKernelSizeAttr(), getStrideAttr(), getPaddingAttr(), getDilationAttr(),
+                                                    getCeilModeAttr(), image_size(getX()));
+}
+SHEAF_GRADIENT(AvgPoolOp) {
+  if (gradients.needed(0u))
+    operands[0] = gradients.make<AvgPoolBackwardOp>(getX().getType(), results[0], getKernelSizeAttr(), getStrideAttr(),
+                                                    getPaddingAttr(), getCeilModeAttr(), getCountIncludePadAttr(),
+                                                    getDivisorOverrideAttr(), image_size(getX()));
+}
+SHEAF_GRADIENT(AdaptiveAvgPoolOp) {
+  if (gradients.needed(0u))
+    operands[0] = gradients.make<AdaptiveAvgPoolBackwardOp>(getX().getType(), results[0], image_size(getX()));
+}
+
+/// All operands' gradients come from one call, each of its operand's type; those of results that the loss doesn't
+/// depend on are left out.
+SHEAF_GRADIENT(LstmTrainOp) {
+  auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };
+  SmallVector<Value> weights = llvm::map_to_vector(getWeights(), forward);
+  auto dual = gradients.builder.create<LstmBackwardOp>(
+      gradients.loc, (*this)->getOperandTypes(), forward(getX()), forward(getH0()), forward(getC0()), weights, forward(getY()),
+      forward(getHn()), forward(getCn()), forward(getWorkspace()), results[0], results[1], results[2], getHiddenSizeAttr(),
+      getNumLayersAttr(), getBidirectionalAttr(), getBatchFirstAttr(), getBiasAttr());
+  llvm::copy(dual->getResults(), operands.begin());
+}
+SHEAF_GRADIENT(GruTrainOp) {
+  auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };
+  SmallVector<Value> weights = llvm::map_to_vector(getWeights(), forward);
+  auto dual = gradients.builder.create<GruBackwardOp>(
+      gradients.loc, (*this)->getOperandTypes(), forward(getX()), forward(getH0()), weights, forward(getY()), forward(getHn()),
+      forward(getWorkspace()), results[0], results[1], getHiddenSizeAttr(), getNumLayersAttr(), getBidirectionalAttr(),
+      getBatchFirstAttr(), getBiasAttr());
+  llvm::copy(dual->getResults(), operands.begin());
+}

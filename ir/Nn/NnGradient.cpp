@@ -1,0 +1,218 @@
+// Shapes, splitting and scalar definitions of what gradients and losses are composed of.
+#include "ir/Nn/ShapeRules.h"
+#include "ir/ScalarArithmetic.h"
+
+#include <limits>
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+namespace scalar = sheaf::ir::scalar;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+// Sums and sizes -----------------------------------------------------------------------------------------------------
+
+LogicalResult SumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_float(*this, operands))) return failure();
+  return reduced_shape(*this, getDims(), getKeepdim(), operands, results);
+}
+std::optional<int64_t> SumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return reduced_split(getDims(), getKeepdim(), rank, dim);
+}
+
+LogicalResult BroadcastOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &like = operands[1];
+  ArrayRef<int64_t> dims = getDims();
+  bool fits = isa<FloatType>(x.element) && static_cast<int64_t>(dims.size()) == x.rank();
+  for (int64_t i = 0; fits && i < x.rank(); ++i)
+    fits = dims[i] >= 0 && dims[i] < like.rank() && (i == 0 || dims[i] > dims[i - 1]) &&
+           (x.dims[i] == Extent(1) || ir::may_be_equal(x.dims[i], like.dims[dims[i]]));
+  if (!fits)
+    return emitError("cannot stretch an input of shape ")
+           << ir::to_string(x) << " along dimensions [" << dims << "] of " << ir::to_string(like);
+  results.push_back({x.element, like.dims});
+  return success();
+}
+SmallVector<int64_t> BroadcastOp::operandDims(unsigned operand, int64_t, int64_t resultRank) {
+  if (operand == 0) return SmallVector<int64_t>(getDims());
+  return llvm::to_vector(llvm::seq<int64_t>(0, resultRank));
+}
+bool BroadcastOp::operandIsRead(unsigned operand) { return operand == 0; }
+Value BroadcastOp::buildScalar(OpBuilder&, Location, ValueRange in) { return in[0]; }
+std::optional<int64_t> BroadcastOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+
+LogicalResult InverseCountOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  SmallVector<TensorShape> reduced;
+  if (failed(reduced_shape(*this, getDims(), false, operands, reduced))) return failure();
+  results.push_back({Float32Type::get(getContext()), {}});
+  return success();
+}
+std::optional<int64_t> InverseCountOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }
+
+LogicalResult PadOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  auto dim = valid_dim(*this, getDim(), operands[0]);
+  if (!dim) return failure();
+  const Extent& size = operands[0].dims[*dim];
+  int64_t begin = getBegin(), whole = getSize();
+  if (!size.is_static() && !size.terms.count("?"))
+    return emitError("pads along a dimension that depends on the batch (input ") << ir::to_string(operands[0]) << ")";
+  if (begin < 0 || whole < 0 || (size.is_static() && begin + size.constant > whole))
+    return emitError("expects a range inside ") << whole << " entries, but dimension " << *dim << " of "
+                                                << ir::to_string(operands[0]) << " begins at " << begin;
+  TensorShape y = operands[0];
+  y.dims[*dim] = whole;
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> PadOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}
+
+LogicalResult EmbeddingBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &x = operands[0], &dy = operands[1];
+  if (!isa<IntegerType>(x.element) || x.element.getIntOrFloatBitWidth() < 32)
+    return emitError("expects an input of dtype int64 or int32, but got elements of type ") << x.element;
+  if (dy.rank() < 1) return emitError("expects a gradient of at least one dimension");
+  TensorShape expected{dy.element, x.dims};
+  expected.dims.push_back(dy.dims.back());
+  if (failed(require_fit(*this, expected, dy, "a gradient"))) return failure();
+  int64_t rows = getNumEmbeddings(), padding = getPaddingIdx();
+  if (rows < 0 || padding < -1 || padding >= rows)
+    return emitError("expects a table that holds padding_idx ") << padding << ", but it has " << rows << " rows";
+  results.push_back({dy.element, {Extent(rows), dy.dims.back()}});
+  return success();
+}
+/// A sum over the batch.
+std::optional<int64_t> EmbeddingBackwardOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }
+
+// Activations and dropout --------------------------------------------------------------------------------------------
+
+LogicalResult ActivationBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (!getActivation().getAs<StringAttr>("kind")) return emitError("expects an activation with a kind");
+  if (failed(require_fit(*this, operands[0], operands[1], "a value"))) return failure();
+  return same_shape(*this, operands, results);
+}
+Value ActivationBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  return scalar::activation_gradient(b, loc, getActivation(), in[0], in[1]);
+}
+std::optional<int64_t> ActivationBackwardOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+
+LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_float(*this, operands.take_front()))) return failure();
+  for (const TensorShape& setting : operands.drop_front())
+    if (setting.rank() != 0 || !setting.element.isInteger(64))
+      return emitError("expects a step and a seed of one int64 each, but got ") << ir::to_string(setting) << " of " << setting.element;
+  double p = getP().convertToDouble();
+  if (!(p >= 0 && p <= 1)) return emitError("expects a probability, but got ") << p;
+  if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
+    return emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(operands[0]);
+  results.push_back(operands[0]);
+  return success();
+}
+bool DropoutTrainOp::usesCoordinates() { return true; }
+Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  auto type = cast<RankedTensorType>(getY().getType());
+  ValueRange coordinates = in.drop_front(3);
+  auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
+  // The size of the dimension that depends on the batch isn't known: counted outermost, it isn't needed.
+  Value position = integer(0);
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (type.isDynamicDim(i)) position = coordinates[i];
+  for (int64_t i = 0; i < type.getRank(); ++i) {
+    if (type.isDynamicDim(i)) continue;
+    position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
+    position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
+  }
+  double p = getP().convertToDouble();
+  Value uniform = scalar::philox_uniform(b, loc, in[2], position, in[1], static_cast<uint32_t>(getLayer()));
+  Value kept = scalar::mul(b, loc, in[0], scalar::constant(b, loc, p < 1 ? 1 / (1 - p) : 0));
+  return scalar::choose(b, loc, arith::CmpFPredicate::OGE, uniform, scalar::constant(b, loc, p), kept, scalar::constant(b, loc, 0));
+}
+std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64_t dim) {
+  return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+// Losses -------------------------------------------------------------------------------------------------------------
+
+static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands) {
+  if (!llvm::is_contained({"mse", "l1", "bce", "bce_with_logits"}, kind))
+    return op->emitError("expects mse, l1, bce or bce_with_logits, but got '") << kind << "'";
+  return require_fit(op, operands[0], operands[1], "a target");
+}
+
+LogicalResult ElementwiseLossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_loss(*this, getKind(), operands))) return failure();
+  return same_shape(*this, operands, results);
+}
+Value ElementwiseLossOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  if (getKind() == "mse") return scalar::mse(b, loc, in[0], in[1]);
+  if (getKind() == "l1") return scalar::l1(b, loc, in[0], in[1]);
+  if (getKind() == "bce") return scalar::bce(b, loc, in[0], in[1]);
+  return scalar::bce_with_logits(b, loc, in[0], in[1], /*pos_weight=*/Value());
+}
+std::optional<int64_t> ElementwiseLossOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+
+LogicalResult ElementwiseLossBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(check_loss(*this, getKind(), operands))) return failure();
+  SmallVector<TensorShape> stretched;
+  if (failed(broadcast_shape(*this, {operands[0], operands[2]}, stretched))) return failure();
+  if (failed(require_fit(*this, operands[0], stretched[0], "a gradient that stretches to one"))) return failure();
+  return same_shape(*this, operands, results);
+}
+Value ElementwiseLossBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  auto derivative = [&]() -> Value {
+    if (getKind() == "mse") return scalar::mse_derivative(b, loc, in[0], in[1]);
+    if (getKind() == "l1") return scalar::l1_derivative(b, loc, in[0], in[1]);
+    if (getKind() == "bce") return scalar::bce_derivative(b, loc, in[0], in[1]);
+    return scalar::bce_with_logits_derivative(b, loc, in[0], in[1], /*pos_weight=*/Value());
+  };
+  return scalar::mul(b, loc, in[2], derivative());
+}
+std::optional<int64_t> ElementwiseLossBackwardOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+
+LogicalResult TargetWeightsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& t = operands[0];
+  auto integers = dyn_cast<IntegerType>(t.element);
+  if (!integers || integers.getWidth() < 32) return emitError("expects class indices of type int64 or int32, but got ") << t.element;
+  if (static_cast<int64_t>(getClasses()) < 1) return emitError("expects at least one class");
+  TensorShape q{Float32Type::get(getContext()), t.dims};
+  q.dims.insert(q.dims.begin() + (t.rank() ? 1 : 0), Extent(static_cast<int64_t>(getClasses())));
+  results.push_back(q);
+  return success();
+}
+SmallVector<int64_t> TargetWeightsOp::operandDims(unsigned, int64_t operandRank, int64_t) {
+  SmallVector<int64_t> dims;
+  for (int64_t i = 0; i < operandRank; ++i) dims.push_back(i ? i + 1 : 0);
+  return dims;
+}
+bool TargetWeightsOp::usesCoordinates() { return true; }
+Value TargetWeightsOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  using arith::CmpIPredicate;
+  int64_t classes = getClasses();
+  double smoothing = getLabelSmoothing().convertToDouble();
+  Value t = scalar::cast(b, loc, in[0], /*from_unsigned=*/false, b.getI64Type(), /*to_unsigned=*/false);
+  Value c = in.size() > 2 ? in[2] : in[1];
+  auto compare = [&](CmpIPredicate predicate, Value x, int64_t bound) -> Value {
+    return b.create<arith::CmpIOp>(loc, predicate, x, b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(bound)));
+  };
+  auto select = [&](Value condition, Value then, double otherwise) -> Value {
+    return b.create<arith::SelectOp>(loc, condition, then, scalar::constant(b, loc, otherwise));
+  };
+  Value is_class = b.create<arith::CmpIOp>(loc, CmpIPredicate::eq, t, c);
+  Value weight = select(is_class, scalar::constant(b, loc, 1 - smoothing + smoothing / classes), smoothing / classes);
+  // A negative index is a large unsigned one.
+  weight = select(compare(CmpIPredicate::ult, t, classes), weight, std::numeric_limits<double>::quiet_NaN());
+  return select(compare(CmpIPredicate::ne, t, static_cast<int64_t>(getIgnoreIndex())), weight, 0);
+}
+std::optional<int64_t> TargetWeightsOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}

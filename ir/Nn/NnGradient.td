@@ -1,0 +1,109 @@
+// What gradients and losses are composed of: generated kernels.
+#ifndef SHEAF_NN_GRADIENT_TD
+#define SHEAF_NN_GRADIENT_TD
+
+include "ir/Nn/NnElementwise.td"
+include "ir/Nn/NnTensor.td"
+
+/// An element-wise op whose shapes don't broadcast as PyTorch's do, or that doesn't read all that it is given.
+class Nn_TrainingElementwiseOp<string mnemonic, list<string> overridden = [], list<Trait> traits = []>
+    : Nn_ElementwiseOp<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, overridden>])>;
+
+// Arithmetic -----------------------------------------------------------------------------------------------------
+
+def Nn_DivOp : Nn_BinaryOp<"div", "a / b, broadcast as in PyTorch">;
+def Nn_ExpOp : Nn_UnaryOp<"exp", "e^x">;
+def Nn_RsqrtOp : Nn_UnaryOp<"rsqrt", "1 / √(x + eps)", (ins F64Attr:$eps)>;
+
+// Sums and sizes -------------------------------------------------------------------------------------------------
+
+def Nn_SumOp : Nn_TensorOp<"sum", (ins DenseI64ArrayAttr:$dims, BoolAttr:$keepdim)> {
+  let summary = "sum over `dims`, which lie side by side where a kernel is wanted";
+}
+
+def Nn_BroadcastOp : Nn_TrainingElementwiseOp<"broadcast", ["operandDims", "operandIsRead"],
+    [Nn_Gradient]> {
+  let summary = "x in the shape of `like`, x's dimension i running along dimension dims[i]";
+  let description = "Each of x's sizes is that of `like` or 1; `dims` ascend. Of `like` only the shape is used.";
+  let arguments = (ins AnyTensor:$x, AnyTensor:$like, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x `like` $like attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
+  let summary = "1 / the product of the sizes of `like` along `dims`: a 0-dimensional float32 tensor";
+  let description = "Of `like` only the shape is used. No dims: 1.";
+  let arguments = (ins AnyTensor:$like, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$like attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size)> {
+  let summary = "zeros of size `size` along `dim`, with x from `begin` on: the dual of slice";
+}
+
+def Nn_EmbeddingBackwardOp : Nn_LayerOp<"embedding_backward"> {
+  let summary = "row v of the result is the sum of the rows of dy whose index in x is v";
+  let description = "x `[…]` of integers, dy `[…, D]`, result `[num_embeddings, D]`; row `padding_idx` (-1: none) stays 0.";
+  let arguments = (ins AnyTensor:$x, AnyTensor:$dy, I64Attr:$num_embeddings, I64Attr:$padding_idx);
+  let results = (outs AnyTensor:$dweight);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+
+// Activations and dropout ----------------------------------------------------------------------------------------
+
+def Nn_ActivationBackwardOp : Nn_TrainingElementwiseOp<"activation_backward"> {
+  let summary = "dy · f'(x)";
+  let description = [{
+    `value` is the activation's result (relu, leaky_relu, tanh, sigmoid, hardtanh) or its argument (elu, silu, gelu,
+    gelu_tanh; leaky_relu with a negative slope).
+  }];
+  let arguments = (ins AnyTensor:$dy, AnyTensor:$value, DictionaryAttr:$activation);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy `,` $value attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordinates"],
+    [Nn_Gradient]> {
+  let summary = "x / (1 - p) where a random number is at least p, 0 elsewhere";
+  let description = [{
+    The number is Philox's (ir/Scalars.h) for `seed`, `step` (0-dimensional int64), the stream `layer` and the element's
+    index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one. So the
+    mask belongs to the element, however the batch is split.
+  }];
+  let arguments = (ins AnyTensor:$x, AnyTensor:$step, AnyTensor:$seed, F64Attr:$p, I64Attr:$layer);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x `step` `(` $step `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
+}
+
+// Losses ---------------------------------------------------------------------------------------------------------
+
+def Nn_ElementwiseLossOp : Nn_TrainingElementwiseOp<"elementwise_loss", [],
+    [Nn_Gradient]> {
+  let summary = "the loss of each element of a with its target in t";
+  let description = "`kind` is mse, l1, bce or bce_with_logits: torch.nn's losses with reduction='none'.";
+  let arguments = (ins AnyTensor:$a, AnyTensor:$t, StrAttr:$kind);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$kind $a `,` $t attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_ElementwiseLossBackwardOp : Nn_TrainingElementwiseOp<"elementwise_loss_backward"> {
+  let summary = "g · the derivative of elementwise_loss with respect to a";
+  let description = "g has the shape of a or broadcasts to it.";
+  let arguments = (ins AnyTensor:$a, AnyTensor:$t, AnyTensor:$g, StrAttr:$kind);
+  let results = (outs AnyTensor:$da);
+  let assemblyFormat = "$kind $a `,` $t `,` $g attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {
+  let summary = "what each class's log-probability counts for in cross entropy";
+  let description = [{
+    t `[N, d…]` (or `[]`) of class indices, result `[N, classes, d…]` (or `[classes]`) of float32: 0 where t is
+    ignore_index, else (1 - label_smoothing) · [c = t] + label_smoothing / classes, NaN where t is no class.
+  }];
+  let arguments = (ins AnyTensor:$t, I64Attr:$classes, I64Attr:$ignore_index, F64Attr:$label_smoothing);
+  let results = (outs AnyTensor:$q);
+  let assemblyFormat = "$t attr-dict `:` functional-type(operands, results)";
+}
+
+#endif

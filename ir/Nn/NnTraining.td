@@ -1,0 +1,171 @@
+// Training: layers that keep what their backward pass needs, and the backward passes, all library calls. Operands,
+// results and attributes are those of docs/training.md.
+#ifndef SHEAF_NN_TRAINING_TD
+#define SHEAF_NN_TRAINING_TD
+
+include "ir/Nn/NnTensor.td"
+
+/// A layer as it runs in training. A workspace is a `ui8` tensor of the shape [1] to the compiler: its size is the
+/// library's.
+class Nn_TrainOp<string mnemonic, list<Trait> traits = []>
+    : Nn_LayerOp<mnemonic, !listconcat(traits, [Nn_Gradient])>;
+
+// Convolutions ---------------------------------------------------------------------------------------------------
+
+def Nn_ConvBackwardDataOp : Nn_LayerOp<"conv_backward_data"> {
+  let summary = "the gradient of a convolution's input";
+  let description = "dy `[N, O, s'…]`, weight `[O, I/groups, k…]`, dx `[N, I, size…]`; attributes are nn.conv's.";
+  let arguments = (ins AnyTensor:$dy, AnyTensor:$weight, DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding_begin,
+                       DenseI64ArrayAttr:$padding_end, DenseI64ArrayAttr:$dilation, I64Attr:$groups,
+                       DenseI64ArrayAttr:$size);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_ConvBackwardWeightOp : Nn_LayerOp<"conv_backward_weight"> {
+  let summary = "the gradient of a convolution's weight and, with `bias`, of its bias";
+  let description = [{
+    x `[N, I, s…]`, dy `[N, O, s'…]`, dweight `[O, I/groups, kernel_size…]`, dbias `[O]`; the other attributes are
+    nn.conv's.
+  }];
+  let arguments = (ins AnyTensor:$x, AnyTensor:$dy, DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding_begin,
+                       DenseI64ArrayAttr:$padding_end, DenseI64ArrayAttr:$dilation, I64Attr:$groups,
+                       DenseI64ArrayAttr:$kernel_size, BoolAttr:$bias);
+  let results = (outs AnyTensor:$dweight, Optional<AnyTensor>:$dbias);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+
+// Linear layers --------------------------------------------------------------------------------------------------
+
+def Nn_LinearBackwardDataOp : Nn_LayerOp<"linear_backward_data"> {
+  let summary = "the gradient of a linear layer's input: dx = dy · weight";
+  let description = "dy `[…, out]`, weight `[out, in]`, dx `[…, in]`.";
+  let arguments = (ins AnyTensor:$dy, AnyTensor:$weight);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_LinearBackwardWeightOp : Nn_LayerOp<"linear_backward_weight"> {
+  let summary = "the gradient of a linear layer's weight, dyᵀ · x, and, with `bias`, of its bias, Σ dy";
+  let description = "x `[…, in]`, dy `[…, out]`, dweight `[out, in]`, dbias `[out]`.";
+  let arguments = (ins AnyTensor:$x, AnyTensor:$dy, BoolAttr:$bias);
+  let results = (outs AnyTensor:$dweight, Optional<AnyTensor>:$dbias);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` functional-type(operands, results)";
+}
+
+// Batch norm -----------------------------------------------------------------------------------------------------
+
+def Nn_BatchNormTrainOp : Nn_TrainOp<"batch_norm_train", [AttrSizedOperandSegments]> {
+  let summary = "batch norm with its own batch's statistics";
+  let description = [{
+    x and y `[N, C, …]`; weight, bias, mean and var (biased) `[C]`. weight and bias come together or not at all. With
+    `activation` ({kind = "relu"} alone) the fourth result is the workspace. In a parallel region each replica has the
+    statistics of its chunk, as in PyTorch. The statistics themselves have no gradient: they go to the running ones.
+  }];
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, F64Attr:$eps,
+                       OptionalAttr<DictionaryAttr>:$activation);
+  let results = (outs AnyTensor:$y, AnyTensor:$mean, AnyTensor:$var, Optional<AnyTensor>:$workspace);
+  let assemblyFormat = [{
+    $x (`weight` `(` $weight^ `)`)? (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Nn_BatchNormBackwardOp : Nn_LayerOp<"batch_norm_backward", [AttrSizedOperandSegments]> {
+  let summary = "the dual of batch_norm_train: dx and, where it has a weight, dweight and dbias";
+  let arguments = (ins AnyTensor:$x, AnyTensor:$dy, AnyTensor:$mean, AnyTensor:$var, Optional<AnyTensor>:$weight,
+                       Optional<AnyTensor>:$workspace, F64Attr:$eps, OptionalAttr<DictionaryAttr>:$activation);
+  let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$parameters);
+  let assemblyFormat = [{
+    $x `,` $dy `mean` `(` $mean `)` `var` `(` $var `)` (`weight` `(` $weight^ `)`)? (`workspace` `(` $workspace^ `)`)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+// Pooling --------------------------------------------------------------------------------------------------------
+
+def Nn_MaxPoolTrainOp : Nn_TrainOp<"max_pool_train"> {
+  let summary = "max_pool with a workspace that tells where each maximum was";
+  let arguments = (ins AnyTensor:$x, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
+                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode);
+  let results = (outs AnyTensor:$y, AnyTensor:$workspace);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_MaxPoolBackwardOp : Nn_LayerOp<"max_pool_backward"> {
+  let summary = "the dual of max_pool_train; `size` is x's height and width";
+  let arguments = (ins AnyTensor:$dy, AnyTensor:$workspace, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
+                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode,
+                       DenseI64ArrayAttr:$size);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy `,` $workspace attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_AvgPoolBackwardOp : Nn_LayerOp<"avg_pool_backward"> {
+  let summary = "the dual of avg_pool; `size` is x's height and width";
+  let arguments = (ins AnyTensor:$dy, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
+                       DenseI64ArrayAttr:$padding, BoolAttr:$ceil_mode, BoolAttr:$count_include_pad,
+                       I64Attr:$divisor_override, DenseI64ArrayAttr:$size);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_AdaptiveAvgPoolBackwardOp : Nn_LayerOp<"adaptive_avg_pool_backward"> {
+  let summary = "the dual of adaptive_avg_pool; `size` is x's height and width";
+  let arguments = (ins AnyTensor:$dy, DenseI64ArrayAttr:$size);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
+}
+
+// Recurrent layers -----------------------------------------------------------------------------------------------
+
+def Nn_LstmTrainOp : Nn_TrainOp<"lstm_train", [AttrSizedOperandSegments]> {
+  let summary = "lstm, and a workspace";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Optional<AnyTensor>:$c0, Variadic<AnyTensor>:$weights,
+                       I64Attr:$hidden_size, I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first,
+                       BoolAttr:$bias);
+  let results = (outs AnyTensor:$y, AnyTensor:$hn, AnyTensor:$cn, AnyTensor:$workspace);
+  let assemblyFormat = [{
+    $x (`h0` `(` $h0^ `)`)? (`c0` `(` $c0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Nn_GruTrainOp : Nn_TrainOp<"gru_train", [AttrSizedOperandSegments]> {
+  let summary = "gru, and a workspace";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, I64Attr:$hidden_size,
+                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias);
+  let results = (outs AnyTensor:$y, AnyTensor:$hn, AnyTensor:$workspace);
+  let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_LstmBackwardOp : Nn_LayerOp<"lstm_backward", [AttrSizedOperandSegments]> {
+  let summary = "the dual of lstm_train";
+  let description = [{
+    At least one of dy, dh and dc; the others count as zeros. Results: dx, then dh0 and dc0 where h0 and c0 are given,
+    then the weights' gradients.
+  }];
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Optional<AnyTensor>:$c0, Variadic<AnyTensor>:$weights,
+                       AnyTensor:$y, AnyTensor:$hn, AnyTensor:$cn, AnyTensor:$workspace, Optional<AnyTensor>:$dy,
+                       Optional<AnyTensor>:$dh, Optional<AnyTensor>:$dc, I64Attr:$hidden_size, I64Attr:$num_layers,
+                       BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias);
+  let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$rest);
+  let assemblyFormat = [{
+    $x (`h0` `(` $h0^ `)`)? (`c0` `(` $c0^ `)`)? `weights` `(` $weights `)` `results` `(` $y `,` $hn `,` $cn `)`
+    `workspace` `(` $workspace `)` (`dy` `(` $dy^ `)`)? (`dh` `(` $dh^ `)`)? (`dc` `(` $dc^ `)`)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Nn_GruBackwardOp : Nn_LayerOp<"gru_backward", [AttrSizedOperandSegments]> {
+  let summary = "the dual of gru_train";
+  let description = "At least one of dy and dh. Results: dx, then dh0 where h0 is given, then the weights' gradients.";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, AnyTensor:$y, AnyTensor:$hn,
+                       AnyTensor:$workspace, Optional<AnyTensor>:$dy, Optional<AnyTensor>:$dh, I64Attr:$hidden_size,
+                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias);
+  let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$rest);
+  let assemblyFormat = [{
+    $x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` `results` `(` $y `,` $hn `)` `workspace` `(` $workspace `)`
+    (`dy` `(` $dy^ `)`)? (`dh` `(` $dh^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif

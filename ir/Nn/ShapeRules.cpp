@@ -1,0 +1,113 @@
+#include "ir/Nn/ShapeRules.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+using ir::TensorShape;
+
+namespace sheaf::nn {
+
+LogicalResult require_float(Operation* op, Shapes operands) {
+  for (const TensorShape& shape : operands)
+    if (!isa<FloatType>(shape.element))
+      return op->emitError("expects floating-point inputs, but one has elements of type ") << shape.element;
+  return success();
+}
+
+LogicalResult require_vectors(Operation* op, Shapes vectors, const Extent& size) {
+  for (const TensorShape& vector : vectors)
+    if (vector.rank() != 1 || !ir::may_be_equal(vector.dims[0], size))
+      return op->emitError("expects ") << sheaf::to_string(size) << " channels, but a statistic or parameter has shape "
+                                       << ir::to_string(vector);
+  return success();
+}
+
+LogicalResult require_scalar(Operation* op, const TensorShape& shape, const char* what) {
+  if (shape.rank() != 0) return op->emitError("expects ") << what << " without dimensions, but got " << ir::to_string(shape);
+  return success();
+}
+
+LogicalResult require_fit(Operation* op, const TensorShape& expected, const TensorShape& found, const char* what) {
+  if (!ir::may_fit(expected, found))
+    return op->emitError("expects ") << what << " of shape " << ir::to_string(expected) << ", but got " << ir::to_string(found);
+  return success();
+}
+
+LogicalResult same_shape(Operation* op, Shapes operands, ShapeList& results) {
+  if (failed(require_float(op, operands))) return failure();
+  results.push_back(operands[0]);
+  return success();
+}
+
+LogicalResult broadcast_shape(Operation* op, Shapes operands, ShapeList& results) {
+  if (failed(require_float(op, operands))) return failure();
+  const TensorShape &a = operands[0], &b = operands[1];
+  TensorShape y{a.element, {}};
+  y.dims.resize(std::max(a.rank(), b.rank()));
+  for (int64_t i = 0; i < y.rank(); ++i) {
+    int64_t ia = i - (y.rank() - a.rank()), ib = i - (y.rank() - b.rank());
+    if (ia < 0 || ib < 0) {
+      y.dims[i] = ia < 0 ? b.dims[ib] : a.dims[ia];
+    } else if (a.dims[ia] == Extent(1)) {
+      y.dims[i] = b.dims[ib];
+    } else if (b.dims[ib] == Extent(1) || ir::may_be_equal(a.dims[ia], b.dims[ib])) {
+      y.dims[i] = a.dims[ia].terms.count("?") ? b.dims[ib] : a.dims[ia];
+      if (b.dims[ib] == Extent(1)) y.dims[i] = a.dims[ia];
+    } else {
+      return op->emitError("expects inputs whose shapes broadcast, but got ")
+             << ir::to_string(a) << " and " << ir::to_string(b);
+    }
+  }
+  results.push_back(y);
+  return success();
+}
+
+LogicalResult reduced_shape(Operation* op, ArrayRef<int64_t> dims, bool keepdim, Shapes operands, ShapeList& results) {
+  const TensorShape& x = operands[0];
+  SmallVector<bool> reduced(x.rank());
+  for (int64_t dim : dims) {
+    auto normal = valid_dim(op, dim, x);
+    if (!normal) return failure();
+    if (reduced[*normal]) return op->emitError("names dimension ") << *normal << " twice";
+    reduced[*normal] = true;
+  }
+  TensorShape y{x.element, {}};
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (!reduced[i]) y.dims.push_back(x.dims[i]);
+    else if (keepdim) y.dims.push_back(Extent(1));
+  }
+  results.push_back(y);
+  return success();
+}
+
+std::optional<int64_t> reduced_split(ArrayRef<int64_t> dims, bool keepdim, int64_t rank, int64_t dim) {
+  int64_t before = 0;
+  for (int64_t reduced : dims) {
+    auto normal = ir::normalize_dim(reduced, rank);
+    if (normal == dim) return std::nullopt;
+    before += normal < dim && !keepdim;
+  }
+  return dim - before;
+}
+
+std::optional<int64_t> aligned_split(Operation* op, unsigned operand, int64_t rank, int64_t dim) {
+  auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!result) return std::nullopt;
+  auto elementwise = cast<ElementwiseOpInterface>(op);
+  SmallVector<int64_t> dims = elementwise.operandDims(operand, rank, result.getRank());
+  return dim < static_cast<int64_t>(dims.size()) ? std::optional<int64_t>(dims[dim]) : std::nullopt;
+}
+
+std::optional<int64_t> valid_dim(Operation* op, int64_t dim, const TensorShape& x) {
+  auto normal = ir::normalize_dim(dim, x.rank());
+  if (!normal)
+    op->emitError("expects a dimension between ") << -x.rank() << " and " << x.rank() - 1 << " for an input of shape "
+                                                   << ir::to_string(x) << ", but got " << dim;
+  return normal;
+}
+
+TensorShape workspace_shape(MLIRContext* context) {
+  return {IntegerType::get(context, 8, IntegerType::Unsigned), {Extent(1)}};
+}
+
+}  // namespace sheaf::nn

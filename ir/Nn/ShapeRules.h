@@ -1,0 +1,44 @@
+// Shape and splitting rules that several nn ops follow.
+#pragma once
+
+#include "ir/Nn/Nn.h"
+
+namespace sheaf::nn {
+
+using ShapeList = llvm::SmallVectorImpl<ir::TensorShape>;
+using Shapes = llvm::ArrayRef<ir::TensorShape>;
+
+/// Element-wise arithmetic is defined on float32; other element types have no kernel.
+llvm::LogicalResult require_float(mlir::Operation* op, Shapes operands);
+
+/// Each of `vectors` must be [size].
+llvm::LogicalResult require_vectors(mlir::Operation* op, Shapes vectors, const Extent& size);
+
+/// `shape` must be 0-dimensional. `what` names it in the message ("a step").
+llvm::LogicalResult require_scalar(mlir::Operation* op, const ir::TensorShape& shape, const char* what);
+
+/// A second tensor must fit the first's shape. `what` names it.
+llvm::LogicalResult require_fit(mlir::Operation* op, const ir::TensorShape& expected, const ir::TensorShape& found,
+                                const char* what);
+
+/// The result has the first operand's shape; all operands are of floating point.
+llvm::LogicalResult same_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
+
+/// torch.broadcast_tensors: dimensions aligned at the end, a size of 1 stretches.
+llvm::LogicalResult broadcast_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
+
+/// The result of a reduction over `dims`, which may be negative.
+llvm::LogicalResult reduced_shape(mlir::Operation* op, llvm::ArrayRef<int64_t> dims, bool keepdim, Shapes operands,
+                                  ShapeList& results);
+std::optional<int64_t> reduced_split(llvm::ArrayRef<int64_t> dims, bool keepdim, int64_t rank, int64_t dim);
+
+/// Element-wise ops split along any dimension that the operand shares with the result.
+std::optional<int64_t> aligned_split(mlir::Operation* op, unsigned operand, int64_t rank, int64_t dim);
+
+/// `dim` counted from 0; an error is emitted where x has no such dimension.
+std::optional<int64_t> valid_dim(mlir::Operation* op, int64_t dim, const ir::TensorShape& x);
+
+/// The shape [1] of bytes that a workspace has to the compiler.
+ir::TensorShape workspace_shape(mlir::MLIRContext* context);
+
+}  // namespace sheaf::nn
