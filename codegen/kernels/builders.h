@@ -19,6 +19,12 @@ Result<KernelUse> build(Emitter& emitter, const CopySpec& spec);
 Result<KernelUse> build(Emitter& emitter, const ConcatSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const MeanSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const LinearSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const PadSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const EmbeddingBackwardSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const InverseCountSpec& spec);
+
+/// For kernels that move bits: the dtype that stands for all of one width.
+DType dtype_of_width(DType dtype);
 
 /// Buffers and arithmetic of a Fusion within a kernel.
 class FusedBody {

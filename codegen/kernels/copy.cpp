@@ -7,6 +7,19 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
+DType dtype_of_width(DType dtype) {
+  switch (size_of(dtype)) {
+    case 8:
+      return DType::int64;
+    case 4:
+      return DType::int32;
+    case 2:
+      return DType::bfloat16;
+    default:
+      return DType::uint8;
+  }
+}
+
 namespace {
 
 /// Without loops of size 1, and with neighbours merged where both layouts run on from one to the other.
@@ -27,20 +40,6 @@ std::vector<CopySpec::Loop> simplified(const std::vector<CopySpec::Loop>& loops)
   }
   if (result.empty()) result.push_back({1, 1, 1});
   return result;
-}
-
-/// Copies bits, so dtypes of one width share a kernel.
-DType dtype_of_width(DType dtype) {
-  switch (size_of(dtype)) {
-    case 8:
-      return DType::int64;
-    case 4:
-      return DType::int32;
-    case 2:
-      return DType::bfloat16;
-    default:
-      return DType::uint8;
-  }
 }
 
 class Copy {

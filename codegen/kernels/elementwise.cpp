@@ -1,8 +1,25 @@
 #include "codegen/kernels/builders.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 namespace sheaf::kernels {
 
 using namespace mlir;
+
+namespace {
+
+/// One loop for each dimension, for kernels that know where they are.
+Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands) {
+  std::vector<Loop> loops;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    auto loop = collapse(shape, operands, dim, dim + 1);
+    if (!loop) return loop.error();
+    loops.push_back(loop->front());
+  }
+  return loops;
+}
+
+}  // namespace
 
 Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   if (!spec.body || spec.outputs.empty())
@@ -10,7 +27,10 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   std::vector<Shape> shapes;
   for (const Operand& input : spec.inputs) shapes.push_back(input.shape);
   for (size_t i = 0; i < spec.outputs.size(); ++i) shapes.push_back(spec.shape);
-  auto collapsed = collapse(spec.shape, shapes, 0, spec.shape.size());
+  const bool located = !spec.coordinates.empty();
+  if (located && spec.coordinates.size() != spec.shape.size())
+    return Error(spec.name + ": coordinates must be as many as the dimensions");
+  auto collapsed = located ? separate(spec.shape, shapes) : collapse(spec.shape, shapes, 0, spec.shape.size());
   if (!collapsed) return Error(spec.name + ": " + collapsed.error().message());
   const std::vector<Loop>& loops = *collapsed;
 
@@ -23,6 +43,10 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
     Emitter::Values scalars;
     for (size_t i = 0; i < spec.inputs.size(); ++i)
       scalars.push_back(e.load(static_cast<int>(i), e.offset(i, loops, indices, flat, flattened)));
+    for (size_t d = 0; d < spec.coordinates.size(); ++d) {
+      Value index = e.add(indices[d], e.size(spec.coordinates[d]));
+      scalars.push_back(e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), index));
+    }
     Emitter::Values results = spec.body(e.builder, e.loc, scalars);
     if (results.size() != spec.outputs.size()) {
       problem = spec.name + ": the body gave " + std::to_string(results.size()) + " results for " +
@@ -65,7 +89,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   auto moves = [&](size_t operand) {
     return llvm::all_of(loops, [&](const Loop& loop) { return loop.moves[operand]; });
   };
-  use.elementwise = last == 0;
+  use.elementwise = last == 0 && !located;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (!moves(i)) {
       use.elementwise = false;

@@ -41,6 +41,9 @@ template Result<KernelUse> KernelModule::add(const CopySpec&);
 template Result<KernelUse> KernelModule::add(const ConcatSpec&);
 template Result<KernelUse> KernelModule::add(const MeanSpec&);
 template Result<KernelUse> KernelModule::add(const LinearSpec&);
+template Result<KernelUse> KernelModule::add(const PadSpec&);
+template Result<KernelUse> KernelModule::add(const EmbeddingBackwardSpec&);
+template Result<KernelUse> KernelModule::add(const InverseCountSpec&);
 
 namespace {
 

@@ -28,6 +28,9 @@ class KernelModule {
   Result<KernelUse> add_copy(const CopySpec& spec) { return add(spec); }
   Result<KernelUse> add_concat(const ConcatSpec& spec) { return add(spec); }
   Result<KernelUse> add_mean(const MeanSpec& spec) { return add(spec); }
+  Result<KernelUse> add_pad(const PadSpec& spec) { return add(spec); }
+  Result<KernelUse> add_embedding_backward(const EmbeddingBackwardSpec& spec) { return add(spec); }
+  Result<KernelUse> add_inverse_count(const InverseCountSpec& spec) { return add(spec); }
   Result<KernelUse> add_linear(const LinearSpec& spec) { return add(spec); }
 
   /// The plan's table of kernels, in the order they were first added.

@@ -6,77 +6,187 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-Result<KernelUse> build(Emitter& e, const MeanSpec& spec) {
-  const Shape& shape = spec.x.shape;
-  auto dim = checked_dim(spec.name, spec.dim, shape.size());
+namespace {
+
+/// x viewed as outer × n × inner loops, summed over n. Each part may be several loops where operands of the prologue
+/// are broadcast along some of its dimensions only.
+class Mean {
+ public:
+  Mean(Emitter& e, const MeanSpec& spec)
+      : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
+  Result<KernelUse> build();
+
+ private:
+  Result<void> find_loops();
+  bool is_reduced(size_t loop) const { return loop >= outer_ && loop < inner_; }
+
+  Value load(llvm::ArrayRef<Value> at) {
+    Value x = e_.load(x_, e_.offset(0, loops_, at));
+    return prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); });
+  }
+  /// Stores what becomes of a sum. `at` is of all loops; those of n are not looked at.
+  void store(llvm::ArrayRef<Value> at, Value sum) {
+    Type type = sum.getType();
+    if (!spec_.sum) {
+      Value count = e_.constant(1);
+      for (size_t i = outer_; i < inner_; ++i) count = e_.multiply(count, e_.size(loops_[i].size));
+      Value wide = e_.builder.create<arith::IndexCastOp>(e_.loc, e_.builder.getI64Type(), count);
+      sum = e_.builder.create<arith::DivFOp>(e_.loc, sum,
+                                             e_.builder.create<arith::UIToFPOp>(e_.loc, type, wide));
+    }
+    if (type.isF64()) sum = e_.builder.create<arith::TruncFOp>(e_.loc, e_.builder.getF32Type(), sum);
+    Value offset = e_.offset(1 + spec_.prologue.operands.size(), loops_, at);
+    e_.store(y_, offset, epilogue_.apply(sum, [&](size_t) { return offset; }));
+  }
+  Value widened(Value value) {
+    return e_.builder.create<arith::ExtFOp>(e_.loc, e_.builder.getF64Type(), value);
+  }
+
+  Value row_sum(Emitter::Values& at, size_t level);
+  void columns(Emitter::Values& at, Value low, Value high);
+  void add_rows(Emitter::Values& at, size_t level, llvm::function_ref<void()> body);
+
+  Emitter& e_;
+  const MeanSpec& spec_;
+  FusedBody prologue_, epilogue_;
+  std::vector<Loop> loops_;       ///< of operands x, the prologue's, y
+  size_t outer_ = 0, inner_ = 0;  ///< n is loops [outer_, inner_)
+  int x_ = 0, y_ = 0;
+};
+
+Result<void> Mean::find_loops() {
+  const Shape& shape = spec_.x.shape;
+  auto dim = checked_dim(spec_.name, spec_.dim, shape.size());
   if (!dim) return dim.error();
-  size_t first = static_cast<size_t>(*dim), last = first + static_cast<size_t>(spec.dims);
-  if (spec.dims < 1 || last > shape.size())
-    return Error(spec.name + ": the dimensions reach beyond the tensor's");
-  auto outer = product(shape, 0, first), n = product(shape, first, last),
-       inner = product(shape, last, shape.size());
-  if (!outer || !n || !inner)
-    return Error(spec.name + ": sizes beside or among the dimensions have no linear product");
-  Shape result(shape.begin(), shape.begin() + first);
-  result.insert(result.end(), shape.begin() + last, shape.end());
-  // Kept dimensions of size 1 are as good: the elements are the same.
-  Shape kept = shape;
+  size_t first = static_cast<size_t>(*dim), last = first + static_cast<size_t>(spec_.dims);
+  if (spec_.dims < 1 || last > shape.size())
+    return Error(spec_.name + ": the dimensions reach beyond the tensor's");
+  Shape result(shape.begin(), shape.begin() + static_cast<int64_t>(first)), kept = shape;
+  result.insert(result.end(), shape.begin() + static_cast<int64_t>(last), shape.end());
   for (size_t i = first; i < last; ++i) kept[i] = 1;
-  if (auto ok = check_same_shape(spec.name, spec.prologue, shape); !ok) return ok.error();
-  if (!check_same_shape(spec.name, spec.epilogue, kept))
-    if (auto ok = check_same_shape(spec.name, spec.epilogue, result); !ok) return ok.error();
+  // Kept dimensions of size 1 are as good: the elements are the same.
+  if (!check_same_shape(spec_.name, spec_.epilogue, kept))
+    if (auto ok = check_same_shape(spec_.name, spec_.epilogue, result); !ok) return ok.error();
 
-  FusedBody prologue(e, spec.prologue), epilogue(e, spec.epilogue);
-  int x = e.add_buffer(spec.x.dtype);
-  prologue.add_buffers();
-  epilogue.add_buffers();
-  int y = e.add_buffer(spec.output);
-  e.start();
-  auto load = [&](Value offset) { return prologue.apply(e.load(x, offset), [&](size_t) { return offset; }); };
-  auto store = [&](Value offset, Value value) {
-    e.store(y, offset, epilogue.apply(value, [&](size_t) { return offset; }));
+  std::vector<Shape> operands{shape};
+  for (const Operand& operand : spec_.prologue.operands) operands.push_back(operand.shape);
+  operands.push_back(kept);
+  auto outer = collapse(shape, operands, 0, first), n = collapse(shape, operands, first, last),
+       inner = collapse(shape, operands, last, shape.size());
+  for (auto* part : {&outer, &n, &inner}) {
+    if (!*part) return Error(spec_.name + ": " + part->error().message());
+    loops_.insert(loops_.end(), (*part)->begin(), (*part)->end());
+  }
+  outer_ = outer->size();
+  inner_ = outer_ + n->size();
+  for (size_t i = outer_; i < inner_; ++i) loops_[i].moves.back() = false;  // y, even where the loop's size is 1
+  return {};
+}
+
+/// The sum over the loops of n from `level` on, as f32; over several of them through f64.
+Value Mean::row_sum(Emitter::Values& at, size_t level) {
+  auto term = [&](Value i) {
+    at[level] = i;
+    return level + 1 == inner_ ? load(at) : row_sum(at, level + 1);
   };
+  if (level + 1 == inner_)
+    return e_.accurate_sums(loops_[level].size, 1, [&](Value i) { return Emitter::Values{term(i)}; })[0];
+  Value total = e_.reduce(Combine::sum, e_.constant(0), e_.size(loops_[level].size), {e_.builder.getF64Type()},
+                          [&](Value i) { return Emitter::Values{widened(term(i))}; })[0];
+  return e_.builder.create<arith::TruncFOp>(e_.loc, e_.builder.getF32Type(), total);
+}
 
-  KernelUse use;
-  use.work = *outer;
-  if (*inner == Extent(1)) {
-    e.parallel(e.begin(), e.end(), [&](Value row) {
-      Value base = e.multiply(row, e.size(*n));
-      Value sum = e.accurate_sums(*n, 1, [&](Value i) { return Emitter::Values{load(e.add(base, i))}; })[0];
-      store(row, e.builder.create<arith::DivFOp>(e.loc, sum, e.to_f32(e.size(*n))));
-    });
-  } else {
-    // Tiles of neighbouring columns, vectorised along inner, with sums in f64.
-    constexpr int64_t tile = 64;
-    Type f64 = e.builder.getF64Type();
-    Value sums = e.scratch(tile, f64);
-    e.parallel(e.begin(), e.end(), [&](Value row) {
-      Value zero = e.constant(0), width_all = e.size(*inner), rows = e.size(*n);
-      Value base = e.multiply(row, e.multiply(rows, width_all));
-      Value count = e.builder.create<arith::UIToFPOp>(
-          e.loc, f64, e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), rows));
-      e.sequential(zero, width_all, tile, [&](Value start) {
-        Value width = e.builder.create<arith::MinUIOp>(
-            e.loc, e.constant(tile), e.builder.create<arith::SubIOp>(e.loc, width_all, start));
-        Value none = e.builder.create<arith::ConstantOp>(e.loc, e.builder.getF64FloatAttr(0));
-        e.parallel(zero, width, [&](Value j) { e.write(sums, j, none); });
-        e.sequential(zero, rows, 1, [&](Value i) {
-          Value line = e.add(base, e.add(e.multiply(i, width_all), start));
-          e.parallel(zero, width, [&](Value j) {
-            Value value = e.builder.create<arith::ExtFOp>(e.loc, f64, load(e.add(line, j)));
-            e.write(sums, j, e.builder.create<arith::AddFOp>(e.loc, e.read(sums, j), value));
-          });
-        });
-        Value line = e.add(e.multiply(row, width_all), start);
-        e.parallel(zero, width, [&](Value j) {
-          Value mean = e.builder.create<arith::DivFOp>(e.loc, e.read(sums, j), count);
-          store(e.add(line, j), e.builder.create<arith::TruncFOp>(e.loc, e.builder.getF32Type(), mean));
-        });
+void Mean::add_rows(Emitter::Values& at, size_t level, llvm::function_ref<void()> body) {
+  if (level == inner_) return body();
+  e_.sequential(e_.constant(0), e_.size(loops_[level].size), 1, [&](Value i) {
+    at[level] = i;
+    add_rows(at, level + 1, body);
+  });
+}
+
+/// Columns [low, high) of the last loop: tiles of neighbouring ones, vectorised along them, with sums in f64.
+void Mean::columns(Emitter::Values& at, Value low, Value high) {
+  constexpr int64_t tile = 64;
+  Value sums = e_.scratch(tile, e_.builder.getF64Type());
+  e_.sequential(low, high, tile, [&](Value start) {
+    Value width = e_.builder.create<arith::MinUIOp>(e_.loc, e_.constant(tile),
+                                                    e_.builder.create<arith::SubIOp>(e_.loc, high, start));
+    auto each = [&](llvm::function_ref<void(Value)> body) {
+      e_.parallel(e_.constant(0), width, [&](Value j) {
+        at.back() = e_.add(start, j);
+        body(j);
+      });
+    };
+    Value none = e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF64FloatAttr(0));
+    each([&](Value j) { e_.write(sums, j, none); });
+    add_rows(at, outer_, [&] {
+      each([&](Value j) {
+        e_.write(sums, j, e_.builder.create<arith::AddFOp>(e_.loc, e_.read(sums, j), widened(load(at))));
       });
     });
+    each([&](Value j) { store(at, e_.read(sums, j)); });
+  });
+}
+
+Result<KernelUse> Mean::build() {
+  const DType x = spec_.x.dtype;
+  if (!spec_.prologue.body && (x == DType::int64 || x == DType::int32 || x == DType::uint8))
+    return Error(spec_.name + ": integers are summed as floats, which needs a cast fused into it");
+  if (auto ok = find_loops(); !ok) return ok.error();
+  x_ = e_.add_buffer(spec_.x.dtype);
+  prologue_.add_buffers();
+  epilogue_.add_buffers();
+  y_ = e_.add_buffer(spec_.output);
+  e_.start();
+
+  const size_t last = loops_.size() - 1;
+  const bool by_rows = inner_ == last && loops_[last].size == Extent(1);
+  // What is neither summed nor vectorised along: the outer loops, and the inner ones but the last.
+  std::vector<size_t> free;
+  std::vector<Loop> free_loops;
+  for (size_t i = 0; i < last; ++i)
+    if (!is_reduced(i)) {
+      free.push_back(i);
+      free_loops.push_back(loops_[i]);
+    }
+  Emitter::Values at(loops_.size());
+  for (Value& index : at) index = e_.constant(0);
+  KernelUse use;
+  Prefix prefix = linear_prefix(free_loops, free.size());
+  if (!by_rows && prefix.loops == free.size() && prefix.size == Extent(1)) {
+    // Sums of columns, as of a bias's gradient: the columns themselves are shared out, a cache line or more to each.
+    columns(at, e_.begin(), e_.end());
+    use.work = loops_[last].size;
+    use.grain = std::max<int64_t>(16, grain_for(typical_size(loops_, outer_) /
+                                                typical_size(loops_[last].size) * e_.cost()));
+    return use;
   }
-  use.grain = grain_for(typical_size(*n) * typical_size(*inner) * e.cost());
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, free_loops, prefix.loops);
+    for (size_t i = 0; i < prefix.loops; ++i) at[free[i]] = indices[i];
+    std::function<void(size_t)> rest = [&](size_t level) {
+      if (level < free.size()) {
+        e_.parallel(e_.constant(0), e_.size(free_loops[level].size), [&](Value i) {
+          at[free[level]] = i;
+          rest(level + 1);
+        });
+      } else if (by_rows) {
+        store(at, row_sum(at, outer_));
+      } else {
+        columns(at, e_.constant(0), e_.size(loops_[last].size));
+      }
+    };
+    rest(prefix.loops);
+  });
+  int64_t cost = e_.cost() * typical_size(free_loops, prefix.loops) * typical_size(loops_[last].size);
+  for (size_t i = outer_; i < inner_; ++i) cost *= typical_size(loops_[i].size);
+  use.work = prefix.size;
+  use.grain = grain_for(cost);
   return use;
 }
+
+}  // namespace
+
+Result<KernelUse> build(Emitter& emitter, const MeanSpec& spec) { return Mean(emitter, spec).build(); }
 
 }  // namespace sheaf::kernels

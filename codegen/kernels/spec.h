@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ struct ElementwiseSpec {
   Shape shape;
   std::vector<DType> outputs;
   ScalarBody body;
+  /// Where not empty (then one per dimension of `shape`), the body gets after the inputs' scalars one i64 for each
+  /// dimension d: the element's index along d, plus coordinates[d].
+  std::vector<Extent> coordinates = {};
 };
 
 /// Arithmetic fused into another kernel, on its elements as they are loaded or stored: the body gets the
@@ -112,8 +116,9 @@ struct ConcatSpec {
   int64_t dim = 0;
 };
 
-/// y = mean of x over the `dims` dimensions from `dim` on (adjacent ones). The sum is taken in float64 or in
-/// short float32 blocks. Operands of fusions have x's shape (prologue) or y's (epilogue).
+/// y = mean (or `sum`) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or in
+/// short float32 blocks. Operands of the prologue may be broadcast to x's shape; those of the epilogue have y's.
+/// Integers need a prologue that makes floats of them.
 /// Buffers: x, prologue operands, epilogue operands; y.
 struct MeanSpec {
   std::string name = "mean";
@@ -121,6 +126,7 @@ struct MeanSpec {
   Operand x;
   int64_t dim = -1;
   int64_t dims = 1;
+  bool sum = false;  ///< not divided by the number of elements
   DType output = DType::float32;
   Fusion prologue, epilogue;
 };
@@ -135,6 +141,35 @@ struct LinearSpec {
   int64_t in = 0, out = 0;
   bool bias = true;
   Fusion epilogue;
+};
+
+/// y, of `shape`, is 0 but for x at [begin, begin + size) along `dim` (negative from the end): the dual of a slice.
+/// Buffers: x; y.
+struct PadSpec {
+  std::string name = "pad";
+  std::string description;
+  DType dtype = DType::float32;
+  Shape shape;
+  int64_t dim = 0;
+  Extent begin, size;
+};
+
+/// dweight[index[i], :] += dy[i, :], from 0, in order of i; all float32. Indices beyond the table and `padding_idx`
+/// are left out (EmbeddingSpec reports the former). Buffers: index, dy [..., width]; dweight [entries, width].
+struct EmbeddingBackwardSpec {
+  std::string name = "embedding_backward";
+  std::string description;
+  DType index = DType::int64;
+  Shape index_shape;
+  int64_t entries = 0, width = 0;
+  std::optional<int64_t> padding_idx;
+};
+
+/// y = 1 / Π(shape), a float32: the factor of a mean over so many elements. Buffers: y.
+struct InverseCountSpec {
+  std::string name = "inverse_count";
+  std::string description;
+  Shape shape;
 };
 
 /// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the

@@ -267,5 +267,72 @@ TEST(Elementwise, RefusesShapesThatDoNotBroadcast) {
   EXPECT_TRUE(kernels.module.kernels().empty());
 }
 
+/// y = x + the place of the element in a larger tensor, of which this one is a block that begins at (first0, 0, 2).
+TEST(Elementwise, BodiesThatKnowWhereTheyAre) {
+  LoadedKernels kernels;
+  struct Case {
+    Shape shape;
+    std::vector<int64_t> sizes;  ///< with batch = 5
+    std::vector<Extent> coordinates;
+    std::vector<int64_t> first;  ///< with first0 = 1 << 33
+  };
+  Extent first0 = Extent::symbol("first0");
+  const int64_t far = int64_t{1} << 33;
+  std::vector<Case> cases{{{batch(), 6, 9}, {5, 6, 9}, {first0, 0, 2}, {far, 0, 2}},
+                          {{batch(), 1, 40}, {5, 1, 40}, {first0 * 3, 0, 0}, {3 * far, 0, 0}},
+                          {{batch()}, {5}, {first0}, {far}},
+                          {{7, batch()}, {7, 5}, {0, 0}, {0, 0}},
+                          {{batch(), 0}, {5, 0}, {first0, 0}, {far, 0}}};
+  std::vector<KernelUse> uses;
+  for (const Case& c : cases) {
+    ElementwiseSpec spec;
+    spec.name = "place";
+    spec.inputs = {{DType::int64, c.shape}, {DType::int64, {1}}};
+    spec.shape = c.shape;
+    spec.outputs = {DType::int64};
+    spec.coordinates = c.coordinates;
+    spec.body = [](OpBuilder& b, Loc l, ValueRange v) {
+      mlir::Value place = b.create<mlir::arith::ConstantIntOp>(l, 0, 64);
+      mlir::Value ten = b.create<mlir::arith::ConstantIntOp>(l, 10, 64);
+      for (mlir::Value index : v.drop_front(2)) {
+        mlir::Value scaled = b.create<mlir::arith::MulIOp>(l, place, ten);
+        place = b.create<mlir::arith::AddIOp>(l, scaled, index);
+      }
+      mlir::Value sum = b.create<mlir::arith::AddIOp>(l, v[0], v[1]);
+      return Values{b.create<mlir::arith::AddIOp>(l, sum, place)};
+    };
+    auto use = kernels.module.add_elementwise(spec);
+    ASSERT_TRUE(use) << to_string(use.error());
+    EXPECT_FALSE(use->elementwise);
+    EXPECT_EQ(use->in_place.size(), 1u);
+    uses.push_back(*use);
+    spec.coordinates.push_back(0);
+    EXPECT_FALSE(kernels.module.add_elementwise(spec));
+  }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const Case& c = cases[k];
+    size_t count = 1;
+    for (int64_t size : c.sizes) count *= size_t(size);
+    std::vector<int64_t> x(count), y(count + 1, 99);
+    for (size_t i = 0; i < count; ++i) x[i] = int64_t(i * i);
+    int64_t more = 1000;
+    for (int parts : {1, 3})
+      kernels.run(uses[k], {x.data(), &more, y.data()}, {{"batch", 5}, {"first0", far}}, parts, [&] {
+        for (size_t i = 0; i < count; ++i) {
+          int64_t place = 0, rest = int64_t(count), from = int64_t(i);
+          for (size_t d = 0; d < c.sizes.size(); ++d) {
+            rest /= c.sizes[d];
+            place = place * 10 + from / rest + c.first[d];
+            from %= rest;
+          }
+          ASSERT_EQ(y[i], x[i] + more + place) << "case " << k << " element " << i;
+        }
+        ASSERT_EQ(y.back(), 99);
+        std::fill(y.begin(), y.end() - 1, -1);
+      });
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::kernels

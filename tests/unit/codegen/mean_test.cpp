@@ -1,4 +1,4 @@
-// Means against double-precision sums.
+// Means and sums against double-precision sums.
 #include "ir/Scalars.h"
 #include "tests/unit/codegen/loaded_kernels.h"
 
@@ -75,6 +75,119 @@ TEST(Mean, OverSeveralDimensionsWithFusedActivations) {
       for (size_t i = 0; i < 49; ++i) sum += std::max(x[r * 49 + i], 0.f);
       ASSERT_NEAR(y[r], sum / 49 * factor[r], 2e-6);
     }
+  });
+}
+
+/// Σ x · q over dimensions of [batch, 5, 6, 7] with q broadcast in every way.
+TEST(Mean, SumsOfProductsWithBroadcastOperands) {
+  LoadedKernels kernels;
+  const std::vector<int64_t> sizes{3, 5, 6, 7};
+  const Shape shape{batch(), 5, 6, 7};
+  struct Case {
+    std::vector<bool> moves;  ///< dimensions that q has
+    int64_t dim, dims;
+    KernelUse use = {};
+  };
+  std::vector<Case> cases;
+  for (int pattern = 0; pattern < 16; ++pattern)
+    for (auto [dim, dims] : std::vector<std::pair<int64_t, int64_t>>{
+             {0, 1}, {1, 1}, {3, 1}, {0, 4}, {2, 2}, {1, 2}, {0, 3}})
+      cases.push_back({{bool(pattern & 1), bool(pattern & 2), bool(pattern & 4), bool(pattern & 8)}, dim, dims});
+  for (Case& c : cases) {
+    MeanSpec spec;
+    spec.x.shape = shape;
+    spec.dim = c.dim;
+    spec.dims = c.dims;
+    spec.sum = true;
+    Shape q = shape;
+    for (size_t d = 0; d < 4; ++d)
+      if (!c.moves[d]) q[d] = 1;
+    spec.prologue.operands = {{DType::float32, q}};
+    spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) {
+      return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])};
+    };
+    auto use = kernels.module.add_mean(spec);
+    ASSERT_TRUE(use) << to_string(use.error());
+    c.use = *use;
+  }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  const size_t count = 3 * 5 * 6 * 7;
+  auto x = random_values(count, 1), q = random_values(count, 2);
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const Case& c = cases[k];
+    std::vector<double> expected(count, 0);
+    size_t results = 0;
+    for (size_t flat = 0; flat < count; ++flat) {
+      size_t q_at = 0, y_at = 0, rest = count, from = flat;
+      for (size_t d = 0; d < 4; ++d) {
+        rest /= size_t(sizes[d]);
+        size_t index = from / rest;
+        from %= rest;
+        if (c.moves[d]) q_at = q_at * size_t(sizes[d]) + index;
+        if (int64_t(d) < c.dim || int64_t(d) >= c.dim + c.dims) y_at = y_at * size_t(sizes[d]) + index;
+      }
+      expected[y_at] += double(x[flat]) * q[q_at];
+      results = std::max(results, y_at + 1);
+    }
+    std::vector<float> y(results + 1, 99);
+    for (int parts : {1, 2, 5})
+      kernels.run(c.use, {x.data(), q.data(), y.data()}, {{"batch", 3}}, parts, [&] {
+        for (size_t i = 0; i < results; ++i)
+          ASSERT_NEAR(y[i], expected[i], 2e-3) << "case " << k << " at " << i;
+        ASSERT_EQ(y[results], 99);
+        std::fill(y.begin(), y.end() - 1, -1.f);
+      });
+  }
+}
+
+TEST(Mean, ColumnSumsAreSharedOutByColumnsWithTheSameBitsForEachSplit) {
+  LoadedKernels kernels;
+  MeanSpec spec;
+  spec.x.shape = {batch(), 1000};
+  spec.dim = 0;
+  spec.sum = true;
+  auto use = kernels.module.add_mean(spec);
+  ASSERT_TRUE(use) << to_string(use.error());
+  EXPECT_EQ(use->work, Extent(1000));
+  EXPECT_GE(use->grain, 16);
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  auto x = random_values(300 * 1000, 1);
+  std::vector<float> y(1000), whole;
+  for (int parts : {1, 2, 7, 100})
+    kernels.run(*use, {x.data(), y.data()}, {{"batch", 300}}, parts, [&] {
+      for (size_t j = 0; j < 1000; ++j) {
+        double sum = 0;
+        for (size_t i = 0; i < 300; ++i) sum += x[i * 1000 + j];
+        ASSERT_NEAR(y[j], sum, 1e-4);
+      }
+      if (whole.empty()) whole = y;
+      ASSERT_EQ(y, whole);
+      std::fill(y.begin(), y.end(), 0.f);
+    });
+}
+
+TEST(Mean, CountsIntegersThroughACastAndRefusesThemWithout) {
+  LoadedKernels kernels;
+  MeanSpec spec;
+  spec.x = {DType::int64, {batch(), 3}};
+  spec.dim = 0;
+  spec.dims = 2;
+  spec.sum = true;
+  ASSERT_FALSE(kernels.module.add_mean(spec));
+  spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) {
+    return Values{scalar::cast(b, l, v[0], false, b.getF32Type(), false)};
+  };
+  auto use = kernels.module.add_mean(spec);
+  ASSERT_TRUE(use) << to_string(use.error());
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  std::vector<int64_t> x(300);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = int64_t(i % 7) - 2;
+  float y = 0;
+  kernels.run(*use, {x.data(), &y}, {{"batch", 100}}, 1, [&] {
+    int64_t sum = 0;
+    for (int64_t value : x) sum += value;
+    ASSERT_EQ(y, float(sum));
+    y = 0;
   });
 }
 

@@ -1,0 +1,22 @@
+#include "codegen/kernels/builders.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace sheaf::kernels {
+
+using namespace mlir;
+
+Result<KernelUse> build(Emitter& e, const InverseCountSpec& spec) {
+  int y = e.add_buffer(DType::float32);
+  e.start();
+  e.parallel(e.begin(), e.end(), [&](Value i) {
+    Value count = e.constant(1);
+    for (const Extent& extent : spec.shape) count = e.multiply(count, e.size(extent));
+    e.store(y, i, e.builder.create<arith::DivFOp>(e.loc, e.f32(1), e.to_f32(count)));
+  });
+  KernelUse use;
+  use.work = 1;
+  return use;
+}
+
+}  // namespace sheaf::kernels

@@ -1,0 +1,53 @@
+#include "codegen/kernels/builders.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace sheaf::kernels {
+
+using namespace mlir;
+
+Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
+  auto dim = checked_dim(spec.name, spec.dim, spec.shape.size());
+  if (!dim) return dim.error();
+  size_t d = static_cast<size_t>(*dim);
+  // All in elements of one slab, what stands at one index of the dimensions before `dim`.
+  auto outer = product(spec.shape, 0, d), inner = product(spec.shape, d + 1, spec.shape.size());
+  auto part = [&](const Extent& size) { return inner ? product(size, *inner) : std::nullopt; };
+  auto slab = part(spec.shape[d]), size = part(spec.size), first = part(spec.begin);
+  if (!outer || !slab || !size || !first)
+    return Error(spec.name + ": sizes beside the dimension have no linear product");
+
+  int x = e.add_buffer(dtype_of_width(spec.dtype)), y = e.add_buffer(dtype_of_width(spec.dtype));
+  e.start();
+  OpBuilder& b = e.builder;
+  Location loc = e.loc;
+  auto least = [&](Value p, Value q) -> Value { return b.create<arith::MinUIOp>(loc, p, q); };
+  auto most = [&](Value p, Value q) -> Value { return b.create<arith::MaxUIOp>(loc, p, q); };
+  Type element = cast<MemRefType>(e.buffer(y).getType()).getElementType();
+  Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(element));
+  Value low = e.size(*first), high = e.add(low, e.size(*size));
+  // [begin, end) of slab `index`.
+  auto fill = [&](Value index, Value begin, Value end) {
+    Value to = e.multiply(index, e.size(*slab)), from = e.multiply(index, e.size(*size));
+    e.parallel(begin, least(end, low), [&](Value i) { e.write(e.buffer(y), e.add(to, i), zero); });
+    e.parallel(most(begin, low), least(end, high), [&](Value i) {
+      Value position = e.add(from, b.create<arith::SubIOp>(loc, i, low));
+      e.write(e.buffer(y), e.add(to, i), e.read(e.buffer(x), position));
+    });
+    e.parallel(most(begin, high), end, [&](Value i) { e.write(e.buffer(y), e.add(to, i), zero); });
+  };
+  KernelUse use;
+  if (*outer == Extent(1)) {
+    use.work = *slab;
+    fill(e.constant(0), e.begin(), e.end());
+    use.grain = grain_for(1);
+  } else {
+    use.work = *outer;
+    e.parallel(e.begin(), e.end(), [&](Value index) { fill(index, e.constant(0), e.size(*slab)); });
+    use.grain = grain_for(typical_size(*slab));
+  }
+  return use;
+}
+
+}  // namespace sheaf::kernels
