@@ -34,9 +34,8 @@ inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutp
                                      // Of a training program: names of the parameters whose gradients, and of the
                                      // parameters, buffers and states whose new values, the results after the outputs are.
                                      kGradients = "nn.gradients", kUpdates = "nn.updates",
-                                     // The optimiser's type and arguments; the norm that gradients are clipped to;
-                                     // a state's initial value.
-                                     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm", kInit = "nn.init",
+                                     // The optimiser's type and arguments; the norm that gradients are clipped to.
+                                     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
                                      // Of a batch norm that will be trained: the share of new running statistics.
                                      kMomentum = "nn.momentum";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.

@@ -16,7 +16,8 @@ void NnDialect::initialize() {
       >();
 }
 
-/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs an array of strings.
+/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs, nn.gradients and nn.updates are arrays
+/// of strings, nn.optimizer a dictionary, nn.clip_grad_norm and nn.momentum numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -28,10 +29,20 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
     return success();
   }
-  if (name == kOutputs) {
+  if (name == kOutputs || name == kGradients || name == kUpdates) {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
-      return op->emitError("nn.outputs must be a list of names");
+      return op->emitError() << name << " must be a list of names";
+    return success();
+  }
+  if (name == kOptimizer) {
+    auto optimizer = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (!optimizer || !optimizer.getAs<StringAttr>("type"))
+      return op->emitError("nn.optimizer must be a dictionary with the optimiser's type");
+    return success();
+  }
+  if (name == kClipNorm || name == kMomentum) {
+    if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
     return success();
   }
   return op->emitError("unknown attribute '") << name << "'";
