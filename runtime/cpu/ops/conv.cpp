@@ -29,6 +29,19 @@ bool is(const convolution_forward::primitive_desc& pd, const char* part) {
   return pd && std::strstr(pd.impl_info_str(), part);
 }
 
+/// Direct convolution in channel blocks of 16; none where the channels don't fill them.
+convolution_forward::primitive_desc choose_blocked(const ConvShape& g, const dnnl::primitive_attr& attributes) {
+  if (g.x.size() != 4 || g.groups != 1) return {};
+  if (g.y[1] % 16 != 0 || (g.x[1] % 16 != 0 && g.x[1] > 4)) return {};
+  using tag = dnnl::memory::format_tag;
+  const auto f32 = dnnl::memory::data_type::f32;
+  const Formats blocked{DnnlDesc(g.x, f32, g.x[1] % 16 ? tag::nchw : tag::nChw16c),
+                        DnnlDesc(g.y, f32, tag::nChw16c)};
+  auto jit =
+      describe(g, prop_kind::forward_inference, algorithm::convolution_direct, blocked, attributes, true);
+  return is(jit, "jit") && is(jit, "avx512") ? jit : convolution_forward::primitive_desc();
+}
+
 /// Winograd for 3x3 kernels, which oneDNN 2 offers only under forward_training and in channel blocks; the
 /// convolutions around it keep to the same blocks, since reordering would cost more than they lose by it.
 convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::primitive_attr& attributes) {
@@ -40,21 +53,17 @@ convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::
         describe(g, prop_kind::forward_training, algorithm::convolution_auto, any, attributes, true);
     if (is(winograd, "wino")) return winograd;
   }
-  if (g.y[1] % 16 != 0 || (g.x[1] % 16 != 0 && g.x[1] > 4)) return {};
-  using tag = dnnl::memory::format_tag;
-  const auto f32 = dnnl::memory::data_type::f32;
-  const Formats blocked{DnnlDesc(g.x, f32, g.x[1] % 16 ? tag::nchw : tag::nChw16c),
-                        DnnlDesc(g.y, f32, tag::nChw16c)};
-  auto jit =
-      describe(g, prop_kind::forward_inference, algorithm::convolution_direct, blocked, attributes, true);
-  return is(jit, "jit") && is(jit, "avx512") ? jit : convolution_forward::primitive_desc();
+  return choose_blocked(g, attributes);
 }
 
-/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above.
+/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight that
+/// changes): in channel blocks too, as the gradients want x and give dx.
 convolution_forward::primitive_desc choose(const ConvShape& g, const dnnl::primitive_attr& attributes,
-                                           bool fast) {
+                                           bool fast, bool training) {
   if (fast)
     if (auto chosen = choose_fast(g, attributes)) return chosen;
+  if (training)
+    if (auto chosen = choose_blocked(g, attributes)) return chosen;
   const Formats any{any_desc(g.x), any_desc(g.y)};
   return describe(g, prop_kind::forward_inference, algorithm::convolution_direct, any, attributes);
 }
@@ -67,7 +76,7 @@ Prepared prepare_conv(const Operation& operation) {
     return prepare_conv_taps(operation, g);
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
-  const auto pd = choose(g, attributes, operation.request.fast_numerics);
+  const auto pd = choose(g, attributes, operation.request.fast_numerics, !operation.constant("weight"));
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());

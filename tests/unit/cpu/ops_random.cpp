@@ -46,7 +46,7 @@ StepCase draw_conv(Draw& draw, bool transpose) {
     c.attributes["padding_begin"] = begin;
     c.attributes["padding_end"] = end;
   }
-  c.operands = {{"x", draw.tensor(x), false}, {"weight", draw.tensor(weight, 0.3), draw.chance(90)}};
+  c.operands = {{"x", draw.tensor(x), false}, {"weight", draw.tensor(weight, 0.3), draw.chance(60)}};
   add_extras(draw, c, out, !transpose && draw.chance(40));
   return c;
 }
