@@ -24,7 +24,10 @@ Error located(Operation& op, Error error) {
 bool is_library_call(Operation& op) {
   if (isa<nn::LinearOp>(op)) return !is_small_linear(op);
   return isa<nn::ConvOp, nn::ConvTransposeOp, nn::MatMulOp, nn::LstmOp, nn::GruOp, nn::MaxPoolOp, nn::AvgPoolOp,
-             nn::AdaptiveAvgPoolOp>(op);
+             nn::AdaptiveAvgPoolOp, nn::ConvBackwardDataOp, nn::ConvBackwardWeightOp, nn::LinearBackwardDataOp,
+             nn::LinearBackwardWeightOp, nn::BatchNormTrainOp, nn::BatchNormBackwardOp, nn::MaxPoolTrainOp,
+             nn::MaxPoolBackwardOp, nn::AvgPoolBackwardOp, nn::AdaptiveAvgPoolBackwardOp, nn::LstmTrainOp,
+             nn::LstmBackwardOp, nn::GruTrainOp, nn::GruBackwardOp>(op);
 }
 
 }  // namespace

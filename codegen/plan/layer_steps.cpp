@@ -17,6 +17,7 @@ Json json_of(Attribute attribute) {
   }
   if (auto real = dyn_cast<FloatAttr>(attribute)) return real.getValueAsDouble();
   if (auto text = dyn_cast<StringAttr>(attribute)) return text.str();
+  if (isa<UnitAttr>(attribute)) return true;
   if (auto list = dyn_cast<DenseI64ArrayAttr>(attribute)) return std::vector<int64_t>(list.asArrayRef());
   Json object = Json::object();
   if (auto dictionary = dyn_cast<DictionaryAttr>(attribute))
@@ -82,6 +83,31 @@ std::vector<std::string> operand_roles(Operation& op) {
       .Case([](MultiheadAttentionOp o) {
         return Roles()("query", o.getQuery())("key", o.getKey())("value", o.getValue())("in_proj_weight", o.getInProjWeight())(
                           "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())("out_proj.bias", o.getOutProjBias())
+            .names;
+      })
+      .Case<ConvBackwardDataOp, LinearBackwardDataOp>(
+          [](auto o) { return Roles()("dy", o.getDy())("weight", o.getWeight()).names; })
+      .Case<ConvBackwardWeightOp, LinearBackwardWeightOp, EmbeddingBackwardOp>(
+          [](auto o) { return Roles()("x", o.getX())("dy", o.getDy()).names; })
+      .Case([](BatchNormTrainOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
+      .Case([](BatchNormBackwardOp o) {
+        return Roles()("x", o.getX())("dy", o.getDy())("mean", o.getMean())("var", o.getVar())("weight", o.getWeight())(
+                          "workspace", o.getWorkspace())
+            .names;
+      })
+      .Case([](MaxPoolBackwardOp o) { return Roles()("dy", o.getDy())("workspace", o.getWorkspace()).names; })
+      .Case<AvgPoolBackwardOp, AdaptiveAvgPoolBackwardOp>([](auto o) { return Roles()("dy", o.getDy()).names; })
+      .Case([](LstmTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0()).weights(o).names; })
+      .Case([](GruTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
+      .Case([](LstmBackwardOp o) {
+        return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0())
+            .weights(o)("y", o.getY())("h", o.getHn())("c", o.getCn())("workspace", o.getWorkspace())("dy", o.getDy())(
+                "dh", o.getDh())("dc", o.getDc())
+            .names;
+      })
+      .Case([](GruBackwardOp o) {
+        return Roles()("x", o.getX())("h0", o.getH0())
+            .weights(o)("y", o.getY())("h", o.getHn())("workspace", o.getWorkspace())("dy", o.getDy())("dh", o.getDh())
             .names;
       })
       .Default([](Operation* o) {
