@@ -1,6 +1,8 @@
 // Linear layers, matrix products, convolutions.
 #include "runtime/plan/step_check.h"
 
+#include <utility>
+
 namespace sheaf {
 
 namespace {
@@ -42,11 +44,18 @@ void check_linear(StepCheck& check) {
 }
 
 void check_matmul(StepCheck& check) {
-  check.attributes({});
+  check.attributes({}, {"transpose_a", "transpose_b"});
   check.floating();
   if (!check.roles({"a", "b"}) || !check.outputs(1)) return;
-  const Shape& a = check.operand("a")->shape;
-  const Shape& b = check.operand("b")->shape;
+  const auto shape_of = [&](const char* role, const char* transpose) {
+    Shape shape = check.operand(role)->shape;
+    if (!check.step().attributes.contains(transpose) || !check.boolean(transpose)) return shape;
+    if (shape.size() < 2) check.fail(std::string("'") + transpose + "' needs two dimensions");
+    else std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    return shape;
+  };
+  const Shape a = shape_of("a", "transpose_a");
+  const Shape b = shape_of("b", "transpose_b");
   const auto mismatch = [&] {
     check.fail("shapes " + to_string(a) + " and " + to_string(b) + " can't be multiplied");
   };

@@ -174,6 +174,19 @@ void StepCheck::floating() {
   for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i));
 }
 
+void StepCheck::floating_beside_workspace(int workspace_output) {
+  const auto require = [this](const Value& value, bool workspace) {
+    if (workspace && (value.dtype != DType::uint8 || value.shape != Shape{Extent(1)}))
+      fail("'" + value.name + "' is a workspace, which is uint8 of shape [1]");
+    if (!workspace && !is_floating(value.dtype))
+      fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " +
+           std::string(name_of(value.dtype)));
+  };
+  for (size_t i = 0; i < step_.inputs.size(); ++i)
+    require(input(i), i < step_.roles.size() && step_.roles[i] == "workspace");
+  for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i), static_cast<int>(i) == workspace_output);
+}
+
 void StepCheck::rank(const Value& value, size_t rank) {
   if (value.shape.size() != rank)
     fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + std::to_string(rank) +

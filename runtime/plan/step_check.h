@@ -69,6 +69,9 @@ class StepCheck {
 
   /// Every operand and result is of a floating-point type.
   void floating();
+  /// The same but for the operand `workspace`, if there is one, and output `workspace_output` (-1: none), which are
+  /// uint8 of shape [1].
+  void floating_beside_workspace(int workspace_output);
   void rank(const Value& value, size_t rank);
   /// Dims of a value that may not depend on the batch; empty on failure.
   std::vector<int64_t> static_dims(const Value& value);
@@ -111,5 +114,21 @@ void check_avg_pool(StepCheck& check);
 void check_adaptive_avg_pool(StepCheck& check);
 void check_lstm(StepCheck& check);
 void check_gru(StepCheck& check);
+
+// Of a training step (docs/training.md).
+void check_conv_backward_data(StepCheck& check);
+void check_conv_backward_weight(StepCheck& check);
+void check_linear_backward_data(StepCheck& check);
+void check_linear_backward_weight(StepCheck& check);
+void check_batch_norm_train(StepCheck& check);
+void check_batch_norm_backward(StepCheck& check);
+void check_max_pool_train(StepCheck& check);
+void check_max_pool_backward(StepCheck& check);
+void check_avg_pool_backward(StepCheck& check);
+void check_adaptive_avg_pool_backward(StepCheck& check);
+void check_lstm_train(StepCheck& check);
+void check_lstm_backward(StepCheck& check);
+void check_gru_train(StepCheck& check);
+void check_gru_backward(StepCheck& check);
 
 }  // namespace sheaf
