@@ -1,0 +1,185 @@
+// RUN: sheaf-opt %s -verify-diagnostics -split-input-file
+
+func.func @sum_of_integers(%x: tensor<?x4xi64>) {
+  // expected-error @+1 {{expects floating-point inputs, but one has elements of type 'i64'}}
+  %0 = nn.sum %x {dims = array<i64: 1>, keepdim = false} : (tensor<?x4xi64>) -> tensor<?xi64>
+  return
+}
+
+// -----
+
+func.func @sum_twice(%x: tensor<?x4xf32>) {
+  // expected-error @+1 {{names dimension 1 twice}}
+  %0 = nn.sum %x {dims = array<i64: 1, -1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// Dimensions ascend, and sizes fit.
+func.func @descending(%x: tensor<4x6xf32>, %like: tensor<6x4xf32>) {
+  // expected-error @+1 {{cannot stretch an input of shape [4, 6] along dimensions [1, 0] of [6, 4]}}
+  %0 = nn.broadcast %x like %like {dims = array<i64: 1, 0>} : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @stretch(%x: tensor<3xf32>, %like: tensor<6x4xf32>) {
+  // expected-error @+1 {{cannot stretch an input of shape [3] along dimensions [1] of [6, 4]}}
+  %0 = nn.broadcast %x like %like {dims = array<i64: 1>} : (tensor<3xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @count(%x: tensor<?x4xf32>) {
+  // expected-error @+1 {{expects a dimension between -2 and 1 for an input of shape [?, 4], but got 2}}
+  %0 = nn.inverse_count %x {dims = array<i64: 2>} : (tensor<?x4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @pad(%x: tensor<?x4xf32>) {
+  // expected-error @+1 {{expects a range inside 5 entries, but dimension 1 of [?, 4] begins at 2}}
+  %0 = nn.pad %x {dim = 1 : i64, begin = 2 : i64, size = 5 : i64} : (tensor<?x4xf32>) -> tensor<?x5xf32>
+  return
+}
+
+// -----
+
+func.func @padding_row(%i: tensor<?xi64>, %dy: tensor<?x3xf32>) {
+  // expected-error @+1 {{expects a table that holds padding_idx 10, but it has 10 rows}}
+  %0 = nn.embedding_backward %i, %dy {num_embeddings = 10 : i64, padding_idx = 10 : i64} : (tensor<?xi64>, tensor<?x3xf32>) -> tensor<10x3xf32>
+  return
+}
+
+// -----
+
+func.func @padding_of_table(%i: tensor<?xi64>, %w: tensor<10x3xf32>) {
+  // expected-error @+1 {{expects a padding_idx inside the table [10, 3], but got 10}}
+  %0 = nn.embedding %i, %w {padding_idx = 10 : i64} : (tensor<?xi64>, tensor<10x3xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @rows(%i: tensor<?x2xi64>, %dy: tensor<?x3xf32>) {
+  // expected-error @+1 {{expects a gradient of shape [?, 2, 3], but got [?, 3]}}
+  %0 = nn.embedding_backward %i, %dy {num_embeddings = 10 : i64, padding_idx = -1 : i64} : (tensor<?x2xi64>, tensor<?x3xf32>) -> tensor<10x3xf32>
+  return
+}
+
+// -----
+
+func.func @no_kind(%x: tensor<?x3xf32>) {
+  // expected-error @+1 {{expects an activation with a kind}}
+  %0 = nn.activation_backward %x, %x {activation = {}} : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @probability(%x: tensor<?x3xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{expects a probability, but got 1.5}}
+  %0 = nn.dropout_train %x step(%s) seed(%s) {p = 1.5 : f64, layer = 7 : i64} : (tensor<?x3xf32>, tensor<i64>, tensor<i64>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @seed(%x: tensor<?x3xf32>, %s: tensor<i32>) {
+  // expected-error @+1 {{expects a step and a seed of one int64 each, but got [] of 'i32'}}
+  %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x3xf32>, tensor<i32>, tensor<i32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+// An element's number in the whole batch must not depend on the batch's size.
+func.func @two_unknown(%x: tensor<?x?xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{expects at most one size that depends on the batch, but the input is [?, ?]}}
+  %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x?xf32>, tensor<i64>, tensor<i64>) -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @loss_kind(%x: tensor<?x3xf32>) {
+  // expected-error @+1 {{expects mse, l1, bce or bce_with_logits, but got 'huber'}}
+  %0 = nn.elementwise_loss "huber" %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @loss_target(%x: tensor<?x3xf32>, %t: tensor<?xf32>) {
+  // expected-error @+1 {{expects a target of shape [?, 3], but got [?]}}
+  %0 = nn.elementwise_loss "mse" %x, %t : (tensor<?x3xf32>, tensor<?xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @loss_gradient(%x: tensor<3xf32>, %g: tensor<2x3xf32>) {
+  // expected-error @+1 {{expects a gradient that stretches to one of shape [3], but got [2, 3]}}
+  %0 = nn.elementwise_loss_backward "mse" %x, %x, %g : (tensor<3xf32>, tensor<3xf32>, tensor<2x3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @real_classes(%t: tensor<?xf32>) {
+  // expected-error @+1 {{expects class indices of type int64 or int32, but got 'f32'}}
+  %0 = nn.target_weights %t {classes = 3 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @assign(%buffer: tensor<4xf32>, %value: tensor<3xf32>) {
+  // expected-error @+1 {{expects a value of shape [4], but got [3]}}
+  nn.assign %buffer, %value : tensor<4xf32>, tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @momentum(%running: tensor<4xf32>) {
+  // expected-error @+1 {{expects a momentum or a number of batches, and not both}}
+  %0 = nn.running_average %running, %running : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @increment(%x: tensor<f32>) {
+  // expected-error @+1 {{expects an int64, but got 'f32'}}
+  %0 = nn.increment %x : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @norm(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expects a sum without dimensions, but got [4]}}
+  %0 = nn.clip_coefficient %x {max_norm = 1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @moments(%p: tensor<2x3xf32>, %m: tensor<3xf32>) {
+  // expected-error @+1 {{expects tensors of shape [3], but got [2, 3]}}
+  %0 = nn.adam_first_moment %m, %p, %p {beta = 0.9 : f64, weight_decay = 0.0 : f64, maximize = false} : (tensor<3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @learning_rate(%p: tensor<3xf32>) {
+  // expected-error @+1 {{expects a learning rate without dimensions, but got [3]}}
+  %0 = nn.sgd_update %p, %p, %p {momentum = 0.0 : f64, weight_decay = 0.0 : f64, maximize = false} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return
+}
