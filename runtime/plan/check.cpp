@@ -111,8 +111,8 @@ Result<void> check(const Plan& plan, const std::string& file) {
   if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
   if (!plan.kernels.empty() && plan.objects.empty())
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
-  if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
   if (auto done = check_training(plan, file); !done) return done;
+  if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
   if (!plan.train.steps.empty())
     if (auto done = check_program(plan, plan.train, false, file, "programs.train"); !done) return done;
   const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {

@@ -1,0 +1,203 @@
+// The Trainer's own part: schedules, settings, the optimiser's state, wrong calls.
+#include "training_plan.h"
+
+#include "runtime/training/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace sheaf {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+double rate(Json schedule, double base, int64_t epoch) {
+  Plan plan;
+  plan.training = {{"optimizer", {{"lr", base}}}};
+  if (!schedule.is_null()) plan.training["schedule"] = std::move(schedule);
+  return learning_rate(plan, base, epoch);
+}
+
+TEST(LearningRate, IsPyTorchs) {
+  EXPECT_DOUBLE_EQ(rate(nullptr, 0.3, 7), 0.3);
+  const Json step = {{"type", "StepLR"}, {"step_size", 3}, {"gamma", 0.5}};
+  EXPECT_DOUBLE_EQ(rate(step, 0.8, 0), 0.8);
+  EXPECT_DOUBLE_EQ(rate(step, 0.8, 2), 0.8);
+  EXPECT_DOUBLE_EQ(rate(step, 0.8, 3), 0.4);
+  EXPECT_DOUBLE_EQ(rate(step, 0.8, 8), 0.2);
+  const Json multi = {{"type", "MultiStepLR"}, {"milestones", {2, 5, 5}}, {"gamma", 0.1}};
+  EXPECT_DOUBLE_EQ(rate(multi, 1, 1), 1);
+  EXPECT_DOUBLE_EQ(rate(multi, 1, 2), 0.1);
+  EXPECT_NEAR(rate(multi, 1, 5), 0.001, 1e-15) << "a milestone that stands twice counts twice";
+  const Json cosine = {{"type", "CosineAnnealingLR"}, {"T_max", 4}, {"eta_min", 0.1}};
+  EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 0), 1.1);
+  EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 2), 0.6);
+  EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 1), 0.1 + 0.5 * (1 + std::cos(std::numbers::pi / 4)));
+  EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 4), 0.1);
+  EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 8), 1.1) << "and up again";
+  const Json linear = {{"type", "LinearLR"}, {"start_factor", 0.25}, {"end_factor", 1.0}, {"total_iters", 3}};
+  EXPECT_DOUBLE_EQ(rate(linear, 2, 0), 0.5);
+  EXPECT_DOUBLE_EQ(rate(linear, 2, 1), 1);
+  EXPECT_DOUBLE_EQ(rate(linear, 2, 3), 2);
+  EXPECT_DOUBLE_EQ(rate(linear, 2, 99), 2);
+}
+
+/// A program that shows what its settings are: they become buffers' values.
+Model settings_model() {
+  PlanBuilder b;
+  b.plan.training = {{"optimizer", {{"type", "Adam"}, {"lr", 0.5}, {"betas", {0.5, 0.75}}}},
+                     {"schedule", {{"type", "StepLR"}, {"step_size", 1}, {"gamma", 0.5}}}};
+  const int x = b.input("x", {b.batch()});
+  b.output("loss", b.step("squares", {x, x}, "loss", {}, b.host()));
+  for (const auto& [name, dtype] : std::vector<std::pair<std::string, DType>>{{"step", DType::int64},
+                                                                              {"seed", DType::int64},
+                                                                              {"lr", DType::float32},
+                                                                              {"bias_correction1", DType::float32},
+                                                                              {"bias_correction2", DType::float32}}) {
+    const int setting = b.value(name, {}, b.host(), dtype);
+    b.program.values.back().role = Value::setting;
+    b.plan.parameters.push_back({"seen." + name, dtype, {}, true, {}, {{"type", "zeros"}}});
+    b.program.updates.push_back({"seen." + name, setting});
+  }
+  b.plan.train = b.plan.infer;
+  b.plan.infer = {};
+  auto model = Model::from_plan(std::move(b.plan));
+  EXPECT_TRUE(model && model->initialise_parameters(0));
+  return *model;
+}
+
+TEST(Trainer, GivesTheSettingsOfEachStep) {
+  const Model model = settings_model();
+  for (int devices : {0, 1, 2}) {
+    auto trainer = Trainer::bind(model, training_devices(devices), 2, nullptr);
+    ASSERT_TRUE(trainer) << to_string(trainer.error());
+    const float x[] = {1, 2};
+    const void* buffers[] = {x};
+    const auto real = [&](size_t i) { return *static_cast<const float*>(model.parameter_data(i)); };
+    const auto integer = [&](size_t i) { return *static_cast<const int64_t*>(model.parameter_data(i)); };
+    EXPECT_EQ(trainer->progress().lr, 0.5);
+    trainer->progress().seed = 77;
+    ASSERT_TRUE(trainer->step(buffers));
+    EXPECT_EQ(integer(0), 1);
+    EXPECT_EQ(integer(1), 77);
+    EXPECT_EQ(real(2), 0.5F);
+    EXPECT_EQ(real(3), 0.5F);
+    EXPECT_EQ(real(4), 0.25F);
+    trainer->progress().epochs = 2;
+    ASSERT_TRUE(trainer->step(buffers));
+    EXPECT_EQ(integer(0), 2);
+    EXPECT_EQ(real(2), 0.125F);
+    EXPECT_EQ(real(3), 0.75F);
+    EXPECT_EQ(real(4), 1 - 0.75F * 0.75F);
+    trainer->progress().lr = 8;
+    trainer->progress().steps = 9;  // as from a checkpoint
+    ASSERT_TRUE(trainer->step(buffers));
+    EXPECT_EQ(integer(0), 10);
+    EXPECT_EQ(real(2), 2);
+    EXPECT_FLOAT_EQ(real(3), 1 - std::pow(0.5F, 10.F));
+  }
+}
+
+TEST(Trainer, TakesInputsThenTargets) {
+  TrainingPlan made;
+  auto model = Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(model && model->initialise_parameters(0));
+  auto trainer = Trainer::bind(*model, "cpu", 4);
+  ASSERT_FALSE(trainer) << "the CPU has no operation 'first_row'";
+  trainer = Trainer::bind(*model, training_devices(2), 4, nullptr);
+  ASSERT_TRUE(trainer) << to_string(trainer.error());
+  ASSERT_EQ(trainer->inputs().size(), 2U);
+  EXPECT_EQ(trainer->inputs()[0].name, "x");
+  EXPECT_EQ(trainer->inputs()[1].name, "t");
+  EXPECT_EQ(trainer->inputs()[1].batch_dim, 0);
+  EXPECT_THAT(trainer->input_shape(0), ElementsAre(4, 3));
+  EXPECT_THAT(trainer->input_shape(1), ElementsAre(4));
+  const float x[13] = {};
+  const void* one[] = {x};
+  auto loss = trainer->step(one);
+  ASSERT_FALSE(loss);
+  EXPECT_THAT(loss.error().message(), HasSubstr("needs 2 buffers"));
+  const void* missing[] = {x, nullptr};
+  EXPECT_FALSE(trainer->step(missing));
+  const void* skewed[] = {reinterpret_cast<const char*>(x) + 1, x};
+  EXPECT_FALSE(trainer->step(skewed));
+  EXPECT_EQ(trainer->progress().steps, 0);
+  const void* both[] = {x, x};
+  EXPECT_TRUE(trainer->step(both));
+}
+
+TEST(Trainer, NeedsATrainingProgramAndWeights) {
+  auto without = Model::from_plan(data_parallel_linear(5, 2, PlanBuilder::device(0)).plan);
+  ASSERT_TRUE(without);
+  auto none = Trainer::bind(*without, "cpu", 4);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(to_string(none.error()), HasSubstr("holds no training program"));
+  TrainingPlan made;
+  auto model = Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(model);
+  auto trainer = Trainer::bind(*model, training_devices(0), 2, nullptr);
+  ASSERT_TRUE(trainer) << to_string(trainer.error());
+  const float x[6] = {};
+  const void* buffers[] = {x, x};
+  auto loss = trainer->step(buffers);
+  ASSERT_FALSE(loss);
+  EXPECT_THAT(loss.error().message(), HasSubstr("weights were never set"));
+  ASSERT_TRUE(model->initialise_parameters(0));
+  EXPECT_TRUE(trainer->step(buffers));
+}
+
+TEST(Trainer, TrainersOfAModelShareStateAndProgress) {
+  TrainingPlan made;
+  auto model = Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(model && model->initialise_parameters(0));
+  const auto progress = std::make_shared<TrainingProgress>();
+  progress->lr = 0.5;
+  auto large = Trainer::bind(*model, training_devices(2), 4, progress), small = Trainer::bind(*model, training_devices(2), 1, progress);
+  ASSERT_TRUE(large && small);
+  const float x[] = {1, 0, 2, 1, 1, 0, 0, 0, 1, 2, 2, 0}, t[] = {1, 0, 1, 0};
+  const void* buffers[] = {x, t};
+  TrainingReference reference;
+  reference.lr = 0.5;
+  reference.step({x, x + 12}, {t, t + 4});
+  ASSERT_TRUE(large->step(buffers));
+  reference.step({x, x + 3}, {t, t + 1});
+  ASSERT_TRUE(small->step(buffers));
+  EXPECT_EQ(progress->steps, 2);
+  const auto* w = static_cast<const float*>(model->parameter_data(0));
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(w[i], reference.w[i], 1e-4 * (1 + std::abs(w[i])));
+}
+
+TEST(Trainer, StateIsTakenAndGivenBack) {
+  TrainingPlan made;
+  auto model = Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(model && model->initialise_parameters(0));
+  auto trainer = Trainer::bind(*model, training_devices(0), 1, nullptr);
+  ASSERT_TRUE(trainer);
+  const float given[] = {3, 4, 5}, other[] = {9, 9, 9};
+  const TensorView good{"w.m", DType::float32, {3}, given};
+  const auto refuse = [&](std::vector<TensorView> tensors, const std::string& reason) {
+    auto set = trainer->set_state(tensors);
+    ASSERT_FALSE(set) << reason;
+    EXPECT_THAT(to_string(set.error()), HasSubstr(reason));
+    EXPECT_EQ(static_cast<const float*>((*trainer->state())[0].data)[0], 0) << "nothing may change";
+  };
+  refuse({}, "missing: 'w.m'");
+  refuse({good, {"v.m", DType::float32, {3}, other}}, "superfluous: 'v.m'");
+  refuse({good, good}, "given twice: 'w.m'");
+  refuse({{"w.m", DType::float32, {4}, other}}, "misshapen: 'w.m' is float32 [4]; expected float32 [3]");
+  refuse({{"w.m", DType::int32, {3}, other}}, "misshapen");
+  ASSERT_TRUE(trainer->set_state(std::vector{good}));
+  auto state = trainer->state();
+  ASSERT_TRUE(state);
+  EXPECT_EQ((*state)[0].shape, (std::vector<int64_t>{3}));
+  EXPECT_THAT(std::vector<float>(static_cast<const float*>((*state)[0].data), static_cast<const float*>((*state)[0].data) + 3),
+              ElementsAre(3, 4, 5));
+  ASSERT_TRUE(trainer->set_state(*state)) << "its own memory, too";
+}
+
+}  // namespace
+}  // namespace sheaf
