@@ -31,15 +31,19 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
 }
 
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options) {
-  if (options.program != "infer")
-    return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds 'infer'");
+  const bool trains = !plan.train.steps.empty() || !plan.train_graph.steps.empty();
+  const bool train = trains && options.program == "train";
+  if (!train && options.program != "infer")
+    return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds 'infer'" +
+                 (trains ? " and 'train'" : ""));
   if (options.devices.empty() != !options.batch.has_value())
     return Error("a dump needs a device list and a batch size together, or neither of them");
   if (format == DumpFormat::mlir) {
-    if (plan.ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
-    return plan.ir.ends_with('\n') ? plan.ir : plan.ir + '\n';
+    const std::string& ir = train ? plan.train_ir : plan.ir;
+    if (ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
+    return ir.ends_with('\n') ? ir : ir + '\n';
   }
-  const Program& program = plan.infer_graph;
+  const Program& program = train ? plan.train_graph : plan.infer_graph;
   if (program.values.empty())
     return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
   if (options.devices.empty()) {

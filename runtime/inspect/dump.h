@@ -25,7 +25,7 @@ struct DumpOptions {
 /// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.
 /// `plan` has passed check(). The result ends in a newline. Errors: one of devices and batch without the other; a
 /// program that the plan doesn't hold; what expand() (runtime/inspect/graph.h) refuses; for svg, Graphviz's `dot`
-/// missing or failing. Format mlir prints Plan::ir, whatever the devices.
+/// missing or failing. Format mlir prints Plan::ir or Plan::train_ir, whatever the devices.
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
 
 }  // namespace sheaf

@@ -7,7 +7,8 @@ namespace sheaf {
 namespace {
 
 bool moves_data(const Step& step) {
-  return step.op == "scatter" || step.op == "replicate" || step.op == "gather" || step.op == "transfer";
+  static constexpr std::string_view kMovements[] = {"scatter", "replicate", "gather", "transfer", "reduce", "first"};
+  return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
 }
 
 /// Product of the dims and the element size; none where two dims are symbolic.
@@ -60,7 +61,7 @@ Result<PlacementGraph> GraphBuilder::build() {
   parameter_.assign(program_.values.size(), false);
   for (size_t v = 0; v < program_.values.size(); ++v) {
     const Value::Role role = program_.values[v].role;
-    parameter_[v] = role == Value::parameter || role == Value::buffer;
+    parameter_[v] = role == Value::parameter || role == Value::buffer || role == Value::state;
   }
   add_regions();
   if (Result<void> done = add_inputs(); !done) return done.error();
@@ -94,7 +95,7 @@ void GraphBuilder::add_regions() {
 Result<void> GraphBuilder::add_inputs() {
   for (size_t v = 0; v < program_.values.size(); ++v) {
     const Value& input = program_.values[v];
-    if (input.role != Value::input && input.role != Value::target) continue;
+    if (input.role != Value::input && input.role != Value::target && input.role != Value::setting) continue;
     PlacementNode node;
     node.id = "in" + std::to_string(v);
     node.op = "input";

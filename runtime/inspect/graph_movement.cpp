@@ -1,4 +1,4 @@
-// The nodes of scatter, replicate, gather and transfer: what they cut and how much goes from device to device.
+// The nodes of scatter, replicate, gather, transfer, reduce and first: what they cut and how much goes from device to device.
 #include "runtime/inspect/graph_builder.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
   const int at = movement_node(index);
   for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
     const int input = step.inputs[i], output = step.outputs[i];
-    for (int r = 0; r < replicas(value(input).place); ++r)
+    for (int r = 0; r < (step.op == "first" ? 1 : replicas(value(input).place)); ++r)
       if (Result<void> done = connect(at, input, r); !done) return done;
     Result<PlacementTensor> made = tensor(output, 0);
     if (!made) return made.error();
@@ -91,7 +91,7 @@ Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) cons
   const int many = outward ? output : input;
   const std::string single = device(value(outward ? input : output).place, 0);
   Extent sum(0);
-  for (int r = 0; r < replicas(value(many).place); ++r) {
+  for (int r = 0; r < (step.op == "first" ? 1 : replicas(value(many).place)); ++r) {
     if (device(value(many).place, r) == single) continue;
     Result<PlacementTensor> part = tensor(many, r);
     if (!part) return part.error();
@@ -107,9 +107,15 @@ std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int inp
   const std::optional<Extent> whole = tensor(one, 0)->bytes, part = tensor(many, 0)->bytes;
   if (value(many).place.kind != Place::region || !whole || !part) return whole;
   const int region = value(many).place.index;
+  const std::optional<std::vector<int>>& group = plan_.regions[static_cast<size_t>(region)].device_ids;
+  if (step.op == "first") {
+    const int home = group ? group->front() : 0;
+    return single == Place{Place::device, home} ? Extent(0) : *whole;
+  }
   // A part that is on the single device already stays; the entries of the list are taken to be distinct.
   const bool stays = single.kind == Place::device && in_group(plan_.regions[static_cast<size_t>(region)], single.index);
-  if (step.op != "replicate") return stays ? *whole + *part * -1 : *whole;
+  const bool whole_each = step.op == "replicate" || step.op == "reduce";
+  if (!whole_each) return stays ? *whole + *part * -1 : *whole;
   if (!whole->is_static()) return std::nullopt;
   return Extent::symbol(replicas_symbol(program_, region), whole->constant) + *whole * (stays ? -1 : 0);
 }

@@ -21,7 +21,8 @@ function clipped(text, width, size, keepStart) {
 }
 
 function kindOf(node) {
-  if (["scatter", "replicate", "gather", "transfer"].includes(node.op)) return node.op;
+  if (node.inserted && node.op === "first") return "transfer";
+  if (["scatter", "replicate", "gather", "transfer", "reduce"].includes(node.op)) return node.op;
   if (node.inserted) return "other";
   return node.op === "input" || node.op === "output" ? "end" : "layer";
 }

@@ -4,6 +4,7 @@ function legend() {
   const used = new Set(data.nodes.map(kindOf));
   const entries = [["scatter", "scatter: cuts a batch into chunks"], ["replicate", "replicate: copies parameters to each replica"],
     ["gather", "gather: joins the replicas' results"], ["transfer", "transfer: moves a value to another device"],
+    ["reduce", "reduce: adds up what the replicas have"],
     ["other", "other inserted step"], ["layer", "layer of the model"], ["end", "input or output"]];
   const box = document.getElementById("legend");
   const add = (text, line, fill, className) => {

@@ -48,6 +48,33 @@ TEST(Golden, symbolic) {
   expect_golden("explicit.json", dumped(samples::explicit_devices(), DumpFormat::json));
 }
 
+TEST(Golden, training_step) {
+  DumpOptions symbolic, two = on({"cpu:0", "cpu:1"}, 30), host = on({"cpu"}, 30);
+  symbolic.program = two.program = host.program = "train";
+  expect_golden("training.txt", dumped(samples::training(), DumpFormat::text, symbolic));
+  expect_golden("training.2.txt", dumped(samples::training(), DumpFormat::text, two));
+  expect_golden("training.2.json", dumped(samples::training(), DumpFormat::json, two));
+  EXPECT_THAT(dumped(samples::training(), DumpFormat::text, host), ::testing::Not(HasSubstr("reduce")));
+  for (const DumpFormat format : {DumpFormat::dot, DumpFormat::html})
+    EXPECT_THAT(dumped(samples::training(), format, two), HasSubstr("reduce"));
+}
+
+TEST(Dump, refuses_programs_that_the_plan_does_not_hold) {
+  DumpOptions train;
+  train.program = "train";
+  const auto none = dump(samples::tutorial(), DumpFormat::text, train);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(to_string(none.error()), HasSubstr("holds no program 'train'; it holds 'infer'"));
+  train.program = "eval";
+  const auto other = dump(samples::training(), DumpFormat::text, train);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(to_string(other.error()), HasSubstr("it holds 'infer' and 'train'"));
+  Plan plan = samples::training();
+  plan.train_ir = "module {}";
+  train.program = "train";
+  EXPECT_EQ(dumped(plan, DumpFormat::mlir, train), "module {}\n");
+}
+
 TEST(Json, has_every_field_of_the_contract) {
   const std::set<std::string> moving = {"scatter", "replicate", "gather", "transfer"};
   const Json json = Json::parse(dumped(samples::resnet18(), DumpFormat::json, on({"cpu:0", "cpu:1", "cpu:2"}, 10)));

@@ -110,6 +110,36 @@ Plan tutorial() {
   return w.finish("outside", w.step("print", "outside", {at_host, x}, {kBatch, 2}, kHost));
 }
 
+Plan training() {
+  Writer w("tutorial");
+  w.plan.regions.push_back({"model", std::nullopt, std::nullopt, 0, {"tutorial.json", 8, 3}});
+  const Extent chunk = Extent::symbol("chunk0");
+  w.program.symbols.push_back({"chunk0", Symbol::chunk, 0, kBatch});
+  w.program.symbols.push_back({"replicas0", Symbol::replicas, 0, {}});
+  const int x = w.value("x", {kBatch, 5}, kHost, Value::input), t = w.value("t", {kBatch, 2}, kHost, Value::target);
+  const int lr = w.value("lr", {}, kHost, Value::setting);
+  const int weight = w.value("fc.weight", {2, 5}, on_device(0), Value::parameter);
+  const int momentum = w.value("fc.weight.momentum_buffer", {2, 5}, on_device(0), Value::state);
+  const Json region = {{"region", 0}}, rows = {{"dim", 0}, {"region", 0}};
+  const int part = w.step("scatter", "model", {x}, {chunk, 5}, kRegion, "DataParallel splits x along dimension 0", rows);
+  const int copy = w.step("replicate", "model", {weight}, {2, 5}, kRegion, "each replica needs the module's parameters", region);
+  const int mean = w.step("mean", "model.module.seen", {part}, {5}, kRegion);
+  const int y = w.step("linear", "model.module.fc", {part, copy}, {chunk, 2}, kRegion);
+  const int whole = w.step("gather", "model", {y}, {kBatch, 2}, on_device(0), "DataParallel gathers its results", rows);
+  const int there = w.step("transfer", "loss", {t}, {kBatch, 2}, on_device(0), "the loss is on cpu:0");
+  const int loss = w.step("mse_loss", "loss", {whole, there}, {}, on_device(0));
+  const int dy = w.step("mse_loss_backward", "loss", {whole, there}, {kBatch, 2}, on_device(0));
+  const int dpart = w.step("scatter", "model.module.fc", {dy}, {chunk, 2}, kRegion, "each replica gets its rows' gradients", rows);
+  const int partial = w.step("linear_backward_weight", "model.module.fc", {part, dpart}, {2, 5}, kRegion);
+  const int sum = w.step("reduce", "fc.weight", {partial}, {2, 5}, on_device(0), "the replicas' gradients are added up", region);
+  const int seen = w.step("first", "model.module.seen", {mean}, {5}, on_device(0), "replica 0's statistics are kept", region);
+  const int rate = w.step("transfer", "optimizer", {lr}, {}, on_device(0), "a setting of the step");
+  w.step("sgd", "fc.weight", {weight, momentum, sum, rate, seen}, {2, 5}, on_device(0));
+  w.program.outputs.push_back({"loss", loss});
+  w.plan.train_graph = std::move(w.program);
+  return std::move(w.plan);
+}
+
 Plan distributed() {
   Writer w("distributed_model");
   const int x = w.value("x", {kBatch}, kHost, Value::input, DType::int64);

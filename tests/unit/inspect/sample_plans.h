@@ -8,6 +8,9 @@ namespace sheaf::samples {
 /// DataParallel(Linear(5, 2)), then a Print of the gathered output and the input.
 Plan tutorial();
 
+/// A training step of DataParallel(Linear(5, 2)) with a running mean: as `train_graph`, which alone it has.
+Plan training();
+
 /// An embedding on the host, its result transferred to a Linear on device 0.
 Plan distributed();
 

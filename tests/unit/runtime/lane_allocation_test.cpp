@@ -1,7 +1,7 @@
 // A step allocates nothing: every operator new and malloc of the process is counted over many runs.
-#include "plan_builder.h"
+#include "training_plan.h"
 
-#include "runtime/sheaf.h"
+#include "runtime/training/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -100,6 +100,30 @@ TEST(LaneAllocation, TheCounterCounts) {
 TEST(LaneAllocation, RunsAllocateNothing) {
   for (const char* devices : {"cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:0"}) {
     for (bool move : {false, true}) EXPECT_EQ(allocations_of_runs(devices, 30, move), 0) << devices;
+  }
+}
+
+TEST(LaneAllocation, TrainingStepsAllocateNothing) {
+  for (int devices : {0, 1, 2, 3}) {
+    TrainingPlan made;
+    made.b.plan.training["schedule"] = {{"type", "MultiStepLR"}, {"milestones", {1, 2}}, {"gamma", 0.5}};
+    auto model = Model::from_plan(std::move(made.b.plan));
+    ASSERT_TRUE(model && model->initialise_parameters(1));
+    auto trainer = Trainer::bind(*model, training_devices(devices), 6, nullptr);
+    ASSERT_TRUE(trainer) << to_string(trainer.error());
+    trainer->progress().lr = 0.001;
+    const std::vector<float> x(40, 0.5F), t(40, 1);
+    for (int i = 0; i < 1010; ++i) {
+      if (i == 10) {
+        allocations = 0;
+        counting = true;
+      }
+      const void* buffers[] = {x.data() + i % 16, t.data() + i % 16};
+      auto loss = trainer->step(buffers);
+      if (!loss) ADD_FAILURE();
+    }
+    counting = false;
+    EXPECT_EQ(allocations, 0) << devices << " devices";
   }
 }
 #else
