@@ -1,7 +1,14 @@
-// sheaf-run: `sheaf run` alone, for machines that run plans and compile none. Links no LLVM or MLIR.
+// sheaf-run: `sheaf run` alone (and `sheaf-run train`, which is `sheaf train`), for machines that run plans and compile
+// none. Links no LLVM or MLIR.
 #include "runtime/run_main.h"
+#include "runtime/training/train_main.h"
 
 #include <string>
 #include <vector>
 
-int main(int argc, char** argv) { return sheaf::run_verb(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments.front() != "train") return sheaf::run_verb(arguments);
+  arguments.erase(arguments.begin());
+  return sheaf::train_verb(arguments);
+}

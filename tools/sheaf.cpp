@@ -2,6 +2,7 @@
 #include "runtime/base/suggest.h"
 #include "runtime/report.h"
 #include "runtime/run_main.h"
+#include "runtime/training/train_main.h"
 #include "tools/verbs.h"
 
 #include <cstdio>
@@ -19,6 +20,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"compile", "compile a model file to an execution plan", sheaf::compile_verb},
     {"run", "run a plan on a device list", sheaf::run_verb},
+    {"train", "train a plan's model on rows of data", sheaf::train_verb},
     {"dump", "show where each op runs, why, and what moves", sheaf::dump_verb},
     {"devices", "list this machine's devices", sheaf::devices_verb},
 };

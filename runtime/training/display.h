@@ -36,9 +36,10 @@ class Display {
   void epoch(const EpochRecord& record);
   /// A line of its own, above the bar.
   void say(const std::string& line);
+  /// Takes the bar away.
+  void clear();
 
  private:
-  void clear();
   std::FILE* to_;
   bool terminal_;
   RunLength length_;

@@ -56,7 +56,7 @@ class Loop {
 
     ++state_.step;
     ++state_.position;
-    state_.loss_sum += record.loss * static_cast<double>(record.rows);
+    state_.loss_sum += settings_.loss_is_sum ? record.loss : record.loss * static_cast<double>(record.rows);
     state_.rows += record.rows;
     state_.seconds += record.seconds;
     state_.data_wait_seconds += loader.waited_seconds() - waited;

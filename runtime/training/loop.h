@@ -31,7 +31,7 @@ struct LoopState {
   int64_t step = 0;      ///< done
   int64_t epoch = 0;     ///< done, with their evaluation
   int64_t position = 0;  ///< steps done of the epoch at hand
-  double loss_sum = 0;   ///< of that epoch's steps: loss * rows
+  double loss_sum = 0;   ///< over that epoch's rows so far
   int64_t rows = 0;      ///< of that epoch so far
   double seconds = 0;    ///< spent on them
   double data_wait_seconds = 0;
@@ -45,6 +45,7 @@ struct LoopSettings {
   int64_t checkpoint_every = 0;  ///< steps; 0: at the end of epochs alone
   bool shuffle = true;
   uint64_t seed = 0;
+  bool loss_is_sum = false;  ///< of a batch's rows ("reduction": "sum"), not their mean
 };
 
 /// What happens around steps. All but `stopped` may be empty.

@@ -30,7 +30,7 @@ struct EpochRecord {
   bool complete = true;  ///< false: --steps ended the run within it
   double seconds = 0;    ///< of training, without evaluation
   double data_wait_seconds = 0;  ///< part of them: steps waited for their batch
-  double train_loss = 0;  ///< mean of the steps' losses, weighted by rows
+  double train_loss = 0;  ///< mean over its rows, each as its step found it
   double lr = 0;          ///< of its last step
   int64_t rows = 0;
   std::optional<Evaluation> evaluation;

@@ -1,0 +1,103 @@
+#include "runtime/training/evaluator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace sheaf {
+namespace {
+
+/// An address is wanted for what has no bytes, too.
+template <typename Pointer>
+Pointer address_of(const HostTensor& tensor) {
+  alignas(64) static std::byte nothing;
+  return const_cast<std::byte*>(tensor.bytes.empty() ? &nothing : tensor.bytes.data());
+}
+
+}  // namespace
+
+Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
+                                  const LossSection& loss, int64_t batch_size, const BindOptions& options) {
+  Evaluator evaluator(data, loss, std::min(batch_size, data.rows()));
+  const auto place = [&](const std::string& name) -> Result<size_t> {
+    for (size_t i = 0; i < data.values().size(); ++i) {
+      if (data.values()[i].name == name) return i;
+    }
+    return Error("internal error: the plan's train program lacks '" + name + "'");
+  };
+  for (const ValueInfo& input : model.inputs()) {
+    auto found = place(input.name);
+    if (!found) return found.error();
+    evaluator.input_places_.push_back(*found);
+  }
+  auto target = place(loss.target);
+  if (!target) return target.error();
+  evaluator.target_place_ = *target;
+  auto whole = evaluator.bind(model, devices, evaluator.batch_size_, options);
+  if (!whole) return whole.error();
+  evaluator.whole_ = std::move(*whole);
+  if (const int64_t rest = data.rows() % evaluator.batch_size_; rest > 0) {
+    auto bound = evaluator.bind(model, devices, rest, options);
+    if (!bound) return bound.error();
+    evaluator.rest_ = std::move(*bound);
+  }
+  return evaluator;
+}
+
+Result<Evaluator::Bound> Evaluator::bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
+                                         const BindOptions& options) const {
+  auto session = model.bind(std::move(devices), rows, options);
+  if (!session) return session.error();
+  Bound bound{std::move(*session), {}, {}, {}};
+  for (const size_t place : input_places_) {
+    auto tensor = make_tensor(data_->values()[place].dtype, data_->batch_shape(place, rows));
+    if (!tensor) return tensor.error();
+    bound.inputs.push_back(std::move(*tensor));
+  }
+  for (size_t i = 0; i < model.outputs().size(); ++i) {
+    auto tensor = make_tensor(model.outputs()[i].dtype, bound.session.output_shape(i));
+    if (!tensor) return tensor.error();
+    bound.outputs.push_back(std::move(*tensor));
+  }
+  auto target = make_tensor(data_->values()[target_place_].dtype, data_->batch_shape(target_place_, rows));
+  if (!target) return target.error();
+  bound.target = std::move(*target);
+  return bound;
+}
+
+Result<void> Evaluator::add(Bound& bound, int64_t first, int64_t rows, EvaluationSums& sums) const {
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), first);
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (size_t i = 0; i < input_places_.size(); ++i) {
+    data_->gather(input_places_[i], order, bound.inputs[i].bytes.data());
+    in.push_back(address_of<void*>(bound.inputs[i]));
+  }
+  for (const HostTensor& output : bound.outputs) out.push_back(address_of<void*>(output));
+  data_->gather(target_place_, order, bound.target.bytes.data());
+  if (auto ok = bound.session.run(in, out); !ok) return ok.error().note("in evaluation, rows from " + std::to_string(first));
+  return add_batch(loss_, bound.outputs[loss_.output_index], bound.target, sums);
+}
+
+Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& stopped) {
+  const auto begin = std::chrono::steady_clock::now();
+  EvaluationSums sums;
+  for (int64_t first = 0; first < data_->rows(); first += batch_size_) {
+    if (stopped()) return std::optional<Evaluation>();
+    const int64_t rows = std::min(batch_size_, data_->rows() - first);
+    if (auto ok = add(rows == batch_size_ ? *whole_ : *rest_, first, rows, sums); !ok) return ok.error();
+  }
+  Evaluation found;
+  found.rows = data_->rows();
+  if (loss_.sum) {
+    found.loss = sums.loss / static_cast<double>(data_->rows());
+  } else if (sums.weight > 0) {
+    found.loss = sums.loss / sums.weight;
+  }
+  if (sums.counted > 0) found.accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.counted);
+  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return std::optional<Evaluation>(found);
+}
+
+}  // namespace sheaf

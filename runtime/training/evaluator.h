@@ -1,0 +1,44 @@
+// Evaluation: the inference program on rows with known targets.
+#pragma once
+
+#include "runtime/training/dataset.h"
+#include "runtime/training/host_loss.h"
+#include "runtime/training/record.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace sheaf {
+
+class Evaluator {
+ public:
+  /// Binds the model to `batch_size` rows, and to those left over. `data` has training_values(plan) and must outlive
+  /// the evaluator. Errors: those of Model::bind.
+  static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
+                                const LossSection& loss, int64_t batch_size, const BindOptions& options);
+
+  /// Runs all rows with the weights as they are. None: `stopped` became true in between. Errors: those of
+  /// Session::run.
+  Result<std::optional<Evaluation>> run(const std::function<bool()>& stopped);
+
+ private:
+  struct Bound {
+    Session session;
+    std::vector<HostTensor> inputs, outputs;
+    HostTensor target;
+  };
+  Evaluator(const Dataset& data, LossSection loss, int64_t batch_size)
+      : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
+  Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, const BindOptions& options) const;
+  Result<void> add(Bound& bound, int64_t first, int64_t rows, EvaluationSums& sums) const;
+
+  const Dataset* data_;
+  LossSection loss_;
+  int64_t batch_size_;
+  std::vector<size_t> input_places_;  ///< of the model's inputs, among the data's values
+  size_t target_place_ = 0;
+  std::optional<Bound> whole_, rest_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,117 @@
+#include "runtime/training/host_loss.h"
+
+#include "runtime/data/convert.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+int64_t integer_at(const HostTensor& tensor, size_t i) {
+  switch (tensor.dtype) {
+    case DType::int64: return tensor.as<int64_t>()[i];
+    case DType::int32: return tensor.as<int32_t>()[i];
+    default: return tensor.as<uint8_t>()[i];
+  }
+}
+
+float float_at(const HostTensor& tensor, size_t i) {
+  switch (tensor.dtype) {
+    case DType::float32: return tensor.as<float>()[i];
+    case DType::float16: return float_from_half(tensor.as<uint16_t>()[i]);
+    case DType::bfloat16: return float_from_bfloat16(tensor.as<uint16_t>()[i]);
+    default: return static_cast<float>(integer_at(tensor, i));
+  }
+}
+
+size_t count_of(const HostTensor& tensor) { return tensor.bytes.size() / size_of(tensor.dtype); }
+
+/// One position's scores, `stride` elements apart.
+struct Scores {
+  const HostTensor& tensor;
+  size_t first, stride, classes;
+  double at(size_t c) const { return float_at(tensor, first + c * stride); }
+
+  /// As torch.argmax: the first of equal ones; a NaN counts as the largest.
+  size_t largest() const {
+    size_t best = 0;
+    for (size_t c = 1; c < classes && !std::isnan(at(best)); ++c) {
+      if (at(c) > at(best) || std::isnan(at(c))) best = c;
+    }
+    return best;
+  }
+  double log_sum_exp() const {
+    const double most = at(largest());
+    double sum = 0;
+    for (size_t c = 0; c < classes; ++c) sum += std::exp(at(c) - most);
+    return most + std::log(sum);
+  }
+};
+
+double class_loss(const LossSection& loss, const Scores& scores, size_t target) {
+  if (loss.type == "NLLLoss") return -scores.at(target);
+  const double normalizer = scores.log_sum_exp();
+  double value = normalizer - scores.at(target);
+  if (loss.label_smoothing == 0) return value;
+  double all = 0;
+  for (size_t c = 0; c < scores.classes; ++c) all += normalizer - scores.at(c);
+  return (1 - loss.label_smoothing) * value + loss.label_smoothing / static_cast<double>(scores.classes) * all;
+}
+
+void add_classes(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
+  size_t inner = 1;
+  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d) inner *= static_cast<size_t>(output.shape[d]);
+  const auto classes = static_cast<size_t>(loss.class_count);
+  for (size_t i = 0; i < count_of(target); ++i) {
+    const int64_t wanted = integer_at(target, i);
+    if (wanted == loss.ignore_index) continue;
+    const Scores scores{output, i / inner * classes * inner + i % inner, inner, classes};
+    sums.correct += scores.largest() == static_cast<size_t>(wanted);
+    ++sums.counted;
+    sums.loss += class_loss(loss, scores, static_cast<size_t>(wanted));
+    sums.weight += 1;
+  }
+}
+
+/// The loss of one element; BCE's logarithms are not below -100, as in PyTorch.
+double element_loss(const std::string& type, double x, double y) {
+  if (type == "MSELoss") return (x - y) * (x - y);
+  if (type == "L1Loss") return std::fabs(x - y);
+  if (type == "BCELoss") return -y * std::max(std::log(x), -100.0) - (1 - y) * std::max(std::log(1 - x), -100.0);
+  return std::max(x, 0.0) - x * y + std::log1p(std::exp(-std::fabs(x)));  // BCEWithLogitsLoss
+}
+
+}  // namespace
+
+Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
+  const size_t per_target = loss.classes ? static_cast<size_t>(loss.class_count) : 1;
+  if (count_of(output) != count_of(target) * per_target) {
+    return Error("output '" + loss.output + "' of shape " + shape_text(output.shape) + " and target '" + loss.target +
+                 "' of shape " + shape_text(target.shape) + " can't be compared by " + loss.type);
+  }
+  if (loss.classes) {
+    add_classes(loss, output, target, sums);
+    return {};
+  }
+  for (size_t i = 0; i < count_of(output); ++i) sums.loss += element_loss(loss.type, float_at(output, i), float_at(target, i));
+  sums.weight += static_cast<double>(count_of(output));
+  return {};
+}
+
+Result<void> check_class_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim) {
+  if (!loss.classes) return {};
+  for (size_t i = 0; i < count_of(target); ++i) {
+    const int64_t value = integer_at(target, i);
+    if ((value >= 0 && value < loss.class_count) || value == loss.ignore_index) continue;
+    size_t row = i;
+    for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;) row /= static_cast<size_t>(target.shape[d]);
+    if (rows_dim >= 0) row %= static_cast<size_t>(target.shape[static_cast<size_t>(rows_dim)]);
+    return Error(option + ": target '" + loss.target + "' of row " + std::to_string(row) + " (from 0) is " + std::to_string(value) +
+                 "; the model has " + std::to_string(loss.class_count) + " classes: expected 0 to " + std::to_string(loss.class_count - 1) +
+                 ", or ignore_index, " + std::to_string(loss.ignore_index));
+  }
+  return {};
+}
+
+}  // namespace sheaf

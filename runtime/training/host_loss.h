@@ -1,0 +1,25 @@
+// Losses and accuracy of finished outputs, on the host in double precision: what evaluation reports. The definitions
+// are those of PyTorch's torch.nn losses.
+#pragma once
+
+#include "runtime/data/tensor.h"
+#include "runtime/training/loss_section.h"
+
+namespace sheaf {
+
+/// Sums over the rows looked at so far.
+struct EvaluationSums {
+  double loss = 0;
+  double weight = 0;    ///< what the mean loss is over: elements, or targets that are not ignored
+  int64_t correct = 0;  ///< targets that are the largest output's class,
+  int64_t counted = 0;  ///< of so many that are not ignored
+};
+
+/// Adds one batch. Error: output and target don't fit each other.
+Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
+
+/// Every class target is in [0, C) or ignore_index; nothing to check for other losses. The error names row and value;
+/// `option` is where the data is from, `rows_dim` the target's dimension of rows.
+Result<void> check_class_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim);
+
+}  // namespace sheaf

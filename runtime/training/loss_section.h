@@ -1,0 +1,35 @@
+// What a plan says of its loss, as far as the training loop needs it.
+#pragma once
+
+#include "runtime/plan/plan.h"
+#include "runtime/sheaf.h"
+
+#include <string>
+
+namespace sheaf {
+
+struct LossSection {
+  std::string type;    ///< "CrossEntropyLoss", …
+  std::string output;  ///< name of the model's output that it takes,
+  size_t output_index = 0;
+  std::string target;  ///< and of the target
+  bool sum = false;    ///< "reduction": "sum"
+  int64_t ignore_index = -100;
+  double label_smoothing = 0;
+  /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
+  bool classes = false;
+  int class_dim = 0;        ///< dimension of the output that has the classes: 1, or 0 of a vector
+  int64_t class_count = 0;  ///< where `classes`
+};
+
+/// Reads the plan's training section. Errors, located at the plan: it has none; a loss that isn't of an output of the
+/// model and a target.
+Result<LossSection> loss_section(const Model& model);
+
+/// The member of a JSON object; null where there is none, or no object.
+const Json& member_of(const Json& object, const char* name);
+
+/// "SGD(lr=0.1, momentum=0.9)": an object of the training section with a "type" and arguments.
+std::string call_text(const Json& object);
+
+}  // namespace sheaf
