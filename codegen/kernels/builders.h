@@ -33,8 +33,9 @@ class FusedBody {
   /// Declares the operands' buffers.
   void add_buffers();
   /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current
-  /// position.
-  mlir::Value apply(mlir::Value value, llvm::function_ref<mlir::Value(size_t)> offset_of) const;
+  /// position, `indices` is what coordinates are taken from.
+  mlir::Value apply(mlir::Value value, llvm::function_ref<mlir::Value(size_t)> offset_of,
+                    llvm::ArrayRef<mlir::Value> indices = {}) const;
 
  private:
   Emitter& emitter_;
@@ -42,7 +43,14 @@ class FusedBody {
   std::vector<int> buffers_;
 };
 
-/// An error unless every operand of `fusion` has exactly `shape`.
+/// One loop for each dimension in [first, last), at least one loop: for kernels that know where they are.
+Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first,
+                                   size_t last);
+/// indices[d] + coordinates[d] as an i64, for each d.
+Emitter::Values located(Emitter& emitter, llvm::ArrayRef<mlir::Value> indices,
+                        const std::vector<Extent>& coordinates);
+
+/// An error unless every operand of `fusion` has exactly `shape`, and it has no coordinates.
 Result<void> check_same_shape(const std::string& kernel, const Fusion& fusion, const Shape& shape);
 
 }  // namespace sheaf::kernels

@@ -6,12 +6,11 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-namespace {
-
-/// One loop for each dimension, for kernels that know where they are.
-Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands) {
+Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first,
+                                   size_t last) {
+  if (first == last) return collapse(shape, operands, first, last);
   std::vector<Loop> loops;
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
+  for (size_t dim = first; dim < last; ++dim) {
     auto loop = collapse(shape, operands, dim, dim + 1);
     if (!loop) return loop.error();
     loops.push_back(loop->front());
@@ -19,7 +18,14 @@ Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>&
   return loops;
 }
 
-}  // namespace
+Emitter::Values located(Emitter& e, llvm::ArrayRef<Value> indices, const std::vector<Extent>& coordinates) {
+  Emitter::Values places;
+  for (size_t d = 0; d < coordinates.size(); ++d) {
+    Value index = e.add(indices[d], e.size(coordinates[d]));
+    places.push_back(e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), index));
+  }
+  return places;
+}
 
 Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   if (!spec.body || spec.outputs.empty())
@@ -27,10 +33,10 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   std::vector<Shape> shapes;
   for (const Operand& input : spec.inputs) shapes.push_back(input.shape);
   for (size_t i = 0; i < spec.outputs.size(); ++i) shapes.push_back(spec.shape);
-  const bool located = !spec.coordinates.empty();
-  if (located && spec.coordinates.size() != spec.shape.size())
+  const bool knows_place = !spec.coordinates.empty();
+  if (knows_place && spec.coordinates.size() != spec.shape.size())
     return Error(spec.name + ": coordinates must be as many as the dimensions");
-  auto collapsed = located ? separate(spec.shape, shapes) : collapse(spec.shape, shapes, 0, spec.shape.size());
+  auto collapsed = (knows_place ? separate : collapse)(spec.shape, shapes, 0, spec.shape.size());
   if (!collapsed) return Error(spec.name + ": " + collapsed.error().message());
   const std::vector<Loop>& loops = *collapsed;
 
@@ -43,10 +49,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
     Emitter::Values scalars;
     for (size_t i = 0; i < spec.inputs.size(); ++i)
       scalars.push_back(e.load(static_cast<int>(i), e.offset(i, loops, indices, flat, flattened)));
-    for (size_t d = 0; d < spec.coordinates.size(); ++d) {
-      Value index = e.add(indices[d], e.size(spec.coordinates[d]));
-      scalars.push_back(e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), index));
-    }
+    llvm::append_range(scalars, located(e, indices, spec.coordinates));
     Emitter::Values results = spec.body(e.builder, e.loc, scalars);
     if (results.size() != spec.outputs.size()) {
       problem = spec.name + ": the body gave " + std::to_string(results.size()) + " results for " +
@@ -89,7 +92,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   auto moves = [&](size_t operand) {
     return llvm::all_of(loops, [&](const Loop& loop) { return loop.moves[operand]; });
   };
-  use.elementwise = last == 0 && !located;
+  use.elementwise = last == 0 && !knows_place;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (!moves(i)) {
       use.elementwise = false;
@@ -108,16 +111,19 @@ void FusedBody::add_buffers() {
   for (const Operand& operand : fusion_.operands) buffers_.push_back(emitter_.add_buffer(operand.dtype));
 }
 
-Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of) const {
+Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of,
+                       llvm::ArrayRef<Value> indices) const {
   if (!fusion_.body) return value;
   Emitter::Values scalars{value};
   for (size_t i = 0; i < buffers_.size(); ++i) scalars.push_back(emitter_.load(buffers_[i], offset_of(i)));
+  llvm::append_range(scalars, located(emitter_, indices, fusion_.coordinates));
   return fusion_.body(emitter_.builder, emitter_.loc, scalars).front();
 }
 
 Result<void> check_same_shape(const std::string& kernel, const Fusion& fusion, const Shape& shape) {
   for (const Operand& operand : fusion.operands)
     if (operand.shape != shape) return Error(kernel + ": an operand fused into it has another shape");
+  if (!fusion.coordinates.empty()) return Error(kernel + ": what is fused into it cannot know where it is");
   return {};
 }
 

@@ -22,7 +22,10 @@ class Mean {
 
   Value load(llvm::ArrayRef<Value> at) {
     Value x = e_.load(x_, e_.offset(0, loops_, at));
-    return prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); });
+    Emitter::Values indices;  // by dimension, where there is a loop for each
+    if (!spec_.prologue.coordinates.empty())
+      for (size_t loop : loop_of_) indices.push_back(at[loop]);
+    return prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); }, indices);
   }
   /// Stores what becomes of a sum. `at` is of all loops; those of n are not looked at.
   void store(llvm::ArrayRef<Value> at, Value sum) {
@@ -50,6 +53,7 @@ class Mean {
   const MeanSpec& spec_;
   FusedBody prologue_, epilogue_;
   std::vector<Loop> loops_;       ///< of operands x, the prologue's, y
+  std::vector<size_t> loop_of_;   ///< with coordinates: each dimension's loop
   size_t outer_ = 0, inner_ = 0;  ///< n is loops [outer_, inner_)
   int x_ = 0, y_ = 0;
 };
@@ -71,8 +75,15 @@ Result<void> Mean::find_loops() {
   std::vector<Shape> operands{shape};
   for (const Operand& operand : spec_.prologue.operands) operands.push_back(operand.shape);
   operands.push_back(kept);
-  auto outer = collapse(shape, operands, 0, first), n = collapse(shape, operands, first, last),
-       inner = collapse(shape, operands, last, shape.size());
+  const bool knows_place = !spec_.prologue.coordinates.empty();
+  if (knows_place && spec_.prologue.coordinates.size() != shape.size())
+    return Error(spec_.name + ": coordinates must be as many as the dimensions");
+  // Where a part has no dimensions, there is one loop all the same, which stands for none.
+  for (size_t d = 0; d < shape.size(); ++d) loop_of_.push_back(d + (first == 0));
+  auto loops_over = [&](size_t from, size_t to) {
+    return (knows_place ? separate : collapse)(shape, operands, from, to);
+  };
+  auto outer = loops_over(0, first), n = loops_over(first, last), inner = loops_over(last, shape.size());
   for (auto* part : {&outer, &n, &inner}) {
     if (!*part) return Error(spec_.name + ": " + part->error().message());
     loops_.insert(loops_.end(), (*part)->begin(), (*part)->end());

@@ -52,6 +52,8 @@ struct ElementwiseSpec {
 struct Fusion {
   std::vector<Operand> operands;  ///< broadcast to the kernel's shape where the kernel's comment allows it
   ScalarBody body;
+  /// As ElementwiseSpec::coordinates, of the kernel's shape; where the kernel's comment allows it.
+  std::vector<Extent> coordinates = {};
 };
 
 /// y = softmax(x) or log_softmax(x) over `dim` (negative from the end). Operands of fusions may be broadcast.
@@ -116,9 +118,9 @@ struct ConcatSpec {
   int64_t dim = 0;
 };
 
-/// y = mean (or `sum`) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or in
-/// short float32 blocks. Operands of the prologue may be broadcast to x's shape; those of the epilogue have y's.
-/// Integers need a prologue that makes floats of them.
+/// y = mean (or `sum`) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or
+/// in short float32 blocks. Operands of the prologue may be broadcast to x's shape, and it may have coordinates;
+/// operands of the epilogue have y's shape. Integers need a prologue that makes floats of them.
 /// Buffers: x, prologue operands, epilogue operands; y.
 struct MeanSpec {
   std::string name = "mean";

@@ -7,9 +7,6 @@
 
 namespace sheaf::codegen {
 
-/// Dtype and shape as kernel specs take them.
-kernels::Operand operand_of(const ir::TensorShape& shape);
-
 /// The kernel of a fused group; `operands` are the tensors that it reads, in its order.
 Result<kernels::KernelUse> fused_kernel(kernels::KernelModule& module, nn::FusedOp fused, const ir::ShapeAnalysis& shapes,
                                         std::vector<mlir::Value>& operands);

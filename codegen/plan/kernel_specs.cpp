@@ -1,7 +1,9 @@
 #include "codegen/plan/kernel_specs.h"
 
+#include "codegen/plan/element_chain.h"
 #include "codegen/plan/fused_kernel.h"
 #include "codegen/plan/program_builder.h"
+#include "codegen/plan/reduction.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,18 +46,23 @@ Result<KernelUse> linear_kernel(KernelModule& module, nn::LinearOp op, const ir:
   return module.add_linear(spec);
 }
 
-Result<KernelUse> mean_kernel(KernelModule& module, nn::MeanOp op, const ir::ShapeAnalysis& shapes) {
-  kernels::MeanSpec spec;
-  spec.x = operand_of(shapes.of(op.getX()));
-  int64_t rank = shapes.of(op.getX()).rank(), first = rank, last = -1;
-  for (int64_t dim : op.getDims()) {
-    first = std::min(first, *ir::normalize_dim(dim, rank));
-    last = std::max(last, *ir::normalize_dim(dim, rank));
-  }
-  spec.dim = first;
-  spec.dims = last - first + 1;  // nn-lower-layers has split means over dimensions that are not adjacent
-  spec.description = "mean";
-  return module.add_mean(spec);
+/// The element itself: what a sum over no dimensions is.
+Result<KernelUse> identity_kernel(KernelModule& module, const Operand& x) {
+  kernels::ElementwiseSpec spec;
+  spec.name = spec.description = "copy";
+  spec.inputs = {x};
+  spec.shape = x.shape;
+  spec.outputs = {x.dtype};
+  spec.body = [](OpBuilder&, mlir::Location, ValueRange scalars) { return SmallVector<mlir::Value>{scalars[0]}; };
+  return module.add_elementwise(spec);
+}
+
+Result<KernelUse> reduction_kernel(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes) {
+  if (reduced_dims(op).empty()) return identity_kernel(module, operand_of(shapes.of(op.getOperand(0))));
+  auto spec = reduction_spec(op, shapes);
+  if (!spec) return spec.error();
+  spec->description = spec->name;
+  return module.add_mean(*spec);
 }
 
 Result<KernelUse> copy_kernel(KernelModule& module, Result<kernels::CopySpec> spec, const char* name) {
@@ -76,6 +83,42 @@ Result<KernelUse> embedding_kernel(KernelModule& module, nn::EmbeddingOp op, con
   return module.add_embedding(spec);
 }
 
+Result<KernelUse> embedding_backward_kernel(KernelModule& module, nn::EmbeddingBackwardOp op,
+                                            const ir::ShapeAnalysis& shapes) {
+  Operand x = operand_of(shapes.of(op.getX()));
+  kernels::EmbeddingBackwardSpec spec;
+  spec.index = x.dtype;
+  spec.index_shape = x.shape;
+  spec.entries = shapes.of(op.getDweight()).dims[0].constant;
+  spec.width = shapes.of(op.getDweight()).dims[1].constant;
+  if (auto padding = static_cast<int64_t>(op.getPaddingIdx()); padding >= 0) spec.padding_idx = padding;
+  spec.description = spec.name;
+  return module.add_embedding_backward(spec);
+}
+
+Result<KernelUse> pad_kernel(KernelModule& module, nn::PadOp op, const ir::ShapeAnalysis& shapes) {
+  Operand x = operand_of(shapes.of(op.getOperand())), y = operand_of(shapes.of(op->getResult(0)));
+  kernels::PadSpec spec;
+  spec.dtype = y.dtype;
+  spec.shape = y.shape;
+  spec.dim = *ir::normalize_dim(op.getDim(), static_cast<int64_t>(y.shape.size()));
+  spec.begin = static_cast<int64_t>(op.getBegin());
+  spec.size = x.shape[static_cast<size_t>(spec.dim)];
+  spec.description = spec.name;
+  return module.add_pad(spec);
+}
+
+/// Reads nothing: the sizes of `like` are extents.
+Result<KernelUse> inverse_count_kernel(KernelModule& module, nn::InverseCountOp op, const ir::ShapeAnalysis& shapes,
+                                       std::vector<mlir::Value>& operands) {
+  operands.clear();
+  const ir::TensorShape& like = shapes.of(op.getLike());
+  kernels::InverseCountSpec spec;
+  for (int64_t dim : op.getDims()) spec.shape.push_back(like.dims[*ir::normalize_dim(dim, like.rank())]);
+  spec.description = spec.name;
+  return module.add_inverse_count(spec);
+}
+
 Result<KernelUse> concat_kernel(KernelModule& module, nn::ConcatOp op, const ir::ShapeAnalysis& shapes) {
   kernels::ConcatSpec spec;
   for (mlir::Value input : op.getInputs()) spec.inputs.push_back(operand_of(shapes.of(input)).shape);
@@ -93,8 +136,11 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
   operands.assign(op.operand_begin(), op.operand_end());
   return llvm::TypeSwitch<Operation*, Result<KernelUse>>(&op)
       .Case([&](nn::LinearOp o) { return linear_kernel(module, o, shapes); })
-      .Case([&](nn::MeanOp o) { return mean_kernel(module, o, shapes); })
+      .Case<nn::MeanOp, nn::SumOp>([&](auto o) { return reduction_kernel(module, *o, shapes); })
       .Case([&](nn::EmbeddingOp o) { return embedding_kernel(module, o, shapes); })
+      .Case([&](nn::EmbeddingBackwardOp o) { return embedding_backward_kernel(module, o, shapes); })
+      .Case([&](nn::PadOp o) { return pad_kernel(module, o, shapes); })
+      .Case([&](nn::InverseCountOp o) { return inverse_count_kernel(module, o, shapes, operands); })
       .Case([&](nn::ConcatOp o) { return concat_kernel(module, o, shapes); })
       .Case([&](nn::PermuteOp o) {
         Operand x = operand_of(shapes.of(o.getX()));

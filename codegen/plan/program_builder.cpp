@@ -1,5 +1,6 @@
 #include "codegen/plan/program_builder.h"
 
+#include "codegen/plan/element_chain.h"
 #include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
 #include "ir/ParameterAnalysis.h"
@@ -163,6 +164,20 @@ Result<void> ProgramBuilder::visit(Operation& op) {
   return Error("internal error: '" + op.getName().getStringRef().str() + "' is no op of a dist program");
 }
 
+void ProgramBuilder::add_offsets() {
+  std::set<std::string> used;  // symbols in kernels' extents
+  for (const Step& step : program_.steps) {
+    if (!step.attributes.contains("extents")) continue;
+    for (const Json& text : step.attributes["extents"])
+      if (auto extent = parse_extent(text.get<std::string>()))
+        for (const auto& [name, factor] : extent->terms) used.insert(name);
+  }
+  for (const sheaf::Symbol& symbol : shapes_.symbols()) {
+    if (symbol.kind != sheaf::Symbol::chunk) continue;
+    if (sheaf::Symbol offset = offset_symbol(symbol); used.count(offset.name)) program_.symbols.push_back(offset);
+  }
+}
+
 Result<Program> ProgramBuilder::build() {
   if (failed(shapes_.run(function_))) return Error("the sizes of the partitioned program cannot be expressed");
   program_.symbols = shapes_.symbols();
@@ -170,6 +185,7 @@ Result<Program> ProgramBuilder::build() {
   Block& block = function_.getBody().front();
   for (Operation& op : block.without_terminator())
     if (auto done = visit(op); !done) return done.error();
+  add_offsets();
   auto names = function_->getAttrOfType<ArrayAttr>(nn::kOutputs);
   for (auto [name, value] : llvm::zip(names, block.getTerminator()->getOperands()))
     program_.outputs.push_back({cast<StringAttr>(name).str(), id(value)});

@@ -46,6 +46,8 @@ class ProgramBuilder {
   Result<void> visit(mlir::Operation& op);
   Result<void> visit_apply(mlir::Operation& op, const Place& place);
   void add_movement(mlir::Operation& op);
+  /// The symbols that kernels ask for besides those of shapes: where a replica's chunk begins.
+  void add_offsets();
   Place place_of(mlir::Attribute layout) const;
   std::string unique(const std::string& name);
 

@@ -29,7 +29,7 @@ def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerm
 def Nn_FusedOp : Op<Nn_Dialect, "fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "ops that become one kernel: element-wise ones, with at most one op over rows among them";
   let description = [{
-    The body holds ops with a scalar definition and at most one softmax, layer norm or group norm, whose first
+    The body holds ops with a scalar definition and at most one softmax, norm, sum or mean, whose first
     operand the ops before it make and whose result the ops after it use; its arguments are the inputs.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs);

@@ -1,4 +1,4 @@
-// nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax or norm among them.
+// nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax, norm or sum among them.
 #include "ir/ParameterAnalysis.h"
 #include "passes/Passes.h"
 
@@ -42,11 +42,35 @@ bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
   return true;
 }
 
-/// A kernel over rows reads the operands of its neighbours at the element it is at; norms can't broadcast them.
-bool operands_fit(nn::FusedOp elementwise, mlir::Value except, Operation* anchor) {
+bool is_reduction(Operation* op) { return isa<nn::SumOp, nn::MeanOp>(op); }
+
+/// Over no dimensions at all it has no kernel of its own kind.
+bool reduces_nothing(Operation* op) {
+  if (auto sum = dyn_cast<nn::SumOp>(op)) return sum.getDims().empty();
+  if (auto mean = dyn_cast<nn::MeanOp>(op)) return mean.getDims().empty();
+  return false;
+}
+
+bool asks_where_it_is(nn::FusedOp fused) {
+  return llvm::any_of(fused.getBody().front().without_terminator(), [](Operation& op) {
+    auto elementwise = dyn_cast<nn::ElementwiseOpInterface>(op);
+    return elementwise && elementwise.usesCoordinates();
+  });
+}
+
+/// A kernel over rows reads the operands of its neighbours at the element it is at. Not all can broadcast them, or say
+/// where that element is.
+bool fits_before(nn::FusedOp elementwise, Operation* anchor) {
+  if (is_reduction(anchor)) return true;
+  if (asks_where_it_is(elementwise)) return false;
+  if (isa<nn::SoftmaxOp>(anchor)) return true;
+  return llvm::all_of(elementwise.getInputs().getTypes(), [&](mlir::Type type) { return type == anchor->getResult(0).getType(); });
+}
+bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) {
+  if (asks_where_it_is(elementwise)) return false;
   if (isa<nn::SoftmaxOp>(anchor)) return true;
   return llvm::all_of(elementwise.getInputs(), [&](mlir::Value input) {
-    return input == except || input.getType() == anchor->getResult(0).getType();
+    return input == result || input.getType() == anchor->getResult(0).getType();
   });
 }
 
@@ -80,25 +104,27 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   }
 
   static bool can_fuse(nn::FusedOp producer, nn::FusedOp consumer) {
-    // With another shape the producer would be computed once for each broadcast use.
+    mlir::Value made = producer.getResult(0);
     if (producer->getNumResults() != 1 || !producer->hasOneUse()) return false;
-    if (producer.getResult(0).getType() != consumer.getResult(0).getType()) return false;
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs) return false;
     Operation *above = row_op(producer), *below = row_op(consumer);
     if (above && below) return false;
-    if (above && !operands_fit(consumer, producer.getResult(0), above)) return false;
+    mlir::Type wanted = consumer.getResult(0).getType();
+    if (above && !fits_after(consumer, made, above)) return false;
     if (below) {
-      auto position = llvm::find(consumer.getInputs(), producer.getResult(0)) - consumer.getInputs().begin();
+      auto position = llvm::find(consumer.getInputs(), made) - consumer.getInputs().begin();
       BlockArgument inside = consumer.getBody().front().getArgument(static_cast<unsigned>(position));
       bool before = used_on_one_side(inside, below, true);
       if (!before && !used_on_one_side(inside, below, false)) return false;
+      if (before) wanted = below->getOperand(0).getType();
       // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
-      bool leaves_one = llvm::any_of(producer.getInputs(), [&](mlir::Value in) { return in.getType() == below->getResult(0).getType(); });
-      if (before && !leaves_one) return false;
-      if (!operands_fit(producer, {}, below)) return false;
+      if (before && !llvm::is_contained(producer.getInputs().getTypes(), wanted)) return false;
+      if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below)) return false;
     }
+    // With another shape the producer would be computed once for each broadcast use.
+    if (made.getType() != wanted) return false;
     // What depends on parameters alone is computed once; it must not be drawn into a step.
-    return ir::depends_on_parameters_alone(producer.getResult(0)) == ir::depends_on_parameters_alone(consumer.getResult(0));
+    return ir::depends_on_parameters_alone(made) == ir::depends_on_parameters_alone(consumer.getResult(0));
   }
 
   static void fuse(nn::FusedOp producer, nn::FusedOp consumer, PatternRewriter& rewriter) {
@@ -130,7 +156,7 @@ struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
   void runOnOperation() override {
     SmallVector<Operation*> ops;
     getOperation().walk([&](Operation* op) {
-      bool fusable = isa<nn::ElementwiseOpInterface>(op) || nn::is_row_op(op);
+      bool fusable = isa<nn::ElementwiseOpInterface>(op) || (nn::is_row_op(op) && !reduces_nothing(op));
       if (fusable && !isa<nn::FusedOp>(op->getParentOp())) ops.push_back(op);
     });
     llvm::for_each(ops, wrap);

@@ -191,5 +191,69 @@ TEST(Mean, CountsIntegersThroughACastAndRefusesThemWithout) {
   });
 }
 
+/// Cross entropy as it is summed: Σ x · [class = target], the class being a coordinate.
+TEST(Mean, PrologueThatKnowsWhereItIs) {
+  struct Case {
+    Shape shape;
+    std::vector<int64_t> sizes;  ///< with batch = 5
+    int64_t dim, dims, place;    ///< of which dimension the coordinate is compared
+  };
+  const std::vector<Case> cases{{{batch(), 10}, {5, 10}, 0, 2, 1}, {{batch(), 10}, {5, 10}, 1, 1, 1},
+                                {{batch(), 10}, {5, 10}, 0, 1, 1}, {{batch(), 7, 6}, {5, 7, 6}, 1, 1, 1},
+                                {{batch(), 7, 6}, {5, 7, 6}, 1, 2, 0}, {{batch(), 7, 6}, {5, 7, 6}, 0, 2, 2}};
+  LoadedKernels kernels;
+  std::vector<KernelUse> uses;
+  for (const Case& c : cases) {
+    MeanSpec spec;
+    spec.x.shape = c.shape;
+    spec.dim = c.dim;
+    spec.dims = c.dims;
+    spec.sum = true;
+    Shape target = c.shape;
+    for (size_t d = 1; d < target.size(); ++d) target[d] = 1;
+    spec.prologue.operands = {{DType::int64, target}};
+    spec.prologue.coordinates.assign(c.shape.size(), 0);
+    spec.prologue.coordinates[size_t(c.place)] = Extent::symbol("first0");
+    spec.prologue.body = [&](OpBuilder& b, Loc l, ValueRange v) {
+      mlir::Value same =
+          b.create<mlir::arith::CmpIOp>(l, mlir::arith::CmpIPredicate::eq, v[1], v[2 + unsigned(c.place)]);
+      return Values{b.create<mlir::arith::SelectOp>(l, same, v[0], scalar::constant(b, l, 0))};
+    };
+    auto use = kernels.module.add_mean(spec);
+    ASSERT_TRUE(use) << to_string(use.error());
+    uses.push_back(*use);
+    spec.prologue.coordinates.pop_back();
+    EXPECT_FALSE(kernels.module.add_mean(spec));
+  }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const Case& c = cases[k];
+    size_t count = 1;
+    for (int64_t size : c.sizes) count *= size_t(size);
+    auto x = random_values(int64_t(count), 1);
+    std::vector<int64_t> target{103, 100, 102, 104, 101};
+    std::vector<float> expected(count, 0.f), y(count, 99);
+    size_t results = 0;
+    for (size_t flat = 0; flat < count; ++flat) {
+      size_t y_at = 0, rest = count, from = flat, place = 0, row = 0;
+      for (size_t d = 0; d < c.sizes.size(); ++d) {
+        rest /= size_t(c.sizes[d]);
+        size_t index = from / rest;
+        from %= rest;
+        if (d == 0) row = index;
+        if (d == size_t(c.place)) place = index;
+        if (int64_t(d) < c.dim || int64_t(d) >= c.dim + c.dims) y_at = y_at * size_t(c.sizes[d]) + index;
+      }
+      results = std::max(results, y_at + 1);
+      if (int64_t(place) + 100 == target[row]) expected[y_at] += x[flat];
+    }
+    for (int parts : {1, 3})
+      kernels.run(uses[k], {x.data(), target.data(), y.data()}, {{"batch", 5}, {"first0", 100}}, parts, [&] {
+        for (size_t i = 0; i < results; ++i) ASSERT_NEAR(y[i], expected[i], 1e-5) << "case " << k << " at " << i;
+        std::fill(y.begin(), y.end(), 99.f);
+      });
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::kernels

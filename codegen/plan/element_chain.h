@@ -1,0 +1,47 @@
+// The element-wise ops of a fused group as arithmetic of a kernel.
+#pragma once
+
+#include "codegen/kernels/spec.h"
+#include "ir/Nn/Nn.h"
+#include "ir/ShapeAnalysis.h"
+
+namespace sheaf::codegen {
+
+/// Dtype and shape as kernel specs take them.
+kernels::Operand operand_of(const ir::TensorShape& shape);
+
+/// The symbol that says where the chunk begins whose size is `chunk`: first0 for rows0.
+sheaf::Symbol offset_symbol(const sheaf::Symbol& chunk);
+
+/// Element-wise ops of a fused group, in order, as a kernel's scalar body. A tensor that they read is an operand with
+/// the shape that aligns it with the result; the same tensor aligned in two ways is two operands. `element` is the
+/// value that the kernel hands over itself, as the first scalar: null where it hands over none. Coordinates come last.
+class ElementChain {
+ public:
+  ElementChain(mlir::Value element, const ir::TensorShape& shape) : element_(element), shape_(shape) {}
+
+  void add(mlir::Operation& op, const ir::ShapeAnalysis& shapes);
+
+  bool empty() const { return ops_.empty(); }
+  /// The tensors read and the shapes that align them with the result.
+  const std::vector<std::pair<mlir::BlockArgument, kernels::Shape>>& inputs() const { return inputs_; }
+  /// For each dimension of the result what is added to an element's index: where a replica's chunk begins. Nothing
+  /// where no op asks where it is.
+  std::vector<Extent> coordinates(const ir::ShapeAnalysis& shapes) const;
+  std::string name() const;
+  kernels::ScalarBody body(llvm::SmallVector<mlir::Value> outputs) const;
+  /// The chain as what a kernel takes in, its tensors appended to `operands`.
+  kernels::Fusion fusion(mlir::Value output, const ir::ShapeAnalysis& shapes, std::vector<mlir::Value>& operands) const;
+
+ private:
+  size_t index(mlir::BlockArgument argument, const kernels::Shape& aligned);
+
+  mlir::Value element_;
+  ir::TensorShape shape_;
+  bool located_ = false;  ///< an op wants coordinates
+  llvm::SmallVector<mlir::Operation*> ops_;
+  std::vector<std::pair<mlir::BlockArgument, kernels::Shape>> inputs_;
+  llvm::DenseMap<mlir::OpOperand*, size_t> index_of_;
+};
+
+}  // namespace sheaf::codegen

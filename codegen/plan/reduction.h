@@ -1,0 +1,15 @@
+// Sums and means as kernels.
+#pragma once
+
+#include "codegen/kernels/spec.h"
+#include "ir/ShapeAnalysis.h"
+
+namespace sheaf::codegen {
+
+/// The dimensions of an nn.sum or nn.mean.
+llvm::SmallVector<int64_t> reduced_dims(mlir::Operation& op);
+
+/// What the kernel of an nn.sum or nn.mean over some dimensions shall do, without fusions and description.
+Result<kernels::MeanSpec> reduction_spec(mlir::Operation& op, const ir::ShapeAnalysis& shapes);
+
+}  // namespace sheaf::codegen
