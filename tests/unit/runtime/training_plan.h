@@ -118,7 +118,7 @@ inline const std::map<std::string, TrainingDevice::Function>& TrainingDevice::fu
        }},
       // w → w, read late
       {"slow_copy", [=](void* const* b, Counts c) {
-         std::this_thread::sleep_for(std::chrono::milliseconds(2));
+         std::this_thread::sleep_for(std::chrono::microseconds(400));
          std::memcpy(b[1], b[0], static_cast<size_t>(c[1]) * 4);
        }},
       // x → 1 where any element is above 900, else 0; fails there
