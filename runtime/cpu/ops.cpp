@@ -10,7 +10,7 @@ namespace {
 
 using Prepare = Prepared (*)(const Operation&);
 
-constexpr std::array<std::pair<std::string_view, Prepare>, 21> operations = {{
+constexpr std::array<std::pair<std::string_view, Prepare>, 25> operations = {{
     {"linear", prepare_linear},
     {"conv", prepare_conv},
     {"conv_transpose", prepare_conv_transpose},
@@ -30,6 +30,10 @@ constexpr std::array<std::pair<std::string_view, Prepare>, 21> operations = {{
     {"max_pool_backward", prepare_max_pool_backward},
     {"avg_pool_backward", prepare_avg_pool_backward},
     {"adaptive_avg_pool_backward", prepare_adaptive_avg_pool_backward},
+    {"lstm_train", prepare_lstm_train},
+    {"lstm_backward", prepare_lstm_backward},
+    {"gru_train", prepare_gru_train},
+    {"gru_backward", prepare_gru_backward},
     {"reduce", prepare_reduce},
     {"check_finite", prepare_check_finite},
 }};

@@ -72,6 +72,10 @@ Prepared prepare_max_pool_train(const Operation& operation);
 Prepared prepare_max_pool_backward(const Operation& operation);
 Prepared prepare_avg_pool_backward(const Operation& operation);
 Prepared prepare_adaptive_avg_pool_backward(const Operation& operation);
+Prepared prepare_lstm_train(const Operation& operation);
+Prepared prepare_lstm_backward(const Operation& operation);
+Prepared prepare_gru_train(const Operation& operation);
+Prepared prepare_gru_backward(const Operation& operation);
 Prepared prepare_reduce(const Operation& operation);
 Prepared prepare_check_finite(const Operation& operation);
 

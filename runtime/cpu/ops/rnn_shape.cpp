@@ -19,7 +19,7 @@ std::string RnnShape::role(const char* name, int64_t layer, int64_t direction) {
   return std::string(name) + "_l" + std::to_string(layer) + (direction ? "_reverse" : "");
 }
 
-RnnShape rnn_shape(const Operation& operation, int64_t gates) {
+RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<DnnlDims>& results) {
   const TensorSpec& x = operation.operand("x");
   const size_t rank = x.dims.size();
   require(rank == 2 || rank == 3, "x has shape " + to_string(x.dims) + ", expected 2 or 3 dimensions");
@@ -40,9 +40,9 @@ RnnShape rnn_shape(const Operation& operation, int64_t gates) {
   std::vector<int64_t> state = {s.layers * s.directions, s.rows, s.hidden};
   if (rank == 2) state.erase(state.begin() + 1);
   const size_t outputs = gates == 4 ? 3 : 2;
-  require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  require(results.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
   for (size_t i = 0; i < outputs; ++i) {
-    const auto &dims = operation.output(i).dims, &expected = i == 0 ? y : state;
+    const auto &dims = results[i], &expected = i == 0 ? y : state;
     require(dims == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
                                   ", expected " + to_string(expected));
   }
@@ -59,6 +59,13 @@ RnnShape rnn_shape(const Operation& operation, int64_t gates) {
     }
   }
   return s;
+}
+
+std::vector<DnnlDims> output_dims(const Operation& operation) {
+  std::vector<DnnlDims> dims;
+  for (const TensorSpec& output : operation.request.outputs)
+    if (output.dtype == DType::float32) dims.push_back(output.dims);
+  return dims;
 }
 
 }  // namespace sheaf

@@ -20,8 +20,11 @@ struct RnnShape {
   static std::string role(const char* name, int64_t layer, int64_t direction);
 };
 
-/// Reads and checks the shapes of x, initial states, weights, biases and outputs. x may be [T, N, I], [N, T,
-/// I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
-RnnShape rnn_shape(const Operation& operation, int64_t gates);
+/// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x may be
+/// [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
+RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<DnnlDims>& results);
+
+/// Shapes of the step's outputs that are values: workspaces left out.
+std::vector<DnnlDims> output_dims(const Operation& operation);
 
 }  // namespace sheaf

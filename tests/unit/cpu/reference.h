@@ -3,6 +3,8 @@
 
 #include "tests/unit/cpu/step_runner.h"
 
+#include <map>
+
 namespace sheaf::test {
 
 /// The outputs of a step (docs/steps.md), shapes computed from the operands.
@@ -10,6 +12,11 @@ std::vector<Tensor> reference(const StepCase& step);
 
 /// The outputs of an `lstm` or `gru` step.
 std::vector<Tensor> reference_recurrent(const StepCase& step);
+
+/// The same in double precision throughout, by role: for differences of it.
+using RecurrentValues = std::map<std::string, std::vector<double>>;
+RecurrentValues recurrent_values(const StepCase& step);
+std::vector<std::vector<double>> reference_recurrent(const StepCase& step, const RecurrentValues& values);
 
 /// An activation object of docs/steps.md applied to one value.
 double reference_activation(const Json& activation, double x);

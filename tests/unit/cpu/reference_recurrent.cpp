@@ -19,48 +19,58 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace
 
-std::vector<Tensor> reference_recurrent(const StepCase& c) {
+RecurrentValues recurrent_values(const StepCase& c) {
+  RecurrentValues values;
+  for (const Operand& operand : c.operands)
+    values[operand.role].assign(operand.value.data.begin(), operand.value.data.end());
+  return values;
+}
+
+std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const RecurrentValues& values) {
+  using Values = std::vector<double>;
+  const auto find_values = [&](const std::string& role) {
+    const auto found = values.find(role);
+    return found == values.end() ? nullptr : &found->second;
+  };
   const Tensor& x = *find(c, "x");
-  const bool lstm = c.op == "lstm", bidirectional = c.attributes.value("bidirectional", false),
+  const bool lstm = c.op.starts_with("lstm"), bidirectional = c.attributes.value("bidirectional", false),
              batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
   const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1),
                 D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
                 N = !batched ? 1
                     : first  ? x.dims[0]
                              : x.dims[1];
-  const Tensor *h0 = find(c, "h0"), *c0 = find(c, "c0");
-  std::vector<int64_t> state = {layers * D, N, H};
-  if (!batched) state.erase(state.begin() + 1);
-  Tensor h_out(state), c_out(state);
+  const Values &x_values = values.at("x"), *h0 = find_values("h0"), *c0 = find_values("c0");
+  Values h_out(layers * D * N * H), c_out(layers * D * N * H);
   // sequence[n][t][feature]
   int64_t width = x.dims.back();
   std::vector<double> sequence(N * T * width);
   for (int64_t n = 0; n < N; ++n)
     for (int64_t t = 0; t < T; ++t)
       for (int64_t i = 0; i < width; ++i)
-        sequence[(n * T + t) * width + i] = x.data[(first ? n * T + t : t * N + n) * width + i];
+        sequence[(n * T + t) * width + i] = x_values[(first ? n * T + t : t * N + n) * width + i];
   for (int64_t layer = 0; layer < layers; ++layer) {
     std::vector<double> next(N * T * D * H);
     for (int64_t d = 0; d < D; ++d) {
       const std::string suffix = "_l" + std::to_string(layer) + (d ? "_reverse" : "");
-      const Tensor &wi = *find(c, "weight_ih" + suffix), &wh = *find(c, "weight_hh" + suffix);
-      const Tensor *bi = find(c, "bias_ih" + suffix), *bh = find(c, "bias_hh" + suffix);
+      const Values &wi = values.at("weight_ih" + suffix), &wh = values.at("weight_hh" + suffix);
+      const Values *bi = find_values("bias_ih" + suffix), *bh = find_values("bias_hh" + suffix);
       for (int64_t n = 0; n < N; ++n) {
         const int64_t base = ((layer * D + d) * N + n) * H;
         std::vector<double> h(H), cell(H);
         for (int64_t j = 0; j < H; ++j) {
-          h[j] = h0 ? h0->data[base + j] : 0;
-          cell[j] = c0 ? c0->data[base + j] : 0;
+          h[j] = h0 ? (*h0)[base + j] : 0;
+          cell[j] = c0 ? (*c0)[base + j] : 0;
         }
         for (int64_t step = 0; step < T; ++step) {
           const int64_t t = d ? T - 1 - step : step;
           std::vector<double> in(gates * H), rec(gates * H);
           for (int64_t g = 0; g < gates * H; ++g) {
-            in[g] = bi ? bi->data[g] : 0;
-            rec[g] = bh ? bh->data[g] : 0;
+            in[g] = bi ? (*bi)[g] : 0;
+            rec[g] = bh ? (*bh)[g] : 0;
             for (int64_t i = 0; i < width; ++i)
-              in[g] += wi.data[g * width + i] * sequence[(n * T + t) * width + i];
-            for (int64_t i = 0; i < H; ++i) rec[g] += wh.data[g * H + i] * h[i];
+              in[g] += wi[g * width + i] * sequence[(n * T + t) * width + i];
+            for (int64_t i = 0; i < H; ++i) rec[g] += wh[g * H + i] * h[i];
           }
           for (int64_t j = 0; j < H; ++j) {
             auto gate = [&](int64_t g) { return in[g * H + j] + rec[g * H + j]; };
@@ -75,22 +85,34 @@ std::vector<Tensor> reference_recurrent(const StepCase& c) {
           }
         }
         for (int64_t j = 0; j < H; ++j) {
-          h_out.data[base + j] = float(h[j]);
-          c_out.data[base + j] = float(cell[j]);
+          h_out[base + j] = h[j];
+          c_out[base + j] = cell[j];
         }
       }
     }
     sequence = std::move(next);
     width = D * H;
   }
-  std::vector<int64_t> yd = x.dims;
-  yd.back() = D * H;
-  Tensor y(yd);
+  Values y(N * T * width);
   for (int64_t n = 0; n < N; ++n)
     for (int64_t t = 0; t < T; ++t)
       for (int64_t i = 0; i < width; ++i)
-        y.data[(first ? n * T + t : t * N + n) * width + i] = float(sequence[(n * T + t) * width + i]);
-  return lstm ? std::vector<Tensor>{y, h_out, c_out} : std::vector<Tensor>{y, h_out};
+        y[(first ? n * T + t : t * N + n) * width + i] = sequence[(n * T + t) * width + i];
+  return lstm ? std::vector<Values>{y, h_out, c_out} : std::vector<Values>{y, h_out};
+}
+
+std::vector<Tensor> reference_recurrent(const StepCase& c) {
+  const Tensor& x = *find(c, "x");
+  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1),
+                D = c.attributes.value("bidirectional", false) ? 2 : 1;
+  const bool batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
+  std::vector<int64_t> y = x.dims, state = {layers * D, H};
+  y.back() = D * H;
+  if (batched) state.insert(state.begin() + 1, first ? x.dims[0] : x.dims[1]);
+  std::vector<Tensor> results;
+  for (const auto& values : reference_recurrent(c, recurrent_values(c)))
+    results.emplace_back(results.empty() ? y : state, std::vector<float>(values.begin(), values.end()));
+  return results;
 }
 
 }  // namespace sheaf::test

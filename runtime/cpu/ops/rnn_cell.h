@@ -1,0 +1,69 @@
+// One layer and direction of a recurrent step, as oneDNN has it.
+//
+// Gates: PyTorch's LSTM has (i, f, g, o), as oneDNN. PyTorch's GRU has (r, z, n), oneDNN's (z, r, n), and
+// PyTorch's applies the reset gate after the product, which oneDNN calls linear-before-reset; its fourth bias
+// is then b_hn.
+#pragma once
+
+#include "runtime/cpu/ops/rnn_shape.h"
+
+namespace sheaf {
+
+/// Everything one layer and direction needs to be described to oneDNN.
+struct RnnCell {
+  dnnl::rnn_direction direction;
+  DnnlDesc x, state_in, weight_ih, weight_hh, bias, y, state_out;
+};
+
+/// Sequences between layers are dense [steps, rows, directions · hidden]; y is this direction's columns.
+/// `with_state`: the step has an initial state (else state_in is empty).
+RnnCell rnn_cell(const RnnShape& shape, int64_t layer, int64_t direction, bool with_state);
+
+/// The same of a training step and its gradient. oneDNN 2.6's gradients are wrong, silently, in two cases, which are
+/// therefore kept from it: an LSTM without an initial state (it always has one here, zero if need be), and an x whose
+/// steps don't lie one behind the other while those of y do (x is copied then: copies_x).
+RnnCell rnn_training_cell(const RnnShape& shape, int64_t layer, int64_t direction);
+bool copies_x(const RnnShape& shape);
+
+/// Moves x or dx between the step's layout and one in which steps lie one behind the other.
+DnnlCall sequence_copy(const RnnShape& shape, bool to_dense, BufferRef from, BufferRef to);
+
+/// Fills with zeros: a state that isn't given, sums that oneDNN adds to.
+struct Zero {
+  BufferRef where;
+  size_t bytes;
+  void run(void* const* buffers, void* scratch) const;
+};
+
+dnnl::lstm_forward::primitive_desc describe_lstm(const RnnCell& cell, dnnl::prop_kind kind);
+dnnl::lbr_gru_forward::primitive_desc describe_gru(const RnnCell& cell, dnnl::prop_kind kind);
+
+/// PyTorch's weight [gates · H, width], of shape `dims`, lying as `wanted`: oneDNN's [1, 1, width, gates, H].
+TensorSpec rnn_weight(const RnnShape& shape, const std::vector<int64_t>& dims, const DnnlDesc& wanted);
+
+/// PyTorch has two biases, oneDNN one: their sum, made in scratch on each run since a bias may change between
+/// runs. Without biases it is 0 (oneDNN 2 has no recurrent primitive without one).
+struct BiasSum {
+  BufferRef ih, hh, sum;
+  int64_t hidden;
+  bool gru, present;
+
+  void run(void* const* buffers, void* scratch) const;
+};
+
+/// Where things lie in a training step's workspace: the sequences between layers, then what oneDNN keeps for each
+/// layer and direction, in the order of take().
+class RnnWorkspace {
+ public:
+  RnnWorkspace(const RnnShape& shape, BufferRef where);
+  /// The result of layer `layer`, all but the last.
+  BufferRef between(int64_t layer) const;
+  BufferRef take(size_t bytes);
+  size_t bytes() const { return bytes_; }
+
+ private:
+  BufferRef where_;
+  size_t sequence_bytes_, bytes_;
+};
+
+}  // namespace sheaf

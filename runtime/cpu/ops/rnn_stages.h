@@ -1,0 +1,67 @@
+// The pieces that a recurrent gradient is run as, one after the other.
+#pragma once
+
+#include "runtime/cpu/ops/rnn_cell.h"
+
+#include <cstring>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sheaf {
+
+struct Copy {
+  BufferRef from, to;
+  size_t bytes;
+  void run(void* const* buffers, void* scratch) const {
+    std::memmove(to.resolve(buffers, scratch), from.resolve(buffers, scratch), bytes);
+  }
+};
+
+/// The other direction's part of a gradient.
+struct Add {
+  BufferRef from, to;
+  int64_t count;
+  void run(void* const* buffers, void* scratch) const {
+    const auto* part = reinterpret_cast<const float*>(from.resolve(buffers, scratch));
+    auto* sum = reinterpret_cast<float*>(to.resolve(buffers, scratch));
+    for (int64_t i = 0; i < count; ++i) sum[i] += part[i];
+  }
+};
+
+/// The gradient of oneDNN's one bias as that of PyTorch's two (BiasSum the other way).
+struct BiasSplit {
+  BufferRef sum, ih, hh;
+  int64_t hidden;
+  bool gru;
+  void run(void* const* buffers, void* scratch) const {
+    const auto* d = reinterpret_cast<const float*>(sum.resolve(buffers, scratch));
+    auto* a = reinterpret_cast<float*>(ih.resolve(buffers, scratch));
+    auto* b = reinterpret_cast<float*>(hh.resolve(buffers, scratch));
+    const int64_t h = hidden;
+    for (int64_t i = 0; !gru && i < 4 * h; ++i) a[i] = b[i] = d[i];
+    for (int64_t i = 0; gru && i < h; ++i) {
+      a[i] = b[i] = d[h + i];   // r
+      a[h + i] = b[h + i] = d[i];  // z
+      a[2 * h + i] = d[2 * h + i];
+      b[2 * h + i] = d[3 * h + i];
+    }
+  }
+};
+
+using Stage = std::variant<Zero, Copy, Add, BiasSum, BiasSplit, DnnlCall>;
+
+class Stages final : public Executable {
+ public:
+  Stages(std::vector<Stage> stages, int threads) : stages_(std::move(stages)), threads_(threads) {}
+  void run(void* const* buffers, void* scratch) override {
+    set_team_size(threads_);
+    for (Stage& stage : stages_) std::visit([&](auto& work) { work.run(buffers, scratch); }, stage);
+  }
+
+ private:
+  std::vector<Stage> stages_;
+  int threads_;
+};
+
+}  // namespace sheaf
