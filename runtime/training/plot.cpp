@@ -160,7 +160,8 @@ std::string training_plot(const std::string& title, const LossCurve& curve, int6
   }
   for (const EpochRecord& epoch : epochs) {
     const double end = static_cast<double>(epoch.epoch - 1) + static_cast<double>(epoch.steps) / per_epoch;
-    train.points.emplace_back(end, epoch.train_loss);
+    // A mean over the epoch stands in its middle, what was found after it at its end.
+    train.points.emplace_back(end - static_cast<double>(epoch.steps) / per_epoch / 2, epoch.train_loss);
     if (epoch.evaluation && epoch.evaluation->loss) loss.points.emplace_back(end, *epoch.evaluation->loss);
     if (epoch.evaluation && epoch.evaluation->accuracy) accuracy.points.emplace_back(end, *epoch.evaluation->accuracy);
   }
