@@ -42,6 +42,14 @@ bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
   return true;
 }
 
+/// Whether `value`, in the body of `anchor`, is anchor's first operand or used by what makes that alone.
+bool leads_to(mlir::Value value, Operation* anchor) {
+  return llvm::any_of(value.getUses(), [&](OpOperand& use) {
+    if (use.getOwner() == anchor) return use.getOperandNumber() == 0;
+    return !isa<nn::YieldOp>(use.getOwner()) && used_on_one_side(use.getOwner()->getResult(0), anchor, true);
+  });
+}
+
 bool is_reduction(Operation* op) { return isa<nn::SumOp, nn::MeanOp>(op); }
 
 /// Over no dimensions at all it has no kernel of its own kind.
@@ -118,7 +126,10 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
       if (!before && !used_on_one_side(inside, below, false)) return false;
       if (before) wanted = below->getOperand(0).getType();
       // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
-      if (before && !llvm::is_contained(producer.getInputs().getTypes(), wanted)) return false;
+      bool leaves_one = llvm::is_contained(producer.getInputs().getTypes(), wanted);
+      for (BlockArgument other : consumer.getBody().front().getArguments())
+        leaves_one |= other != inside && other.getType() == wanted && leads_to(other, below);
+      if (before && !leaves_one) return false;
       if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below)) return false;
     }
     // With another shape the producer would be computed once for each broadcast use.

@@ -108,3 +108,56 @@ func.func @two_rows(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   %2 = nn.softmax %1 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
   return %2 : tensor<?x5xf32>
 }
+
+// A sum takes in the ops before it, broadcast operands included, and those after it that have its result's shape.
+// CHECK-LABEL: func.func @around_sum(
+// CHECK: nn.fused(%arg0, %arg1, %arg2)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.mul
+// CHECK-NEXT: nn.sum
+// CHECK-NEXT: nn.mul
+// CHECK-NEXT: nn.yield
+// CHECK-NOT: nn.fused
+func.func @around_sum(%x: tensor<?x5xf32>, %w: tensor<5xf32>, %n: tensor<f32>) -> tensor<f32> {
+  %0 = nn.mul %x, %w : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+  %1 = nn.sum %0 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x5xf32>) -> tensor<f32>
+  %2 = nn.mul %1, %n : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// Broadcast again, the sum's result is read by a kernel of its own.
+// CHECK-LABEL: func.func @mean_and_back(
+// CHECK: %[[MEAN:.*]] = nn.fused(%arg0)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.mean
+// CHECK: nn.fused(%arg0, %[[MEAN]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.sub
+func.func @mean_and_back(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
+  %0 = nn.mean %x {dims = array<i64: 1>, keepdim = true} : (tensor<?x5xf32>) -> tensor<?x1xf32>
+  %1 = nn.sub %x, %0 : (tensor<?x5xf32>, tensor<?x1xf32>) -> tensor<?x5xf32>
+  return %1 : tensor<?x5xf32>
+}
+
+// Ops that ask where they are go with a sum after them, but not with a softmax.
+// CHECK-LABEL: func.func @places(
+// CHECK: nn.fused({{.*}}) : (tensor<?xi64>, tensor<?x5xf32>) -> tensor<f32>
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.target_weights
+// CHECK-NEXT: nn.mul
+// CHECK-NEXT: nn.sum
+// CHECK: nn.fused(%arg0, %arg2)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.dropout_train
+// CHECK-NEXT: nn.yield
+// CHECK: nn.fused
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.softmax
+func.func @places(%x: tensor<?x5xf32>, %t: tensor<?xi64>, %step: tensor<i64>) -> (tensor<f32>, tensor<?x5xf32>) {
+  %0 = nn.target_weights %t {classes = 5 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x5xf32>
+  %1 = nn.mul %x, %0 : (tensor<?x5xf32>, tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.sum %1 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x5xf32>) -> tensor<f32>
+  %3 = nn.dropout_train %x step(%step) seed(%step) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x5xf32>, tensor<i64>, tensor<i64>) -> tensor<?x5xf32>
+  %4 = nn.softmax %3 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %2, %4 : tensor<f32>, tensor<?x5xf32>
+}
