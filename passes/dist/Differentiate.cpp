@@ -109,11 +109,8 @@ class BodyGradient {
     });
     differentiable.buildGradient(gradients, results, operands);
     if (errors) return failure();
-    for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
-      if (!active_.contains(operand)) continue;
-      if (!operands[i]) return op.emitError("internal error: gives no gradient for operand ") << i;
-      accumulate(operand, operands[i]);
-    }
+    for (auto [operand, gradient] : llvm::zip(op.getOperands(), operands))
+      if (active_.contains(operand) && gradient) accumulate(operand, gradient);
     return success();
   }
 
