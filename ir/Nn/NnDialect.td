@@ -31,6 +31,10 @@ def Nn_Dialect : Dialect {
     the function's `nn.outputs` lists the names of its results. Discardable attributes on ops: `nn.type`, the
     layer's type in the model file; `nn.device`, the annotated or placed device (-1 the host, k the k-th entry
     of the device list); `nn.reason`, why it was placed there.
+    A training program's first result is the loss; its arguments may have the roles "target", "state" and "setting".
+    On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, and the names of what further
+    results are: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a
+    batch norm is the share of the new batch in its running statistics.
   }];
   let useDefaultAttributePrinterParser = 0;
   let hasOperationAttrVerify = 1;
