@@ -72,12 +72,11 @@ std::string metrics_line(const EpochRecord& record) {
 
 Result<MetricsFile> MetricsFile::open(const std::string& file, int64_t step, int64_t epochs) {
   struct stat info;
-  const bool special = ::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  if (!special) {
-    const std::string before = step > 0 ? lines_so_far(file, step, epochs) : "";
-    if (auto ok = write_file_atomically(file, before); !ok) return ok.error();
+  const bool goes_on = step > 0 && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  if (goes_on) {
+    if (auto ok = write_file_atomically(file, lines_so_far(file, step, epochs)); !ok) return ok.error();
   }
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (goes_on ? 0 : O_TRUNC), 0666);
   if (descriptor < 0) return failure(file);
   return MetricsFile(file, descriptor);
 }
