@@ -48,6 +48,11 @@ class Expansion {
   Instance& add_launch(int step, const Spot& spot, std::vector<int> inputs, std::vector<int> outputs, Prepared prepared);
   /// `tensor` in the format of `want`, for use on `spot`: itself, or a reordered copy.
   Result<int> in_format(int tensor, const TensorSpec& want, int step, const Spot& spot);
+  /// The same for a tensor that is all of a variable: one copy serves all lanes of a memory.
+  Result<int> variable_in_format(int variable, const TensorSpec& want, int step, const Spot& spot);
+  /// The lane that has the least reordering of variables to do yet, among those that share `lane`'s memory.
+  int lane_for_reorder(int lane, size_t bytes);
+  Result<int> add_reorder(int tensor, const TensorSpec& want, int step, const Spot& spot);
   Result<int> in_plain(int tensor, int step, const Spot& spot);
 
   // variables.cpp
@@ -76,6 +81,7 @@ class Expansion {
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;
   Graph graph_;
+  std::vector<size_t> reordering_;                                       ///< by lane: bytes of variables
   std::map<std::string, int> variables_;                                 ///< by name: the root
   std::vector<std::vector<int>> value_tensors_;                          ///< by value and replica
   std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;       ///< by tensor: its copies in other formats

@@ -54,6 +54,7 @@ struct Instance {
   bool placeable = false;  ///< copy of a whole tensor to one run of bytes: the tensor could lie there from the start
   bool elided = false;     ///< and does; its target is written by its source's writers
   std::vector<int> after;  ///< instances that must be done before, besides the writers of the inputs
+  bool early = false;      ///< depends on variables alone: done before all others of its lane
   bool commits = false;    ///< writes a variable: left out of a run that has failed
   std::string text;        ///< print: the line, newline included
 

@@ -151,29 +151,64 @@ Result<void> Expansion::once_step(int index, const Spot& spot, const std::vector
 Result<int> Expansion::in_format(int tensor, const TensorSpec& want, int step, const Spot& spot) {
   const TensorSpec have = graph_.tensors[index_of(tensor)].spec;
   if (same_format(have, want)) return tensor;
+  const Root root = graph_.root(tensor);
+  const Tensor& home = graph_.tensors[index_of(root.tensor)];
+  if (home.variable && home.spec.dims == have.dims && same_format(home.spec, have) &&
+      same_memory(home.lane, spot.lane)) {
+    return variable_in_format(root.tensor, want, step, spot);
+  }
   for (const auto& [spec, copy] : reordered_[index_of(tensor)]) {
     if (same_format(spec, want) && graph_.tensors[index_of(copy)].lane == spot.lane) return copy;
   }
-  Device& device = context_.devices.device(spot.lane);
-  const std::string name = graph_.tensors[index_of(tensor)].name;
+  if (!is_constant(tensor)) return add_reorder(tensor, want, step, spot);
+  auto ref = context_.constants.reorder(constant_ref(tensor), have, want, context_.devices.device(spot.lane));
+  if (!ref) return ref.error();
+  const int copy = add_tensor(want, graph_.tensors[index_of(tensor)].name, spot.lane);
+  graph_.tensors[index_of(copy)].node = ref->node;
+  reordered_[index_of(tensor)].emplace_back(want, copy);
+  return copy;
+}
+
+Result<int> Expansion::variable_in_format(int variable, const TensorSpec& want, int step, const Spot& spot) {
   int copy = -1;
-  if (is_constant(tensor)) {
-    auto ref = context_.constants.reorder(constant_ref(tensor), have, want, device);
-    if (!ref) return ref.error();
-    copy = add_tensor(want, name, spot.lane);
-    graph_.tensors[index_of(copy)].node = ref->node;
-  } else {
-    auto prepared = device.prepare_reorder(have, want, context_.devices.threads(spot.lane));
-    if (!prepared) return prepared.error();
-    const int id = static_cast<int>(graph_.instances.size());
-    copy = add_tensor(want, name, spot.lane);
-    graph_.tensors[index_of(copy)].writers = {id};
-    prepared->implementation = "reorder " + (have.plain() ? "plain" : have.format->name()) + " to " +
-                               (want.plain() ? "plain" : want.format->name());
-    prepared->in_place.clear();
-    prepared->can_fail = false;
-    add_launch(step, spot, {tensor}, {copy}, std::move(*prepared));
+  for (const auto& [spec, known] : reordered_[index_of(variable)]) {
+    if (same_format(spec, want) && same_memory(graph_.tensors[index_of(known)].lane, spot.lane)) copy = known;
   }
+  if (copy < 0) {
+    Spot where = spot;
+    where.lane = lane_for_reorder(spot.lane, want.bytes);
+    auto made = add_reorder(variable, want, step, where);
+    if (!made) return made.error();
+    copy = *made;
+    // Before the loss is known, all lanes begin with these; later, memory is better spent on what is kept until then.
+    graph_.instances.back().early = context_.devices.lanes() > 1 && graph_.guard < 0;
+  }
+  if (graph_.tensors[index_of(copy)].lane == spot.lane) return copy;
+  return add_view(copy, 0, want, graph_.tensors[index_of(copy)].name, spot.lane);
+}
+
+int Expansion::lane_for_reorder(int lane, size_t bytes) {
+  const DeviceSet& devices = context_.devices;
+  reordering_.resize(index_of(devices.lanes()), 0);
+  int least = lane;
+  for (int other = 1; other < devices.lanes(); ++other) {  // not the host's lane, which has no cores of its own
+    if (same_memory(lane, other) && reordering_[index_of(other)] < reordering_[index_of(least)]) least = other;
+  }
+  reordering_[index_of(least)] += bytes;
+  return least;
+}
+
+Result<int> Expansion::add_reorder(int tensor, const TensorSpec& want, int step, const Spot& spot) {
+  const TensorSpec have = graph_.tensors[index_of(tensor)].spec;
+  auto prepared = context_.devices.device(spot.lane).prepare_reorder(have, want, context_.devices.threads(spot.lane));
+  if (!prepared) return prepared.error();
+  const int copy = add_tensor(want, graph_.tensors[index_of(tensor)].name, spot.lane);
+  graph_.tensors[index_of(copy)].writers = {static_cast<int>(graph_.instances.size())};
+  prepared->implementation = "reorder " + (have.plain() ? "plain" : have.format->name()) + " to " +
+                             (want.plain() ? "plain" : want.format->name());
+  prepared->in_place.clear();
+  prepared->can_fail = false;
+  add_launch(step, spot, {tensor}, {copy}, std::move(*prepared));
   reordered_[index_of(tensor)].emplace_back(want, copy);
   return copy;
 }

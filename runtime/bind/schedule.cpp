@@ -1,6 +1,7 @@
 #include "runtime/bind/graph.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sheaf {
 namespace {
@@ -25,7 +26,10 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
   graph.lane_order.assign(index_of(devices.lanes()), {});
   std::vector<std::vector<int32_t>> clocks(graph.instances.size());
   std::vector<int> writers;
-  for (size_t i = 0; i < graph.instances.size(); ++i) {
+  std::vector<size_t> order(graph.instances.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](size_t i) { return graph.instances[i].early; });
+  for (size_t i : order) {
     Instance& instance = graph.instances[i];
     if (instance.elided) continue;
     auto& lane = graph.lane_order[index_of(instance.lane)];
