@@ -53,8 +53,7 @@ std::string epoch_line(const EpochRecord& record, int64_t epochs) {
   }
   line += "  " + rate_text(record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0);
   line += formatted("  %.3g s", record.seconds);
-  // Below a hundredth of the time nobody needs to know.
-  if (record.data_wait_seconds > 0.01 * record.seconds) line += formatted(" (%.3g s of them waiting for data)", record.data_wait_seconds);
+  line += formatted(", %.1f%% waiting for data", record.seconds > 0 ? 100 * record.data_wait_seconds / record.seconds : 0);
   return line;
 }
 

@@ -154,7 +154,7 @@ std::string settings_text(const SettingsInForce& in_force) {
   if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");
   if (!settings.checkpoint.empty()) {
     row("checkpoints", settings.checkpoint + ", after each epoch" +
-                           (settings.checkpoint_every > 0 ? " and every " + with_thousands(settings.checkpoint_every) + " steps" : "") +
+                           (settings.checkpoint_every > 0 ? " and each " + with_thousands(settings.checkpoint_every) + " steps" : "") +
                            ", the last " + std::to_string(settings.keep) + " kept");
   }
   return text;

@@ -1,0 +1,470 @@
+"""`sheaf train`: what it learns, writes and says; resuming bit for bit; ends of all kinds."""
+import json
+import math
+import os
+import pty
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+from program import LIMIT_SECONDS, SHEAF_RUN, ProgramTest, execute, must, sheaf, sheaf_run
+from tensors import Tensor, read_safetensors, write_idx, write_npy, write_npz, write_safetensors
+
+# `sheaf train`, or `sheaf-run train` of a build without compiler.
+TRAIN = [SHEAF_RUN[0], "train"]
+
+# Three classes of 6x6 images: batch norm has running statistics, dropout draws from the seed, Adam has state.
+CNN = """{"sheaf": "1.0", "name": "stripes", "inputs": {"x": {"shape": ["batch", 1, 6, 6]}},
+"modules": {"Net": {"layers": [
+  {"name": "conv", "type": "Conv2d", "in_channels": 1, "out_channels": 4, "kernel_size": 3, "padding": 1},
+  {"name": "bn", "type": "BatchNorm2d", "num_features": 4}, {"name": "relu", "type": "ReLU"},
+  {"name": "drop", "type": "Dropout", "p": 0.2}, {"name": "pool", "type": "MaxPool2d", "kernel_size": 2},
+  {"name": "flatten", "type": "Flatten"}, {"name": "fc", "type": "Linear", "in_features": 36, "out_features": 3}]}},
+"layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Net"}}],
+"training": {"targets": {"label": {"shape": ["batch"], "dtype": "int64"}},
+  "loss": {"type": "CrossEntropyLoss", "inputs": ["net", "label"]}, "optimizer": {"type": "Adam", "lr": 0.01},
+  "schedule": {"type": "StepLR", "step_size": 2, "gamma": 0.5}, "metrics": ["accuracy"]}}"""
+
+# y = x W' + b, plain SGD: a run is the sum of its parts.
+LINEAR = """{"sheaf": "1.0", "name": "line", "inputs": {"x": {"shape": ["batch", 3]}}, "layers": [
+{"name": "net", "type": "DataParallel", "module": {"type": "Linear", "in_features": 3, "out_features": 2}}],
+"training": {"targets": {"y": {"shape": ["batch", 2]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]},
+  "optimizer": {"type": "SGD", "lr": 0.1}}}"""
+
+
+def stripes(rows, seed):
+    """Images with horizontal, vertical or no stripes, and noise; and their labels."""
+    draw = random.Random(seed)
+    images, labels = [], []
+    for _ in range(rows):
+        label = draw.randrange(3)
+        labels.append(label)
+        for y in range(6):
+            for x in range(6):
+                on = (y % 2, x % 2, 0.5)[label]
+                images.append(int(150 * on + 80 * draw.random()))
+    return Tensor("U8", (rows, 6, 6), images), Tensor("U8", (rows,), labels)
+
+
+class TrainTest(ProgramTest):
+    model = CNN
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = Path(tempfile.mkdtemp(prefix="sheaf-train-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, True)
+        (cls.shared / "model.json").write_text(cls.model)
+        cls.plan = cls.shared / "model.plan"
+        must(sheaf("compile", cls.shared / "model.json", "-o", cls.plan))
+        for part, rows in (("train", 90), ("test", 31)):
+            images, labels = stripes(rows, part)
+            write_idx(cls.shared / f"{part}-images.gz", images)
+            write_idx(cls.shared / f"{part}-labels", labels)
+
+    data = ("x=train-images.gz", "label=train-labels")
+    test = ("x=test-images.gz", "label=test-labels")
+
+    def command(self, *more, devices="cpu:0,cpu:1", batch=16, data=None, plan=None):
+        sources = [part for source in (self.data if data is None else data) for part in ("--data", source)]
+        return [str(part) for part in (*TRAIN, plan or self.plan, "--devices", devices, "--batch-size", batch, *sources, *more)]
+
+    def train(self, *more, **options):
+        return execute(self.command(*more, **options), cwd=self.shared)
+
+    def evaluate(self):
+        return [part for source in self.test for part in ("--eval", source)]
+
+    def path(self, name):
+        return self.dir / name
+
+    def lines(self, name="m.jsonl"):
+        return [json.loads(line) for line in self.path(name).read_text().splitlines()]
+
+    def losses(self, name="m.jsonl"):
+        return [line["loss"] for line in self.lines(name) if "step" in line]
+
+
+class Learns(TrainTest):
+    def test_everything_at_once(self):
+        done = must(self.train("--epochs", 8, *self.evaluate(), "--metrics", self.path("m.jsonl"), "--plot", self.path("p.svg"),
+                               "--save", self.path("w.safetensors"), "--seed", 1))
+        steps = [line for line in self.lines() if "step" in line]
+        epochs = [line for line in self.lines() if "step" not in line]
+        self.assertEqual([s["step"] for s in steps], list(range(1, 49)))
+        self.assertEqual([s["epoch"] for s in steps], [1 + i // 6 for i in range(48)])
+        self.assertEqual([e["epoch"] for e in epochs], list(range(1, 9)))
+        for line in steps:
+            self.assertEqual(set(line), {"step", "epoch", "loss", "lr", "samples_per_s"})
+        rates = [0.01 * 0.5 ** ((s["epoch"] - 1) // 2) for s in steps]
+        self.assertTrue(all(math.isclose(s["lr"], r, rel_tol=1e-12) for s, r in zip(steps, rates)))
+        for epoch in epochs:
+            own = [s["loss"] for s in steps if s["epoch"] == epoch["epoch"]]
+            mean = (16 * sum(own[:5]) + 10 * own[5]) / 90
+            self.assertAlmostEqual(epoch["train_loss"], mean, places=9)
+            self.assertGreater(epoch["seconds"], 0)
+            self.assertGreaterEqual(epoch["data_wait_seconds"], 0)
+            self.assertEqual(epoch["eval_rows"], 31)
+            # A share of 31 rows.
+            self.assertAlmostEqual(epoch["eval_accuracy"] * 31, round(epoch["eval_accuracy"] * 31), places=6)
+        self.assertLess(epochs[-1]["train_loss"], 0.5 * epochs[0]["train_loss"])
+        self.assertGreater(epochs[-1]["eval_accuracy"], 0.9)
+        self.assertLess(epochs[-1]["eval_loss"], epochs[0]["eval_loss"])
+
+        picture = xml.etree.ElementTree.parse(self.path("p.svg")).getroot()
+        self.assertEqual(picture.tag, "{http://www.w3.org/2000/svg}svg")
+        words = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+        self.assertTrue({"loss", "accuracy", "epoch"} <= words, words)
+
+        weights, metadata = read_safetensors(self.path("w.safetensors"))
+        self.assertEqual(metadata.get("format"), "pt")
+        for name, shape in {"net.module.conv.weight": (4, 1, 3, 3), "net.module.bn.running_mean": (4,), "net.module.fc.bias": (3,)}.items():
+            self.assertEqual(weights[name].shape, shape)
+        self.assertEqual(weights["net.module.bn.num_batches_tracked"].data[0], 48)
+
+        for word in ("cpu:0, cpu:1", "90 rows", "6 steps an epoch, the last of 10", "8 epochs, 48 steps", "Adam(lr=0.01", "StepLR(step_size=2",
+                     "CrossEntropyLoss(", "ignore_index=-100", "strict", "f32", "x86-64-"):
+            self.assertIn(word, done.err)
+        self.assertEqual(len(re.findall(r"(?m)^epoch \d/8  loss ", done.err)), 8, "one line an epoch where stderr is no terminal")
+        self.assertNotIn("\r", done.err)
+        self.assertRegex(done.out, r"\Astripes: accuracy 0\.\d+, loss .* after 8 epochs, .* s an epoch, on cpu:0,cpu:1\n\Z|accuracy 1\.0000")
+
+    def test_two_runs_give_the_same_bits(self):
+        for name in ("a", "b"):
+            must(self.train("--steps", 20, "--save", self.path(name), "--metrics", self.path(name + ".jsonl")))
+        self.assertEqual(self.path("a").read_bytes(), self.path("b").read_bytes())
+        self.assertEqual(self.losses("a.jsonl"), self.losses("b.jsonl"))
+        must(self.train("--steps", 20, "--save", self.path("c"), "--seed", 7))
+        self.assertNotEqual(self.path("a").read_bytes(), self.path("c").read_bytes())
+
+    def test_steps_may_end_within_an_epoch(self):
+        done = must(self.train("--steps", 8, *self.evaluate(), "--metrics", self.path("m.jsonl"), "--no-shuffle"))
+        epochs = [line for line in self.lines() if "step" not in line]
+        self.assertEqual([(e["epoch"], e["steps"], e.get("complete", True)) for e in epochs], [(1, 6, True), (2, 2, False)])
+        self.assertIn("eval_accuracy", epochs[1])
+        self.assertIn("as it stands (--no-shuffle)", done.err)
+        self.assertIn("after 8 steps", done.out)
+
+    def test_learning_rate_of_the_command_line(self):
+        must(self.train("--steps", 7, "--lr", "0.125", "--metrics", self.path("m.jsonl")))
+        self.assertEqual([line["lr"] for line in self.lines() if "step" in line], [0.125] * 7)
+
+    def test_a_batch_larger_than_the_data(self):
+        done = must(self.train("--epochs", 2, batch=1000))
+        self.assertIn("1 step an epoch of 90", done.err)
+
+    def test_all_kinds_of_sources(self):
+        images, labels = stripes(40, "sources")
+        x = Tensor("F32", (40, 1, 6, 6), [v / 255 for v in images.data])
+        y = Tensor("I64", (40,), labels.data)
+        write_npy(self.path("x.npy"), x)
+        write_npz(self.path("d.npz"), {"label": y})
+        write_safetensors(self.path("d.safetensors"), {"x": x, "label": y})
+        a = must(self.train("--epochs", 1, data=(f"x={self.path('x.npy')}", f"label={self.path('d.npz')}:label"), batch=7))
+        b = must(self.train("--epochs", 1, data=(f"x={self.path('d.safetensors')}:x", f"label={self.path('d.safetensors')}:label"), batch=7))
+        strip = lambda done: done.out.split(",")[0]
+        self.assertEqual(strip(a), strip(b))
+        must(self.train("--steps", 3, data=("x=random:30", "label=random:30"), batch=8))
+
+    def test_host_only(self):
+        must(self.train("--steps", 3, devices="cpu"))
+
+    def test_a_terminal_gets_a_bar(self):
+        master, terminal = pty.openpty()
+        running = subprocess.Popen(self.command("--epochs", 300), cwd=self.shared, stdout=subprocess.PIPE, stderr=terminal)
+        os.close(terminal)
+        seen = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other side has closed
+                break
+            if not part:
+                break
+            seen += part
+        os.close(master)
+        running.stdout.read()
+        running.stdout.close()
+        self.assertEqual(running.wait(LIMIT_SECONDS), 0)
+        text = seen.decode()
+        self.assertRegex(text, r"\repoch +\d+/300 \[[=> ]+\] \d/6  loss [0-9.e-]+  [0-9,]+ samples/s  [0-9:]+ left")
+        self.assertRegex(text, r"\nepoch 7/300  loss |\x1b\[Kepoch 7/300  loss ")
+
+
+class Sums(TrainTest):
+    """Plain SGD on a linear layer."""
+    model = LINEAR
+    data = ("x=x.npy", "y=y.npy")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        draw = random.Random("sums").random
+        x = [2 * draw() - 1 for _ in range(24 * 3)]
+        write_npy(cls.shared / "x.npy", Tensor("F32", (24, 3), x))
+        write_npy(cls.shared / "y.npy", Tensor("F32", (24, 2), [v for i in range(24) for v in (x[3 * i] - x[3 * i + 1], 0.5 + x[3 * i + 2])]))
+
+    def test_the_steps_are_those_of_the_definition(self):
+        """Loss and weights against a computation by hand, in double precision."""
+        weights = {"net.module.weight": Tensor("F32", (2, 3), [0.1, -0.2, 0.3, 0.4, 0.5, -0.6]), "net.module.bias": Tensor("F32", (2,), [0.25, -0.5])}
+        write_safetensors(self.path("w0"), weights)
+        must(self.train("--steps", 9, "--no-shuffle", "--weights", self.path("w0"), "--save", self.path("w1"), "--metrics", self.path("m.jsonl"), batch=10))
+        draw = random.Random("sums").random
+        x = [[2 * draw() - 1 for _ in range(3)] for _ in range(24)]
+        y = [(row[0] - row[1], 0.5 + row[2]) for row in x]
+        w, b = [list(weights["net.module.weight"].data[3 * o:3 * o + 3]) for o in range(2)], list(weights["net.module.bias"].data)
+        for step in range(9):
+            rows = list(range(24))[step % 3 * 10:step % 3 * 10 + 10]
+            error = {(r, o): sum(w[o][i] * x[r][i] for i in range(3)) + b[o] - y[r][o] for r in rows for o in range(2)}
+            self.assertAlmostEqual(self.losses()[step], sum(e * e for e in error.values()) / len(error), places=5)
+            for o in range(2):
+                for i in range(3):
+                    w[o][i] -= 0.1 * sum(2 * error[r, o] * x[r][i] for r in rows) / len(error)
+                b[o] -= 0.1 * sum(2 * error[r, o] for r in rows) / len(error)
+        saved, _ = read_safetensors(self.path("w1"))
+        for actual, expected in zip((*saved["net.module.weight"].data, *saved["net.module.bias"].data), (*w[0], *w[1], *b)):
+            self.assertAlmostEqual(actual, expected, places=5)
+
+    def test_saved_weights_are_where_training_goes_on(self):
+        common = ("--no-shuffle",)
+        must(self.train("--epochs", 6, "--save", self.path("whole"), *common, batch=8))
+        must(self.train("--epochs", 4, "--save", self.path("first"), *common, batch=8))
+        must(self.train("--epochs", 2, "--weights", self.path("first"), "--save", self.path("both"), *common, batch=8))
+        self.assertEqual(self.path("whole").read_bytes(), self.path("both").read_bytes())
+        must(sheaf_run(self.plan, "--devices", "cpu:0", "--weights", self.path("both"), "--input", "x=x.npy", "--output", self.path("y"), cwd=self.shared))
+        self.assertEqual(read_safetensors(self.path("y"))[0]["net"].shape, (24, 2))
+
+    def test_eval_loss_without_classes(self):
+        must(self.train("--epochs", 1, "--eval", "x=x.npy", "--eval", "y=y.npy", "--metrics", self.path("m.jsonl"), "--lr", 0, batch=24))
+        step, epoch = self.lines()
+        self.assertNotIn("eval_accuracy", epoch)
+        # With learning rate 0 the rows' loss is the same before and after.
+        self.assertAlmostEqual(epoch["eval_loss"], step["loss"], places=5)
+
+    def test_every_device_list_agrees_within_rounding(self):
+        results = []
+        for devices in ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:1,cpu:0", "cpu:0,cpu:0"):
+            must(self.train("--steps", 9, "--save", self.path("w"), devices=devices, batch=7))
+            results.append(read_safetensors(self.path("w"))[0]["net.module.weight"].data)
+        for other in results[1:]:
+            for a, b in zip(results[0], other):
+                self.assertAlmostEqual(a, b, places=5)
+
+
+class Resumes(TrainTest):
+    def checkpoints(self):
+        return sorted(self.path("c").glob("checkpoint-*.safetensors"))
+
+    def options(self, name, steps=30):
+        return ["--steps", steps, *self.evaluate(), "--save", self.path(name), "--metrics", self.path(name + ".jsonl"), "--seed", 5]
+
+    def whole(self):
+        must(self.train(*self.options("whole")))
+
+    def assert_same_as_whole(self, name):
+        self.assertEqual(self.path(name).read_bytes(), self.path("whole").read_bytes())
+        keep = lambda line: {k: v for k, v in line.items() if "second" not in k and k != "samples_per_s"}
+        self.assertEqual([keep(line) for line in self.lines(name + ".jsonl") if line.get("complete", True)],
+                         [keep(line) for line in self.lines("whole.jsonl") if line.get("complete", True)])
+
+    def test_bit_for_bit(self):
+        self.whole()
+        for stop in (1, 6, 15):
+            with self.subTest(stop=stop):
+                shutil.rmtree(self.path("c"), ignore_errors=True)
+                must(self.train(*self.options("parts", stop), "--checkpoint", self.path("c")))
+                done = must(self.train(*self.options("parts"), "--checkpoint", self.path("c"), "--resume"))
+                self.assertIn(f"{stop} steps done", done.err)
+                self.assertNotIn("rounding", done.err)
+                self.assert_same_as_whole("parts")
+
+    def test_retention(self):
+        must(self.train(*self.options("w"), "--checkpoint", self.path("c"), "--checkpoint-every", 4, "--keep", 2))
+        self.assertEqual([p.name for p in self.checkpoints()], ["checkpoint-0000000028.safetensors", "checkpoint-0000000030.safetensors"])
+        names = set(read_safetensors(self.checkpoints()[0])[0])
+        self.assertTrue({"net.module.conv.weight", "net.module.bn.running_var", "net.module.fc.weight.exp_avg"} <= names, names)
+
+    def start(self, *more):
+        return subprocess.Popen(self.command(*more, "--checkpoint", self.path("c"), "--resume"), cwd=self.shared,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def wait_for_checkpoints(self, running, beyond):
+        end = time.monotonic() + LIMIT_SECONDS
+        while not (self.checkpoints() and self.checkpoints()[-1].name > beyond) and running.poll() is None:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.001)
+
+    def test_signals_finish_the_step_and_save(self):
+        for number, word in ((signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT")):
+            with self.subTest(word):
+                shutil.rmtree(self.path("c"), ignore_errors=True)
+                self.path("c").mkdir()
+                self.path("parts").unlink(missing_ok=True)
+                running = self.start(*self.options("parts", 10 ** 9), "--plot", self.path("p.svg"))
+                self.wait_for_checkpoints(running, "")
+                running.send_signal(number)
+                out, err = running.communicate(timeout=LIMIT_SECONDS)
+                self.assertEqual(running.returncode, 1, err)
+                self.assertEqual(out, "")
+                step = int(re.search(rf"stopped by {word} after step ([\d,]+) of", err)[1].replace(",", ""))
+                self.assertIn("--resume", err)
+                self.assertEqual(self.checkpoints()[-1].name, f"checkpoint-{step:010}.safetensors")
+                self.assertFalse(self.path("parts").exists() or self.path("p.svg").exists())
+                self.assertEqual(len(self.losses("parts.jsonl")), step)
+                total = step + 3
+                must(self.train(*self.options("parts", total), "--checkpoint", self.path("c"), "--resume"))
+                must(self.train(*self.options("whole", total)))
+                self.assert_same_as_whole("parts")
+
+    def test_killed_many_times(self):
+        total = 3000
+        must(self.train(*self.options("whole", total)))
+        self.path("c").mkdir()
+        draw = random.Random(3).random
+        kills, reached = 0, ""
+        while kills < 12:
+            running = self.start(*self.options("parts", total), "--checkpoint-every", 1)
+            self.wait_for_checkpoints(running, reached)
+            time.sleep(0.03 * draw())
+            running.kill()
+            out, err = running.communicate(timeout=LIMIT_SECONDS)
+            if running.returncode == 0:
+                break
+            self.assertNotIn("passed over", err)
+            self.assertEqual(running.returncode, -signal.SIGKILL, err)
+            kills += 1
+            reached = self.checkpoints()[-1].name
+        self.assertGreater(kills, 3)
+        must(self.train(*self.options("parts", total), "--checkpoint", self.path("c"), "--resume"))
+        self.assert_same_as_whole("parts")
+        self.assertEqual([p for p in self.path("c").iterdir() if p not in self.checkpoints()], [], "a temporary file was left")
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        self.whole()
+        must(self.train(*self.options("parts", 12), "--checkpoint", self.path("c")))
+        newest = self.checkpoints()[-1]
+        for damage in (lambda b: b[:-1], lambda b: b[:-3] + bytes([b[-3] ^ 4]) + b[-2:], lambda b: b"", lambda b: b"\xff" * 64):
+            with self.subTest():
+                newest.write_bytes(damage(newest.read_bytes() or b"x"))
+                saved = newest.read_bytes()
+                done = must(self.train(*self.options("parts", 12), "--checkpoint", self.path("c"), "--resume"))
+                self.assertIn(f"passed over: {newest}: error: ", done.err)
+                self.assertIn("resuming from " + str(self.path("c") / "checkpoint-0000000006.safetensors"), done.err)
+                self.assertNotEqual(newest.read_bytes(), saved)
+        must(self.train(*self.options("parts"), "--checkpoint", self.path("c"), "--resume"))
+        self.assert_same_as_whole("parts")
+        for path in self.checkpoints():
+            path.write_bytes(b"{}")
+        done = self.train(*self.options("none"), "--checkpoint", self.path("c"), "--resume")
+        self.assert_refused(done, "is sound", *[str(path) for path in self.checkpoints()])
+        self.assertFalse(self.path("none").exists())
+
+    def test_another_run_is_refused(self):
+        options = ["--seed", 5, "--checkpoint", self.path("c")]
+        must(self.train("--steps", 7, *options))
+        resume = ["--steps", 9, "--resume", "--save", self.path("w")]
+        self.assert_refused(self.train("--steps", 9, *options), "--resume", "step 7")
+        self.assert_refused(self.train(*resume, *options, batch=15), "--batch-size", "16", "15")
+        self.assert_refused(self.train(*resume, "--checkpoint", self.path("c"), "--seed", 6), "--seed", "5", "6")
+        self.assert_refused(self.train(*resume, *options, "--no-shuffle"), "--no-shuffle")
+        self.assert_refused(self.train(*resume, *options, data=("x=random:91", "label=random:91")), "rows", "90", "91")
+        (self.dir / "other.json").write_text(CNN.replace('"p": 0.2', '"p": 0.25'))
+        must(sheaf("compile", self.dir / "other.json", "-o", self.dir / "other.plan"))
+        self.assert_refused(self.train(*resume, *options, plan=self.dir / "other.plan"), "another plan")
+        self.assert_refused(self.train(*resume, "--checkpoint", self.path("absent")), "nothing to resume")
+        self.assertFalse(self.path("w").exists() or self.path("absent").exists())
+        self.path("empty").mkdir()
+        self.assertIn("beginning at the beginning", must(self.train("--steps", 2, "--checkpoint", self.path("empty"), "--resume")).err)
+
+    def test_other_devices_and_learning_rate(self):
+        must(self.train("--steps", 7, "--seed", 5, "--lr", 0.02, "--checkpoint", self.path("c")))
+        must(self.train("--steps", 12, "--seed", 5, "--lr", 0.02, "--save", self.path("whole")))
+        shutil.copytree(self.path("c"), self.path("d"))
+        done = must(self.train("--steps", 12, "--seed", 5, "--checkpoint", self.path("c"), "--resume", "--save", self.path("w"), devices="cpu:1,cpu:0"))
+        self.assertIn("within rounding only", done.err)
+        self.assertIn("cpu:0,cpu:1 then, cpu:1,cpu:0 now", done.err)
+        self.assertIn("Adam(lr=0.02", done.err)
+        mine, whole = read_safetensors(self.path("w"))[0], read_safetensors(self.path("whole"))[0]
+        for name, tensor in whole.items():
+            for a, b in zip(mine[name].data, tensor.data):
+                self.assertAlmostEqual(a, b, places=4)
+        done = must(self.train("--steps", 12, "--seed", 5, "--checkpoint", self.path("d"), "--resume", "--lr", 0.5))
+        self.assertIn("--lr is 0.5 from here on; it was 0.02", done.err)
+
+
+class Refused(TrainTest):
+    def assert_nothing_written(self):
+        self.assertEqual([p.name for p in self.dir.iterdir() if p.suffix != ".json" and p.suffix != ".plan"], [])
+
+    def refuse(self, *words, more=(), steps=("--steps", 3), status=1, **options):
+        outputs = ["--save", self.path("w"), "--plot", self.path("p.svg"), "--metrics", self.path("m.jsonl"), "--checkpoint", self.path("c")]
+        self.assert_refused(self.train(*steps, *outputs, *more, **options), *words, status=status)
+        self.assert_nothing_written()
+
+    def test_names(self):
+        self.refuse("missing: --data label=SOURCE", "superfluous: 'lable'", data=("x=random:4", "lable=random:4"))
+        self.refuse("missing: --data x=SOURCE", "missing: --data label=SOURCE", data=())
+        self.refuse("missing: --eval label=SOURCE", more=("--eval", "x=random:4"))
+
+    def test_rows_and_shapes(self):
+        self.refuse("'x' has 90", "'label' has 31", data=("x=train-images.gz", "label=test-labels"))
+        self.refuse("test-labels", "'x'", data=("x=test-labels", "label=test-labels"))
+        self.refuse("no rows", data=("x=random:0", "label=random:0"))
+        self.refuse("absent.npy", data=("x=absent.npy", "label=random:3"))
+
+    def test_class_targets(self):
+        for value in (3, -1, 2 ** 40):
+            write_npy(self.shared / "y.npy", Tensor("I64", (4,), [0, 2, value, -100]))
+            self.refuse("y.npy", "row 2", f"is {value}", "0 to 2", "-100", data=("x=random:4", "label=y.npy"))
+        self.refuse("row 2", "--eval", more=("--eval", "x=random:4", "--eval", "label=y.npy"))
+
+    def test_outputs_that_cannot_be(self):
+        for option in ("--save", "--plot", "--metrics"):
+            done = self.train("--steps", 2, option, self.path("no/such/file"))
+            self.assert_refused(done, str(self.path("no/such/file")))
+            self.assertNotIn("epoch 1/", done.err)
+        self.write("file", "")
+        self.assert_refused(self.train("--steps", 2, "--checkpoint", self.path("file/below")), str(self.path("file/below")))
+
+    def test_no_training_section(self):
+        model = json.loads(CNN)
+        del model["training"]
+        plan = self.compile(json.dumps(model), "infer.plan")
+        self.refuse("training", plan=plan)
+
+    def test_command_line(self):
+        for more in (("--epochs", 1, "--steps", 1), (), ("--epochs", 0), ("--steps", 1, "--lr", "x"), ("--steps", 1, "--keep", 0),
+                     ("--steps", 1, "--batch", 3), ("--steps", 1, "--numerics", "loose")):
+            self.refuse(more=more, steps=(), status=2)
+        self.refuse("--batch-size", steps=("--steps", 1), status=2, batch=0)
+        done = execute([*TRAIN, "--help"])
+        for option in ("--devices", "--data", "--eval", "--no-shuffle", "--checkpoint-every", "--resume"):
+            self.assertIn(option, done.out)
+        self.assert_refused(self.train("--steps", 1, "--resume"), "--checkpoint", status=2)
+
+    def test_a_loss_that_is_not_finite(self):
+        images, labels = stripes(90, "train")
+        values = [v / 255 for v in images.data]
+        values[36 * 40 + 5] = math.nan
+        write_npy(self.shared / "nan.npy", Tensor("F32", (90, 1, 6, 6), values))
+        done = self.train("--epochs", 1, "--no-shuffle", "--save", self.path("w"), "--plot", self.path("p.svg"), "--metrics", self.path("m.jsonl"),
+                          "--checkpoint", self.path("c"), "--checkpoint-every", 1, data=("x=nan.npy", "label=train-labels"))
+        self.assert_refused(done, "the loss of step 3 (epoch 1) is ", "layer 'net.module.conv'", "--lr")
+        self.assertFalse(self.path("w").exists() or self.path("p.svg").exists())
+        self.assertEqual(len(self.losses()), 3)
+        self.assertIsNone(self.losses()[2])
+        self.assertEqual([p.name for p in sorted(self.path("c").iterdir())], ["checkpoint-0000000001.safetensors", "checkpoint-0000000002.safetensors"])
+
+    def test_a_learning_rate_that_is_too_large(self):
+        done = self.train("--steps", 50, "--lr", "1e38", "--save", self.path("w"))
+        self.assert_refused(done, "the loss of step", "--lr")
+        self.assert_nothing_written()
+
+
+unittest.main()
