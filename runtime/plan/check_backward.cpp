@@ -14,7 +14,8 @@ struct Convolution {
 };
 
 Convolution read_convolution(StepCheck& check, size_t spatial) {
-  return {check.integers("stride", spatial, 1, kLargestStep), check.integers("padding_begin", spatial, 0, kLargestStep),
+  return {check.integers("stride", spatial, 1, kLargestStep),
+          check.integers("padding_begin", spatial, 0, kLargestStep),
           check.integers("padding_end", spatial, 0, kLargestStep),
           check.integers("dilation", spatial, 1, kLargestStep), check.integer("groups", 1, kLargestStep)};
 }
@@ -29,15 +30,16 @@ size_t spatial_dims(StepCheck& check, const Value& dy) {
 /// y's shape for x of shape `x` and a weight of shape `weight` [O, I/g, k…]; empty on failure.
 Shape convolved(StepCheck& check, const Convolution& c, const Shape& x, const std::vector<int64_t>& weight) {
   if (weight[0] % c.groups != 0 || x[1] != Extent(weight[1]) * c.groups) {
-    check.fail("a weight of " + std::to_string(weight[0]) + " by " + std::to_string(weight[1]) + " channels in " +
-               std::to_string(c.groups) + " groups doesn't fit x of shape " + to_string(x));
+    check.fail("a weight of " + std::to_string(weight[0]) + " by " + std::to_string(weight[1]) +
+               " channels in " + std::to_string(c.groups) + " groups doesn't fit x of shape " + to_string(x));
     return {};
   }
   Shape y = {x[0], Extent(weight[0])};
   for (size_t i = 0; i + 2 < x.size(); ++i) {
     const int64_t kernel = weight[i + 2];
     const bool sound = kernel >= 1 && kernel <= kLargestStep;
-    const auto size = sound ? window_count(x[i + 2], c.begin[i], c.end[i], c.dilation[i] * (kernel - 1) + 1, c.stride[i], false)
+    const auto size = sound ? window_count(x[i + 2], c.begin[i], c.end[i], c.dilation[i] * (kernel - 1) + 1,
+                                           c.stride[i], false)
                             : std::nullopt;
     if (!size) {
       check.fail("dimension " + std::to_string(i + 2) + " of x (" + to_string(x[i + 2]) +
@@ -52,7 +54,8 @@ Shape convolved(StepCheck& check, const Convolution& c, const Shape& x, const st
 /// Outputs dweight and, if the attribute `bias` is set, dbias.
 bool weight_gradients(StepCheck& check) { return check.outputs(check.boolean("bias") ? 2 : 1); }
 
-/// The attributes and the shape of x and its channels' vectors, in both passes of a batch norm. False on failure.
+/// The attributes and the shape of x and its channels' vectors, in both passes of a batch norm. False on
+/// failure.
 bool batch_norm(StepCheck& check) {
   check.attributes({"eps"}, {"activation"});
   check.activation();
@@ -101,7 +104,8 @@ void check_conv_backward_weight(StepCheck& check) {
   const Convolution c = read_convolution(check, spatial);
   const auto kernel = check.integers("kernel_size", spatial, 1, kLargestStep);
   if (check.failed()) return;
-  if (!x.shape[1].is_static() || !dy.shape[1].is_static()) return check.fail("channels may not depend on the batch");
+  if (!x.shape[1].is_static() || !dy.shape[1].is_static())
+    return check.fail("channels may not depend on the batch");
   std::vector<int64_t> weight = {dy.shape[1].constant, x.shape[1].constant / c.groups};
   weight.insert(weight.end(), kernel.begin(), kernel.end());
   const Shape expected = convolved(check, c, x.shape, weight);
@@ -133,7 +137,8 @@ void check_linear_backward_weight(StepCheck& check) {
   if (!check.roles({"x", "dy"}) || !weight_gradients(check)) return;
   const Shape& x = check.input(0).shape;
   const Value& dy = *check.operand("dy");
-  if (x.empty() || dy.shape.empty()) return check.fail("'linear_backward_weight' needs at least one dimension");
+  if (x.empty() || dy.shape.empty())
+    return check.fail("'linear_backward_weight' needs at least one dimension");
   Shape expected = x;
   expected.back() = dy.shape.back();
   check.shape(dy, expected);

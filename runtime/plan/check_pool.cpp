@@ -23,8 +23,8 @@ Shape pooled(StepCheck& check, const Shape& x, const std::vector<int64_t>& dilat
     const int64_t span = dilation[i] * (kernel[i] - 1) + 1;
     const auto size = window_count(x[i + 2], padding[i], padding[i], span, stride[i], ceil_mode);
     if (!size) {
-      check.fail("dimension " + std::to_string(i + 2) + " of '" + check.input(0).name + "' (" + to_string(x[i + 2]) +
-                 ") can't be pooled by " + std::to_string(kernel[i]));
+      check.fail("dimension " + std::to_string(i + 2) + " of '" + check.input(0).name + "' (" +
+                 to_string(x[i + 2]) + ") can't be pooled by " + std::to_string(kernel[i]));
       return {};
     }
     expected.push_back(*size);

@@ -1,7 +1,7 @@
 // LSTM and GRU, with PyTorch's parameter names and shapes.
-#include "runtime/plan/step_check.h"
-
 #include <utility>
+
+#include "runtime/plan/step_check.h"
 
 namespace sheaf {
 
@@ -79,7 +79,8 @@ void check_recurrent(StepCheck& check, int64_t gates, bool has_cell, Pass pass) 
   size_t next = 1 + states;
   for (size_t i = 0; i < check.step().roles.size(); ++i) {
     const std::string& role = check.step().roles[i];
-    if (role.starts_with("weight_") || role.starts_with("bias_")) check.shape(check.output(next++), check.input(i).shape);
+    if (role.starts_with("weight_") || role.starts_with("bias_"))
+      check.shape(check.output(next++), check.input(i).shape);
   }
 }
 

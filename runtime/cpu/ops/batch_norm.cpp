@@ -1,6 +1,8 @@
-// Batch norm with its own batch's statistics, and its gradient; ReLU in the one primitive where the step has it.
+// Batch norm with its own batch's statistics, and its gradient; ReLU in the one primitive where the step has
+// it.
 //
-// y = (x - mean) / sqrt(var + eps) · weight + bias, mean and var (biased) over all dimensions but the channels.
+// y = (x - mean) / sqrt(var + eps) · weight + bias, mean and var (biased) over all dimensions but the
+// channels.
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/workspace.h"
 
@@ -40,8 +42,8 @@ BatchNorm batch_norm_of(const Operation& operation) {
           "x has shape " + to_string(norm.dims) + ", expected [N, C, …] with up to 3 more dims");
   norm.channels = {norm.dims[1]};
   const int64_t values = norm.dims[0] * product(norm.dims, 2, norm.dims.size());
-  require(values != 1, "expected more than 1 value per channel when training, got input size " +
-                           to_string(norm.dims));
+  require(values != 1,
+          "expected more than 1 value per channel when training, got input size " + to_string(norm.dims));
   const auto& attributes = operation.request.step.attributes;
   const auto eps = attributes.find("eps");
   require(eps != attributes.end() && eps->is_number() && eps->get<double>() >= 0,
@@ -61,7 +63,8 @@ BatchNorm batch_norm_of(const Operation& operation) {
 /// x's layout, as it is at hand.
 DnnlDesc layout_of_x(const Operation& operation, const BatchNorm& norm) {
   const TensorSpec& x = operation.operand("x");
-  if (x.dims.size() == 2) return DnnlDesc(norm.dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc);
+  if (x.dims.size() == 2)
+    return DnnlDesc(norm.dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc);
   return desc_at_hand(x, plain_desc(norm.dims));
 }
 
@@ -126,8 +129,8 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
       norm.relu ? take_workspace(operation, "batch_norm_train", prepared).x() : layout_of_x(operation, norm);
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
   const batch_normalization_backward::primitive_desc pd(
-      batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()), step_attributes(), dnnl_engine(),
-      norm.forward(x));
+      batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()), step_attributes(),
+      dnnl_engine(), norm.forward(x));
   prepared.inputs[operation.find("x")] = like_x(operation, norm, x);
   prepared.inputs[operation.find("dy")] = like_x(operation, norm, x);
   prepared.outputs[0] = like_x(operation, norm, x);

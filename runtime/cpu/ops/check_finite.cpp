@@ -1,7 +1,7 @@
 // A loss that is not a number, or infinite, fails the step: what waits for this one is then left out.
-#include "runtime/cpu/ops/operation.h"
-
 #include <cmath>
+
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 namespace {

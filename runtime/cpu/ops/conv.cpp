@@ -1,9 +1,9 @@
 // Convolution, 1-D to 3-D, with bias, residual and activation in the one primitive.
+#include <cstring>
+
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/conv_taps.h"
 #include "runtime/cpu/ops/residual.h"
-
-#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -30,7 +30,8 @@ bool is(const convolution_forward::primitive_desc& pd, const char* part) {
 }
 
 /// Direct convolution in channel blocks of 16; none where the channels don't fill them.
-convolution_forward::primitive_desc choose_blocked(const ConvShape& g, const dnnl::primitive_attr& attributes) {
+convolution_forward::primitive_desc choose_blocked(const ConvShape& g,
+                                                   const dnnl::primitive_attr& attributes) {
   if (g.x.size() != 4 || g.groups != 1) return {};
   if (g.y[1] % 16 != 0 || (g.x[1] % 16 != 0 && g.x[1] > 4)) return {};
   using tag = dnnl::memory::format_tag;
@@ -56,8 +57,8 @@ convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::
   return choose_blocked(g, attributes);
 }
 
-/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight that
-/// changes): in channel blocks too, as the gradients want x and give dx.
+/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight
+/// that changes): in channel blocks too, as the gradients want x and give dx.
 convolution_forward::primitive_desc choose(const ConvShape& g, const dnnl::primitive_attr& attributes,
                                            bool fast, bool training) {
   if (fast)

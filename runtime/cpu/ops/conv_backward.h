@@ -1,9 +1,9 @@
 // What the two gradients of a convolution have in common.
 #pragma once
 
-#include "runtime/cpu/ops/conv_shape.h"
-
 #include <cstring>
+
+#include "runtime/cpu/ops/conv_shape.h"
 
 namespace sheaf {
 
@@ -15,8 +15,8 @@ inline dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& g
           dnnl_engine()};
 }
 
-/// `describe(algorithm, may_fail)` makes the gradient's primitive_desc. Strict: direct convolution in the formats
-/// that oneDNN prefers. Fast: Winograd where there is one.
+/// `describe(algorithm, may_fail)` makes the gradient's primitive_desc. Strict: direct convolution in the
+/// formats that oneDNN prefers. Fast: Winograd where there is one.
 template <typename Describe>
 auto choose_gradient(const ConvShape& g, bool fast, Describe describe) {
   constexpr int64_t least_channels = 32;  // as in the forward pass

@@ -8,8 +8,8 @@ using dnnl::convolution_backward_data;
 Prepared prepare_conv_backward_data(const Operation& operation) {
   const DnnlDims &dy_dims = operation.operand("dy").dims, &weight_dims = operation.operand("weight").dims,
                  &dx_dims = operation.output().dims;
-  require(weight_dims.size() >= 2 && !dy_dims.empty(), "dy " + to_string(dy_dims) + " and weight " +
-                                                           to_string(weight_dims) + " don't fit");
+  require(weight_dims.size() >= 2 && !dy_dims.empty(),
+          "dy " + to_string(dy_dims) + " and weight " + to_string(weight_dims) + " don't fit");
   DnnlDims x = {dy_dims[0], weight_dims[1] * operation.integer("groups", 1)};
   for (const int64_t size : spatial_sizes(operation, "size", dy_dims.size())) x.push_back(size);
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));

@@ -1,4 +1,6 @@
-// Gradient of a convolution by its weight and bias: x [N, I, …], dy [N, O, …] → dweight [O, I/g, k…], dbias [O].
+// Gradient of a convolution by its weight and bias: x [N, I, …], dy [N, O, …] →
+// dweight [O, I/g, k…], dbias [O].
+// [O].
 #include "runtime/cpu/ops/conv_backward.h"
 
 namespace sheaf {
@@ -37,8 +39,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   const std::string letters = activation_letters(g.x.size());
   prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x), letters);
   prepared.inputs[operation.find("dy")] = dnnl_tensor(g.y, pd.diff_dst_desc(), plain_desc(g.y), letters);
-  prepared.outputs[0] =
-      dnnl_tensor(weight, pd.diff_weights_desc(), plain_desc(g.weight), weight_letters(g));
+  prepared.outputs[0] = dnnl_tensor(weight, pd.diff_weights_desc(), plain_desc(g.weight), weight_letters(g));
   prepared.implementation = pd.impl_info_str();
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_weights(pd)};

@@ -1,7 +1,7 @@
 // Gradients of linear: dx = dy · weight, dweight = dyᵀ · x, dbias = Σ dy over the rows.
-#include "runtime/cpu/ops/operation.h"
-
 #include <algorithm>
+
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 namespace {
@@ -66,8 +66,13 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   DnnlDims expected = dy;
   expected.back() = weight[1];
   require(dx == expected, "output has shape " + to_string(dx) + ", expected " + to_string(expected));
-  const Sizes s{product(dy, 0, dy.size() - 1), weight[1], weight[0], operation.input_buffer("dy"),
-                operation.input_buffer("weight"), operation.output_buffer(), {}};
+  const Sizes s{product(dy, 0, dy.size() - 1),
+                weight[1],
+                weight[0],
+                operation.input_buffer("dy"),
+                operation.input_buffer("weight"),
+                operation.output_buffer(),
+                {}};
   Prepared prepared = operation.prepared();
   if (s.out == 0 || s.rows * s.out * s.in <= small_products) {
     prepared.executable = std::make_unique<SmallDataGradient>(s);
@@ -108,8 +113,14 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   if (bias)
     require(operation.output(1).dims == DnnlDims{dy.back()},
             "dbias should have shape " + to_string(DnnlDims{dy.back()}));
-  Sizes s{product(x, 0, x.size() - 1), x.back(), dy.back(), operation.input_buffer("dy"),
-          operation.output_buffer(), operation.input_buffer("x"), {}, bias};
+  Sizes s{product(x, 0, x.size() - 1),
+          x.back(),
+          dy.back(),
+          operation.input_buffer("dy"),
+          operation.output_buffer(),
+          operation.input_buffer("x"),
+          {},
+          bias};
   if (bias) s.dbias = operation.output_buffer(1);
   Prepared prepared = operation.prepared();
   if (s.in == 0 || s.rows * s.out * s.in <= small_products) {

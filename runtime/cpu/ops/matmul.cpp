@@ -1,14 +1,14 @@
 // Matrix product with torch.matmul's rules: vectors count as a row or a column, batch dimensions broadcast.
-#include "runtime/cpu/ops/operation.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 namespace {
 
-/// The product as oneDNN sees it: equal ranks, batch dims equal or 1. A transposed operand has its dims swapped, and
-/// its strides with them.
+/// The product as oneDNN sees it: equal ranks, batch dims equal or 1. A transposed operand has its dims
+/// swapped, and its strides with them.
 struct Product {
   DnnlDesc a, b, y;
   int64_t depth = 0;

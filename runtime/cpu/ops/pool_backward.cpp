@@ -1,8 +1,8 @@
 // Max pooling with its workspace, and the gradients of max, average and adaptive average pooling.
+#include <algorithm>
+
 #include "runtime/cpu/ops/pool_shape.h"
 #include "runtime/cpu/ops/workspace.h"
-
-#include <algorithm>
 
 namespace sheaf {
 namespace {
@@ -15,11 +15,12 @@ struct Undilated {
   using backward = dnnl::pooling_backward;
   static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
                                           const DnnlDesc& y) {
-    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, p.padding_begin,
-                          p.padding_end),
+    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel,
+                          p.padding_begin, p.padding_end),
             step_attributes(), dnnl_engine()};
   }
-  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
+                                 const DnnlDesc& y) {
     return backward::desc(algorithm, x, y, p.stride, p.kernel, p.padding_begin, p.padding_end);
   }
 };
@@ -33,7 +34,8 @@ struct Dilated {
                           p.padding_begin, p.padding_end),
             step_attributes(), dnnl_engine()};
   }
-  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
+                                 const DnnlDesc& y) {
     return backward::desc(algorithm, x, y, p.stride, p.kernel, p.gaps(), p.padding_begin, p.padding_end);
   }
 };
@@ -84,20 +86,21 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
   return prepared;
 }
 
-/// dy's layout as one that x can have too. A dy of 1x1 pixels lies alike in many: then channel blocks, which the
-/// convolutions before prefer.
+/// dy's layout as one that x can have too. A dy of 1x1 pixels lies alike in many: then channel blocks, which
+/// the convolutions before prefer.
 std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& p) {
   using tag = dnnl::memory::format_tag;
-  constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c}, by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c},
-                last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c},
+                by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c}, last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
   const size_t rank = p.spatial() - 1;
   const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
-  const std::vector<tag> candidates =
-      dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]} : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
+  const std::vector<tag> candidates = dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]}
+                                                 : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
   const DnnlDesc at_hand = desc_at_hand(dy, plain_desc(p.y));
   const auto f32 = dnnl::memory::data_type::f32;
   for (const tag tag : candidates)
-    if (same_layout(at_hand, DnnlDesc(p.y, f32, tag))) return {DnnlDesc(p.x, f32, tag), DnnlDesc(p.y, f32, tag)};
+    if (same_layout(at_hand, DnnlDesc(p.y, f32, tag)))
+      return {DnnlDesc(p.x, f32, tag), DnnlDesc(p.y, f32, tag)};
   return {plain_desc(p.x), plain_desc(p.y)};
 }
 
@@ -113,8 +116,8 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
     for (size_t i = 0; i < p.spatial(); ++i) {
       for (int64_t o = 0; o < p.y[i + 2]; ++o) {
         const int64_t begin = o * p.stride[i] - p.padding_begin[i];
-        average.windows[i].push_back({std::max<int64_t>(begin, 0), std::min(begin + p.kernel[i], p.x[i + 2]),
-                                      i == 0 ? divisor : 1});
+        average.windows[i].push_back(
+            {std::max<int64_t>(begin, 0), std::min(begin + p.kernel[i], p.x[i + 2]), i == 0 ? divisor : 1});
       }
     }
   }

@@ -1,8 +1,8 @@
 #include "runtime/cpu/ops/pool_shape.h"
 
-#include "runtime/cpu/ops/conv_shape.h"
-
 #include <algorithm>
+
+#include "runtime/cpu/ops/conv_shape.h"
 
 namespace sheaf {
 namespace {
@@ -53,9 +53,9 @@ Pooling pooling_of(const Operation& operation, const DnnlDims& x, const DnnlDims
     require(2 * p.padding_begin[i] <= p.kernel[i], "padding should be at most half of the kernel size");
     const int64_t reach = p.dilation[i] * (p.kernel[i] - 1) + 1, size = x[i + 2], out = y[i + 2];
     const int64_t expected = pooled_size(size, reach, p.stride[i], p.padding_begin[i], ceil_mode);
-    require(out == expected && out > 0, "output " + to_string(y) + " doesn't fit x " +
-                                            to_string(x) + ": dimension " + std::to_string(i + 2) +
-                                            " should be " + std::to_string(expected));
+    require(out == expected && out > 0, "output " + to_string(y) + " doesn't fit x " + to_string(x) +
+                                            ": dimension " + std::to_string(i + 2) + " should be " +
+                                            std::to_string(expected));
     // What the last window needs; at least the padding asked for, which oneDNN checks against the output's
     // size.
     const int64_t needed = (out - 1) * p.stride[i] + reach - size - p.padding_begin[i];

@@ -23,7 +23,8 @@ struct Averaging {
   std::vector<std::vector<Window>> windows;  ///< by dimension, then output position; empty: oneDNN's way
 };
 
-/// x and y [N, C, s…] with 1 to 3 spatial dims, whose sizes the step's attributes must relate as PyTorch does.
+/// x and y [N, C, s…] with 1 to 3 spatial dims, whose sizes the step's attributes must relate as PyTorch
+/// does.
 Pooling pooling_of(const Operation& operation, const DnnlDims& x, const DnnlDims& y);
 Averaging averaging_of(const Operation& operation, const Pooling& pooling);
 
@@ -31,7 +32,8 @@ Averaging averaging_of(const Operation& operation, const Pooling& pooling);
 /// Window of output o: [floor(o·in/out), ceil((o+1)·in/out)), as in PyTorch's start_index and end_index.
 Averaging adaptive_pooling_of(const DnnlDims& x, const DnnlDims& y, Pooling& pooling);
 
-/// dy's dims with the spatial sizes of the attribute `size`: x's dims, of a backward step. Its output must have them.
+/// dy's dims with the spatial sizes of the attribute `size`: x's dims, of a backward step. Its output must
+/// have them.
 DnnlDims pooled_from(const Operation& operation);
 
 }  // namespace sheaf

@@ -1,22 +1,23 @@
 // Partial sums of replicas, added up: y = ((x0 + x1) + x2) + …
 //
-// Not oneDNN's sum, which promises neither this order nor any number of inputs; with it, the sum of the same parts
-// has the same bits everywhere.
-#include "runtime/cpu/ops/operation.h"
-#include "runtime/cpu/thread_pool.h"
-
+// Not oneDNN's sum, which promises neither this order nor any number of inputs; with it, the sum of the same
+// parts has the same bits everywhere.
 #include <algorithm>
 #include <cstring>
+
+#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace sheaf {
 namespace {
 
-constexpr int64_t block = 4096;      ///< elements added up at a time, all inputs of them, so that they stay in L1
+constexpr int64_t block = 4096;  ///< elements added up at a time, all inputs of them, so that they stay in L1
 constexpr int64_t grain = 8 * block;  ///< least elements for a thread
 
 class Reduce final : public Executable {
  public:
-  Reduce(int inputs, int64_t elements, int threads) : inputs_(inputs), elements_(elements), threads_(threads) {}
+  Reduce(int inputs, int64_t elements, int threads)
+      : inputs_(inputs), elements_(elements), threads_(threads) {}
   void run(void* const* buffers, void*) override {
     auto* y = static_cast<float*>(buffers[inputs_]);
     parallel_for(elements_, grain, threads_, [&](int64_t begin, int64_t end) {
@@ -48,7 +49,8 @@ Prepared prepare_reduce(const Operation& operation) {
   const TensorSpec& y = operation.output();
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const TensorSpec& x = operation.operand("x" + std::to_string(i));
-    require(operation.find("x" + std::to_string(i)) == int(i), "the inputs should stand in the order x0, x1, …");
+    require(operation.find("x" + std::to_string(i)) == int(i),
+            "the inputs should stand in the order x0, x1, …");
     require(x.dims == y.dims, "x" + std::to_string(i) + " has shape " + to_string(x.dims) +
                                   ", expected the output's " + to_string(y.dims));
   }

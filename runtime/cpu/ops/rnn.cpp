@@ -1,9 +1,9 @@
 // LSTM and GRU: one oneDNN primitive for each layer and direction. In training they keep a workspace.
-#include "runtime/cpu/ops/rnn_cell.h"
-#include "runtime/cpu/ops/workspace.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "runtime/cpu/ops/rnn_cell.h"
+#include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {
 namespace {
@@ -13,7 +13,8 @@ using dnnl::lstm_forward;
 
 class RnnExecutable final : public Executable {
  public:
-  RnnExecutable(std::vector<Zero> zeros, std::vector<BiasSum> biases, std::vector<DnnlCall> calls, int threads)
+  RnnExecutable(std::vector<Zero> zeros, std::vector<BiasSum> biases, std::vector<DnnlCall> calls,
+                int threads)
       : zeros_(std::move(zeros)), biases_(std::move(biases)), calls_(std::move(calls)), threads_(threads) {}
   void run(void* const* buffers, void* scratch) override {
     set_team_size(threads_);
@@ -101,8 +102,7 @@ class RnnBuilder {
       DnnlCall call(std::move(primitive));
       BufferRef y = last ? operation_.output_buffer() : between(layer);
       y.offset += direction * hidden * sizeof(float);
-      call.argument(DNNL_ARG_SRC_LAYER, cell.x,
-                    first ? x_ : between(layer - 1))
+      call.argument(DNNL_ARG_SRC_LAYER, cell.x, first ? x_ : between(layer - 1))
           .argument(DNNL_ARG_WEIGHTS_LAYER, pd.weights_layer_desc(),
                     operation_.input_buffer(RnnShape::role("weight_ih", layer, direction)))
           .argument(DNNL_ARG_WEIGHTS_ITER, pd.weights_iter_desc(),
@@ -121,7 +121,8 @@ class RnnBuilder {
                          gru, s_.bias});
       call.argument(DNNL_ARG_BIAS, cell.bias, sum);
       if (training_)
-        call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), workspace_.take(pd.workspace_desc().get_size()));
+        call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(),
+                      workspace_.take(pd.workspace_desc().get_size()));
       const DnnlDesc scratchpad = pd.scratchpad_desc();
       call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, {BufferRef::scratch, scratch_.bytes()});
       scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
@@ -141,15 +142,17 @@ class RnnBuilder {
   Prepared take() {
     if (training_) give_workspace(operation_, workspace_output(), DnnlDesc(), workspace_.bytes(), prepared_);
     prepared_.scratch_bytes = scratch_.bytes() + scratchpad_bytes_;
-    prepared_.executable =
-        std::make_unique<RnnExecutable>(std::move(zeros_), std::move(biases_), std::move(calls_), operation_.request.threads);
+    prepared_.executable = std::make_unique<RnnExecutable>(std::move(zeros_), std::move(biases_),
+                                                           std::move(calls_), operation_.request.threads);
     return std::move(prepared_);
   }
 
  private:
   size_t workspace_output() const { return s_.gates == 4 ? 3 : 2; }  // behind y, h and an LSTM's c
 
-  BufferRef between(int64_t layer) const { return training_ ? workspace_.between(layer) : between_[layer % 2]; }
+  BufferRef between(int64_t layer) const {
+    return training_ ? workspace_.between(layer) : between_[layer % 2];
+  }
 
   /// Where cells have an initial state (else the argument is left out).
   BufferRef state(const char* role, size_t offset) const {

@@ -19,9 +19,9 @@ struct RnnCell {
 /// `with_state`: the step has an initial state (else state_in is empty).
 RnnCell rnn_cell(const RnnShape& shape, int64_t layer, int64_t direction, bool with_state);
 
-/// The same of a training step and its gradient. oneDNN 2.6's gradients are wrong, silently, in two cases, which are
-/// therefore kept from it: an LSTM without an initial state (it always has one here, zero if need be), and an x whose
-/// steps don't lie one behind the other while those of y do (x is copied then: copies_x).
+/// The same of a training step and its gradient. oneDNN 2.6's gradients are wrong, silently, in two cases,
+/// which are therefore kept from it: an LSTM without an initial state (it always has one here, zero if need
+/// be), and an x whose steps don't lie one behind the other while those of y do (x is copied then: copies_x).
 RnnCell rnn_training_cell(const RnnShape& shape, int64_t layer, int64_t direction);
 bool copies_x(const RnnShape& shape);
 
@@ -51,8 +51,8 @@ struct BiasSum {
   void run(void* const* buffers, void* scratch) const;
 };
 
-/// Where things lie in a training step's workspace: the sequences between layers, then what oneDNN keeps for each
-/// layer and direction, in the order of take().
+/// Where things lie in a training step's workspace: the sequences between layers, then what oneDNN keeps for
+/// each layer and direction, in the order of take().
 class RnnWorkspace {
  public:
   RnnWorkspace(const RnnShape& shape, BufferRef where);

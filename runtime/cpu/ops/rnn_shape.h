@@ -1,9 +1,9 @@
 // Sizes and operands of a recurrent step (LSTM, GRU), checked.
 #pragma once
 
-#include "runtime/cpu/ops/operation.h"
-
 #include <string>
+
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 
@@ -20,8 +20,9 @@ struct RnnShape {
   static std::string role(const char* name, int64_t layer, int64_t direction);
 };
 
-/// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x may be
-/// [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N where x is.
+/// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x
+/// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N
+/// where x is.
 RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<DnnlDims>& results);
 
 /// Shapes of the step's outputs that are values: workspaces left out.

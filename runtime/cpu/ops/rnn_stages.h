@@ -1,12 +1,12 @@
 // The pieces that a recurrent gradient is run as, one after the other.
 #pragma once
 
-#include "runtime/cpu/ops/rnn_cell.h"
-
 #include <cstring>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "runtime/cpu/ops/rnn_cell.h"
 
 namespace sheaf {
 
@@ -41,7 +41,7 @@ struct BiasSplit {
     const int64_t h = hidden;
     for (int64_t i = 0; !gru && i < 4 * h; ++i) a[i] = b[i] = d[i];
     for (int64_t i = 0; gru && i < h; ++i) {
-      a[i] = b[i] = d[h + i];   // r
+      a[i] = b[i] = d[h + i];      // r
       a[h + i] = b[h + i] = d[i];  // z
       a[2 * h + i] = d[2 * h + i];
       b[2 * h + i] = d[3 * h + i];

@@ -1,8 +1,8 @@
 #include "runtime/cpu/ops/window_average.h"
 
-#include "runtime/cpu/thread_pool.h"
-
 #include <algorithm>
+
+#include "runtime/cpu/thread_pool.h"
 
 namespace sheaf {
 namespace {
@@ -51,8 +51,8 @@ void WindowAverage::average_plane(const float* x, float* y) const {
   }
 }
 
-WindowSpread::WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
-                           int threads)
+WindowSpread::WindowSpread(int64_t planes, std::vector<int64_t> sizes,
+                           std::vector<std::vector<Window>> windows, int threads)
     : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
   fill_up(sizes_, windows_);
 }
@@ -63,7 +63,8 @@ void WindowSpread::run(void* const* buffers, void*) {
   const int64_t size_in = sizes_[0] * sizes_[1] * sizes_[2];
   const int64_t size_out = int64_t(windows_[0].size() * windows_[1].size() * windows_[2].size());
   parallel_for(planes_, grain_of(size_in), threads_, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane) spread_plane(dy + plane * size_out, dx + plane * size_in);
+    for (int64_t plane = begin; plane < end; ++plane)
+      spread_plane(dy + plane * size_out, dx + plane * size_in);
   });
 }
 

@@ -1,9 +1,9 @@
 // Averages over windows that differ in size: what oneDNN's pooling, with its one kernel size, cannot do.
 #pragma once
 
-#include "runtime/bind/op.h"
-
 #include <vector>
+
+#include "runtime/bind/op.h"
 
 namespace sheaf {
 
@@ -34,7 +34,8 @@ class WindowAverage final : public Executable {
 class WindowSpread final : public Executable {
  public:
   /// `sizes`, `windows`: as WindowAverage's, of the forward step.
-  WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows, int threads);
+  WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
+               int threads);
   void run(void* const* buffers, void* scratch) override;
 
  private:

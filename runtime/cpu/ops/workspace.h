@@ -5,11 +5,12 @@
 
 namespace sheaf {
 
-/// The format of a workspace, a uint8 value of shape [1]. It remembers how x lay in the forward step, since the
-/// backward step's primitive must be made for the same layout. Never reordered.
+/// The format of a workspace, a uint8 value of shape [1]. It remembers how x lay in the forward step, since
+/// the backward step's primitive must be made for the same layout. Never reordered.
 class WorkspaceFormat final : public Format {
  public:
-  WorkspaceFormat(std::string op, DnnlDesc x, size_t bytes) : op_(std::move(op)), x_(std::move(x)), bytes_(bytes) {}
+  WorkspaceFormat(std::string op, DnnlDesc x, size_t bytes)
+      : op_(std::move(op)), x_(std::move(x)), bytes_(bytes) {}
   bool equals(const Format& other) const override {
     const auto* that = dynamic_cast<const WorkspaceFormat*>(&other);
     return that && op_ == that->op_ && bytes_ == that->bytes_ && same_layout(x_, that->x_);

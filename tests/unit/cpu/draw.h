@@ -1,9 +1,9 @@
 // Randomly drawn sizes, tensors and attributes, the same for equal seeds.
 #pragma once
 
-#include "tests/unit/cpu/step_runner.h"
-
 #include <random>
+
+#include "tests/unit/cpu/step_runner.h"
 
 namespace sheaf::test {
 

@@ -94,7 +94,8 @@ std::vector<Tensor> linear_backward_data(const StepCase& c) {
   const int64_t out = weight.dims[0], in = weight.dims[1];
   Sums dx(count(c.outputs[0]));
   for (int64_t i = 0; i < int64_t(dx.size()); ++i)
-    for (int64_t o = 0; o < out; ++o) dx[i] += double(dy.data[i / in * out + o]) * weight.data[o * in + i % in];
+    for (int64_t o = 0; o < out; ++o)
+      dx[i] += double(dy.data[i / in * out + o]) * weight.data[o * in + i % in];
   return {rounded(dx, c.outputs[0])};
 }
 
@@ -104,7 +105,8 @@ std::vector<Tensor> linear_backward_weight(const StepCase& c) {
   Sums dweight(out * in), dbias(out);
   for (int64_t i = 0; i < dy.size(); ++i) {
     dbias[i % out] += dy.data[i];
-    for (int64_t j = 0; j < in; ++j) dweight[i % out * in + j] += double(dy.data[i]) * x.data[i / out * in + j];
+    for (int64_t j = 0; j < in; ++j)
+      dweight[i % out * in + j] += double(dy.data[i]) * x.data[i / out * in + j];
   }
   std::vector<Tensor> result = {rounded(dweight, {out, in})};
   if (c.attributes.value("bias", false)) result.push_back(rounded(dbias, {out}));

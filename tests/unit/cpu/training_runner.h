@@ -1,11 +1,11 @@
 // Binds and runs the steps of a training pass, whose operands keep the formats in which they were made.
 #pragma once
 
-#include "tests/unit/cpu/guarded_buffer.h"
-#include "tests/unit/cpu/step_runner.h"
-
 #include <map>
 #include <memory>
+
+#include "tests/unit/cpu/guarded_buffer.h"
+#include "tests/unit/cpu/step_runner.h"
 
 namespace sheaf::test {
 
@@ -15,7 +15,8 @@ struct Stored {
   std::shared_ptr<Buffer> bytes;
 };
 
-/// `tensor` in plain layout; or in channel blocks of 16 ("16c") or channels last ("last"), where its rank has them.
+/// `tensor` in plain layout; or in channel blocks of 16 ("16c") or channels last ("last"), where its rank has
+/// them.
 Stored store(const Tensor& tensor, const std::string& layout = "plain");
 /// Back in plain layout.
 Tensor plain(const Stored& value);

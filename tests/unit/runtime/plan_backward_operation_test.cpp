@@ -1,9 +1,9 @@
 // The rules of the operations of a training step: operands, attributes, and shapes.
-#include "runtime/plan/check.h"
-#include "tests/unit/runtime/plan_samples.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "runtime/plan/check.h"
+#include "tests/unit/runtime/plan_samples.h"
 
 namespace sheaf {
 namespace {
@@ -13,9 +13,10 @@ using testing::HasSubstr;
 using Shape = std::vector<Extent>;
 using Operands = std::vector<std::pair<std::string, Shape>>;
 
-/// A plan of one step; values of shape [1] that are called `workspace`, or are output `workspace`, are workspaces.
-Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outputs, Json attributes = Json::object(),
-              int workspace = -1) {
+/// A plan of one step; values of shape [1] that are called `workspace`, or are output `workspace`, are
+/// workspaces.
+Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outputs,
+              Json attributes = Json::object(), int workspace = -1) {
   const size_t inputs = operands.size();
   Plan plan = samples::one_step(op, operands, outputs, std::move(attributes));
   for (size_t i = 0; i < inputs; ++i)
@@ -39,7 +40,11 @@ Json with(Json attributes, const char* name, Json value) {
   return attributes;
 }
 
-const Json kConv = {{"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
+const Json kConv = {{"stride", {2, 1}},
+                    {"padding_begin", {1, 0}},
+                    {"padding_end", {1, 0}},
+                    {"dilation", {1, 2}},
+                    {"groups", 2}};
 
 TEST(PlanBackward, ConvolutionByItsInput) {
   const Operands operands = {{"dy", {batch(), 6, 5, 4}}, {"weight", {6, 2, 3, 3}}};
@@ -70,8 +75,10 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
   refuse(one_step(op, operands, {dweight, {6}}, with(attributes, "bias", 1)), "'bias' must be true or false");
   refuse(one_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
   refuse(one_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
-  refuse(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})), "expected [batch, 6, 5, 6]");
-  refuse(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes), "expected 4 dimensions");
+  refuse(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})),
+         "expected [batch, 6, 5, 6]");
+  refuse(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes),
+         "expected 4 dimensions");
 }
 
 TEST(PlanBackward, Linear) {
@@ -83,7 +90,8 @@ TEST(PlanBackward, Linear) {
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}, {2}}, bias)), "");
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}, none)), "");
   refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}), "'bias'");
-  refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none), "expected [batch, 7, 2]");
+  refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none),
+         "expected [batch, 7, 2]");
   refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{5, 2}}, none), "expected [2, 5]");
 }
 
@@ -91,7 +99,8 @@ TEST(PlanBackward, MatmulOfTransposedMatrices) {
   const Json a = {{"transpose_a", true}}, b = {{"transpose_b", true}};
   EXPECT_EQ(problem(one_step("matmul", {{"a", {batch(), 3, 4}}, {"b", {3, 5}}}, {{batch(), 4, 5}}, a)), "");
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {batch(), 5, 3}}}, {{batch(), 4, 5}}, b)), "");
-  EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})), "");
+  EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})),
+            "");
   refuse(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "can't be multiplied");
   refuse(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "needs two dimensions");
   refuse(one_step("matmul", {{"a", {4, 3}}, {"b", {5, 3}}}, {{4, 5}}, {{"transpose_b", 1}}), "true or false");
@@ -109,9 +118,12 @@ TEST(PlanBackward, BatchNorm) {
   refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}), "'eps' is missing");
   refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", -1}}), "'eps'");
   refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}}, with(plain, "activation", {{"kind", "tanh"}}), 3), "only 'relu'");
+  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}},
+                  with(plain, "activation", {{"kind", "tanh"}}), 3),
+         "only 'relu'");
   refuse(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "come together");
-  refuse(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain), "expected [N, C, …]");
+  refuse(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
+         "expected [N, C, …]");
   refuse(one_step("batch_norm_train", affine, {x, {4}, {5}}, plain), "expected [4]");
 
   const Operands back = {{"x", x}, {"dy", x}, {"mean", {4}}, {"var", {4}}};
@@ -123,11 +135,17 @@ TEST(PlanBackward, BatchNorm) {
   refuse(one_step("batch_norm_backward", all, {x}, relu), "has 3 outputs, not 1");
   refuse(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "comes with 'activation'");
   refuse(one_step("batch_norm_backward", back, {x}, relu), "comes with 'activation'");
-  refuse(one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain), "expected [batch, 4, 5, 5]");
+  refuse(
+      one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain),
+      "expected [batch, 4, 5, 5]");
 }
 
 TEST(PlanBackward, Pools) {
-  const Json attributes = {{"kernel_size", {3, 2}}, {"stride", {2, 2}}, {"padding", {1, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}};
+  const Json attributes = {{"kernel_size", {3, 2}},
+                           {"stride", {2, 2}},
+                           {"padding", {1, 0}},
+                           {"dilation", {1, 1}},
+                           {"ceil_mode", false}};
   const Shape x = {batch(), 4, 7, 7}, y = {batch(), 4, 4, 3};
   EXPECT_EQ(problem(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes, 1)), "");
   refuse(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes), "is a workspace");
@@ -137,25 +155,37 @@ TEST(PlanBackward, Pools) {
   EXPECT_EQ(problem(one_step("max_pool_backward", operands, {x}, back)), "");
   refuse(one_step("max_pool_backward", {{"dy", y}}, {x}, back), "needs an operand 'workspace'");
   refuse(one_step("max_pool_backward", operands, {x}, attributes), "'size' is missing");
-  refuse(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})), "expected [batch, 4, 9, 7]");
-  refuse(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back), "expected [batch, 4, 4, 3]");
+  refuse(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})),
+         "expected [batch, 4, 9, 7]");
+  refuse(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back),
+         "expected [batch, 4, 4, 3]");
 
-  const Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},      {"ceil_mode", true},
-                        {"count_include_pad", true}, {"divisor_override", 0}, {"size", {5, 5}}};
-  EXPECT_EQ(problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)), "");
-  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average), "expected [batch, 4, 2, 2]");
-  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, with(average, "dilation", {1, 1})), "no attribute 'dilation'");
+  const Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
+                        {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0},
+                        {"size", {5, 5}}};
+  EXPECT_EQ(
+      problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)),
+      "");
+  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
+         "expected [batch, 4, 2, 2]");
+  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
+                  with(average, "dilation", {1, 1})),
+         "no attribute 'dilation'");
 
   const Json adaptive = {{"size", {7, 7}}};
   EXPECT_EQ(problem(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 9}}}, {x}, adaptive)), "");
-  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive), "can't be pooled");
-  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive), "expected [batch, 3, 7, 7]");
+  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive),
+         "can't be pooled");
+  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive),
+         "expected [batch, 3, 7, 7]");
 }
 
 TEST(PlanBackward, Recurrent) {
-  const Json attributes = {{"hidden_size", 4}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", true}, {"bias", true}};
+  const Json attributes = {
+      {"hidden_size", 4}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", true}, {"bias", true}};
   const Shape x = {batch(), 6, 5}, y = {batch(), 6, 4}, state = {1, batch(), 4};
-  const Operands weights = {{"weight_ih_l0", {16, 5}}, {"weight_hh_l0", {16, 4}}, {"bias_ih_l0", {16}}, {"bias_hh_l0", {16}}};
+  const Operands weights = {
+      {"weight_ih_l0", {16, 5}}, {"weight_hh_l0", {16, 4}}, {"bias_ih_l0", {16}}, {"bias_hh_l0", {16}}};
   Operands train = {{"x", x}, {"h0", state}, {"c0", state}};
   train.insert(train.end(), weights.begin(), weights.end());
   EXPECT_EQ(problem(one_step("lstm_train", train, {y, state, state, {1}}, attributes, 3)), "");
@@ -163,7 +193,8 @@ TEST(PlanBackward, Recurrent) {
   refuse(one_step("lstm_train", train, {y, state, state, {1}}, attributes), "is a workspace");
 
   Operands back = train;
-  for (const auto& [role, shape] : Operands{{"y", y}, {"h", state}, {"c", state}, {"workspace", {1}}, {"dy", y}, {"dc", state}})
+  for (const auto& [role, shape] :
+       Operands{{"y", y}, {"h", state}, {"c", state}, {"workspace", {1}}, {"dy", y}, {"dc", state}})
     back.push_back({role, shape});
   std::vector<Shape> gradients = {x, state, state};
   for (const auto& [role, shape] : weights) gradients.push_back(shape);
@@ -176,7 +207,8 @@ TEST(PlanBackward, Recurrent) {
   back[7].first = "hidden";  // y
   refuse(one_step("lstm_backward", back, gradients, attributes), "no operand 'hidden'");
 
-  Operands gru = {{"x", x}, {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y}, {"h", state}, {"workspace", {1}}};
+  Operands gru = {{"x", x},     {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y},
+                  {"h", state}, {"workspace", {1}}};
   const Json unbiased = with(attributes, "bias", false);
   EXPECT_EQ(problem(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased)), "");
   gru.push_back({"dc", state});
