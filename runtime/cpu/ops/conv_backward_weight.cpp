@@ -1,6 +1,5 @@
 // Gradient of a convolution by its weight and bias: x [N, I, …], dy [N, O, …] →
 // dweight [O, I/g, k…], dbias [O].
-// [O].
 #include "runtime/cpu/ops/conv_backward.h"
 
 namespace sheaf {
