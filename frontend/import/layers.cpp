@@ -113,7 +113,8 @@ Values build_adaptive_pool(const Context& c) {
 Values build_embedding(const Context& c) {
   mlir::Value weight = c.parameter("weight");
   mlir::Type element = cast<mlir::TensorType>(weight.getType()).getElementType();
-  return {c.importer.make<nn::EmbeddingOp>(c.loc, element, 1u, c.x(), weight)->getResult(0)};
+  IntegerAttr padding = c.argument("padding_idx").is_null() ? IntegerAttr() : c.integer("padding_idx");
+  return {c.importer.make<nn::EmbeddingOp>(c.loc, element, 1u, c.x(), weight, padding)->getResult(0)};
 }
 
 /// The weights in PyTorch's order: by layer, direction, then weight_ih, weight_hh, bias_ih, bias_hh.

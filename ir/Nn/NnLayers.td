@@ -86,9 +86,6 @@ def Nn_EmbeddingOp : Nn_LayerOp<"embedding", [Nn_Gradient]> {
   let description = "The row `padding_idx` gets no gradient.";
   let arguments = (ins AnyTensor:$x, AnyTensor:$weight, OptionalAttr<I64Attr>:$padding_idx);
   let results = (outs AnyTensor:$y);
-  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "::mlir::Value":$x, "::mlir::Value":$weight), [{
-    build($_builder, $_state, types, x, weight, /*padding_idx=*/::mlir::IntegerAttr());
-  }]>];
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
