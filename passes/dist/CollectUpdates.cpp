@@ -26,7 +26,7 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
     func::FuncOp function = getOperation();
     if (function.isExternal()) return;
     Operation* end = function.getBody().front().getTerminator();
-    SmallVector<mlir::Value> results(end->getOperands());
+    SmallVector<mlir::Value> updates;
     SmallVector<mlir::Attribute> names;
     if (auto known = function->getAttrOfType<ArrayAttr>(nn::kUpdates)) llvm::append_range(names, known);
     OpBuilder builder(end);
@@ -47,10 +47,13 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
       Operation* larger = yield_assigned(&op, assigns);
       unsigned first = larger->getNumResults() - static_cast<unsigned>(assigns.size());
       for (auto [i, buffer] : llvm::enumerate(buffers)) {
-        results.push_back(bring_home(builder, larger->getResult(first + static_cast<unsigned>(i)), buffer));
+        updates.push_back(bring_home(builder, larger->getResult(first + static_cast<unsigned>(i)), buffer));
         names.push_back(function.getArgAttr(buffer.getArgNumber(), nn::kName));
       }
     }
+    // What was returned so far may come from an op that has been made anew.
+    SmallVector<mlir::Value> results(end->getOperands());
+    llvm::append_range(results, updates);
     end->setOperands(results);
     if (!names.empty()) function->setAttr(nn::kUpdates, builder.getArrayAttr(names));
     function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
