@@ -35,6 +35,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->trains_ = !request.program.updates.empty();
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
                             *request.constants, request.batch,   request.fast_numerics};
+  for (int lane = 0; lane < request.devices->lanes(); ++lane) {
+    request.constants->keep(request.devices->device(lane), request.devices);
+  }
   auto graph = expand(context);
   if (!graph) return graph.error();
   place_values(*graph, context);

@@ -13,6 +13,10 @@ ConstantStore::~ConstantStore() {
   for (const Node& node : nodes_) node.device->release(node.data);
 }
 
+void ConstantStore::keep(const Device& device, std::shared_ptr<const void> owner) {
+  owners_.emplace(&device, std::move(owner));
+}
+
 Result<int> ConstantStore::add_node(TensorSpec spec, Device& device) {
   auto memory = device.allocate(spec.bytes);
   if (!memory) return memory.error();

@@ -31,6 +31,8 @@ class ConstantStore {
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
 
+  /// Memory of `device` may lie here until the end: `owner` keeps it alive as long. Before anything is made on it.
+  void keep(const Device& device, std::shared_ptr<const void> owner);
   /// The plain host buffer of parameter `index`, allocated at the first call. Whoever writes it calls changed().
   Result<void*> parameter_data(size_t index);
   /// The plain host buffer of entry `index` of the state, allocated and filled with its initial value at the first call.
@@ -87,6 +89,7 @@ class ConstantStore {
   Result<void> evaluate(std::vector<Work>& work, size_t& done);
 
   std::shared_ptr<Device> host_;
+  std::map<const Device*, std::shared_ptr<const void>> owners_;
   const std::vector<Parameter>& parameters_;
   const std::vector<Parameter>& state_;
   std::vector<Node> nodes_;

@@ -217,7 +217,7 @@ void for_each_node(Json& json, const std::function<void(Json&)>& visit) {
 
 /// A plan that was read may be bound: its sizes must be computable, or give an error.
 void use(const Plan& plan) {
-  for (const Program* program : {&plan.infer, &plan.infer_graph})
+  for (const Program* program : {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph})
     for (const int64_t batch : {0, 1, 7}) {
       const std::vector<int64_t> devices(plan.regions.size(), 3);
       const auto table = SymbolTable::build(plan, *program, batch, devices);
@@ -227,8 +227,7 @@ void use(const Plan& plan) {
 }
 
 // With a digest that fits, so that the fields themselves are what the reader has to defend itself against.
-TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
-  Json document = sample_document();
+void survives_any_field_replaced(Json& document, Json& part) {
   const std::vector<Json> hostile = {nullptr,
                                      true,
                                      -1,
@@ -250,7 +249,7 @@ TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
                                      {"batch", "x"}};
   size_t refused = 0;
   size_t read = 0;
-  for_each_node(document, [&](Json& node) {
+  for_each_node(part, [&](Json& node) {
     const Json original = node;
     for (const Json& other : hostile) {
       node = other;
@@ -267,6 +266,18 @@ TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
   });
   EXPECT_GT(refused, 10 * read);
   EXPECT_GT(read, 0u) << "names and texts are free";
+}
+
+TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
+  Json document = sample_document();
+  survives_any_field_replaced(document, document);
+}
+
+TEST(PlanFile, SurvivesAnyFieldOfATrainingProgramReplacedByAnything) {
+  Plan plan = samples::training_plan();
+  plan.infer_graph = plan.train_graph = {};
+  Json document = Json::parse(serialize(plan));
+  for (Json* part : {&document["programs"]["train"], &document["state"]}) survives_any_field_replaced(document, *part);
 }
 
 TEST(PlanFile, EveryFieldIsNeededOrHasADefault) {

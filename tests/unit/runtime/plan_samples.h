@@ -32,6 +32,10 @@ inline Extent batch(int64_t coefficient = 1) { return Extent::symbol("batch", co
 /// constant, a count of replicas and an object: every kind of part that a plan has. Passes check().
 Plan sample_plan();
 
+/// A least-squares step of DataParallel(Linear(5, 2)) with a running mean: every kind of part that only training has.
+/// The kernels' names and extents are fiction; their shapes are right.
+Plan training_plan();
+
 /// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
 /// rules are what is being tested.
 Plan one_step(const std::string& op, std::vector<std::pair<std::string, std::vector<Extent>>> inputs,

@@ -18,76 +18,11 @@ using samples::batch;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+using samples::training_plan;
+
 // Indices of training_plan()'s values and steps, in the order in which they are added.
 enum TrainValue { x, t, lr, step_, weight, mean, momentum, part, weights, y, whole, scalars, loss, dy, dpart, one, dweights, dweight, stat, first, new_m, new_w, new_mean };
 enum TrainStep { scatter, replicate, linear, gather, means, make_loss, make_dy, scatter_back, scatter_scalars, backward, reduce, make_stat, make_first, update };
-
-/// A least-squares step of DataParallel(Linear(5, 2)) with a running mean: every kind of part that only training has.
-/// The kernels' names and extents are fiction; their shapes are right.
-Plan training_plan() {
-  Plan plan = samples::sample_plan();
-  plan.training = {{"loss", {{"type", "MSELoss"}}}, {"optimizer", {{"type", "SGD"}, {"lr", 0.1}}}};
-  plan.state = {{"net.module.weight.momentum_buffer", DType::float32, {2, 5}, false, {}, Json{{"type", "constant"}, {"value", 0.5}}}};
-  const Place device{Place::device, 0}, region{Place::region, 0};
-  const Extent chunk = Extent::symbol("rows"), count = Extent::symbol("replicas");
-  Program& program = plan.train;
-  program.symbols = {{"batch", Symbol::batch, -1, {}},
-                     {"rows", Symbol::chunk, 0, batch()},
-                     {"begin", Symbol::offset, 0, batch()},
-                     {"replicas", Symbol::replicas, 0, {}}};
-  samples::ProgramBuilder builder(program);
-  const auto kernel = [&](std::vector<int> inputs, std::vector<int> outputs, Place place, const char* extent = "2") {
-    Step& step = builder.step("kernel", {}, std::move(outputs), {{"extents", {extent}}, {"work", "2"}, {"grain", 1}}, place);
-    step.kernel = "fold";
-    for (int input : inputs) {
-      step.inputs.push_back(input);
-      step.roles.push_back("in" + std::to_string(input));
-    }
-  };
-  builder.value("x", {batch(), 5}, {}, Value::input);
-  builder.value("t", {batch(), 2}, device, Value::target);
-  builder.value("lr", {}, {}, Value::setting);
-  builder.value("step", {}, {}, Value::setting, DType::int64);
-  builder.parameter("net.module.weight", {2, 5});
-  builder.parameter("net.module.mean", {2}, true);
-  builder.value("m", {2, 5}, device, Value::state);
-  program.values.back().source = plan.state[0].name;
-  builder.value("part", {chunk, 5}, region);
-  builder.value("weights", {2, 5}, region);
-  builder.value("y", {chunk, 2}, region);
-  builder.value("whole", {batch(), 2}, device);
-  builder.value("scalars", {count}, device);
-  builder.value("loss", {}, device);
-  builder.value("dy", {batch(), 2}, device);
-  builder.value("dpart", {chunk, 2}, region);
-  builder.value("one", {}, region);
-  builder.value("dweights", {2, 5}, region);
-  builder.value("dweight", {2, 5}, device);
-  builder.value("stat", {2}, region);
-  builder.value("first", {2}, device);
-  builder.value("new_m", {2, 5}, device);
-  builder.value("new_w", {2, 5}, device);
-  builder.value("new_mean", {2}, device);
-  builder.step("scatter", {{"x", x}}, {part}, {{"dim", 0}, {"region", 0}}, region);
-  builder.step("replicate", {{"x", weight}}, {weights}, {{"region", 0}}, region);
-  builder.step("linear", {{"x", part}, {"weight", weights}}, {y}, Json::object(), region);
-  builder.step("gather", {{"x", y}}, {whole}, {{"dim", 0}, {"region", 0}}, device);
-  kernel({whole}, {scalars}, device);
-  kernel({whole, t}, {loss}, device);
-  kernel({whole, t}, {dy}, device);
-  builder.step("scatter", {{"x", dy}}, {dpart}, {{"dim", 0}, {"region", 0}}, region);
-  builder.step("scatter", {{"x", scalars}}, {one}, {{"dim", 0}, {"region", 0}, {"scalar", true}}, region);
-  kernel({part, dpart, one}, {dweights}, region, "begin + 1");
-  builder.step("reduce", {{"x", dweights}}, {dweight}, {{"region", 0}}, device);
-  kernel({part}, {stat}, region);
-  builder.step("first", {{"x", stat}}, {first}, {{"region", 0}}, device);
-  kernel({weight, momentum, dweight, mean, first}, {new_m, new_w, new_mean}, device);
-  builder.output("loss", loss);
-  program.updates = {{"net.module.weight", new_w}, {plan.state[0].name, new_m}, {"net.module.mean", new_mean}};
-
-  plan.train_graph = program;
-  return plan;
-}
 
 std::string problem(const Plan& plan) {
   const auto checked = check(plan, "m.plan");
