@@ -257,6 +257,44 @@ class Sums(TrainTest):
                 self.assertAlmostEqual(a, b, places=5)
 
 
+class Sequences(TrainTest):
+    """Rows along dimension 1, classes in dimension 1 of three, targets that are ignored."""
+    model = """{"sheaf": "1.0", "name": "words", "inputs": {"tokens": {"shape": [5, "batch"], "dtype": "int64"}},
+"modules": {"Words": {"layers": [{"name": "embed", "type": "Embedding", "num_embeddings": 9, "embedding_dim": 6},
+  {"name": "decode", "type": "Linear", "in_features": 6, "out_features": 4}]}},
+"layers": [{"name": "net", "type": "DataParallel", "dim": 1, "module": {"type": "Words"}},
+           {"name": "scores", "type": "Permute", "dims": [0, 2, 1]}],
+"training": {"targets": {"next": {"shape": [5, "batch"], "dtype": "int64"}},
+  "loss": {"type": "CrossEntropyLoss", "inputs": ["scores", "next"], "ignore_index": 7}, "optimizer": {"type": "SGD", "lr": 1.0}}}"""
+    data = ("tokens=tokens.npy", "next=next.npy")
+
+    def test_evaluation_is_that_of_the_outputs(self):
+        draw = random.Random("words").randrange
+        tokens = [draw(9) for _ in range(5 * 17)]
+        targets = [7 if t == 8 else t % 4 for t in tokens]
+        write_npy(self.shared / "tokens.npy", Tensor("I64", (5, 17), tokens))
+        write_npy(self.shared / "next.npy", Tensor("I64", (5, 17), targets))
+        for epochs in (1, 40):
+            must(self.train("--epochs", epochs, "--eval", self.data[0], "--eval", self.data[1], "--save", self.path("w"), "--metrics", self.path("m.jsonl"), batch=6))
+            must(sheaf_run(self.plan, "--devices", "cpu:0", "--weights", self.path("w"), "--input", self.data[0], "--output", self.path("o"), cwd=self.shared))
+            scores = read_safetensors(self.path("o"))[0]["scores"]
+            self.assertEqual(scores.shape, (5, 4, 17))
+            right, loss, counted = 0, 0.0, 0
+            for i in range(5):
+                for j in range(17):
+                    target = targets[i * 17 + j]
+                    if target == 7:
+                        continue
+                    row = [scores.data[(i * 4 + c) * 17 + j] for c in range(4)]
+                    counted += 1
+                    right += row.index(max(row)) == target
+                    loss += math.log(sum(math.exp(v) for v in row)) - row[target]
+            epoch = self.lines()[-1]
+            self.assertAlmostEqual(epoch["eval_accuracy"], right / counted, places=9)
+            self.assertAlmostEqual(epoch["eval_loss"], loss / counted, places=5)
+        self.assertEqual(right, counted, "forty epochs are enough to learn this by heart")
+
+
 class Resumes(TrainTest):
     def checkpoints(self):
         return sorted(self.path("c").glob("checkpoint-*.safetensors"))
