@@ -106,29 +106,27 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
 }
 
 Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
-  Type i32 = b.getI32Type(), i64 = b.getI64Type();
-  auto word = [&](uint32_t value) -> Value {
-    return b.create<arith::ConstantOp>(loc, b.getIntegerAttr(i32, llvm::APInt(32, value)));
+  // Words stand in the lower halves of i64s, with anything above: so vectors need no packing between products and sums.
+  auto constant = [&](uint64_t value) -> Value {
+    return b.create<arith::ConstantOp>(loc, b.getIntegerAttr(b.getI64Type(), llvm::APInt(64, value)));
   };
-  Value half = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(32));
-  auto low = [&](Value x) -> Value { return b.create<arith::TruncIOp>(loc, i32, x); };
-  auto high = [&](Value x) -> Value { return low(b.create<arith::ShRUIOp>(loc, x, half)); };
+  Value half = constant(32), mask = constant(0xFFFFFFFF);
+  auto high = [&](Value x) -> Value { return b.create<arith::ShRUIOp>(loc, x, half); };
   auto exclusive = [&](Value x, Value y) -> Value { return b.create<arith::XOrIOp>(loc, x, y); };
   auto product = [&](uint32_t factor, Value x) -> Value {
-    Value wide = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(factor));
-    return b.create<arith::MulIOp>(loc, wide, b.create<arith::ExtUIOp>(loc, i64, x));
+    return b.create<arith::MulIOp>(loc, b.create<arith::AndIOp>(loc, x, mask), constant(factor));
   };
-  std::array<Value, 4> counter{low(position), high(position), low(step), word(stream)};
-  Value key_low = low(seed), key_high = high(seed);
+  std::array<Value, 4> counter{position, high(position), step, constant(stream)};
+  Value key_high = high(seed);
   for (uint32_t round = 0; round < 10; ++round) {
     // Not added up round by round, so that all keys are ready at once.
-    Value round_low = b.create<arith::AddIOp>(loc, key_low, word(round * 0x9E3779B9u));
-    Value round_high = b.create<arith::AddIOp>(loc, key_high, word(round * 0xBB67AE85u));
+    Value round_low = b.create<arith::AddIOp>(loc, seed, constant(round * 0x9E3779B9u));
+    Value round_high = b.create<arith::AddIOp>(loc, key_high, constant(round * 0xBB67AE85u));
     Value x = product(0xD2511F53u, counter[0]), y = product(0xCD9E8D57u, counter[2]);
-    counter = {exclusive(exclusive(high(y), counter[1]), round_low), low(y),
-               exclusive(exclusive(high(x), counter[3]), round_high), low(x)};
+    counter = {exclusive(exclusive(high(y), counter[1]), round_low), y,
+               exclusive(exclusive(high(x), counter[3]), round_high), x};
   }
-  return counter[0];
+  return b.create<arith::TruncIOp>(loc, b.getI32Type(), counter[0]);
 }
 
 Value philox_uniform(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {

@@ -10,8 +10,11 @@ Result<KernelUse> build(Emitter& e, const InverseCountSpec& spec) {
   int y = e.add_buffer(DType::float32);
   e.start();
   e.parallel(e.begin(), e.end(), [&](Value i) {
-    Value count = e.constant(1);
-    for (const Extent& extent : spec.shape) count = e.multiply(count, e.size(extent));
+    // As one extent where it can be, so that kernels for all sizes are one.
+    auto whole = product(spec.shape, 0, spec.shape.size());
+    Value count = whole ? e.size(*whole) : e.constant(1);
+    for (const Extent& extent : spec.shape)
+      if (!whole) count = e.multiply(count, e.size(extent));
     e.store(y, i, e.builder.create<arith::DivFOp>(e.loc, e.f32(1), e.to_f32(count)));
   });
   KernelUse use;
