@@ -20,13 +20,15 @@ class CpuKernels : public Kernels {
  public:
   ~CpuKernels() override {
     if (handle) dlclose(handle);
+    if (file >= 0) close(file);
   }
   void* handle = nullptr;
+  int file = -1;  ///< kept open: dlopen takes a path that it knows for the object it knows, and numbers are used again
   std::map<std::string, KernelFunction> functions;
 };
 
-/// dlopen of bytes in memory.
-Result<void*> open_object(const std::string& name, const std::string& bytes) {
+/// dlopen of bytes in memory. Fills handle and file of `kernels`.
+Result<void> open_object(CpuKernels& kernels, const std::string& name, const std::string& bytes) {
   const int file = memfd_create("sheaf-kernels", MFD_CLOEXEC);
   if (file < 0) return Error("cannot create a memory file for the plan's kernels");
   for (size_t done = 0; done < bytes.size();) {
@@ -40,8 +42,9 @@ Result<void*> open_object(const std::string& name, const std::string& bytes) {
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = handle ? nullptr : dlerror();
-  close(file);
-  if (handle) return handle;
+  kernels.handle = handle;
+  kernels.file = file;
+  if (handle) return {};
   return Error("the plan's kernels for " + name + " cannot be loaded: " + (reason ? reason : "unknown reason"));
 }
 
@@ -150,12 +153,10 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
     return Error({plan.file}, "the plan holds no kernels that this CPU can run: it has " + (offered.empty() ? "none" : offered) +
                  ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
   }
-  auto handle = open_object(level, *object);
-  if (!handle) {
-    handle.error().diagnostics.front().location.file = plan.file;
-    return handle.error();
+  if (auto opened = open_object(*kernels, level, *object); !opened) {
+    opened.error().diagnostics.front().location.file = plan.file;
+    return opened.error();
   }
-  kernels->handle = *handle;
   for (const Kernel& kernel : plan.kernels) {
     void* symbol = dlsym(kernels->handle, kernel.name.c_str());
     if (!symbol) return Error({plan.file}, "the plan's object for " + level + " has no kernel '" + kernel.name + "'");

@@ -55,6 +55,7 @@ class LoadedKernels {
 
   ~LoadedKernels() {
     for (auto& [level, handle] : handles_) dlclose(handle);
+    for (int file : files_) close(file);
   }
 
   /// Compiles what was added; a failure is a failed test.
@@ -68,7 +69,7 @@ class LoadedKernels {
       ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
       void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
       ASSERT_NE(handle, nullptr) << dlerror();
-      close(fd);
+      files_.push_back(fd);  // closed, its path would become another object's, which dlopen would take for this one
       handles_.emplace_back(level, handle);
     }
     ASSERT_FALSE(handles_.empty());
@@ -108,6 +109,7 @@ class LoadedKernels {
 
  private:
   std::vector<std::pair<std::string, void*>> handles_;
+  std::vector<int> files_;
 };
 
 }  // namespace sheaf::kernels
