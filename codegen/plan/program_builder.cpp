@@ -77,6 +77,8 @@ int ProgramBuilder::new_value(std::string name, DType dtype, std::vector<Extent>
 
 int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
   std::string name = nn::layer_of(value.getLoc()).str();
+  // The optimiser's ops are no layer's.
+  if (Operation* op = value.getDefiningOp(); op && name.empty()) name = op->getName().stripDialect().str();
   if (auto result = dyn_cast<OpResult>(value); result && result.getResultNumber() > 0)
     name += ":" + std::to_string(result.getResultNumber());
   const ir::TensorShape& shape = shapes_.of(value);
