@@ -26,7 +26,8 @@ struct ConstantRef {
 class ConstantStore {
  public:
   /// `host` holds the parameters and the optimiser's state. Both lists must outlive the store.
-  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
+  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters,
+                const std::vector<Parameter>& state);
   ~ConstantStore();
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;

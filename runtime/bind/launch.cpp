@@ -22,7 +22,8 @@ bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64
   if (step.op == "kernel") return work == 0;
   const std::string_view op = step.op;
   const bool sums = op.find("_backward") != op.npos || op.ends_with("_train") || op == "matmul";
-  return sums && std::any_of(inputs.begin(), inputs.end(), [](const TensorSpec& input) { return element_count(input) == 0; });
+  const auto empty = [](const TensorSpec& input) { return element_count(input) == 0; };
+  return sums && std::any_of(inputs.begin(), inputs.end(), empty);
 }
 
 }  // namespace

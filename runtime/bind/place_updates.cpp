@@ -97,7 +97,8 @@ class UpdatePlacement {
   /// The instance reads the variable, whole and once, and may write `root` over it.
   bool works_in_place(const Instance& instance, int variable, int root) const {
     const auto touches = [&](const std::vector<int>& operands, int of) {
-      return std::count_if(operands.begin(), operands.end(), [&](int tensor) { return graph_.root(tensor).tensor == of; });
+      return std::count_if(operands.begin(), operands.end(),
+                           [&](int tensor) { return graph_.root(tensor).tensor == of; });
     };
     if (touches(instance.inputs, variable) != 1 || touches(instance.outputs, root) != 1) return false;
     const auto covers = [&](int tensor, int of) {

@@ -168,7 +168,8 @@ Result<void> Executor::run_one_by_one(const std::function<bool(size_t, const Lan
   for (size_t i = 0; i < lanes_.size(); ++i) {
     for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
   }
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
   for (const auto& [i, operation] : order) {
     if (operation->commits || operation->kind == LaneOperation::print) continue;
     Lane& lane = *lanes_[i];

@@ -24,7 +24,8 @@ double learning_rate(const Plan& plan, double base, int64_t epoch) {
   const auto at = static_cast<double>(std::max<int64_t>(epoch, 0));
   if (type == schedule.end()) return base;
   if (*type == "StepLR") {
-    return base * std::pow(number(schedule, "gamma", 0.1), std::floor(at / std::max(1.0, number(schedule, "step_size", 1))));
+    const double drops = std::floor(at / std::max(1.0, number(schedule, "step_size", 1)));
+    return base * std::pow(number(schedule, "gamma", 0.1), drops);
   }
   if (*type == "MultiStepLR") {
     const Json milestones = schedule.value("milestones", Json::array());

@@ -67,8 +67,8 @@ struct Trainer::State {
 
   Result<void> take(std::span<const void* const> given) {
     if (given.size() != places.size()) {
-      return Error("a training step needs " + std::to_string(places.size()) + " buffers, of the model's inputs and its targets; " +
-                   std::to_string(given.size()) + " are given");
+      return Error("a training step needs " + std::to_string(places.size()) +
+                   " buffers, of the model's inputs and its targets; " + std::to_string(given.size()) + " are given");
     }
     for (size_t i = 0; i < given.size(); ++i) buffers[places[i]] = given[i];
     set_settings();
@@ -100,8 +100,8 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   const Plan& plan = model.plan();
   const Program& program = plan.train;
   if (program.steps.empty()) {
-    return Error({plan.file}, "plan '" + plan.name + "' holds no training program: add a 'training' section to the model")
-        .note("then compile it again");
+    return Error({plan.file}, "plan '" + plan.name + "' holds no training program")
+        .note("add a 'training' section to the model, then compile it again");
   }
   auto binding = model.state_->bind(program, std::move(devices), batch, options);
   if (!binding) return binding.error();
@@ -113,7 +113,8 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   for (size_t i = 0; i < 2; ++i) state->betas[i] = number_in(betas, i, state->betas[i]);
   if (!progress) {
     progress = std::make_shared<TrainingProgress>();
-    if (const auto lr = optimizer.find("lr"); lr != optimizer.end() && lr->is_number()) progress->lr = lr->get<double>();
+    const auto lr = optimizer.find("lr");
+    if (lr != optimizer.end() && lr->is_number()) progress->lr = lr->get<double>();
   }
   state->progress = std::move(progress);
 

@@ -126,7 +126,10 @@ Plan sample_plan() {
 }
 
 Plan training_plan() {
-  enum { x, t, lr, step_, weight, mean, momentum, part, weights, y, whole, scalars, loss, dy, dpart, one, dweights, dweight, stat, first, new_m, new_w, new_mean };
+  enum {
+    x, t, lr, step_, weight, mean, momentum, part, weights, y, whole, scalars, loss, dy, dpart, one, dweights, dweight,
+    stat, first, new_m, new_w, new_mean
+  };
   Plan plan = sample_plan();
   plan.training = {{"loss", {{"type", "MSELoss"}}}, {"optimizer", {{"type", "SGD"}, {"lr", 0.1}}}};
   plan.state = {{"net.module.weight.momentum_buffer", DType::float32, {2, 5}, false, {}, Json{{"type", "constant"}, {"value", 0.5}}}};

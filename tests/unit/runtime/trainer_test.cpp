@@ -156,7 +156,8 @@ TEST(Trainer, TrainersOfAModelShareStateAndProgress) {
   ASSERT_TRUE(model && model->initialise_parameters(0));
   const auto progress = std::make_shared<TrainingProgress>();
   progress->lr = 0.5;
-  auto large = Trainer::bind(*model, training_devices(2), 4, progress), small = Trainer::bind(*model, training_devices(2), 1, progress);
+  auto large = Trainer::bind(*model, training_devices(2), 4, progress);
+  auto small = Trainer::bind(*model, training_devices(2), 1, progress);
   ASSERT_TRUE(large && small);
   const float x[] = {1, 0, 2, 1, 1, 0, 0, 0, 1, 2, 2, 0}, t[] = {1, 0, 1, 0};
   const void* buffers[] = {x, t};

@@ -258,7 +258,8 @@ struct TrainingReference {
 };
 
 /// The device list "host, entries" of `count` entries that share the host's memory; none: host-only mode.
-inline std::shared_ptr<const DeviceSet> training_devices(int count, std::shared_ptr<Device> device = std::make_shared<TrainingDevice>()) {
+inline std::shared_ptr<const DeviceSet> training_devices(
+    int count, std::shared_ptr<Device> device = std::make_shared<TrainingDevice>()) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.push_back("cpu:" + std::to_string(i));
   return std::make_shared<const DeviceSet>(device, std::vector<std::shared_ptr<Device>>(size_t(count), device), names, 1);

@@ -56,7 +56,8 @@ Result<Trainer> trainer_of(const Model& model, std::shared_ptr<const DeviceSet> 
 }
 
 /// Trains three steps on batches of `rows` and compares with plain C++.
-void expect_trains(const TrainingOptions& options, std::shared_ptr<const DeviceSet> devices, int64_t rows, const std::string& what) {
+void expect_trains(const TrainingOptions& options, std::shared_ptr<const DeviceSet> devices, int64_t rows,
+                   const std::string& what) {
   SCOPED_TRACE(what + ", " + std::to_string(rows) + " rows");
   const Model model = load(options);
   auto trainer = trainer_of(model, devices, rows);
@@ -245,7 +246,11 @@ TEST(TrainingUpdate, AFailureInAReplicaLeavesEverythingAsItWas) {
 Model convolutions() {
   PlanBuilder b;
   const Place home = b.device(0);
-  const Json window = {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+  const Json window = {{"stride", {1, 1}},
+                       {"padding_begin", {1, 1}},
+                       {"padding_end", {1, 1}},
+                       {"dilation", {1, 1}},
+                       {"groups", 1}};
   const std::vector<std::string> roles = {"x", "weight"};
   const auto image = [](Extent rows) { return std::vector<Extent>{rows, 16, 5, 5}; };
   const int x = b.input("x", image(b.batch())), t = b.input("t", {b.batch(16 * 25)});
@@ -260,7 +265,8 @@ Model convolutions() {
   const int h = b.step("conv", {xs, ws}, "h", image(b.chunk(r)), inside, window, roles);
   const int ys = b.step("conv", {h, ws}, "ys", image(b.chunk(r)), inside, window, roles);
   const int y = b.gather(ys, r, 0, image(b.batch()), home, "y");
-  const int flat = b.step("view", {y}, "flat", {b.batch(16 * 25)}, home), there = b.step("transfer", {t}, "there", {b.batch(16 * 25)}, home);
+  const int flat = b.step("view", {y}, "flat", {b.batch(16 * 25)}, home);
+  const int there = b.step("transfer", {t}, "there", {b.batch(16 * 25)}, home);
   b.output("loss", b.step("squares", {flat, there}, "loss", {}, home));
   const int dflat = b.step("minus", {flat, there}, "dflat", {b.batch(16 * 25)}, home);
   const int dy = b.step("view", {dflat}, "dy", image(b.batch()), home);
