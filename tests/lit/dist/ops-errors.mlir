@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s -verify-diagnostics -split-input-file
 
 // A layout is one of four attributes.
-// expected-error @+1 {{expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated), but got 1}}
+// expected-error @+1 {{expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, #dist.local), but got 1}}
 func.func private @layout(!dist.tensor<tensor<5xf32>, 1 : i64>)
 
 // -----
@@ -92,7 +92,7 @@ func.func @other_group(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@h, 0>>) {
 // What replicas compute differs between them.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @replicated_output(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
-  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over @g}}
+  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over, partial or local on @g}}
   %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.replicated<@g>> {
   ^bb0(%a: tensor<5xf32>):
     dist.yield %a : tensor<5xf32>
@@ -278,4 +278,31 @@ func.func @gather_numbers(%x: !dist.tensor<tensor<f32>, #dist.split<@g, 0>>) {
 func.func @yield(%x: tensor<5xf32>) {
   // expected-error @+1 {{'dist.yield' op expects parent op to be one of 'dist.apply, dist.parallel_apply'}}
   dist.yield %x : tensor<5xf32>
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @no_sum(%x: !dist.tensor<tensor<5xf32>, #dist.local<@g>>) {
+  // expected-error @+1 {{'dist.reduce' op goes from partial sums to the same tensor on the host or a device}}
+  %0 = dist.reduce %x {reason = "r"} : <tensor<5xf32>, #dist.local<@g>> -> <tensor<5xf32>, #dist.device<0>>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @sum_of_first(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
+  // expected-error @+1 {{'dist.first' op goes from the replicas' local values to the same tensor on the host or a device}}
+  %0 = dist.first %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<5xf32>, #dist.host>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @unlike(%x: !dist.tensor<tensor<?x5xf32>, #dist.host>, %y: !dist.tensor<tensor<?x4xf32>, #dist.split<@g, 0>>) {
+  // expected-error @+1 {{'dist.scatter' op expects a result like}}
+  %0 = dist.scatter %x like %y : !dist.tensor<tensor<?x4xf32>, #dist.split<@g, 0>> {reason = "r"} : <tensor<?x5xf32>, #dist.host> -> <tensor<?x5xf32>, #dist.split<@g, 0>>
+  return
 }

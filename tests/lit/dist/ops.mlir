@@ -45,6 +45,20 @@ func.func @program(%x: !dist.tensor<tensor<?x5xf32>, #dist.host>, %w: !dist.tens
   return %6 : !dist.tensor<tensor<?x2xf32>, #dist.host>
 }
 
+// The backward pass: a gradient goes back in the chunks that were gathered, partial sums are added up, and of the replicas'
+// own values the first one's is kept.
+// CHECK-LABEL: func.func @duals(
+func.func @duals(%dy: !dist.tensor<tensor<?x2xf32>, #dist.device<0>>, %y: !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>>,
+                 %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>, %mean: !dist.tensor<tensor<2xf32>, #dist.local<@all>>) {
+  // CHECK: dist.scatter %{{.*}} like %{{.*}} : !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>> {reason = "its dual"} : <tensor<?x2xf32>, #dist.device<0>> -> <tensor<?x2xf32>, #dist.split<@all, 0>>
+  %0 = dist.scatter %dy like %y : !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>> {reason = "its dual"} : <tensor<?x2xf32>, #dist.device<0>> -> <tensor<?x2xf32>, #dist.split<@all, 0>>
+  // CHECK: dist.reduce %{{.*}} {reason = "left to right"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.device<0>>
+  %1 = dist.reduce %dw {reason = "left to right"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.device<0>>
+  // CHECK: dist.first %{{.*}} {reason = "replica 0's"} : <tensor<2xf32>, #dist.local<@all>> -> <tensor<2xf32>, #dist.host>
+  %2 = dist.first %mean {reason = "replica 0's"} : <tensor<2xf32>, #dist.local<@all>> -> <tensor<2xf32>, #dist.host>
+  return
+}
+
 // One number from each replica: gathered, they are a vector.
 // CHECK-LABEL: func.func @scalars(
 func.func @scalars(%x: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>) {

@@ -53,7 +53,7 @@ TEST_F(Safetensors, WritesWhatItReads) {
 }
 
 TEST_F(Safetensors, AFileWithoutTensorsIsFine) {
-  ASSERT_TRUE(write_safetensors(path("empty"), {}));
+  ASSERT_TRUE(write_safetensors(path("empty"), std::span<const TensorView>{}));
   const auto opened = SafetensorsFile::open(path("empty"));
   ASSERT_TRUE(opened);
   EXPECT_TRUE(opened->entries().empty());

@@ -1,0 +1,32 @@
+// RUN: sheaf-opt %s --nn-training-mode --split-input-file --verify-diagnostics
+
+func.func @no_buffer(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "m", nn.role = "buffer"}) -> tensor<?x4xf32> {
+  %half = nn.scale %m {value = 0.5 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{has running statistics that are no buffer}}
+  %y = nn.batch_norm %x mean(%half) var(%m) {eps = 1.0e-5 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @real_classes(%x: tensor<?x10xf32>, %t: tensor<?xf32>) {
+  // expected-error @+1 {{takes class indices of type int64 or int32 as its target; its target is 'f32'}}
+  %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {}} : (tensor<?x10xf32>, tensor<?xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @other_shape(%x: tensor<?x2xf32>, %t: tensor<?x3xf32>) {
+  // expected-error @+1 {{takes a value and a target of one shape}}
+  %l = nn.loss "MSELoss" %x, %t {arguments = {}} : (tensor<?x2xf32>, tensor<?x3xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @images(%x: tensor<?x10x4xf32>, %t: tensor<?x5xi64>) {
+  // expected-error @+1 {{takes scores of shape}}
+  %l = nn.loss "NLLLoss" %x, %t {arguments = {}} : (tensor<?x10x4xf32>, tensor<?x5xi64>) -> tensor<f32>
+  return
+}

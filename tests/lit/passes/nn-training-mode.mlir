@@ -1,0 +1,62 @@
+// RUN: sheaf-opt %s --nn-training-mode | FileCheck %s
+
+// A batch norm takes its batch's statistics; the running ones, and the count of batches, are assigned.
+// CHECK-LABEL: func.func @batch_norm(
+func.func @batch_norm(%x: tensor<?x4x8x8xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "bn.running_mean", nn.role = "buffer"},
+                      %v: tensor<4xf32> {nn.name = "bn.running_var", nn.role = "buffer"}, %n: tensor<i64> {nn.name = "bn.num_batches_tracked", nn.role = "buffer"}) -> tensor<?x4x8x8xf32> {
+  // CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[VAR:.*]] = nn.batch_norm_train
+  // CHECK: %[[N:.*]] = nn.increment %arg3
+  // CHECK: nn.assign %arg3, %[[N]]
+  // CHECK: %[[INVERSE:.*]] = nn.inverse_count %arg0 {dims = array<i64: 0, 2, 3>}
+  // CHECK: %[[RM:.*]] = nn.running_average %arg1, %[[MEAN]] {momentum = 1.000000e-01 : f64}
+  // CHECK: nn.assign %arg1, %[[RM]]
+  // CHECK: %[[RV:.*]] = nn.running_average %arg2, %[[VAR]] inverse_count(%[[INVERSE]]) {momentum = 1.000000e-01 : f64}
+  // CHECK: nn.assign %arg2, %[[RV]]
+  %y = nn.batch_norm %x mean(%m) var(%v) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64} : (tensor<?x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4x8x8xf32>
+  // CHECK: return %[[Y]]
+  return %y : tensor<?x4x8x8xf32>
+}
+
+// Without a momentum the running statistics are averages over all batches so far.
+// CHECK-LABEL: func.func @average(
+func.func @average(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "bn.running_mean", nn.role = "buffer"},
+                   %v: tensor<4xf32> {nn.name = "bn.running_var", nn.role = "buffer"}, %n: tensor<i64> {nn.name = "bn.num_batches_tracked", nn.role = "buffer"}) -> tensor<?x4xf32> {
+  // CHECK: %[[N:.*]] = nn.increment
+  // CHECK: nn.running_average %arg1, %{{.*}} num_batches(%[[N]])
+  %y = nn.batch_norm %x mean(%m) var(%v) {eps = 1.0e-5 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// A dropout's mask comes from two settings, which become arguments; without a probability it goes.
+// CHECK-LABEL: func.func @dropout(
+// CHECK-SAME: %[[STEP:[a-z0-9]+]]: tensor<i64> {nn.name = "step", nn.role = "setting"}, %[[SEED:[a-z0-9]+]]: tensor<i64> {nn.name = "seed", nn.role = "setting"}
+func.func @dropout(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> tensor<?x4xf32> {
+  // CHECK: %[[Y:.*]] = nn.dropout_train %{{.*}} step(%[[STEP]]) seed(%[[SEED]]) {layer = {{.*}}, p = 5.000000e-01 : f64}
+  %y = nn.dropout %x {p = 0.5 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %z = nn.dropout %y {p = 0.0 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  // CHECK: return %[[Y]]
+  return %z : tensor<?x4xf32>
+}
+
+// Cross entropy: the weighted mean of -q·log p, the weights being those of the rows that count.
+// CHECK-LABEL: func.func @cross_entropy(
+func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[LOG:.*]] = nn.softmax %arg0 {dim = 1 : i64, log = true}
+  // CHECK: %[[Q:.*]] = nn.target_weights %arg1 {classes = 10 : i64, ignore_index = -100 : i64, label_smoothing = 1.000000e-01 : f64}
+  // CHECK: %[[EACH:.*]] = nn.mul %[[Q]], %[[LOG]]
+  // CHECK: %[[SUM:.*]] = nn.sum %[[EACH]] {dims = array<i64: 0, 1>, keepdim = false}
+  // CHECK: %[[TOTAL:.*]] = nn.scale %[[SUM]] {value = -1.000000e+00 : f64}
+  // CHECK: %[[ONES:.*]] = nn.target_weights %arg1 {classes = 10 : i64, ignore_index = -100 : i64, label_smoothing = 0.000000e+00 : f64}
+  // CHECK: %[[COUNT:.*]] = nn.sum %[[ONES]]
+  // CHECK: nn.div %[[TOTAL]], %[[COUNT]]
+  %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {ignore_index = -100 : i64, label_smoothing = 0.1 : f64, reduction = "mean"}} : (tensor<?x10xf32>, tensor<?xi64>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// CHECK-LABEL: func.func @sum_of_squares(
+func.func @sum_of_squares(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[EACH:.*]] = nn.elementwise_loss "mse" %arg0, %arg1
+  // CHECK: nn.sum %[[EACH]]
+  %l = nn.loss "MSELoss" %x, %t {arguments = {reduction = "sum"}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
