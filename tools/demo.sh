@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 machine to models running on CPU devices: installs what is missing, builds sheaf, compiles
-# and runs the data-parallel tutorials' models, and leaves placement pictures and outputs in build/demo/.
+# and runs the data-parallel tutorials' models, trains a small one, and leaves placement pictures and outputs in
+# build/demo/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools/setup.sh
+tools/setup.sh --demo
 tools/build.sh default sheaf
 sheaf=build/bin/sheaf
 out=build/demo
@@ -39,10 +40,22 @@ execute distributed_model cpu:0 x=random:8
 compile resnet18
 execute resnet18 cpu:0,cpu:1 x=random:32
 
+echo 'training on handwritten digits, two devices'
+/usr/bin/python3 tools/digits.py "$out/digits" >/dev/null
+compile digits_cnn
+"$sheaf" train "$out/digits_cnn.plan" --devices cpu:0,cpu:1 --batch-size 32 --epochs 10 \
+  --data x="$out/digits/train-images-idx3-ubyte" --data label="$out/digits/train-labels-idx1-ubyte" \
+  --eval x="$out/digits/test-images-idx3-ubyte" --eval label="$out/digits/test-labels-idx1-ubyte" \
+  --save "$out/digits_cnn.safetensors" --metrics "$out/digits_cnn.jsonl" --plot "$out/digits_cnn-training.svg" \
+  2>"$out/digits_cnn.log" | sed 's/^/  /'
+
 echo 'drawing'
 picture tutorial svg cpu:0-2 30
 picture distributed_model svg cpu:0 8
 picture resnet18 html cpu:0-1 32
+"$sheaf" dump "$out/data_parallel_model.plan" --program train --format svg --devices cpu:0,cpu:1 --batch 20 \
+  -o "$out/data_parallel_model-train.svg"
+printf '  %-20s on %-12s %s\n' data_parallel_model cpu:0,cpu:1 "$out/data_parallel_model-train.svg"
 
 echo 'the tutorial on three devices, 100 rows in batches of 30:'
 sed 's/^/  /' "$out/tutorial-cpu_0-2.txt"

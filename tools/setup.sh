@@ -2,8 +2,12 @@
 # Installs what tools/packages.txt lists and this machine lacks, through apt; silent if nothing does.
 #   tools/setup.sh            install (as root, or with sudo)
 #   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
+#   tools/setup.sh --demo     also what tools/demo-packages.txt lists
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+lists=(tools/packages.txt)
+[ "${1:-}" != --demo ] || lists+=(tools/demo-packages.txt)
 
 installed_version() {  # PACKAGE: its version, or nothing
   { dpkg-query -W -f='${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true; } | sed -n 's/^installed //p;T;q'
@@ -19,7 +23,7 @@ missing() {
     case $package in ''|'#'*) continue ;; esac
     version=$(installed_version "$package")
     if [ -z "$version" ] || ! fits "$version" "$least" "$below"; then echo "$package"; fi
-  done < tools/packages.txt
+  done < <(cat "${lists[@]}")
 }
 
 if ! command -v dpkg-query >/dev/null; then
@@ -53,6 +57,6 @@ if ! apt install -y --no-install-recommends "${wanted[@]}"; then
 fi
 wanted=($(missing))
 if [ ${#wanted[@]} -ne 0 ]; then
-  echo "setup: the versions that apt has of ${wanted[*]} won't do; tools/packages.txt says which are needed" >&2
+  echo "setup: the versions that apt has of ${wanted[*]} won't do; ${lists[*]} say which are needed" >&2
   exit 1
 fi
