@@ -1,5 +1,8 @@
 #include "profile.h"
 
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/data/tensor.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -26,22 +29,51 @@ class TimedExecutable final : public Executable {
   std::shared_ptr<Timing> timing_;
 };
 
+/// Of a convolution or linear layer, any of its three products: two for each element of the layer's output and of the
+/// weight's row that makes it.
+double operations_of(const PrepareRequest& request) {
+  const std::string& op = request.step.op;
+  const TensorSpec *y = nullptr, *weight = nullptr;
+  if (op == "conv" || op == "linear") {
+    y = &request.outputs[0], weight = &request.inputs[1];
+  } else if (op == "conv_backward_data" || op == "linear_backward_data") {
+    y = &request.inputs[0], weight = &request.inputs[1];
+  } else if (op == "conv_backward_weight" || op == "linear_backward_weight") {
+    y = &request.inputs[1], weight = &request.outputs[0];
+  }
+  if (!y || weight->dims.empty() || weight->dims[0] == 0) return 0;
+  return 2.0 * static_cast<double>(element_count(*y)) * static_cast<double>(element_count(*weight) / weight->dims[0]);
+}
+
+std::string kernel_description(const PrepareRequest& request) {
+  for (const Kernel& kernel : request.plan.kernels) {
+    if (kernel.name == request.step.kernel) return kernel.name + ": " + kernel.description;
+  }
+  return request.step.kernel;
+}
+
 }  // namespace
 
 Result<Prepared> ProfiledDevice::timed(Result<Prepared> prepared, Timing timing) {
   if (!prepared || !prepared->executable) return prepared;
-  timing.implementation = prepared->implementation;
+  const std::string kernel = std::move(timing.implementation);
+  timing.implementation = kernel.empty() ? prepared->implementation : kernel;
+  for (const auto* operands : {&prepared->inputs, &prepared->outputs}) {
+    for (const TensorSpec& tensor : *operands) timing.bytes += static_cast<double>(tensor.bytes);
+  }
   timings_.push_back(std::make_shared<Timing>(std::move(timing)));
   prepared->executable = std::make_unique<TimedExecutable>(std::move(prepared->executable), timings_.back());
   return prepared;
 }
 
 Result<Prepared> ProfiledDevice::prepare(const PrepareRequest& request) {
-  return timed(device_->prepare(request), {request.step.layer, request.step.op, ""});
+  Timing timing{.layer = request.step.layer, .op = request.step.op, .operations = operations_of(request)};
+  if (request.step.op == "kernel") timing.implementation = kernel_description(request);
+  return timed(device_->prepare(request), std::move(timing));
 }
 
 Result<Prepared> ProfiledDevice::prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) {
-  return timed(device_->prepare_reorder(from, to, threads), {"", "reorder", ""});
+  return timed(device_->prepare_reorder(from, to, threads), {.layer = shape_text(from.dims), .op = "reorder"});
 }
 
 void ProfiledDevice::reset() {
@@ -54,6 +86,21 @@ std::vector<Timing> ProfiledDevice::timings() const {
     if (timing->runs) ran.push_back(*timing);
   }
   return ran;
+}
+
+Result<DeviceSet> profiled_devices(const std::vector<DeviceSpec>& list, int threads, ProfiledDevices& profiled) {
+  const auto open = [&] { return profiled.emplace_back(std::make_shared<ProfiledDevice>(cpu_device())); };
+  const auto host = open();
+  const bool host_only = is_host_only(list);
+  std::vector<std::shared_ptr<Device>> entries;
+  std::vector<std::string> names;
+  for (const DeviceSpec& spec : list) {
+    if (host_only) break;  // the host serves for all
+    if (spec.kind != DeviceKind::cpu) return Error("--profile takes CPU devices only");
+    entries.push_back(list.size() == 1 ? host : open());
+    names.push_back(to_string(spec));
+  }
+  return DeviceSet(host, std::move(entries), std::move(names), threads);
 }
 
 }  // namespace sheaf::bench

@@ -1,10 +1,11 @@
 // Where a step's time goes: a device that passes everything to another one and times each operation that it makes.
 #pragma once
 
+#include "runtime/bind/device_set.h"
 #include "runtime/device/device.h"
 
-#include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace sheaf::bench {
 /// machine disturb least.
 struct Timing {
   std::string layer, op, implementation;
+  double bytes = 0;       ///< of its operands and results
+  double operations = 0;  ///< floating-point, of convolutions and linear layers; else 0
   double seconds = 0;
   int64_t runs = 0;
 };
@@ -42,5 +45,14 @@ class ProfiledDevice final : public Device {
   std::shared_ptr<Device> device_;
   std::vector<std::shared_ptr<Timing>> timings_;
 };
+
+using ProfiledDevices = std::vector<std::shared_ptr<ProfiledDevice>>;
+
+/// The list's CPU devices, each lane's timed by a device of its own; those are added to `profiled`. Errors: other
+/// kinds of devices.
+Result<DeviceSet> profiled_devices(const std::vector<DeviceSpec>& list, int threads, ProfiledDevices& profiled);
+
+/// Tables by kind of operation, by layer, and of each operation; `call`: seconds of a whole call.
+void print_profile(std::ostream& out, const ProfiledDevices& devices, double call);
 
 }  // namespace sheaf::bench

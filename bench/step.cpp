@@ -1,168 +1,152 @@
-// Times steps of a plan through the C++ interface.
+// Times calls of a plan, or its training steps, through the C++ interface.
 //
-//   bench-step PLAN DEVICES BATCH [strict|fast] [threads=N] [--turns | --profile]
+//   bench-step PLAN --devices LIST --batch N [--program infer|train] [--numerics strict|fast] [--threads N]
+//              [--data NAME=SOURCE...] [--turns | --profile]
 //
-// Prints one line of JSON: memory and bind time. Then, without --turns, a line with the seconds of one call (the best
-// of several rounds, each long enough to time). With --turns it times one call for each line on stdin and prints
-// its seconds and the CPU seconds that the process took for it, so that another program can take turns on the same
-// machine; on a busy one, CPU seconds with threads=1 are what compares. --profile prints instead the milliseconds
-// of each operation's fastest run among some calls, and of the fastest call. Models that print are not for it.
+// Prints one line of JSON: bytes, and the seconds of binding. Then, without --turns, a line of JSON with the seconds of
+// one call (the best of several rounds, each long enough to time). With --turns it times one call for each line on
+// stdin and prints its seconds and the CPU seconds that the process took for it, so that another program can take turns
+// on the same machine; on a busy one, CPU seconds with --threads 1 are what compares. --profile prints instead the
+// milliseconds of each operation's fastest run among some calls, their sums, and the fastest call's. Models that print
+// are not for it.
+#include "bound_program.h"
 #include "profile.h"
 #include "runtime/bind/binding.h"
-#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/sheaf.h"
+#include "runtime/named_sources.h"
+#include "runtime/options.h"
+#include "runtime/report.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <iomanip>
+#include <fstream>
 #include <iostream>
 
 namespace {
 
+using namespace sheaf;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-int fail(const sheaf::Error& error) {
-  std::cerr << sheaf::to_string(error);
-  return 1;
+/// A line of /proc/self/status in bytes: "VmHWM" is the most memory that the process has had, "VmRSS" what it has now.
+/// 0 where there is no such line.
+size_t resident_bytes(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    size_t kibibytes = 0;
+    if (word == key + ":" && file >> kibibytes) return kibibytes << 10;
+  }
+  return 0;
 }
 
-size_t bytes_of(sheaf::DType dtype, const std::vector<int64_t>& shape) {
-  size_t bytes = sheaf::size_of(dtype);
-  for (int64_t size : shape) bytes *= static_cast<size_t>(size);
-  return bytes;
+OptionParser step_options() {
+  OptionParser parser("bench-step", "Times calls of a compiled plan, or its training steps.");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host")
+      .required()
+      .option("--batch", "N", "rows of a call")
+      .required()
+      .option("--program", "NAME", "what is timed")
+      .choices({"infer", "train"})
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--threads", "N", "CPU threads in all (default 0: all that the process may use)")
+      .option("--data", "NAME=SOURCE", "rows of an input or a target (default random:N)")
+      .repeatable()
+      .flag("--turns", "time one call for each line on stdin")
+      .flag("--profile", "where the time goes");
+  return parser;
 }
 
-/// Zeros for integers, so that they are valid indices; for floats numbers of ordinary size, as a denormal or a
-/// constant input may be faster or slower than real ones.
-std::vector<char> input_of(sheaf::DType dtype, const std::vector<int64_t>& shape) {
-  std::vector<char> bytes(bytes_of(dtype, shape));
-  if (dtype == sheaf::DType::float32) {
-    auto* values = reinterpret_cast<float*>(bytes.data());
-    uint32_t state = 1;
-    for (size_t i = 0; i < bytes.size() / 4; ++i) {
-      state = state * 1664525u + 1013904223u;
-      values[i] = static_cast<float>(state >> 8) / (1 << 23) - 1.0f;
+/// What binding says will be used, and what was: beyond the memory that the process had before it made parameters.
+void print_memory(const Model& model, const bench::BoundProgram& bound, size_t before) {
+  size_t arena = 0, bound_below = 0, state = 0;
+  for (const LaneInfo& lane : bound.info().lanes) {
+    arena += lane.arena_bytes;
+    bound_below += lane.arena_bound;
+  }
+  for (const Parameter& entry : model.plan().state) state += plain_tensor(entry.dtype, entry.shape).bytes;
+  const size_t parameters = bound.info().parameter_bytes, derived = bound.info().derived_bytes;
+  const size_t peak = resident_bytes("VmHWM");
+  std::cout << "{\"bind_seconds\": " << bound.bind_seconds() << ", \"arena_bytes\": " << arena
+            << ", \"arena_bound\": " << bound_below << ", \"parameter_bytes\": " << parameters
+            << ", \"derived_bytes\": " << derived << ", \"state_bytes\": " << state
+            << ", \"data_bytes\": " << bound.data_bytes()
+            << ", \"predicted_bytes\": " << arena + parameters + derived + state + bound.data_bytes()
+            << ", \"used_bytes\": " << peak - before << ", \"peak_bytes\": " << peak << "}" << std::endl;
+}
+
+int measure(const Options& options) {
+  auto list = parse_devices(options.value("--devices"));
+  if (!list) return report_usage(std::move(list.error()), "bench-step");
+  auto batch = options.integer("--batch", 0, int64_t{1} << 40, 0);
+  if (!batch) return report_usage(std::move(batch.error()), "bench-step");
+  auto threads = options.integer("--threads", 0, 4096, 0);
+  if (!threads) return report_usage(std::move(threads.error()), "bench-step");
+  auto sources = named_sources("--data", options.values("--data"));
+  if (!sources) return report_usage(std::move(sources.error()), "bench-step");
+
+  auto model = Model::load(options.value("PLAN"));
+  if (!model) return report(model.error(), kFailed);
+  const size_t before = resident_bytes("VmRSS");
+  if (auto done = model->initialise_parameters(1); !done) return report(done.error(), kFailed);
+  const bool profile = options.has("--profile");
+  bench::ProfiledDevices profiled;
+  const int profiled_threads = *threads > 0 ? static_cast<int>(*threads) : available_cpus();
+  auto devices = profile ? bench::profiled_devices(*list, profiled_threads, profiled)
+                         : open_devices(*list, static_cast<int>(*threads));
+  if (!devices) return report(devices.error(), kFailed);
+  bench::BoundProgramRequest request{.train = options.value("--program") == "train", .batch = *batch, .sources = *sources};
+  request.options.fast_numerics = options.value("--numerics") == "fast";
+  auto bound = bench::BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
+  if (!bound) return report(bound.error(), kFailed);
+
+  const auto timed = [&](int calls) {
+    const auto start = Clock::now();
+    for (int i = 0; i < calls; ++i) {
+      if (auto done = bound->run(); !done) std::exit(report(done.error(), kFailed));
     }
-  }
-  return bytes;
-}
-
-/// The list's devices, each lane's timed by a device of its own; those are added to `profiled`.
-sheaf::Result<sheaf::DeviceSet> profiled_devices(const std::string& list, int threads,
-                                                 std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>>& profiled) {
-  const auto open = [&] {
-    return profiled.emplace_back(std::make_shared<sheaf::bench::ProfiledDevice>(sheaf::cpu_device()));
+    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
   };
-  auto specs = sheaf::parse_devices(list);
-  if (!specs) return specs.error();
-  const auto host = open();
-  const bool host_only = sheaf::is_host_only(*specs);
-  std::vector<std::shared_ptr<sheaf::Device>> entries;
-  std::vector<std::string> names;
-  for (const sheaf::DeviceSpec& spec : *specs) {
-    if (host_only) break;  // the host serves for all
-    if (spec.kind != sheaf::DeviceKind::cpu) return sheaf::Error("--profile takes CPU devices only");
-    entries.push_back(specs->size() == 1 ? host : open());
-    names.push_back(sheaf::to_string(spec));
-  }
-  return sheaf::DeviceSet(host, std::move(entries), std::move(names), threads);
-}
-
-void print_profile(const std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>>& devices, double call) {
-  double sum = 0;
-  const auto line = [](double seconds) -> std::ostream& {
-    return std::cout << std::fixed << std::setprecision(3) << std::setw(10) << seconds * 1e3 << "  ";
+  const auto best_of = [&](int rounds, int calls) {
+    double best = timed(calls);
+    for (int round = 1; round < rounds; ++round) best = std::min(best, timed(calls));
+    return best;
   };
-  for (size_t lane = 0; lane < devices.size(); ++lane) {
-    for (const sheaf::bench::Timing& timing : devices[lane]->timings()) {
-      sum += timing.seconds;
-      line(timing.seconds) << "lane " << lane << "  " << timing.op << "  " << timing.layer << "  ["
-                           << timing.implementation << "]\n";
+  timed(2);
+  print_memory(*model, *bound, before);
+  if (options.has("--turns")) {
+    for (std::string line; std::getline(std::cin, line);) {
+      const double cpu = cpu_seconds();
+      const double wall = timed(1);
+      std::cout << wall << " " << cpu_seconds() - cpu << std::endl;
     }
+    return kDone;
   }
-  line(sum) << "sum of operations, all lanes\n";
-  line(call) << "call\n";
+  if (profile) {
+    for (const auto& device : profiled) device->reset();
+    print_profile(std::cout, profiled, best_of(7, 1));
+    return kDone;
+  }
+  const int calls = std::clamp(static_cast<int>(0.05 / timed(3)), 1, 100'000);
+  const double best = best_of(11, calls);
+  std::cout << "{\"step_seconds\": " << best << ", \"samples_per_s\": " << static_cast<double>(*batch) / best << "}" << std::endl;
+  return kDone;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const OptionParser parser = step_options();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() < 3) {
-    std::cerr << "usage: bench-step PLAN DEVICES BATCH [strict|fast] [threads=N] [--turns | --profile]\n";
-    return 2;
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(std::move(options.error()), "bench-step");
+  if (options->help()) {
+    std::cout << parser.help();
+    return kDone;
   }
-  const auto has = [&](const char* word) { return std::find(arguments.begin() + 3, arguments.end(), word) != arguments.end(); };
-  auto model = sheaf::Model::load(arguments[0]);
-  if (!model) return fail(model.error());
-  if (auto done = model->initialise_parameters(1); !done) return fail(done.error());
-  sheaf::BindOptions options{.fast_numerics = has("fast")};
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with("threads=")) options.threads = std::atoi(argument.c_str() + 8);
-  }
-  std::vector<std::shared_ptr<sheaf::bench::ProfiledDevice>> profiled;
-  const auto bind_start = Clock::now();
-  auto session = [&]() -> sheaf::Result<sheaf::Session> {
-    const int64_t batch = std::atoll(arguments[2].c_str());
-    if (!has("--profile")) return model->bind(arguments[1], batch, options);
-    const int threads = options.threads > 0 ? options.threads : sheaf::available_cpus();
-    auto devices = profiled_devices(arguments[1], threads, profiled);
-    if (!devices) return devices.error();
-    return model->bind(std::make_shared<const sheaf::DeviceSet>(std::move(*devices)), batch, options);
-  }();
-  if (!session) return fail(session.error());
-  const double bind_seconds = seconds_since(bind_start);
-
-  std::vector<std::vector<char>> memory;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  for (size_t i = 0; i < model->inputs().size(); ++i)
-    inputs.push_back(memory.emplace_back(input_of(model->inputs()[i].dtype, session->input_shape(i))).data());
-  for (size_t i = 0; i < model->outputs().size(); ++i)
-    outputs.push_back(memory.emplace_back(bytes_of(model->outputs()[i].dtype, session->output_shape(i))).data());
-  const auto timed = [&](int calls) {
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i)
-      if (auto done = session->run(inputs, outputs); !done) std::exit(fail(done.error()));
-    return seconds_since(start) / calls;
-  };
-
-  size_t arena = 0;
-  size_t bound = 0;
-  for (const sheaf::LaneInfo& lane : session->info().lanes) {
-    arena += lane.arena_bytes;
-    bound += lane.arena_bound;
-  }
-  timed(2);
-  std::cout << "{\"bind_seconds\": " << bind_seconds << ", \"arena_bytes\": " << arena << ", \"arena_bound\": " << bound
-            << ", \"parameter_bytes\": " << session->info().parameter_bytes << "}" << std::endl;
-  if (has("--turns")) {
-    for (std::string line; std::getline(std::cin, line);) {
-      const double before = cpu_seconds();
-      const double wall = timed(1);
-      std::cout << wall << " " << cpu_seconds() - before << std::endl;
-    }
-    return 0;
-  }
-  if (has("--profile")) {
-    for (const auto& device : profiled) device->reset();
-    double best = timed(1);
-    for (int round = 0; round < 6; ++round) best = std::min(best, timed(1));
-    print_profile(profiled, best);
-    return 0;
-  }
-  const int calls = std::clamp(static_cast<int>(0.05 / timed(3)), 1, 100'000);
-  double best = timed(calls);
-  for (int round = 0; round < 10; ++round) best = std::min(best, timed(calls));
-  std::cout << best << std::endl;
-  return 0;
+  return measure(*options);
 }
