@@ -1,5 +1,6 @@
 // One builder per layer type: its arguments become an op's attributes, its parameters operands.
 #include "frontend/import/importer.h"
+#include "ir/Nn/Dropout.h"
 
 #include <unordered_map>
 
@@ -128,20 +129,68 @@ Values recurrent_weights(const Context& c) {
 }
 mlir::Value optional_input(const Context& c, size_t index) { return index < c.inputs.size() ? c.inputs[index] : mlir::Value(); }
 
+/// Recurrent layers with a dropout between them, in training: PyTorch's one module as one op a layer. `build` makes layer
+/// i of it from its input, its states (null where none are given) and its weights.
+template <typename Build>
+Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
+  int64_t layers = c.argument("num_layers").get<int64_t>(), directions = c.argument("bidirectional").get<bool>() ? 2 : 1;
+  Values weights = recurrent_weights(c), ends[2], results;
+  size_t own = weights.size() / static_cast<size_t>(layers);
+  mlir::Type element = cast<mlir::TensorType>(c.x().getType()).getElementType();
+  mlir::Value x = c.x();
+  for (int64_t i = 0; i < layers; ++i) {
+    Values initial;
+    for (unsigned s = 0; s < states; ++s) {
+      mlir::Value all = optional_input(c, s + 1);
+      initial.push_back(all ? c.importer.make<nn::SliceOp>(c.loc, element, 1u, all, c.attributes().getI64IntegerAttr(0),
+                                                           c.attributes().getI64IntegerAttr(i * directions),
+                                                           c.attributes().getI64IntegerAttr(directions))->getResult(0)
+                            : mlir::Value());
+    }
+    Values made = build(x, initial, ValueRange(weights).slice(static_cast<size_t>(i) * own, own));
+    x = made[0];
+    for (unsigned s = 0; s < states; ++s) ends[s].push_back(made[s + 1]);
+    if (i + 1 == layers) break;
+    // A name of its own, so that each has its own mask.
+    auto name = mlir::StringAttr::get(c.loc.getContext(), c.layer.path + ".dropout" + std::to_string(i));
+    x = c.importer.make<nn::DropoutOp>(mlir::NameLoc::get(name, cast<mlir::NameLoc>(c.loc).getChildLoc()), element, 1u, x, c.number("dropout"))->getResult(0);
+  }
+  results.push_back(x);
+  for (unsigned s = 0; s < states; ++s)
+    results.push_back(c.importer.make<nn::ConcatOp>(c.loc, element, 1u, ValueRange(ends[s]), c.attributes().getI64IntegerAttr(0))->getResult(0));
+  return results;
+}
+
+bool drops_between_layers(const Context& c) {
+  return c.importer.training() && c.argument("num_layers").get<int64_t>() > 1 && c.argument("dropout").get<double>() > 0;
+}
+
 Values build_lstm(const Context& c) {
+  if (drops_between_layers(c))
+    return build_layer_by_layer(c, 2, [&](mlir::Value x, const Values& initial, ValueRange weights) {
+      return c.several<nn::LstmOp>(3, x, initial[0], initial[1], weights, c.integer("hidden_size"), c.attributes().getI64IntegerAttr(1),
+                                   c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+    });
   Values results = c.several<nn::LstmOp>(3, c.x(), optional_input(c, 1), optional_input(c, 2), ValueRange(recurrent_weights(c)),
                                          c.integer("hidden_size"), c.integer("num_layers"), c.flag("bidirectional"),
                                          c.flag("batch_first"), c.flag("bias"));
   return results;
 }
 Values build_gru(const Context& c) {
+  if (drops_between_layers(c))
+    return build_layer_by_layer(c, 1, [&](mlir::Value x, const Values& initial, ValueRange weights) {
+      return c.several<nn::GruOp>(2, x, initial[0], weights, c.integer("hidden_size"), c.attributes().getI64IntegerAttr(1),
+                                  c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+    });
   return c.several<nn::GruOp>(2, c.x(), optional_input(c, 1), ValueRange(recurrent_weights(c)), c.integer("hidden_size"),
                               c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
 }
 Values build_attention(const Context& c) {
-  return c.several<nn::MultiheadAttentionOp>(2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"),
+  Values results = c.several<nn::MultiheadAttentionOp>(2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"),
                                              c.parameter("in_proj_bias"), c.parameter("out_proj.weight"),
                                              c.parameter("out_proj.bias"), c.integer("num_heads"), c.flag("batch_first"));
+  if (c.importer.training() && c.argument("dropout").get<double>() > 0) results[0].getDefiningOp()->setAttr(nn::kDropout, c.number("dropout"));
+  return results;
 }
 
 using Build = Values (*)(const Context&);

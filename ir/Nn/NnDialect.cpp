@@ -1,3 +1,4 @@
+#include "ir/Nn/Dropout.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,7 +18,7 @@ void NnDialect::initialize() {
 }
 
 /// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs, nn.gradients and nn.updates are arrays
-/// of strings, nn.optimizer a dictionary, nn.clip_grad_norm and nn.momentum numbers.
+/// of strings, nn.optimizer a dictionary, nn.clip_grad_norm, nn.momentum and nn.dropout numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -41,7 +42,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
       return op->emitError("nn.optimizer must be a dictionary with the optimiser's type");
     return success();
   }
-  if (name == kClipNorm || name == kMomentum) {
+  if (name == kClipNorm || name == kMomentum || name == kDropout) {
     if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
     return success();
   }

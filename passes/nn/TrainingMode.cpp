@@ -1,5 +1,7 @@
 // nn-training-mode: batch norm and dropout as they are in training, and the loss taken apart.
+#include "ir/Nn/Dropout.h"
 #include "passes/Passes.h"
+#include "passes/nn/NnBuilder.h"
 
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/xxhash.h"
@@ -40,6 +42,7 @@ class TrainingMode {
   explicit TrainingMode(func::FuncOp function) : function_(function) {}
 
   LogicalResult run() {
+    take_attentions_apart();
     SmallVector<Operation*> ops;
     function_.walk([&](Operation* op) {
       if (isa<nn::BatchNormOp, nn::DropoutOp, nn::LossOp>(op)) ops.push_back(op);
@@ -57,6 +60,24 @@ class TrainingMode {
   }
 
  private:
+  /// An attention that drops some of its weights: its parts have a dropout among them, which is then found as any other.
+  void take_attentions_apart() {
+    SmallVector<nn::MultiheadAttentionOp> attentions;
+    function_.walk([&](nn::MultiheadAttentionOp op) {
+      if (op->hasAttr(nn::kDropout)) attentions.push_back(op);
+    });
+    for (nn::MultiheadAttentionOp op : attentions) {
+      mlir::Attribute type = op->getAttr(nn::kType), device = op->getAttr(nn::kDevice);
+      Operation *before = op->getPrevNode(), *after = op->getNextNode();
+      IRRewriter rewriter(op);
+      lower_attention(op, rewriter);
+      for (Operation* part = before ? before->getNextNode() : &after->getBlock()->front(); part != after; part = part->getNextNode()) {
+        if (type && isa<nn::DropoutOp>(part)) part->setAttr(nn::kType, type);
+        if (device) part->setAttr(nn::kDevice, device);
+      }
+    }
+  }
+
   /// The argument called `name`; null if there is none.
   mlir::Value argument(StringRef name) {
     for (BlockArgument argument : function_.getArguments())

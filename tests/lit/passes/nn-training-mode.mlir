@@ -60,3 +60,15 @@ func.func @sum_of_squares(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}
   %l = nn.loss "MSELoss" %x, %t {arguments = {reduction = "sum"}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// An attention that drops some of its weights comes apart, with a dropout between softmax and the second product.
+// CHECK-LABEL: func.func @attention(
+func.func @attention(%x: tensor<?x3x8xf32> {nn.name = "x", nn.role = "input"}, %wi: tensor<24x8xf32> {nn.name = "wi", nn.role = "parameter"},
+                     %wo: tensor<8x8xf32> {nn.name = "wo", nn.role = "parameter"}) -> tensor<?x3x8xf32> {
+  // CHECK: %[[SOFTMAX:.*]] = nn.softmax
+  // CHECK: %[[DROPPED:.*]] = nn.dropout_train %[[SOFTMAX]] {{.*}}p = 1.000000e-01
+  // CHECK: nn.matmul %[[DROPPED]],
+  // CHECK-NOT: nn.multihead_attention
+  %y, %weights = nn.multihead_attention %x, %x, %x in_proj(%wi) out_proj(%wo) {num_heads = 2 : i64, batch_first = true, nn.dropout = 0.1 : f64} : (tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<24x8xf32>, tensor<8x8xf32>) -> (tensor<?x3x8xf32>, tensor<?x3x3xf32>)
+  return %y : tensor<?x3x8xf32>
+}
