@@ -65,6 +65,7 @@ class Maker:
 
     def model(self):
         draw, layers, values = self.draw, [], {"x": self.shape}
+        self.shapes = values
         for position in range(draw.randint(2, 5)):
             name = f"l{position}"
             source = draw.choice(list(values)[-2:])
@@ -130,4 +131,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

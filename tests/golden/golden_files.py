@@ -1,0 +1,57 @@
+"""What the makers of golden files share: how weights and inputs are drawn, and tensors from and to PyTorch.
+
+Needs: torch.
+"""
+import json
+import math
+
+import torch
+
+from tensors import Tensor
+
+TORCH = {"F32": torch.float32, "I64": torch.int64, "I32": torch.int32}
+NAMES = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32"}
+CODES = {"float32": "F32", "int64": "I64", "int32": "I32"}
+
+
+def to_torch(tensor):
+    return torch.tensor(tensor.data.tolist(), dtype=TORCH[tensor.dtype]).reshape(tensor.shape)
+
+
+def from_torch(tensor):
+    return Tensor(NAMES[tensor.dtype], tensor.shape, tensor.contiguous().flatten().tolist())
+
+
+def weight_range(name, tensor):
+    """Ranges that keep activations near 1 and leave nothing at a value that would hide a mistake."""
+    if tensor.dtype == torch.int64:
+        return 0, 1
+    if name.endswith(("running_var", "weight")) and tensor.dim() == 1:
+        return 0.5, 1.5
+    if tensor.dim() >= 2:
+        bound = round(math.sqrt(4.5 / (tensor.numel() / tensor.shape[0])), 4)
+        return -bound, bound
+    return -0.3, 0.3
+
+
+def input_range(name, decl, spec):
+    if decl.get("dtype", "float32") != "float32":
+        return 0, min(v["num_embeddings"] for v in walk(spec) if isinstance(v, dict) and "num_embeddings" in v)
+    return (-100, 100) if name == "wide" else (-2, 2)
+
+
+def pretty(value, indent=""):
+    """JSON with whatever fits on a line on one line."""
+    text = json.dumps(value)
+    if len(indent) + len(text) <= 110 or not isinstance(value, (dict, list)):
+        return text
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f"{deeper}{json.dumps(k)}: {pretty(v, deeper)}" for k, v in value.items()) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(deeper + pretty(v, deeper) for v in value) + f"\n{indent}]"
+
+
+def walk(value):
+    yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from walk(child)

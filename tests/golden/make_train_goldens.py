@@ -1,0 +1,131 @@
+"""Makes the golden files of training from PyTorch: tests/golden/train/NAME.json and NAME.safetensors.
+
+    python make_train_goldens.py        (needs torch; the files are checked in, so the tests don't)
+
+NAME.safetensors holds, for each number of replicas N that makes a difference, `N/loss` (one value a step) and every
+parameter and buffer after three steps as `N/NAME`. Its metadata says how initial weights, inputs and targets are
+drawn, the batch size, the tolerance, and which device lists have which N. PyTorch computes in double precision, so
+that the rounding of its own sums is not in the way.
+"""
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import train_cases
+from golden_files import CODES, NAMES, input_range, pretty, to_torch, walk, weight_range
+from tensors import Tensor, drawn, write_safetensors
+from torch_reference import Model, Parallel
+
+STEPS = 3
+# Parameters that the loss does not reach: they must keep their bits.
+WITHOUT_GRADIENT = {"several_inputs_and_outputs": {"net.module.unused.weight", "net.module.unused.bias"}, "attention_cross": {"net.out_proj.weight"}}
+
+
+def precise(tensor):
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def single(tensor):
+    """A float64 tensor as the float32 one that is compared."""
+    return Tensor("F32" if tensor.is_floating_point() else "I64", tensor.shape, tensor.contiguous().flatten().tolist())
+
+
+def optimizer_of(training, parameters):
+    arguments = dict(training["optimizer"])
+    kind = getattr(torch.optim, arguments.pop("type"))
+    if "betas" in arguments:
+        arguments["betas"] = tuple(arguments["betas"])
+    return kind(parameters, **arguments)
+
+
+def schedule_of(training, optimizer):
+    arguments = dict(training.get("schedule") or {"type": "StepLR", "step_size": 1, "gamma": 1.0})
+    return getattr(torch.optim.lr_scheduler, arguments.pop("type"))(optimizer, **arguments)
+
+
+def trained(case, replicas, weights, data):
+    """loss and state after STEPS steps of DataParallel training with that many replicas."""
+    spec, training = case.spec, case.spec["training"]
+    Parallel.replicas = replicas
+    module = Model(spec).double().train()
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            tensor.copy_(weights[name])
+    optimizer = optimizer_of(training, module.parameters())
+    schedule = schedule_of(training, optimizer)
+    arguments = dict(training["loss"])
+    pair = arguments.pop("inputs", [None, "y"])
+    criterion = getattr(nn, arguments.pop("type"))(**arguments)
+    outputs = spec.get("outputs")
+    losses = []
+    for step in range(STEPS):
+        begin = step % case.epoch_steps * case.batch
+        rows = {name: values.narrow(axis, begin, case.batch) for name, (axis, values) in data.items()}
+        result = module(*[rows[name] for name in spec["inputs"]])
+        if isinstance(result, tuple):
+            result = result[outputs.index(pair[0])]
+        loss = criterion(result, rows["y"])
+        optimizer.zero_grad()
+        loss.backward()
+        if "clip_grad_norm" in training:
+            nn.utils.clip_grad_norm_(module.parameters(), training["clip_grad_norm"])
+        optimizer.step()
+        if (step + 1) % case.epoch_steps == 0:
+            schedule.step()
+        losses.append(loss.detach())
+    return {"loss": torch.stack(losses), **{name: tensor.clone() for name, tensor in module.state_dict().items()}}
+
+
+def make(case):
+    spec = case.spec
+    (HERE / "train" / f"{case.name}.json").write_text(pretty(spec) + "\n")
+    recipe = {"batch": case.batch, "steps": STEPS, "tolerance": case.tolerance, "devices": {}, "weights": {}, "data": {}}
+    module = Model(spec)
+    owners = {p.data_ptr(): n for n, p in module.named_parameters()}
+    weights, data = {}, {}
+    for name, tensor in module.state_dict().items():
+        low, high = weight_range(name, tensor)
+        seed = owners.get(tensor.data_ptr(), name)
+        recipe["weights"][name] = {"seed": seed, "shape": list(tensor.shape), "low": low, "high": high, "dtype": NAMES[tensor.dtype]}
+        weights[name] = precise(to_torch(drawn(seed, tensor.shape, low, high, NAMES[tensor.dtype])))
+    for name, declared in {**spec["inputs"], **spec["training"]["targets"]}.items():
+        rows = case.batch * case.epoch_steps
+        shape = [rows if d == "batch" else d for d in declared["shape"]]
+        low, high = case.targets.get(name) or input_range(name, declared, spec)
+        dtype = CODES[declared.get("dtype", "float32")]
+        recipe["data"][name] = {"seed": name, "shape": shape, "low": low, "high": high, "dtype": dtype}
+        data[name] = (declared["shape"].index("batch"), precise(to_torch(drawn(name, shape, low, high, dtype))))
+    # The split shows in batch norm alone; everywhere else all device lists have one expectation.
+    split_shows = any(isinstance(v, dict) and str(v.get("type")).startswith("BatchNorm") for v in walk(spec))
+    expected = {}
+    for devices, replicas in case.devices.items():
+        recipe["devices"][devices] = replicas = replicas if split_shows else 1
+        for name, tensor in trained(case, replicas, weights, data).items():
+            expected[f"{replicas}/{name}"] = single(tensor)
+            if name in weights and name in dict(module.named_parameters()):
+                moved = (tensor - weights[name]).abs().max() / weights[name].abs().max()
+                still = name in WITHOUT_GRADIENT.get(case.name, ())
+                assert (moved == 0) == still and (still or moved > 1e-3), f"{case.name}: {name} moves by {moved:.1e}: too little to test"
+            assert tensor.isfinite().all(), f"{case.name}: {name} is not finite"
+    losses = [abs(v) for v in expected[f"{next(iter(recipe['devices'].values()))}/loss"].data]
+    assert max(losses) > 1e-2, f"{case.name}: a loss of almost nothing"
+    write_safetensors(HERE / "train" / f"{case.name}.safetensors", expected, {"recipe": json.dumps(recipe)})
+
+
+def main():
+    torch.set_num_threads(1)
+    (HERE / "train").mkdir(exist_ok=True)
+    for old in (HERE / "train").iterdir():
+        old.unlink()
+    for case in train_cases.CASES:
+        make(case)
+    files = list((HERE / "train").iterdir())
+    print(f"{len(train_cases.CASES)} cases, {sum(f.stat().st_size for f in files) / 1024:.0f} KiB")
+
+
+main()
