@@ -1,13 +1,16 @@
-"""Peer: ResNet inference in PyTorch, timed in rounds so that it can take turns with sheaf.
+"""Peer: a ResNet's inference or training step in PyTorch, timed in rounds so that it can take turns with sheaf.
 
-    resnet_torch.py [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256] [--threads N] [--nchw]
+    resnet_torch.py [--program infer|train] [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256]
+                    [--threads N] [--nchw]
 
 --net 18 is the modified ResNet-18 of models/resnet18.json (1x28x28 input, 3x3/64 stem, no max-pool, 10 classes);
---net 50 is ImageNet's. For each line on stdin it times one step and prints a line: seconds, and CPU seconds of the process; it says "ready"
-first.
+--net 50 is ImageNet's. A training step is forward, cross entropy, backward and SGD; bf16 is autocast with f32
+parameters. It first prints a line of JSON, the most memory that it has had after two steps; then for each line on stdin
+it times one step and prints a line: seconds, and CPU seconds of the process.
 Needs: torch.
 """
 import argparse
+import json
 import sys
 import time
 
@@ -59,8 +62,14 @@ def resnet50():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000)), (3, 224, 224), 1000
 
 
+def peak_bytes():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--program", default="infer", choices=["infer", "train"])
     p.add_argument("--net", default="18", choices=["18", "50"])
     p.add_argument("--mode", default="eager", choices=["eager", "compile"])
     p.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
@@ -71,22 +80,37 @@ def main():
     if a.threads:
         torch.set_num_threads(a.threads)
     torch.manual_seed(0)
-    net, shape, _ = resnet18() if a.net == "18" else resnet50()
-    net, x = net.eval(), torch.randn(a.batch, *shape)
+    net, shape, classes = resnet18() if a.net == "18" else resnet50()
+    net, x, y = net.train(a.program == "train"), torch.randn(a.batch, *shape), torch.randint(0, classes, (a.batch,))
     if not a.nchw:
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
+
+    def loss_of(x, y):
+        return criterion(net(x), y)
+
+    forward = net if a.program == "infer" else loss_of
+    forward = torch.compile(forward) if a.mode == "compile" else forward
+    autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16")
 
     def infer():
-        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16"):
-            return step(x)
+        with torch.inference_mode(), autocast():
+            return forward(x)
 
-    step = torch.compile(net) if a.mode == "compile" else net
+    def train():
+        optimizer.zero_grad(set_to_none=True)
+        with autocast():
+            loss = forward(x, y)
+        loss.backward()
+        optimizer.step()
+
+    step = infer if a.program == "infer" else train
     for _ in range(2):
-        infer()
-    print("ready", flush=True)
+        step()
+    print(json.dumps({"peak_bytes": peak_bytes()}), flush=True)
     for _ in sys.stdin:
         start, cpu = time.perf_counter(), time.process_time()
-        infer()
+        step()
         print(time.perf_counter() - start, time.process_time() - cpu, flush=True)
 
 

@@ -1,0 +1,53 @@
+"""Measurements of the training step: forward, loss, backward and update."""
+import json
+
+from turns import table
+
+# PyTorch's peak for the step at batch 256, and a third less.
+TORCH_PEAK_MIB = 2200
+
+
+def train(bench):
+    bench.resnet18_next_to_torch("train", {"strict": 1.3, "fast": 1.9})
+
+
+def linear(bench):
+    rows = []
+    for devices in ("cpu:0", "cpu:0,cpu:1"):
+        command = bench.ours(bench.plan("bench/linear.json"), devices, 30, "--program", "train")
+        rows.append([f"sheaf {devices}", f"{json.loads(bench.lines(command)[-1])['step_seconds'] * 1e6:.2f}"])
+    for mode in ("eager", "compile") if bench.torch else ():
+        command = bench.peer("linear_torch.py", "--program", "train", "--mode", mode)
+        rows.append([f"PyTorch {mode}", f"{float(bench.lines(command)[-1]) * 1e6:.2f}"])
+    table("Linear(5, 2), MSELoss, SGD, batch 30, one training step (bar: under 5 µs on one device)", ["", "µs"], rows)
+
+
+def devices(bench):
+    batch, plan = bench.options.batch, bench.plan("models/resnet18.json")
+    two, four = "cpu:0,cpu:1", "cpu:0-3"
+    seconds = bench.take_turns([(d, bench.ours(plan, d, batch, "--program", "train", "--turns")) for d in (two, four)])
+    table(f"ResNet-18 training step, f32, batch {batch}: more devices on the same cores (bar: at most 1.10)",
+          ["", "img/s", "time × two devices"],
+          [[n, f"{batch / s:.0f}", f"{s / seconds[two]:.2f}"] for n, s in seconds.items()])
+
+
+def memory(bench):
+    batch, plan = bench.options.batch, bench.plan("models/resnet18.json")
+    mib = lambda count: f"{count / 2**20:.0f}"
+    rows = []
+    for numerics in ("strict", "fast"):
+        for names in ("cpu:0", "cpu:0,cpu:1"):
+            command = bench.ours(plan, names, batch, "--program", "train", "--numerics", numerics, "--turns")
+            info = json.loads(bench.lines(command)[0])
+            rows.append([f"sheaf {numerics}, {names}", mib(info["peak_bytes"]), mib(info["predicted_bytes"]),
+                         mib(info["used_bytes"]), f"{info['used_bytes'] / info['predicted_bytes']:.3f}",
+                         f"{info['arena_bytes'] / info['arena_bound']:.3f}"])
+    for mode in ("eager", "compile") if bench.torch else ():
+        command = bench.peer("resnet_torch.py", "--program", "train", "--mode", mode, "--batch", batch)
+        rows.append([f"PyTorch {mode}", mib(json.loads(bench.lines(command)[0])["peak_bytes"]), "", "", "", ""])
+    table(f"ResNet-18 training step, f32, batch {batch}, resident memory in MiB (bars at 256: peak at most "
+          f"{TORCH_PEAK_MIB * 2 // 3}; used within 2% of predicted)",
+          ["", "peak", "predicted", "used", "used / predicted", "arenas / lower bound"], rows)
+
+
+MEASUREMENTS = {"train": train, "train-linear": linear, "train-devices": devices, "train-memory": memory}
