@@ -24,6 +24,8 @@ from torch_reference import Model, Parallel
 STEPS = 3
 # Parameters that the loss does not reach: they must keep their bits.
 WITHOUT_GRADIENT = {"several_inputs_and_outputs": {"net.module.unused.weight", "net.module.unused.bias"}, "attention_cross": {"net.out_proj.weight"}}
+# Here functions are saturated, and gradients of almost nothing are right.
+SATURATED = {"activations_far"}
 
 
 def precise(tensor):
@@ -63,9 +65,10 @@ def trained(case, replicas, weights, data):
     criterion = getattr(nn, arguments.pop("type"))(**arguments)
     outputs = spec.get("outputs")
     losses = []
-    for step in range(STEPS):
-        begin = step % case.epoch_steps * case.batch
-        rows = {name: values.narrow(axis, begin, case.batch) for name, (axis, values) in data.items()}
+    begin = 0
+    for _ in range(STEPS):
+        count = min(case.batch, case.rows - begin)
+        rows = {name: values.narrow(axis, begin, count) for name, (axis, values) in data.items()}
         result = module(*[rows[name] for name in spec["inputs"]])
         if isinstance(result, tuple):
             result = result[outputs.index(pair[0])]
@@ -75,7 +78,9 @@ def trained(case, replicas, weights, data):
         if "clip_grad_norm" in training:
             nn.utils.clip_grad_norm_(module.parameters(), training["clip_grad_norm"])
         optimizer.step()
-        if (step + 1) % case.epoch_steps == 0:
+        begin += count
+        if begin == case.rows:
+            begin = 0
             schedule.step()
         losses.append(loss.detach())
     return {"loss": torch.stack(losses), **{name: tensor.clone() for name, tensor in module.state_dict().items()}}
@@ -94,8 +99,7 @@ def make(case):
         recipe["weights"][name] = {"seed": seed, "shape": list(tensor.shape), "low": low, "high": high, "dtype": NAMES[tensor.dtype]}
         weights[name] = precise(to_torch(drawn(seed, tensor.shape, low, high, NAMES[tensor.dtype])))
     for name, declared in {**spec["inputs"], **spec["training"]["targets"]}.items():
-        rows = case.batch * case.epoch_steps
-        shape = [rows if d == "batch" else d for d in declared["shape"]]
+        shape = [case.rows if d == "batch" else d for d in declared["shape"]]
         low, high = case.targets.get(name) or input_range(name, declared, spec)
         dtype = CODES[declared.get("dtype", "float32")]
         recipe["data"][name] = {"seed": name, "shape": shape, "low": low, "high": high, "dtype": dtype}
@@ -110,7 +114,7 @@ def make(case):
             if name in weights and name in dict(module.named_parameters()):
                 moved = (tensor - weights[name]).abs().max() / weights[name].abs().max()
                 still = name in WITHOUT_GRADIENT.get(case.name, ())
-                assert (moved == 0) == still and (still or moved > 1e-3), f"{case.name}: {name} moves by {moved:.1e}: too little to test"
+                assert (moved == 0) == still and (still or case.name in SATURATED or moved > 1e-3), f"{case.name}: {name} moves by {moved:.1e}: too little to test"
             assert tensor.isfinite().all(), f"{case.name}: {name} is not finite"
     losses = [abs(v) for v in expected[f"{next(iter(recipe['devices'].values()))}/loss"].data]
     assert max(losses) > 1e-2, f"{case.name}: a loss of almost nothing"

@@ -21,8 +21,7 @@ class Case:
     batch: int
     devices: dict
     tolerance: float
-    # Steps of an epoch. The run is three steps, so with 1 it is three epochs, for the schedule.
-    epoch_steps: int = 3
+    rows: int
     # Target → (lowest, highest) of what is drawn; integers are cut off towards zero.
     targets: dict = field(default_factory=dict)
 
@@ -31,8 +30,9 @@ CASES = []
 
 
 def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=USUAL, high=None, low=None, outputs=None, tolerance=1e-4,
-         epoch_steps=3, schedule=None, clip=None, **more):
-    """`target`: its shape, or (shape, "int64") with `high` classes. `loss`: a type, or a dict."""
+         rows=None, schedule=None, clip=None, **more):
+    """`target`: its shape, or (shape, "int64") with `high` classes. `loss`: a type, or a dict. `rows` of the data: three
+    batches if not given, which is one epoch of the three steps."""
     spec = model(name, inputs, layers, outputs, **more)
     shape, dtype = target if isinstance(target, tuple) else (target, "float32")
     classes = dtype == "int64"
@@ -43,7 +43,7 @@ def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=U
     if clip:
         spec["training"]["clip_grad_norm"] = clip
     low = low if low is not None else 0 if classes or "BCE" in loss["type"] else -1
-    CASES.append(Case(name, spec, batch, devices, tolerance, epoch_steps, {"y": (low, high or 1)}))
+    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}))
 
 
 def parallel(name, module, **arguments):
@@ -113,6 +113,13 @@ ACTIVATIONS = [of("ReLU"), of("ReLU6"), of("LeakyReLU", negative_slope=0.2), of(
 case("activations", {"x": [B, 5]}, [parallel("net", of("All"))], [B, 4 * len(ACTIVATIONS)], "MSELoss", {"type": "SGD", "lr": 2.0}, modules={"All": {
     "layers": [layer for i, act in enumerate(ACTIVATIONS) for layer in (named(f"fc{i}", linear(5, 4), "input"), named(f"act{i}", act))]
     + [named("all", of("Concat", dim=1), *[f"act{i}" for i in range(len(ACTIVATIONS))])]}})
+# Where a careless derivative has inf · 0.
+case("activations_far", {"wide": [B, 5]}, [parallel("net", of("All"))], [B, 4 * len(ACTIVATIONS)], "L1Loss", devices=FEW, modules={"All": {
+    "layers": [layer for i, act in enumerate(ACTIVATIONS) for layer in (named(f"fc{i}", linear(5, 4), "input"), named(f"act{i}", act))]
+    + [named("all", of("Concat", dim=1), *[f"act{i}" for i in range(len(ACTIVATIONS))])]}})
+for loss in ("CrossEntropyLoss", "BCEWithLogitsLoss", "NLLLoss"):
+    case(f"far_{loss}".lower(), {"wide": [B, 5]}, [parallel("net", linear(5, 4)), *([named("log", of("LogSoftmax", dim=1))] if loss == "NLLLoss" else [])],
+         [B, 4] if "BCE" in loss else ([B], INT), loss, {"type": "SGD", "lr": 0.01}, high=1 if "BCE" in loss else 4, devices=FEW)
 case("softmax", {"x": [B, 3, 5]}, [parallel("net", chain(
     linear(5, 4), of("Softmax", dim=-1), linear(4, 6, bias=False), of("Softmax", dim=1), linear(6, 3), of("LogSoftmax", dim=2)))], [B, 3, 3], "MSELoss", batch=7)
 case("pools", {"x": [B, 2, 9, 8]}, [parallel("net", chain(
@@ -120,6 +127,10 @@ case("pools", {"x": [B, 2, 9, 8]}, [parallel("net", chain(
     of("AvgPool2d", kernel_size=2, stride=1, padding=1, count_include_pad=False), of("AdaptiveAvgPool2d", output_size=[4, 3]),
     of("MaxPool2d", kernel_size=2, stride=1, dilation=[2, 1]), of("AvgPool2d", kernel_size=[2, 1]), FLAT, linear(8, 3)))],
      ([B], INT), "CrossEntropyLoss", {"type": "SGD", "lr": 0.2}, high=3)
+case("pools_divided", {"x": [B, 2, 7, 8]}, [parallel("net", chain(
+    conv(2, 3, [4, 3], padding="same"), of("AvgPool2d", kernel_size=3, stride=2, padding=1, ceil_mode=True), TANH,
+    of("AvgPool2d", kernel_size=2, stride=1, divisor_override=3), of("AdaptiveAvgPool2d", output_size=[5, None]), of("MaxPool2d", kernel_size=2, ceil_mode=True)))],
+     [B, 3, 3, 2], "MSELoss", {"type": "SGD", "lr": 0.5}, batch=7, devices=FEW)
 case("average_to_one", {"x": [B, 3, 5, 5]}, [parallel("net", chain(conv(3, 8, 3), SILU, of("AdaptiveAvgPool2d", output_size=1), FLAT, linear(8, 3)))],
      ([B], INT), "CrossEntropyLoss", ADAM, high=3, batch=7)
 case("embedding", {"x": ([B, 4], INT)}, [parallel("net", chain(of("Embedding", num_embeddings=11, embedding_dim=5, padding_idx=3), TANH, FLAT, linear(20, 3)))],
@@ -150,6 +161,9 @@ case("transformer_encoder", {"x": [B, 4, 8]}, [parallel("net", of("Encoder"))], 
     named("attention", ATTENTION, "input", "input", "input"), named("add1", of("Add"), "attention", "input"),
     named("norm1", of("LayerNorm", normalized_shape=8)), named("fc1", linear(8, 6)), named("gelu", of("GELU")), named("fc2", linear(6, 8)),
     named("add2", of("Add"), "fc2", "norm1"), named("norm2", of("LayerNorm", normalized_shape=8))]}})
+case("attention_sequence_first", {"q": [3, B, 8], "k": [4, B, 8]}, [
+    parallel("net", of("MultiheadAttention", embed_dim=8, num_heads=4), dim=1, inputs=["q", "k", "k"])], [3, B, 8], "MSELoss", {"type": "SGD", "lr": 1.0},
+     outputs=["net"], devices=FEW)
 case("attention_cross", {"q": [B, 3, 8], "k": [B, 5, 8]}, [named("net", {**ATTENTION, "bias": False}, "q", "k", "k")],
      [B, 3, 5], "MSELoss", {"type": "SGD", "lr": 5.0}, outputs=["net:1"], devices=FEW)
 case("arithmetic", {"a": [B, 3, 4], "b": [B, 4, 5]}, [parallel("net", of("Ops"))], [B, 2, 15], "MSELoss", {"type": "SGD", "lr": 0.05}, batch=7, modules={"Ops": {
@@ -194,7 +208,7 @@ for name, optimizer in OPTIMIZERS.items():
 SCHEDULES = {"StepLR": {"step_size": 1, "gamma": 0.5}, "MultiStepLR": {"milestones": [1, 2], "gamma": 0.3}, "CosineAnnealingLR": {"T_max": 4, "eta_min": 0.01},
              "LinearLR": {"start_factor": 0.5, "total_iters": 2}}
 for kind, arguments in SCHEDULES.items():
-    case("schedule_" + kind.lower(), {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", ADAM, devices=FEW, schedule=of(kind, **arguments), epoch_steps=1)
+    case("schedule_" + kind.lower(), {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", ADAM, devices=FEW, schedule=of(kind, **arguments), rows=10)
 case("clip", {"x": [B, 5]}, LOGITS, [B, 4], of("MSELoss", reduction="sum"), {"type": "SGD", "lr": 0.1, "momentum": 0.5}, clip=0.5, devices=USUAL)
 case("clip_unneeded", {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", clip=100.0, devices=FEW)
 
@@ -217,5 +231,7 @@ case("split_along_1", {"x": [3, B, 6]}, [parallel("a", chain(linear(6, 5), TANH)
 case("several_inputs_and_outputs", {"x": [B, 6], "z": [B, 6]}, [parallel("net", of("Both"))], [B, 6], {"type": "MSELoss", "inputs": ["net:1", "y"]},
      outputs=["net", "net:1"], batch=7, modules={"Both": {"inputs": ["a", "b"], "outputs": ["sum", "product"], "layers": [
          named("fc", linear(6, 6), "a"), named("unused", linear(6, 6), "b"), named("sum", of("Add"), "unused", "b"), named("product", of("Mul"), "fc", "b")]}})
+case("smaller_last_batch", {"x": [B, 5]}, [parallel("net", chain(linear(5, 6, bias=False), of("BatchNorm1d", num_features=6), TANH, linear(6, 4)))], [B, 4], "MSELoss",
+     {"type": "SGD", "lr": 0.2, "momentum": 0.9}, batch=11, rows=31)
 case("fewer_rows_than_devices", {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", batch=3)
 case("value_twice", {"x": [B, 5]}, [named("fc", linear(5, 4)), parallel("net", of("Mul"), inputs=["fc", "fc"])], [B, 4], "MSELoss")
