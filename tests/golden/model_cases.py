@@ -90,6 +90,7 @@ case("split_along_1", {"x": [4, B, 6]}, [parallel("a", linear(6, 5), dim=1), {"n
                                          parallel("c", {"type": "Tanh"}, dim=-1)], ["c", "a"])
 case("parameter_shared_between_regions", {"x": [B, 6]}, [
     parallel("a", linear(6, 6)), {"name": "b", **linear(6, 6), "share": {"weight": "a.module.weight"}, "device": "cpu"}])
+case("value_given_twice", {"x": [B, 6]}, [parallel("a", {"type": "Mul"}, inputs=["x", "x"]), parallel("b", {"type": "Tanh"})])
 case("input_is_output", {"x": [B, 6]}, [parallel("a", {"type": "Identity"}), {"name": "b", "type": "Identity"}], ["b", "a"])
 
 # Softmaxes and norms with the element-wise ops around them, which become one kernel each; wrapped, so that sizes vary.
