@@ -31,8 +31,8 @@ using Clock = std::chrono::steady_clock;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// A line of /proc/self/status in bytes: "VmHWM" is the most memory that the process has had, "VmRSS" what it has now.
-/// 0 where there is no such line.
+/// A line of /proc/self/status in bytes: "VmHWM" is the most memory that the process has had, "RssAnon" what it has now
+/// without the files that it has mapped, which are libraries' code. 0 where there is no such line.
 size_t resident_bytes(const std::string& key) {
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;) {
@@ -61,7 +61,8 @@ OptionParser step_options() {
   return parser;
 }
 
-/// What binding says will be used, and what was: beyond the memory that the process had before it made parameters.
+/// What binding says will be used, and what is: beyond the memory that the process had before it made parameters. Arenas
+/// stay as long as their binding, so what is there after two calls is what they took.
 void print_memory(const Model& model, const bench::BoundProgram& bound, size_t before) {
   size_t arena = 0, bound_below = 0, state = 0;
   for (const LaneInfo& lane : bound.info().lanes) {
@@ -70,13 +71,14 @@ void print_memory(const Model& model, const bench::BoundProgram& bound, size_t b
   }
   for (const Parameter& entry : model.plan().state) state += plain_tensor(entry.dtype, entry.shape).bytes;
   const size_t parameters = bound.info().parameter_bytes, derived = bound.info().derived_bytes;
-  const size_t peak = resident_bytes("VmHWM");
+  const size_t now = resident_bytes("RssAnon");
   std::cout << "{\"bind_seconds\": " << bound.bind_seconds() << ", \"arena_bytes\": " << arena
             << ", \"arena_bound\": " << bound_below << ", \"parameter_bytes\": " << parameters
             << ", \"derived_bytes\": " << derived << ", \"state_bytes\": " << state
             << ", \"data_bytes\": " << bound.data_bytes()
             << ", \"predicted_bytes\": " << arena + parameters + derived + state + bound.data_bytes()
-            << ", \"used_bytes\": " << peak - before << ", \"peak_bytes\": " << peak << "}" << std::endl;
+            << ", \"used_bytes\": " << now - std::min(before, now)
+            << ", \"peak_bytes\": " << resident_bytes("VmHWM") << "}" << std::endl;
 }
 
 int measure(const Options& options) {
@@ -91,7 +93,7 @@ int measure(const Options& options) {
 
   auto model = Model::load(options.value("PLAN"));
   if (!model) return report(model.error(), kFailed);
-  const size_t before = resident_bytes("VmRSS");
+  const size_t before = resident_bytes("RssAnon");
   if (auto done = model->initialise_parameters(1); !done) return report(done.error(), kFailed);
   const bool profile = options.has("--profile");
   bench::ProfiledDevices profiled;
@@ -99,7 +101,10 @@ int measure(const Options& options) {
   auto devices = profile ? bench::profiled_devices(*list, profiled_threads, profiled)
                          : open_devices(*list, static_cast<int>(*threads));
   if (!devices) return report(devices.error(), kFailed);
-  bench::BoundProgramRequest request{.train = options.value("--program") == "train", .batch = *batch, .sources = *sources};
+  bench::BoundProgramRequest request;
+  request.train = options.value("--program") == "train";
+  request.batch = *batch;
+  request.sources = std::move(*sources);
   request.options.fast_numerics = options.value("--numerics") == "fast";
   auto bound = bench::BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
   if (!bound) return report(bound.error(), kFailed);
