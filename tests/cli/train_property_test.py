@@ -2,8 +2,8 @@
 
     python3 train_property_test.py FIRST COUNT       models number FIRST … FIRST + COUNT - 1; each is made from its number alone
 
-Two steps on N devices leave the parameters that host-only mode leaves, within 1e-5 of each parameter's largest value,
-and so do the losses. Devices cpu:0 … cpu:N-1 give the same bits as cpu:0 N times. Dropout masks belong to rows, so
+Two steps on N devices leave the parameters that host-only mode leaves, within 1e-5 of each parameter's largest value
+(or of 0.01: biases begin at zero, and one in front of a softmax has no gradient but rounding). So it is with the losses. Devices cpu:0 … cpu:N-1 give the same bits as cpu:0 N times. Dropout masks belong to rows, so
 they don't depend on the split either.
 """
 import json
@@ -75,7 +75,8 @@ def check(number, folder):
         for devices, results in (("distinct devices", several), ("one device", trained(",".join(["cpu:0"] * n), batch)), (mixed, trained(mixed, batch))):
             assert results.keys() == whole.keys(), f"{devices}: saved {results.keys()} instead of {whole.keys()}"
             for name, tensor in whole.items():
-                error = difference(results[name], tensor)
+                largest = max(map(abs, tensor.data)) or 1.0
+                error = difference(results[name], tensor) * min(1.0, largest / 0.01)
                 assert error <= TOLERANCE, f"{devices}, batch {batch}: {name} {list(tensor.shape)} is off by {error:.1e}"
                 assert results[name] == several[name], f"{devices}, batch {batch}: {name} differs in bits from distinct devices"
     # What was compared did move.
