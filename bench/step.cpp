@@ -83,13 +83,13 @@ void print_memory(const Model& model, const bench::BoundProgram& bound, size_t b
 
 int measure(const Options& options) {
   auto list = parse_devices(options.value("--devices"));
-  if (!list) return report_usage(std::move(list.error()), "bench-step");
+  if (!list) return report(list.error(), kUsage);
   auto batch = options.integer("--batch", 0, int64_t{1} << 40, 0);
-  if (!batch) return report_usage(std::move(batch.error()), "bench-step");
+  if (!batch) return report(batch.error(), kUsage);
   auto threads = options.integer("--threads", 0, 4096, 0);
-  if (!threads) return report_usage(std::move(threads.error()), "bench-step");
+  if (!threads) return report(threads.error(), kUsage);
   auto sources = named_sources("--data", options.values("--data"));
-  if (!sources) return report_usage(std::move(sources.error()), "bench-step");
+  if (!sources) return report(sources.error(), kUsage);
 
   auto model = Model::load(options.value("PLAN"));
   if (!model) return report(model.error(), kFailed);
@@ -148,9 +148,10 @@ int main(int argc, char** argv) {
   const OptionParser parser = step_options();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   auto options = parser.parse(arguments);
-  if (!options) return report_usage(std::move(options.error()), "bench-step");
+  if (!options) return report(options.error(), kUsage);
   if (options->help()) {
-    std::cout << parser.help();
+    const std::string help = parser.help(), verb_of = "sheaf ";  // the parser takes each program for a verb of that one
+    std::cout << std::string(help).erase(help.find(verb_of), verb_of.size());
     return kDone;
   }
   return measure(*options);
