@@ -1,6 +1,7 @@
 // dist-merge-applies: what one device runs without interruption becomes one dist.apply.
 #include "passes/Passes.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace sheaf::passes {
@@ -31,8 +32,25 @@ bool same_place(Operation* a, Operation* b) {
   return apply && other && apply.getGroupAttr() == other.getGroupAttr();
 }
 
+/// An input that the op has twice (two equal scatters have become one, say) becomes one.
+void drop_repeated_inputs(Operation* op) {
+  Block& body = op->getRegion(0).front();
+  BitVector repeated(op->getNumOperands());
+  DenseMap<mlir::Value, BlockArgument> known;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    auto [found, fresh] = known.try_emplace(operand, body.getArgument(static_cast<unsigned>(i)));
+    if (fresh) continue;
+    body.getArgument(static_cast<unsigned>(i)).replaceAllUsesWith(found->second);
+    repeated.set(static_cast<unsigned>(i));
+  }
+  body.eraseArguments(repeated);
+  op->eraseOperands(repeated);
+}
+
 /// One op in place of `first` and `second`, at second's position. Inputs that both have become one.
 void merge(Operation* first, Operation* second) {
+  drop_repeated_inputs(first);
+  drop_repeated_inputs(second);
   OpBuilder builder(second);
   llvm::SetVector<mlir::Value> inputs(first->operand_begin(), first->operand_end());
   for (mlir::Value input : second->getOperands())

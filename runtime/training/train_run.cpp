@@ -199,7 +199,13 @@ Result<void> TrainRun::save_checkpoint(const LoopState& state) {
 
 Result<void> TrainRun::write_results() {
   if (!settings_.save.empty()) {
-    const std::vector<TensorView> parameters = learner_->parameters();
+    std::vector<TensorView> parameters = learner_->parameters();
+    // PyTorch saves a tied parameter under each of its names.
+    for (size_t i = 0; i < model_->plan().parameters.size(); ++i) {
+      for (const std::string& alias : model_->plan().parameters[i].aliases) {
+        parameters.push_back({alias, parameters[i].dtype, parameters[i].shape, parameters[i].data});
+      }
+    }
     if (auto ok = write_safetensors(settings_.save, parameters, {{"format", "pt"}}); !ok) return ok;
   }
   if (settings_.plot.empty()) return {};

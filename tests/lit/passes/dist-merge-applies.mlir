@@ -61,3 +61,23 @@ func.func @interrupted(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dis
   }
   return %3 : !dist.tensor<tensor<5xf32>, #dist.device<0>>
 }
+
+// An input that the first region has twice stands in the merged one once.
+// CHECK-LABEL: func.func @given_twice(
+// CHECK: dist.apply on #dist.device<0>(%arg0)
+// CHECK-NEXT: ^bb0(%[[A:[a-z0-9]+]]: tensor<5xf32>):
+// CHECK-NEXT: %[[SQUARE:.*]] = nn.mul %[[A]], %[[A]]
+// CHECK-NEXT: nn.tanh %[[SQUARE]]
+func.func @given_twice(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dist.tensor<tensor<5xf32>, #dist.device<0>> {
+  %0 = dist.apply on #dist.device<0>(%x, %x) : (!dist.tensor<tensor<5xf32>, #dist.device<0>>, !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dist.tensor<tensor<5xf32>, #dist.device<0>> {
+  ^bb0(%a: tensor<5xf32>, %b: tensor<5xf32>):
+    %2 = nn.mul %a, %b : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+    dist.yield %2 : tensor<5xf32>
+  }
+  %1 = dist.apply on #dist.device<0>(%0) : (!dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dist.tensor<tensor<5xf32>, #dist.device<0>> {
+  ^bb0(%a: tensor<5xf32>):
+    %2 = nn.tanh %a : (tensor<5xf32>) -> tensor<5xf32>
+    dist.yield %2 : tensor<5xf32>
+  }
+  return %1 : !dist.tensor<tensor<5xf32>, #dist.device<0>>
+}
