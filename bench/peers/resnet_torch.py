@@ -86,12 +86,14 @@ def main():
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
 
+    autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16")
+
     def loss_of(x, y):
-        return criterion(net(x), y)
+        with autocast():
+            return criterion(net(x), y)
 
     forward = net if a.program == "infer" else loss_of
     forward = torch.compile(forward) if a.mode == "compile" else forward
-    autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16")
 
     def infer():
         with torch.inference_mode(), autocast():
@@ -99,9 +101,7 @@ def main():
 
     def train():
         optimizer.zero_grad(set_to_none=True)
-        with autocast():
-            loss = forward(x, y)
-        loss.backward()
+        forward(x, y).backward()
         optimizer.step()
 
     step = infer if a.program == "infer" else train
