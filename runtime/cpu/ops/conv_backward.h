@@ -16,10 +16,10 @@ inline dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& g
 }
 
 /// `describe(algorithm, may_fail)` makes the gradient's primitive_desc. Strict: direct convolution in the
-/// formats that oneDNN prefers. Fast: Winograd where there is one.
+/// formats that oneDNN prefers. Fast: Winograd where there is one and both channel counts are at least
+/// `least_channels`.
 template <typename Describe>
-auto choose_gradient(const ConvShape& g, bool fast, Describe describe) {
-  constexpr int64_t least_channels = 32;  // as in the forward pass
+auto choose_gradient(const ConvShape& g, bool fast, int64_t least_channels, Describe describe) {
   if (fast && g.x.size() == 4 && g.groups == 1 && g.x[1] >= least_channels && g.y[1] >= least_channels) {
     auto winograd = describe(dnnl::algorithm::convolution_auto, true);
     if (winograd && std::strstr(winograd.impl_info_str(), "wino")) return winograd;

@@ -21,7 +21,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
                                         conv_gaps(g), g.padding_begin, g.padding_end),
         step_attributes(), dnnl_engine(), forward_hint(g, algorithm), may_fail);
   };
-  const auto pd = choose_gradient(g, operation.request.fast_numerics, describe);
+  const auto pd = choose_gradient(g, operation.request.fast_numerics, /*least_channels=*/32, describe);  // as forward
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
