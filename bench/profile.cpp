@@ -67,13 +67,13 @@ Result<Prepared> ProfiledDevice::timed(Result<Prepared> prepared, Timing timing)
 }
 
 Result<Prepared> ProfiledDevice::prepare(const PrepareRequest& request) {
-  Timing timing{.layer = request.step.layer, .op = request.step.op, .operations = operations_of(request)};
+  Timing timing{.layer = request.step.layer, .op = request.step.op, .implementation = {}, .operations = operations_of(request)};
   if (request.step.op == "kernel") timing.implementation = kernel_description(request);
   return timed(device_->prepare(request), std::move(timing));
 }
 
 Result<Prepared> ProfiledDevice::prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) {
-  return timed(device_->prepare_reorder(from, to, threads), {.layer = shape_text(from.dims), .op = "reorder"});
+  return timed(device_->prepare_reorder(from, to, threads), {.layer = shape_text(from.dims), .op = "reorder", .implementation = {}});
 }
 
 void ProfiledDevice::reset() {
