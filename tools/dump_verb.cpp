@@ -38,7 +38,9 @@ Result<Plan> plan_of(const std::string& file) {
   if (text->substr(0, 256).find("\"sheaf-plan\"") != std::string::npos) return parse_plan(file, *text);
   auto model = frontend::parse_model(file, *text);
   if (!model) return model.error();
-  return compile(*model);
+  CompileOptions shown;
+  shown.objects = false;
+  return compile(*model, shown);
 }
 
 }  // namespace

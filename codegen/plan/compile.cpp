@@ -21,7 +21,7 @@ namespace {
 class Collector {
  public:
   Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
-      : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { take(diagnostic); }) {}
+      : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
 
   Error error(std::string otherwise) {
     if (error_.diagnostics.empty()) error_.add(std::move(otherwise));
@@ -186,6 +186,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     plan.state = std::move(train->state);
   }
   plan.kernels = kernels.kernels();
+  if (!options.objects) return plan;
   auto objects = kernels.compile();
   if (!objects) return objects.error();
   plan.objects = std::move(*objects);

@@ -8,6 +8,7 @@ namespace sheaf {
 
 struct CompileOptions {
   std::string precision = "f32";
+  bool objects = true;        ///< machine code of the kernels too: a plan without can be shown, not run
   int64_t device_memory = 0;  ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
 };
 
