@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <type_traits>
 
 namespace {
 
@@ -37,6 +38,9 @@ sheaf::Result<std::vector<std::vector<float>>> run(const sheaf::Model& model, co
 }
 
 }  // namespace
+
+// The training step is part of the package: its header stands by itself.
+static_assert(std::is_move_constructible_v<sheaf::Trainer>);
 
 int main(int argc, char** argv) {
   if (argc < 2) {
