@@ -4,6 +4,7 @@
 //
 // Expected output: one line per output with its shape, then "the same on two devices".
 #include <runtime/sheaf.h>
+#include <runtime/training/trainer.h>
 
 #include <cmath>
 #include <cstdlib>
