@@ -8,18 +8,31 @@ using namespace mlir;
 
 namespace sheaf::passes {
 
-void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& options) {
-  // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
-  passes.addNestedPass<func::FuncOp>(createNnInferShapes());
-  // Only here do regions stand as the user wrote them.
-  passes.addNestedPass<func::FuncOp>(createNnWarnMixing());
+namespace {
+
+void add_simplification(OpPassManager& passes) {
+  passes.addPass(createDistSimplify());
+  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+}
+
+/// From placement to a dist program.
+void add_partition(OpPassManager& passes, const PipelineOptions& options) {
   NnPlaceOptions place;
   place.deviceMemory = options.device_memory;
   passes.addNestedPass<func::FuncOp>(createNnPlace(place));
   passes.addPass(createDistPartition());
   // Partition is local and inserts what each op needs by itself; what turns out superfluous goes here.
-  passes.addPass(createDistSimplify());
-  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+  add_simplification(passes);
+}
+
+}  // namespace
+
+void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
+  passes.addNestedPass<func::FuncOp>(createNnInferShapes());
+  // Only here do regions stand as the user wrote them.
+  passes.addNestedPass<func::FuncOp>(createNnWarnMixing());
+  add_partition(passes, options);
 }
 
 void build_inference_pipeline(OpPassManager& passes) {
@@ -36,12 +49,7 @@ void build_training_pipeline(OpPassManager& passes, const PipelineOptions& optio
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
   // Knows ranks, and comes before placement, since what it adds wants a place too.
   passes.addNestedPass<func::FuncOp>(createNnTrainingMode());
-  NnPlaceOptions place;
-  place.deviceMemory = options.device_memory;
-  passes.addNestedPass<func::FuncOp>(createNnPlace(place));
-  passes.addPass(createDistPartition());
-  passes.addPass(createDistSimplify());
-  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+  add_partition(passes, options);
   // What comes apart has its parts' gradients.
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
@@ -50,8 +58,7 @@ void build_training_pipeline(OpPassManager& passes, const PipelineOptions& optio
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
   passes.addNestedPass<func::FuncOp>(createDistOptimize());
   // What nobody needs (a statistic of replica 1) goes; each device's updates become one body.
-  passes.addPass(createDistSimplify());
-  passes.addNestedPass<func::FuncOp>(createDistMergeApplies());
+  add_simplification(passes);
 }
 
 void build_training_lowering_pipeline(OpPassManager& passes) {

@@ -1,5 +1,5 @@
 // dist-collect-updates: what layers assign to their buffers leaves their bodies and becomes the program's.
-#include "passes/Passes.h"
+#include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -44,7 +44,12 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
         }
         buffers.push_back(buffer);
       }
-      Operation* larger = yield_assigned(&op, assigns);
+      SmallVector<mlir::Value> assigned;
+      for (nn::AssignOp assign : assigns) {
+        assigned.push_back(assign.getValue());
+        assign.erase();
+      }
+      Operation* larger = with_results(&op, assigned);
       unsigned first = larger->getNumResults() - static_cast<unsigned>(assigns.size());
       for (auto [i, buffer] : llvm::enumerate(buffers)) {
         updates.push_back(bring_home(builder, larger->getResult(first + static_cast<unsigned>(i)), buffer));
@@ -57,29 +62,6 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
     end->setOperands(results);
     if (!names.empty()) function->setAttr(nn::kUpdates, builder.getArrayAttr(names));
     function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
-  }
-
-  /// The op with the assigned values as further results, and without the assignments.
-  static Operation* yield_assigned(Operation* op, ArrayRef<nn::AssignOp> assigns) {
-    Operation* yield = op->getRegion(0).front().getTerminator();
-    SmallVector<mlir::Value> yielded(yield->getOperands());
-    SmallVector<mlir::Type> types(op->getResultTypes());
-    auto parallel = dyn_cast<dist::ParallelApplyOp>(op);
-    mlir::Attribute layout = parallel ? mlir::Attribute(dist::LocalAttr::get(op->getContext(), parallel.getGroupAttr()))
-                                      : cast<dist::ApplyOp>(op).getPlace();
-    for (nn::AssignOp assign : assigns) {
-      yielded.push_back(assign.getValue());
-      types.push_back(PlacedType::get(op->getContext(), cast<RankedTensorType>(assign.getValue().getType()), layout));
-      assign.erase();
-    }
-    yield->setOperands(yielded);
-    OpBuilder builder(op);
-    OperationState state(op->getLoc(), op->getName(), op->getOperands(), types, op->getAttrs());
-    state.addRegion()->takeBody(op->getRegion(0));
-    Operation* larger = builder.create(state);
-    op->replaceAllUsesWith(larger->getResults().take_front(op->getNumResults()));
-    op->erase();
-    return larger;
   }
 
   /// `value` where `buffer` lives.

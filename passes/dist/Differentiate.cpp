@@ -1,5 +1,5 @@
 // dist-differentiate: the backward pass of a partitioned program, op by op in reverse.
-#include "passes/Passes.h"
+#include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -122,26 +122,12 @@ class BodyGradient {
 
   /// Values of the forward body that the dual asks for and that don't leave it yet become results: the op is made anew.
   Operation* export_values() {
-    Operation* yield = forward_body().getTerminator();
-    SmallVector<mlir::Value> yielded(yield->getOperands());
-    SmallVector<mlir::Type> types(apply_->getResultTypes());
-    auto parallel = dyn_cast<dist::ParallelApplyOp>(apply_);
-    Attribute layout = parallel ? Attribute(dist::LocalAttr::get(apply_->getContext(), parallel.getGroupAttr()))
-                                : cast<dist::ApplyOp>(apply_).getPlace();
-    for (auto [position, value] : needed_) {
-      if (isa<BlockArgument>(value) || llvm::is_contained(yielded, value)) continue;
-      yielded.push_back(value);
-      types.push_back(PlacedType::get(apply_->getContext(), cast<RankedTensorType>(value.getType()), layout));
-    }
-    if (types.size() == apply_->getNumResults()) return apply_;
-    yield->setOperands(yielded);
-    OpBuilder builder(apply_);
-    OperationState state(apply_->getLoc(), apply_->getName(), apply_->getOperands(), types, apply_->getAttrs());
-    state.addRegion()->takeBody(apply_->getRegion(0));
-    Operation* larger = builder.create(state);
-    apply_->replaceAllUsesWith(larger->getResults().take_front(apply_->getNumResults()));
-    apply_->erase();
-    return apply_ = larger;
+    auto yielded = forward_body().getTerminator()->getOperands();
+    SmallVector<mlir::Value> further;
+    for (auto [position, value] : needed_)
+      if (!isa<BlockArgument>(value) && !llvm::is_contained(yielded, value)) further.push_back(value);
+    if (!further.empty()) apply_ = with_results(apply_, further);
+    return apply_;
   }
 
   static mlir::Value forward_value(Operation* forward, mlir::Value inside) {
@@ -210,22 +196,9 @@ class Differentiator {
   /// An apply or parallel_apply around one nn op.
   mlir::Value apply_one(mlir::Location loc, Attribute layout, ValueRange inputs,
                         llvm::function_ref<mlir::Value(OpBuilder&, ValueRange)> build) {
-    mlir::Region region;
-    Block* body = new Block;
-    region.push_back(body);
-    for (mlir::Value input : inputs) body->addArgument(tensor_of(input), loc);
-    OpBuilder inner(function_.getContext());
-    inner.setInsertionPointToEnd(body);
-    mlir::Value made = build(inner, body->getArguments());
-    inner.create<dist::YieldOp>(loc, made);
-    auto type = PlacedType::get(function_.getContext(), cast<RankedTensorType>(made.getType()), layout);
-    FlatSymbolRefAttr group = dist::group_of(layout);
-    StringRef name = group ? dist::ParallelApplyOp::getOperationName() : dist::ApplyOp::getOperationName();
-    OperationState state(loc, name, inputs, type);
-    if (group) state.addAttribute("group", group);
-    else state.addAttribute("place", layout);
-    state.addRegion()->takeBody(region);
-    return builder_.create(state)->getResult(0);
+    return make_apply(builder_, loc, layout, inputs, [&](OpBuilder& inner, ValueRange arguments) -> SmallVector<mlir::Value> {
+      return {build(inner, arguments)};
+    })[0];
   }
 
   void accumulate(mlir::Value value, mlir::Value gradient) {

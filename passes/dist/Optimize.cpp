@@ -1,5 +1,6 @@
 // dist-optimize: gradients become the parameters' new values, where the parameters live.
-#include "passes/Passes.h"
+#include "passes/Arguments.h"
+#include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -53,41 +54,6 @@ class Optimizer {
   }
 
  private:
-  /// One dist.apply on a place; `build` gets its arguments.
-  SmallVector<mlir::Value> apply(mlir::Location loc, Attribute place, ArrayRef<mlir::Value> inputs,
-                                 llvm::function_ref<SmallVector<mlir::Value>(OpBuilder&, ValueRange)> build) {
-    mlir::Region region;
-    auto* body = new Block;
-    region.push_back(body);
-    for (mlir::Value input : inputs) body->addArgument(tensor_of(input), loc);
-    OpBuilder inner(function_.getContext());
-    inner.setInsertionPointToEnd(body);
-    SmallVector<mlir::Value> made = build(inner, body->getArguments());
-    inner.create<dist::YieldOp>(loc, made);
-    SmallVector<mlir::Type> types;
-    for (mlir::Value value : made) types.push_back(PlacedType::get(function_.getContext(), cast<RankedTensorType>(value.getType()), place));
-    OperationState state(loc, dist::ApplyOp::getOperationName(), inputs, types);
-    state.addAttribute("place", place);
-    state.addRegion()->takeBody(region);
-    return llvm::to_vector_of<mlir::Value>(builder_.create(state)->getResults());
-  }
-
-  mlir::Value add_argument(RankedTensorType type, Attribute place, StringRef role, StringRef name) {
-    unsigned index = function_.getNumArguments();
-    auto attributes = builder_.getDictionaryAttr({builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
-                                                  builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))});
-    function_.insertArgument(index, PlacedType::get(function_.getContext(), type, place), attributes, function_.getLoc());
-    return function_.getArgument(index);
-  }
-
-  mlir::Value argument(StringRef role, StringRef name) {
-    for (BlockArgument argument : function_.getArguments())
-      if (function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue() == role &&
-          function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).getValue() == name)
-        return argument;
-    return {};
-  }
-
   /// `value` on `place`, moved there once.
   mlir::Value on(mlir::Value value, Attribute place, const std::string& reason) {
     if (layout_of(value) == place) return value;
@@ -100,8 +66,11 @@ class Optimizer {
 
   /// A 0-dimensional setting on `place`.
   mlir::Value setting(StringRef name, mlir::Type element, Attribute place) {
-    mlir::Value value = argument("setting", name);
-    if (!value) value = add_argument(RankedTensorType::get({}, element), dist::HostAttr::get(function_.getContext()), "setting", name);
+    mlir::Value value = find_argument(function_, "setting", name);
+    if (!value) {
+      auto host = dist::HostAttr::get(function_.getContext());
+      value = add_argument(function_, PlacedType::get(function_.getContext(), RankedTensorType::get({}, element), host), "setting", name);
+    }
     return on(value, place, "the optimiser's setting '" + name.str() + "' is needed where the parameters are");
   }
 
@@ -111,7 +80,7 @@ class Optimizer {
     Attribute place = layout_of(gradients[0]);
     SmallVector<mlir::Value> squares;
     for (mlir::Value gradient : gradients) {
-      auto square = apply(gradient.getLoc(), layout_of(gradient), {gradient}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+      auto square = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
         auto type = cast<RankedTensorType>(in[0].getType());
         mlir::Value product = b.create<nn::MulOp>(gradient.getLoc(), type, in[0], in[0]);
         auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
@@ -120,21 +89,21 @@ class Optimizer {
       squares.push_back(on(square[0], place, "clip_grad_norm needs the norm of all gradients"));
     }
     mlir::Location loc = function_.getLoc();
-    mlir::Value coefficient = apply(loc, place, squares, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+    mlir::Value coefficient = make_apply(builder_, loc, place, squares, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
       mlir::Value sum = in[0];
       for (mlir::Value square : in.drop_front()) sum = b.create<nn::AddOp>(loc, sum.getType(), sum, square);
       return {b.create<nn::ClipCoefficientOp>(loc, sum.getType(), sum, max_norm)};
     })[0];
     for (mlir::Value& gradient : gradients) {
       mlir::Value factor = on(coefficient, layout_of(gradient), "clip_grad_norm scales every gradient");
-      gradient = apply(gradient.getLoc(), layout_of(gradient), {gradient, factor}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+      gradient = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient, factor}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
         return {b.create<nn::MulOp>(gradient.getLoc(), in[0].getType(), in[0], in[1])};
       })[0];
     }
   }
 
   void update(StringAttr name, mlir::Value gradient) {
-    mlir::Value parameter = argument("parameter", name.getValue());
+    mlir::Value parameter = find_argument(function_, "parameter", name.getValue());
     Attribute place = layout_of(parameter);
     gradient = on(gradient, place, "the parameter lives on " + dist::in_words(place));
     mlir::Type f32 = builder_.getF32Type(), i64 = builder_.getI64Type();
@@ -142,7 +111,7 @@ class Optimizer {
     SmallVector<StringAttr> updated_names = {name};
     auto state = [&](StringRef suffix) {
       std::string full = (name.getValue() + "." + suffix).str();
-      inputs.push_back(add_argument(tensor_of(parameter), place, "state", full));
+      inputs.push_back(add_argument(function_, parameter.getType(), "state", full));
       updated_names.push_back(builder_.getStringAttr(full));
     };
     StringRef type = arguments_.type();
@@ -162,7 +131,7 @@ class Optimizer {
       inputs.push_back(setting("bias_correction2", f32, place));
     }
     // At the parameter's layer, so that the update is found with it.
-    auto results = apply(gradient.getLoc(), place, inputs, [&](OpBuilder& b, ValueRange in) {
+    auto results = make_apply(builder_, gradient.getLoc(), place, inputs, [&](OpBuilder& b, ValueRange in) {
       return type == "SGD" ? sgd(b, gradient.getLoc(), in) : type == "RMSprop" ? rmsprop(b, gradient.getLoc(), in) : adam(b, gradient.getLoc(), in);
     });
     llvm::append_range(updated_, results);

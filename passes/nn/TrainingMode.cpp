@@ -1,5 +1,6 @@
 // nn-training-mode: batch norm and dropout as they are in training, and the loss taken apart.
 #include "ir/Nn/Dropout.h"
+#include "passes/Arguments.h"
 #include "passes/Passes.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -78,29 +79,10 @@ class TrainingMode {
     }
   }
 
-  /// The argument called `name`; null if there is none.
-  mlir::Value argument(StringRef name) {
-    for (BlockArgument argument : function_.getArguments())
-      if (auto known = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName); known && known.getValue() == name)
-        return argument;
-    return {};
-  }
-
   /// A 0-dimensional int64 setting, an argument of the program.
   mlir::Value setting(StringRef name) {
-    for (BlockArgument argument : function_.getArguments()) {
-      unsigned i = argument.getArgNumber();
-      if (function_.getArgAttrOfType<StringAttr>(i, nn::kRole).getValue() == "setting" &&
-          function_.getArgAttrOfType<StringAttr>(i, nn::kName).getValue() == name)
-        return argument;
-    }
-    Builder builder(function_.getContext());
-    unsigned index = function_.getNumArguments();
-    function_.insertArgument(index, RankedTensorType::get({}, builder.getI64Type()),
-                             builder.getDictionaryAttr({builder.getNamedAttr(nn::kRole, builder.getStringAttr("setting")),
-                                                        builder.getNamedAttr(nn::kName, builder.getStringAttr(name))}),
-                             function_.getLoc());
-    return function_.getArgument(index);
+    if (BlockArgument known = find_argument(function_, "setting", name)) return known;
+    return add_argument(function_, RankedTensorType::get({}, IntegerType::get(function_.getContext(), 64)), "setting", name);
   }
 
   /// y with the batch's own statistics; the running ones, and the count of batches, are assigned.
@@ -114,7 +96,7 @@ class TrainingMode {
     auto norm = with.make<nn::BatchNormTrainOp>({op.getY().getType(), statistic, statistic}, op.getX(), op.getWeight(),
                                                 op.getBias(), op.getEpsAttr(), DictionaryAttr());
     op.getY().replaceAllUsesWith(norm->getResult(0));
-    mlir::Value batches = argument((prefix + "num_batches_tracked").str()), count;
+    mlir::Value batches = find_argument(function_, "buffer", (prefix + "num_batches_tracked").str()), count;
     if (batches) {
       count = with.make<nn::IncrementOp>(batches.getType(), batches)->getResult(0);
       with.make<nn::AssignOp>({}, batches, count);
