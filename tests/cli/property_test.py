@@ -117,7 +117,8 @@ def check(number, folder):
                 assert results[name] == several[name], f"{devices}, batch {batch}: {name} differs in bits from distinct devices"
 
 
-def main():
+def check_models(check):
+    """Runs `check(number, folder)` on the models that the command line names; gives the exit status."""
     first, count = int(sys.argv[1]), int(sys.argv[2])
     failed = 0
     for number in range(first, first + count):
@@ -132,4 +133,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_models(check))

@@ -9,11 +9,10 @@ they don't depend on the split either.
 import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 
 from program import execute, must, sheaf
-from property_test import Maker
+from property_test import Maker, check_models
 from tensors import Tensor, difference, drawn, read_safetensors, write_safetensors
 from training import TRAIN
 
@@ -84,18 +83,4 @@ def check(number, folder):
     assert any(before[name] != tensor for name, tensor in whole.items() if name != "loss"), "no parameter moved"
 
 
-def main():
-    first, count = int(sys.argv[1]), int(sys.argv[2])
-    failed = 0
-    for number in range(first, first + count):
-        with tempfile.TemporaryDirectory(prefix="sheaf-property-") as folder:
-            try:
-                check(number, Path(folder))
-            except AssertionError as error:
-                failed += 1
-                print(f"model {number}: {error}\n{(Path(folder) / 'model.json').read_text()}")
-    print(f"{count - failed} of {count} models agree")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(check_models(check))

@@ -6,21 +6,16 @@ Each output must lie within the case's tolerance (relative to the tensor's large
 give the same bits as `cpu:0,cpu:0`. --keep leaves model, weights, inputs and outputs in DIR, to look into a failure.
 The programs are found as tests/cli/program.py says.
 """
-import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+from golden_runner import draw, run_cases
 from program import SOURCE, must, sheaf, sheaf_run
-from tensors import difference, drawn, read_safetensors, write_safetensors
+from tensors import difference, read_safetensors, write_safetensors
 
 DEVICES = ["cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:0,cpu:0"]
-
-
-def draw(recipes):
-    return {name: drawn(r["seed"], r["shape"], r["low"], r["high"], r["dtype"]) for name, r in recipes.items()}
 
 
 def check(case, devices, folder):
@@ -56,26 +51,4 @@ def check(case, devices, folder):
     return complaints
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("cases", nargs="+", type=Path)
-    p.add_argument("--devices", action="append")
-    p.add_argument("--keep", type=Path)
-    a = p.parse_args()
-    failed = 0
-    for case in a.cases:
-        with tempfile.TemporaryDirectory(prefix="sheaf-golden-") as scratch:
-            folder = (a.keep / case.stem) if a.keep else Path(scratch)
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                complaints = check(case.resolve(), a.devices, folder)
-            except AssertionError as error:
-                complaints = [str(error)]
-        for complaint in complaints:
-            print(f"{case.stem}: {complaint}")
-        failed += bool(complaints)
-    print(f"{len(a.cases) - failed} of {len(a.cases)} cases agree with PyTorch")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_cases(__doc__, check))

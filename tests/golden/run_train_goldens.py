@@ -6,23 +6,18 @@ On each of the case's device lists: an error may be the case's tolerance times t
 rounding of its largest value. A second run of the same command, and `cpu:0,cpu:0` next to `cpu:0,cpu:1`, must give
 the same bits.
 """
-import argparse
 import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+from golden_runner import draw, run_cases
 from program import must, execute, sheaf
-from tensors import Tensor, drawn, read_safetensors, write_safetensors
+from tensors import Tensor, read_safetensors, write_safetensors
 from training import TRAIN
 
 ROUNDING = 1e-6
-
-
-def draw(recipes):
-    return {name: drawn(r["seed"], r["shape"], r["low"], r["high"], r["dtype"]) for name, r in recipes.items()}
 
 
 def excess(actual, expected, before, tolerance):
@@ -81,26 +76,4 @@ def check(case, devices, folder):
     return complaints
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("cases", nargs="+", type=Path)
-    p.add_argument("--devices", action="append")
-    p.add_argument("--keep", type=Path)
-    a = p.parse_args()
-    failed = 0
-    for case in a.cases:
-        with tempfile.TemporaryDirectory(prefix="sheaf-golden-") as scratch:
-            folder = (a.keep / case.stem) if a.keep else Path(scratch)
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                complaints = check(case.resolve(), a.devices, folder)
-            except AssertionError as error:
-                complaints = [str(error)]
-        for complaint in complaints:
-            print(f"{case.stem}: {complaint}")
-        failed += bool(complaints)
-    print(f"{len(a.cases) - failed} of {len(a.cases)} cases agree with PyTorch")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_cases(__doc__, check))
