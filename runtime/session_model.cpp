@@ -27,10 +27,6 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-std::string described(DType dtype, const std::vector<int64_t>& shape) {
-  return std::string(name_of(dtype)) + " " + shape_text(shape);
-}
-
 bool counts_batches(const std::string& name) {
   constexpr std::string_view suffix = "num_batches_tracked";
   return name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
@@ -77,6 +73,10 @@ bool same_values(const TensorView& a, const TensorView& b) {
 }
 
 }  // namespace
+
+std::string described(DType dtype, const std::vector<int64_t>& shape) {
+  return std::string(name_of(dtype)) + " " + shape_text(shape);
+}
 
 ValueInfo describe_value(const Value& value, std::string name) {
   ValueInfo info{std::move(name), value.dtype, value.shape, -1};

@@ -13,6 +13,9 @@
 
 namespace sheaf {
 
+/// "float32 [20, 10]": a tensor in messages about parameters and states.
+std::string described(DType dtype, const std::vector<int64_t>& shape);
+
 ValueInfo describe_value(const Value& value, std::string name);
 
 struct Model::State {

@@ -28,12 +28,6 @@ double number_in(const Json& list, size_t index, double otherwise) {
   return list.is_array() && index < list.size() && list[index].is_number() ? list[index].get<double>() : otherwise;
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 }  // namespace
 
 struct Trainer::State {
@@ -187,9 +181,8 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
     } else if (found[i]) {
       problems.push_back("given twice: '" + tensor.name + "'");
     } else if (found[i] = &tensor; tensor.dtype != entries[i].dtype || tensor.shape != entries[i].shape) {
-      problems.push_back("misshapen: '" + tensor.name + "' is " + std::string(name_of(tensor.dtype)) + " " +
-                         shape_text(tensor.shape) + "; expected " + std::string(name_of(entries[i].dtype)) + " " +
-                         shape_text(entries[i].shape));
+      problems.push_back("misshapen: '" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " +
+                         described(entries[i].dtype, entries[i].shape));
     }
   }
   for (size_t i = 0; i < entries.size(); ++i) {

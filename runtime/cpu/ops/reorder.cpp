@@ -3,9 +3,9 @@
 #include "runtime/cpu/dnnl_call.h"
 #include "runtime/cpu/ops.h"
 #include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/stages.h"
 
 #include <cstring>
-#include <variant>
 
 namespace sheaf {
 namespace {
@@ -29,18 +29,7 @@ struct BlockCopy {
 
 using Stage = std::variant<BlockCopy, DnnlCall>;
 
-class Reorder final : public Executable {
- public:
-  Reorder(std::vector<Stage> stages, int threads) : stages_(std::move(stages)), threads_(threads) {}
-  void run(void* const* buffers, void* scratch) override {
-    set_team_size(threads_);
-    for (Stage& stage : stages_) std::visit([&](auto& work) { work.run(buffers, scratch); }, stage);
-  }
-
- private:
-  std::vector<Stage> stages_;
-  int threads_;
-};
+using Reorder = StagedExecutable<Stage>;
 
 /// The steps from one layout to another, with the scratch that they pass through.
 class Route {

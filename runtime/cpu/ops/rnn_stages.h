@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstring>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "runtime/cpu/ops/rnn_cell.h"
+#include "runtime/cpu/ops/stages.h"
 
 namespace sheaf {
 
@@ -51,17 +51,6 @@ struct BiasSplit {
 
 using Stage = std::variant<Zero, Copy, Add, BiasSum, BiasSplit, DnnlCall>;
 
-class Stages final : public Executable {
- public:
-  Stages(std::vector<Stage> stages, int threads) : stages_(std::move(stages)), threads_(threads) {}
-  void run(void* const* buffers, void* scratch) override {
-    set_team_size(threads_);
-    for (Stage& stage : stages_) std::visit([&](auto& work) { work.run(buffers, scratch); }, stage);
-  }
-
- private:
-  std::vector<Stage> stages_;
-  int threads_;
-};
+using Stages = StagedExecutable<Stage>;
 
 }  // namespace sheaf
