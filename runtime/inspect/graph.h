@@ -26,6 +26,7 @@ struct PlacementNode {
   std::string name;    ///< inputs and outputs: the name that users give or see
   std::string device;  ///< expanded: "host" or the list's name; symbolic: "host", "device:K" or the region's name
   std::string reason;  ///< inserted and placed nodes: one sentence
+  Location location;   ///< of the layer in the model file; line 0 where the plan doesn't say
   int replica = -1;    ///< expanded and in a region: its index
   int region = -1;     ///< the region it is in, or moves data to or from
   bool inserted = false;

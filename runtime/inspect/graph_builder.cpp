@@ -172,6 +172,7 @@ Result<void> GraphBuilder::add_computation(size_t index) {
     node.layer = step.layer;
     node.device = device(step.place, r);
     node.reason = step.reason;
+    node.location = step.location;
     node.attributes = step.attributes;
     if (moves_data(step)) {
       node.inserted = true;

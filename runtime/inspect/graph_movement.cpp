@@ -38,6 +38,7 @@ int GraphBuilder::movement_node(size_t index) {
   node.op = step.op;
   node.layer = step.layer;
   node.reason = step.reason;
+  node.location = step.location;
   node.inserted = true;
   node.attributes = step.attributes;
   node.bytes_moved = Extent(0);
