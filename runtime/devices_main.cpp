@@ -8,17 +8,21 @@
 
 namespace sheaf {
 
-int devices_verb(std::span<const std::string> arguments) {
+OptionParser devices_options() {
   OptionParser parser("devices", "Lists the devices that plans can run on here.");
-  parser.flag("--json", "print one JSON object");
+  parser.flag("--json", "print one JSON object").example("what there is, as JSON", {"sheaf devices --json"});
+  return parser;
+}
+
+int devices_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = devices_options();
   auto options = parser.parse(arguments);
   if (!options) return report_usage(std::move(options.error()), "devices");
+  if (options->help()) return print_help(parser);
   const DeviceInfo& cpu = cpu_device()->info();
   const char* no_cuda = "this build has no CUDA backend";
   std::string text;
-  if (options->help()) {
-    text = parser.help();
-  } else if (options->has("--json")) {
+  if (options->has("--json")) {
     const Json json = {{"cpu", {{"model", cpu.model}, {"cores", cpu.cores}, {"isa", cpu.isa}, {"memory_bytes", cpu.memory_bytes}}},
                        {"cuda", {{"available", false}, {"reason", no_cuda}, {"devices", Json::array()}}}};
     text = json.dump(2) + "\n";
@@ -28,8 +32,7 @@ int devices_verb(std::span<const std::string> arguments) {
     text = "cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa +
            ", " + line + "; cpu:0, cpu:1, … share its cores out\ncuda  none: " + no_cuda + "\n";
   }
-  std::fputs(text.c_str(), stdout);
-  return std::fflush(stdout) == 0 ? kDone : report(Error("stdout cannot be written"), kFailed);
+  return print(text);
 }
 
 }  // namespace sheaf

@@ -8,10 +8,10 @@
 namespace sheaf {
 namespace {
 
-std::string list_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+Result<void> check_choice(const std::string& what, const std::string& value, const OptionInfo& declared) {
+  const auto& allowed = declared.choices;
+  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return {};
+  return Error(what + " can't be '" + value + "'" + suggestion(value, allowed));
 }
 
 /// "-o" and "--output" are names; "-1" and "-" are values.
@@ -50,34 +50,52 @@ OptionParser::OptionParser(std::string verb, std::string summary)
     : verb_(std::move(verb)), summary_(std::move(summary)) {}
 
 OptionParser& OptionParser::positional(std::string name, std::string help) {
-  positionals_.push_back({std::move(name), "", std::move(help), true, false, {}});
+  positionals_.push_back({std::move(name), "", std::move(help), "", true, false, {}});
+  last_is_option_ = false;
+  return *this;
+}
+
+OptionParser& OptionParser::optional_positional(std::string name, std::string help) {
+  positional(std::move(name), std::move(help));
+  positionals_.back().required = false;
   return *this;
 }
 
 OptionParser& OptionParser::option(std::string name, std::string placeholder, std::string help) {
-  options_.push_back({std::move(name), std::move(placeholder), std::move(help), false, false, {}});
+  options_.push_back({std::move(name), std::move(placeholder), std::move(help), group_, false, false, {}});
+  last_is_option_ = true;
   return *this;
 }
 
 OptionParser& OptionParser::flag(std::string name, std::string help) { return option(std::move(name), "", std::move(help)); }
 
+OptionParser& OptionParser::group(std::string heading) {
+  group_ = std::move(heading);
+  return *this;
+}
+
+OptionParser& OptionParser::example(std::string purpose, std::vector<std::string> commands) {
+  examples_.push_back({std::move(purpose), std::move(commands)});
+  return *this;
+}
+
 OptionParser& OptionParser::required() {
-  options_.back().required = true;
+  last().required = true;
   return *this;
 }
 
 OptionParser& OptionParser::repeatable() {
-  options_.back().repeatable = true;
+  last().repeatable = true;
   return *this;
 }
 
 OptionParser& OptionParser::choices(std::vector<std::string> allowed) {
-  options_.back().choices = std::move(allowed);
+  last().choices = std::move(allowed);
   return *this;
 }
 
-const OptionParser::Declared* OptionParser::find(const std::string& name) const {
-  const auto found = std::find_if(options_.begin(), options_.end(), [&](const Declared& d) { return d.name == name; });
+const OptionInfo* OptionParser::find(const std::string& name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const OptionInfo& o) { return o.name == name; });
   return found == options_.end() ? nullptr : &*found;
 }
 
@@ -101,13 +119,12 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
     }
     const size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
-    const Declared* declared = find(name);
+    const OptionInfo* declared = find(name);
     if (!declared) {
-      Error error("unknown option '" + name + "'");
-      std::vector<std::string> known;
-      for (const Declared& option : options_) known.push_back(option.name);
-      if (auto near = nearest(name, known)) error.diagnostics[0].message += "; did you mean '" + *near + "'?";
-      return error;
+      std::vector<std::string> known{"--help"};
+      for (const OptionInfo& option : options_) known.push_back(option.name);
+      const auto near = nearest(name, known);
+      return Error("unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
     }
     auto& values = options.values_[name];
     if (!values.empty() && !declared->repeatable) return Error("option '" + name + "' is given twice");
@@ -121,44 +138,26 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
       }
       value = arguments[++i];
     }
-    const auto& allowed = declared->choices;
-    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
-      return Error("option '" + name + "' can't be '" + value + "'; expected one of " + list_of(allowed));
-    }
+    if (auto ok = check_choice("option '" + name + "'", value, *declared); !ok) return ok.error();
     values.push_back(std::move(value));
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (i >= positionals_.size()) return Error("unexpected argument '" + places[i] + "'");
-    options.values_[positionals_[i].name] = {places[i]};
+    const std::string& name = positionals_[i].name;
+    if (auto ok = check_choice("argument " + name, places[i], positionals_[i]); !ok) return ok.error();
+    options.values_[name] = {places[i]};
   }
-  if (places.size() < positionals_.size()) return Error("argument " + positionals_[places.size()].name + " is missing");
-  for (const Declared& declared : options_) {
+  if (places.size() < positionals_.size() && positionals_[places.size()].required) {
+    const OptionInfo& missing = positionals_[places.size()];
+    return Error("argument " + missing.name + " is missing: " + explanation_of(missing));
+  }
+  for (const OptionInfo& declared : options_) {
     if (declared.required && !options.has(declared.name)) {
       return Error("option '" + declared.name + "' is required: " + declared.help);
     }
     if (!declared.choices.empty() && !options.has(declared.name)) options.values_[declared.name] = {declared.choices[0]};
   }
   return options;
-}
-
-std::string OptionParser::help() const {
-  std::string usage = "usage: sheaf " + verb_, table;
-  const auto row = [&](const std::string& left, const Declared& declared) {
-    table += "  " + left + std::string(left.size() < 26 ? 26 - left.size() : 1, ' ') + declared.help;
-    if (declared.repeatable) table += " (may be repeated)";
-    if (!declared.choices.empty()) table += ": " + list_of(declared.choices) + " (default " + declared.choices[0] + ")";
-    table += "\n";
-  };
-  for (const Declared& declared : positionals_) {
-    usage += " " + declared.name;
-    row(declared.name, declared);
-  }
-  for (const Declared& declared : options_) {
-    const std::string form = declared.name + (declared.placeholder.empty() ? "" : " " + declared.placeholder);
-    if (declared.required) usage += " " + form;
-    row(form, declared);
-  }
-  return usage + " [options]\n\n" + summary_ + "\n\n" + table;
 }
 
 }  // namespace sheaf

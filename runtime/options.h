@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/base/error.h"
+#include "runtime/base/terminal.h"
 
 #include <cstdint>
 #include <map>
@@ -29,6 +30,22 @@ class Options {
   bool help_ = false;
 };
 
+/// An option or positional argument as it was declared: what help, shell completion and the man page are made of.
+struct OptionInfo {
+  std::string name;         ///< "--devices"; of a positional argument "PLAN"
+  std::string placeholder;  ///< what its value is called; empty: a flag, or a positional argument
+  std::string help;
+  std::string group;        ///< the heading it stands under; empty: the first, which has none
+  bool required = false, repeatable = false;
+  std::vector<std::string> choices;  ///< of an option, the first is the default
+};
+
+/// Commands that work as they stand in a folder with `models/` in it, and what they are for.
+struct Example {
+  std::string purpose;
+  std::vector<std::string> commands;
+};
+
 /// The options of one verb. Each error that parse() gives is the command line's fault (exit status 2).
 class OptionParser {
  public:
@@ -37,33 +54,49 @@ class OptionParser {
 
   /// A required argument by position, called e.g. "PLAN".
   OptionParser& positional(std::string name, std::string help);
+  /// One that may be left out; after it only such.
+  OptionParser& optional_positional(std::string name, std::string help);
   /// An option with a value: option("--devices", "LIST", "…"). The first name may be a short one ("-o").
   OptionParser& option(std::string name, std::string placeholder, std::string help);
   OptionParser& flag(std::string name, std::string help);
-  // These say more about the option declared last.
+  /// A heading for the options that are declared after it.
+  OptionParser& group(std::string heading);
+  /// Commands for `sheaf help VERB`, the man page and docs; a test runs them: example("draw it", {"sheaf dump …"}).
+  OptionParser& example(std::string purpose, std::vector<std::string> commands);
+  // These say more about the option or argument declared last.
   OptionParser& required();
   OptionParser& repeatable();
-  OptionParser& choices(std::vector<std::string> allowed);  ///< the first is the default
+  OptionParser& choices(std::vector<std::string> allowed);  ///< of an option, the first is the default
 
   /// `--name VALUE`, `--name=VALUE`, `-o VALUE`; after `--` everything is positional. Errors: an unknown option
   /// (with the nearest known one), one without its value or given twice, a value that isn't among the choices,
   /// missing or superfluous arguments. With `--help` nothing is required.
   Result<Options> parse(std::span<const std::string> arguments) const;
-  /// Usage, then each option with its explanation.
-  std::string help() const;
+  /// "sheaf run PLAN --devices LIST [options]"
+  std::string usage() const;
+  /// Usage, each option with its explanation, examples; lines of at most `width` columns.
+  std::string help(const Palette& palette = {}, int width = 100) const;
+
   const std::string& verb() const { return verb_; }
+  const std::string& summary() const { return summary_; }
+  const std::vector<OptionInfo>& positionals() const { return positionals_; }
+  const std::vector<OptionInfo>& options() const { return options_; }
+  const std::vector<Example>& examples() const { return examples_; }
 
  private:
-  struct Declared {
-    std::string name, placeholder, help;  ///< no placeholder: a flag
-    bool required = false, repeatable = false;
-    std::vector<std::string> choices;
-  };
-  const Declared* find(const std::string& name) const;
+  OptionInfo& last() { return last_is_option_ ? options_.back() : positionals_.back(); }
+  const OptionInfo* find(const std::string& name) const;
 
-  std::string verb_, summary_;
-  std::vector<Declared> positionals_, options_;
+  std::string verb_, summary_, group_;
+  std::vector<OptionInfo> positionals_, options_;
+  std::vector<Example> examples_;
+  bool last_is_option_ = false;
 };
+
+/// "--devices LIST"; of a flag or positional argument its name.
+std::string form_of(const OptionInfo& option);
+/// The explanation of an option with what the declaration says besides: "…: strict, fast (default strict)".
+std::string explanation_of(const OptionInfo& option);
 
 /// The whole of `text` as an integer within [least, most]; the error names `what`.
 Result<int64_t> parse_integer(const std::string& text, const std::string& what, int64_t least, int64_t most);

@@ -17,23 +17,6 @@
 namespace sheaf {
 namespace {
 
-OptionParser run_options() {
-  OptionParser parser("run", "Runs a compiled plan on rows of data.");
-  parser.positional("PLAN", "a file that `sheaf compile` wrote")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
-      .required()
-      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
-      .option("--input", "NAME=SOURCE",
-              "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
-      .repeatable()
-      .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
-      .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights and random rows (default 0)");
-  return parser;
-}
-
 Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<std::string, std::string>& sources,
                                             uint64_t seed) {
   std::vector<HostTensor> tensors;
@@ -68,12 +51,6 @@ void print_summary(const std::string& name, const HostTensor& tensor) {
   std::printf(count > kShown ? " …\n" : "\n");
 }
 
-/// Anything that was to go to stdout and couldn't.
-int finish_stdout() {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return kDone;
-  return report(Error("stdout cannot be written"), kFailed);
-}
-
 bool prints(const Model& model) {
   const auto& steps = model.plan().infer.steps;
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == "print"; });
@@ -81,14 +58,31 @@ bool prints(const Model& model) {
 
 }  // namespace
 
+OptionParser run_options() {
+  OptionParser parser("run", "Runs a compiled plan on rows of data.");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .required()
+      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .option("--input", "NAME=SOURCE",
+              "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .repeatable()
+      .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
+      .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--seed", "S", "of initial weights and random rows (default 0)")
+      .example("100 random rows in batches of 30 on three CPU devices",
+               {"sheaf compile models/tutorial.json -o tutorial.plan",
+                "sheaf run tutorial.plan --devices cpu:0-2 --input x=random:100 --batch-size 30"});
+  return parser;
+}
+
 int run_verb(std::span<const std::string> arguments) {
   const OptionParser parser = run_options();
   auto options = parser.parse(arguments);
   if (!options) return report_usage(std::move(options.error()), "run");
-  if (options->help()) {
-    std::fputs(parser.help().c_str(), stdout);
-    return finish_stdout();
-  }
+  if (options->help()) return print_help(parser);
   auto list = parse_devices(options->value("--devices"));
   if (!list) return report_usage(std::move(list.error()), "run");
   auto batch_size = options->integer("--batch-size", 1, int64_t{1} << 40, 0);

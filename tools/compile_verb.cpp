@@ -7,22 +7,10 @@
 #include "tools/verbs.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 namespace sheaf {
 namespace {
-
-OptionParser compile_options() {
-  OptionParser parser("compile", "Compiles a model file to an execution plan.");
-  parser.positional("MODEL.json", "a model file (docs/model-format.md)")
-      .option("-o", "FILE.plan", "where the plan goes")
-      .required()
-      .option("--precision", "P", "arithmetic of the plan")
-      .choices({"f32", "bf16", "f16"})
-      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host");
-  return parser;
-}
 
 /// "16GiB", "512MiB", "1000000": bytes.
 Result<int64_t> parse_bytes(const std::string& text) {
@@ -37,11 +25,23 @@ Result<int64_t> parse_bytes(const std::string& text) {
 
 }  // namespace
 
+OptionParser compile_options() {
+  OptionParser parser("compile", "Compiles a model file to an execution plan.");
+  parser.positional("MODEL.json", "a model file (docs/model-format.md)")
+      .option("-o", "FILE.plan", "where the plan goes")
+      .required()
+      .option("--precision", "P", "arithmetic of the plan")
+      .choices({"f32", "bf16", "f16"})
+      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host")
+      .example("a plan that serves every device list and batch size", {"sheaf compile models/tutorial.json -o tutorial.plan"});
+  return parser;
+}
+
 int compile_verb(std::span<const std::string> arguments) {
   OptionParser parser = compile_options();
   Result<Options> options = parser.parse(arguments);
   if (!options) return report_usage(options.error(), "compile");
-  if (options->help()) return std::fputs(parser.help().c_str(), stdout), kDone;
+  if (options->help()) return print_help(parser);
   CompileOptions compile_options;
   compile_options.precision = options->value("--precision");
   if (compile_options.precision != "f32")
@@ -55,7 +55,7 @@ int compile_verb(std::span<const std::string> arguments) {
   if (!model) return report(model.error(), kFailed);
   std::vector<Diagnostic> warnings;
   Result<Plan> plan = compile(*model, compile_options, &warnings);
-  for (const Diagnostic& warning : warnings) std::fprintf(stderr, "%s\n", to_string(warning).c_str());
+  for (const Diagnostic& warning : warnings) report_warning(warning);
   if (!plan) return report(plan.error(), kFailed);
   if (auto written = write_file_atomically(options->value("-o"), serialize(*plan)); !written)
     return report(written.error(), kFailed);

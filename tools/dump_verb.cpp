@@ -9,27 +9,10 @@
 #include "runtime/report.h"
 #include "tools/verbs.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 namespace sheaf {
 namespace {
 
 constexpr uint64_t kLargestFile = uint64_t{512} << 20;
-
-OptionParser dump_options() {
-  OptionParser parser("dump", "Shows where each op of a model or plan runs and why, and what moves between devices.");
-  parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
-      .option("--format", "FORMAT", "how to show it")
-      .choices({"text", "mlir", "dot", "svg", "html", "json"})
-      .option("--program", "NAME", "which program of the plan")
-      .choices({"infer", "train"})
-      .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
-      .option("--batch", "N", "rows of a batch; needs --devices")
-      .option("-o", "FILE", "where it goes (default: stdout)");
-  return parser;
-}
 
 /// A plan says so in its first bytes; anything else is taken for a model file, whose checks say what is wrong.
 Result<Plan> plan_of(const std::string& file) {
@@ -45,11 +28,28 @@ Result<Plan> plan_of(const std::string& file) {
 
 }  // namespace
 
+OptionParser dump_options() {
+  OptionParser parser("dump", "Shows where each op of a model or plan runs and why, and what moves between devices.");
+  parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .option("--format", "FORMAT", "how to show it")
+      .choices({"text", "mlir", "dot", "svg", "html", "json"})
+      .option("--program", "NAME", "which program of the plan")
+      .choices({"infer", "train"})
+      .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
+      .option("--batch", "N", "rows of a batch; needs --devices")
+      .option("-o", "FILE", "where it goes (default: stdout)")
+      .example("which device does what with a batch of 30 on two of them",
+               {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
+      .example("a page to explore in a browser",
+               {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"});
+  return parser;
+}
+
 int dump_verb(std::span<const std::string> arguments) {
   OptionParser parser = dump_options();
   Result<Options> options = parser.parse(arguments);
   if (!options) return report_usage(options.error(), "dump");
-  if (options->help()) return std::fputs(parser.help().c_str(), stdout), kDone;
+  if (options->help()) return print_help(parser);
   DumpOptions what;
   what.program = options->value("--program");
   if (options->has("--devices") != options->has("--batch"))
@@ -66,10 +66,7 @@ int dump_verb(std::span<const std::string> arguments) {
   if (!plan) return report(plan.error(), kFailed);
   Result<std::string> shown = dump(*plan, *dump_format_from_name(options->value("--format")), what);
   if (!shown) return report(shown.error(), kFailed);
-  if (!options->has("-o")) {
-    bool written = std::fwrite(shown->data(), 1, shown->size(), stdout) == shown->size() && std::fflush(stdout) == 0;
-    return written ? kDone : report(Error(std::string("cannot write to stdout: ") + std::strerror(errno)), kFailed);
-  }
+  if (!options->has("-o")) return print(*shown);
   if (auto written = write_file_atomically(options->value("-o"), *shown); !written) return report(written.error(), kFailed);
   return kDone;
 }

@@ -3,47 +3,48 @@
 #include "runtime/report.h"
 #include "runtime/run_main.h"
 #include "runtime/training/train_main.h"
+#include "runtime/training/train_settings.h"
+#include "tools/help.h"
 #include "tools/verbs.h"
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
+namespace sheaf {
 namespace {
 
-struct Verb {
-  const char* name;
-  const char* summary;
-  int (*run)(std::span<const std::string>);
-};
-
 constexpr Verb kVerbs[] = {
-    {"compile", "compile a model file to an execution plan", sheaf::compile_verb},
-    {"run", "run a plan on a device list", sheaf::run_verb},
-    {"train", "train a plan's model on rows of data", sheaf::train_verb},
-    {"dump", "show where each op runs, why, and what moves", sheaf::dump_verb},
-    {"devices", "list this machine's devices", sheaf::devices_verb},
+    {compile_options, compile_verb},
+    {run_options, run_verb},
+    {train_options, train_verb},
+    {dump_options, dump_verb},
+    {devices_options, devices_verb},
+    {help_options, help_verb},
+    {completion_options, completion_verb},
 };
 
-int help(std::FILE* to) {
-  std::fputs("usage: sheaf VERB [options]\n\nverbs:\n", to);
-  for (const Verb& verb : kVerbs) std::fprintf(to, "  %-9s %s\n", verb.name, verb.summary);
-  std::fputs("\n`sheaf VERB --help` lists a verb's options.\n", to);
-  return sheaf::kDone;
+int main_verb(std::vector<std::string> arguments) {
+  if (arguments.empty()) return std::fputs(list_of_verbs(palette_of(stderr)).c_str(), stderr), kUsage;
+  std::string name = arguments.front();
+  if (name == "--version") return print("sheaf " SHEAF_VERSION "\n");
+  if (name == "--help" || name == "-h") name = "help";
+  arguments.erase(arguments.begin());
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) {
+    known.push_back(verb.options().verb());
+    if (name == known.back()) return verb.run(arguments);
+  }
+  const bool is_option = name.starts_with("-");
+  if (is_option) known = {"--help", "--version"};
+  return report(Error((is_option ? "unknown option '" : "unknown verb '") + name + "'" + suggestion(name, known))
+                    .note("`sheaf help` lists the verbs"), kUsage);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty()) return help(stderr), sheaf::kUsage;
-  const std::string name = arguments.front();
-  if (name == "--help" || name == "-h" || name == "help") return help(stdout);
-  if (name == "--version") return std::puts("sheaf " SHEAF_VERSION), sheaf::kDone;
-  arguments.erase(arguments.begin());
-  for (const Verb& verb : kVerbs)
-    if (name == verb.name) return verb.run(arguments);
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) known.push_back(verb.name);
-  return sheaf::report(sheaf::Error("unknown verb '" + name + "'" + sheaf::suggestion(name, known)), sheaf::kUsage);
-}
+std::span<const Verb> verbs() { return kVerbs; }
+
+}  // namespace sheaf
+
+int main(int argc, char** argv) { return sheaf::main_verb({argv + 1, argv + argc}); }

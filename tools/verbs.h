@@ -1,13 +1,31 @@
-// The verbs of `sheaf` that need the compiler. Each returns the exit status (0 done, 1 the model or data is at
-// fault, 2 the command line is).
+// The verbs of `sheaf`: the table that the program, its help, completion and manual page are made of, and the verbs that
+// need the compiler.
 #pragma once
+
+#include "runtime/options.h"
 
 #include <span>
 #include <string>
 
 namespace sheaf {
 
+/// A verb: what it takes, which holds its name, summary and examples, and what it does. `run` is given the arguments
+/// behind the verb and returns the exit status (0 done, 1 the model or data is at fault, 2 the command line is).
+struct Verb {
+  OptionParser (*options)();
+  int (*run)(std::span<const std::string>);
+};
+
+/// All verbs, in the order in which they are listed (tools/sheaf.cpp).
+std::span<const Verb> verbs();
+
+OptionParser compile_options();
 int compile_verb(std::span<const std::string> arguments);
+OptionParser dump_options();
 int dump_verb(std::span<const std::string> arguments);
+OptionParser help_options();
+int help_verb(std::span<const std::string> arguments);
+OptionParser completion_options();
+int completion_verb(std::span<const std::string> arguments);
 
 }  // namespace sheaf

@@ -1,5 +1,7 @@
 #include "runtime/base/error.h"
 
+#include "runtime/base/terminal.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -16,21 +18,32 @@ std::string_view word_of(Severity severity) {
   return "error";
 }
 
+std::string_view colour_of(Severity severity, const Palette& palette) {
+  switch (severity) {
+    case Severity::error: return palette.error;
+    case Severity::warning: return palette.warning;
+    case Severity::note: return palette.note;
+  }
+  return palette.error;
+}
+
 /// The caret stands under byte `column`; tabs are kept and the continuation bytes of UTF-8 take no room, so
 /// that it lands where a terminal shows that byte.
-std::string caret_line(std::string_view source, int column) {
+std::string caret_line(std::string_view source, int column, const Palette& palette) {
   std::string line;
   const size_t before = std::min(source.size(), static_cast<size_t>(column - 1));
   for (size_t i = 0; i < before; ++i) {
     if ((static_cast<unsigned char>(source[i]) & 0xC0) == 0x80) continue;
     line += source[i] == '\t' ? '\t' : ' ';
   }
-  return line + '^';
+  return line + palette.paint(palette.caret, "^");
 }
 
 }  // namespace
 
-std::string to_string(const Diagnostic& diagnostic) {
+std::string to_string(const Diagnostic& diagnostic) { return to_string(diagnostic, Palette{}); }
+
+std::string to_string(const Diagnostic& diagnostic, const Palette& palette) {
   std::string text;
   const Location& at = diagnostic.location;
   if (!at.file.empty()) {
@@ -41,21 +54,23 @@ std::string to_string(const Diagnostic& diagnostic) {
     }
     text += ": ";
   }
-  text += word_of(diagnostic.severity);
-  text += ": " + diagnostic.message;
+  text += palette.paint(colour_of(diagnostic.severity, palette), std::string(word_of(diagnostic.severity)) + ":");
+  text += " " + diagnostic.message;
   if (!diagnostic.source_line.empty()) {
     text += '\n' + diagnostic.source_line;
-    if (at.column > 0) text += '\n' + caret_line(diagnostic.source_line, at.column);
+    if (at.column > 0) text += '\n' + caret_line(diagnostic.source_line, at.column, palette);
   }
-  for (const std::string& note : diagnostic.notes) text += "\nnote: " + note;
+  for (const std::string& note : diagnostic.notes) text += "\n" + palette.paint(palette.note, "note:") + " " + note;
   return text;
 }
 
-std::string to_string(const Error& error) {
+std::string to_string(const Error& error) { return to_string(error, Palette{}); }
+
+std::string to_string(const Error& error, const Palette& palette) {
   std::string text;
   for (const Diagnostic& diagnostic : error.diagnostics) {
     if (!text.empty()) text += '\n';
-    text += to_string(diagnostic);
+    text += to_string(diagnostic, palette);
   }
   return text;
 }

@@ -45,9 +45,14 @@ struct Error {
   const std::string& message() const { return diagnostics.front().message; }
 };
 
+struct Palette;
+
 /// `FILE:LINE:COL: error: …`, the source line with a caret, then notes; one diagnostic after another.
 std::string to_string(const Diagnostic& diagnostic);
 std::string to_string(const Error& error);
+/// The same in the colours of a terminal (runtime/base/terminal.h).
+std::string to_string(const Diagnostic& diagnostic, const Palette& palette);
+std::string to_string(const Error& error, const Palette& palette);
 
 /// Either a value or an Error. Test with `if (!result)`, then read `error()` or `*result`.
 template <typename T>

@@ -77,7 +77,11 @@ OptionParser train_options() {
       .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped")
       .option("--numerics", "KIND", "arithmetic")
       .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)");
+      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)")
+      .example("two epochs on random rows, on two CPU devices",
+               {"sheaf compile models/data_parallel_model.json -o model.plan",
+                "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
+                "--save trained.safetensors"});
   return parser;
 }
 

@@ -1,0 +1,33 @@
+// What a terminal is told beyond plain text: colours, where the reader has a terminal and hasn't declined them.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+/// Escape sequences for parts of a text. All are empty where colours aren't wanted, so that code which prints need not
+/// ask.
+struct Palette {
+  std::string_view error, warning, note;  ///< the word that begins a diagnostic
+  std::string_view caret;                 ///< what points into a line of a file
+  std::string_view heading;               ///< of a table or a section
+  std::string_view name;                  ///< an option or a verb where it is explained
+  std::string_view reset;
+
+  /// `text` in one of the colours above.
+  std::string paint(std::string_view colour, std::string_view text) const;
+};
+
+/// Whether `stream` is a terminal that can move its cursor and colour text: isatty(3) and TERM isn't "dumb".
+bool is_terminal(std::FILE* stream);
+
+/// The colours for `stream`: none unless it is a terminal, and none if the environment has a NO_COLOR that isn't empty
+/// (https://no-color.org). FORCE_COLOR, not empty and not "0", colours what isn't a terminal too.
+Palette palette_of(std::FILE* stream);
+
+/// Columns of the terminal `stream`, or `otherwise` where it is none or doesn't say.
+int columns_of(std::FILE* stream, int otherwise);
+
+}  // namespace sheaf

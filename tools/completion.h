@@ -1,0 +1,23 @@
+// Scripts that complete sheaf's command line in a shell, made of the table of verbs (tools/verbs.h).
+#pragma once
+
+#include "runtime/options.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// What a value is completed with.
+enum class ValueKind { none, choice, verb, file, model, plan, model_or_plan, directory, devices, source };
+/// Told from the option's choices and the name of its placeholder: FILE, DIR, LIST, MODEL.json, NAME=SOURCE, …
+ValueKind value_kind(const OptionInfo& option);
+
+/// Entries of a device list that are offered, and what a source may be besides a file.
+inline constexpr const char* kOfferedDevices = "cpu cpu:0 cpu:1 cpu:2 cpu:3 cpu:0-1 cpu:0-3 cpu:0-7 cuda:0 cuda:1";
+inline constexpr const char* kOfferedSources = "random:";
+
+std::string bash_completion();
+std::string zsh_completion();
+std::string fish_completion();
+
+}  // namespace sheaf

@@ -1,0 +1,70 @@
+// Completion for fish: a `complete` for each verb, option and argument.
+#include "tools/completion.h"
+#include "tools/verbs.h"
+
+namespace sheaf {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "'";
+}
+
+/// The options of `complete` that say what a value may be; `taken`: the option has a value (-r).
+std::string arguments_of(const OptionInfo& option, bool taken) {
+  const std::string exclusive = taken ? " -x" : " -f", files = taken ? " -r -F" : " -F";
+  std::string words;
+  switch (value_kind(option)) {
+    case ValueKind::none: return exclusive;
+    case ValueKind::verb: return exclusive + " -a '(__sheaf_verbs)'";
+    case ValueKind::file: return files;
+    case ValueKind::model: return exclusive + " -k -a '(__fish_complete_suffix .json)'";
+    case ValueKind::plan: return exclusive + " -k -a '(__fish_complete_suffix .plan)'";
+    case ValueKind::model_or_plan: return exclusive + " -k -a '(__fish_complete_suffix .plan .json)'";
+    case ValueKind::directory: return exclusive + " -a '(__fish_complete_directories)'";
+    case ValueKind::devices: return exclusive + " -a '(__sheaf_devices)'";
+    case ValueKind::source: return exclusive + " -a '(__sheaf_sources)'";
+    case ValueKind::choice: break;
+  }
+  for (const std::string& choice : option.choices) words += (words.empty() ? "" : " ") + choice;
+  return exclusive + " -a " + quoted(words);
+}
+
+}  // namespace
+
+std::string fish_completion() {
+  std::string names, described, rules;
+  for (const Verb& verb : verbs()) {
+    const OptionParser parser = verb.options();
+    const std::string begin = "complete -c sheaf -n '__sheaf_verb_is " + parser.verb() + "'";
+    names += " " + parser.verb();
+    rules += "\ncomplete -c sheaf -n __sheaf_needs_verb -f -a " + parser.verb() + " -d " + quoted(parser.summary()) + "\n";
+    rules += begin + " -s h -l help -d 'lists the options'\n";
+    for (const OptionInfo& option : parser.options()) {
+      const bool is_short = option.name.size() == 2;
+      rules += begin + (is_short ? " -s " + option.name.substr(1) : " -l " + option.name.substr(2)) +
+               (option.placeholder.empty() ? "" : arguments_of(option, true)) + " -d " + quoted(option.help) + "\n";
+    }
+    for (const OptionInfo& argument : parser.positionals()) rules += begin + arguments_of(argument, false) + "\n";
+  }
+  return "# fish completion for sheaf, printed by `sheaf completion fish`:\n"
+         "#   sheaf completion fish > ~/.config/fish/completions/sheaf.fish\n\n"
+         "function __sheaf_needs_verb\n  test (count (commandline -opc)) -lt 2\nend\n\n"
+         "function __sheaf_verb_is\n  set -l words (commandline -opc)\n"
+         "  test (count $words) -ge 2; and test \"$words[2]\" = $argv[1]\nend\n\n"
+         "function __sheaf_verbs\n  string split ' ' -- " + quoted(names.substr(1)) + "\nend\n\n"
+         "function __sheaf_devices\n  set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))\n"
+         "  printf '%s\\n' $before(string split ' ' -- " + quoted(kOfferedDevices) + ")\nend\n\n"
+         "function __sheaf_sources\n  set -l token (commandline -ct | string replace -r '^--[^=]*=' '')\n"
+         "  set -l name (string match -r '^[^=]*=' -- $token); or return\n"
+         "  printf '%s\\n' $name" + kOfferedSources + " $name(__fish_complete_path (string replace -r '^[^=]*=' '' -- $token) | string split -f 1 \\t)\nend\n"
+         "\ncomplete -c sheaf -f\n"
+         "complete -c sheaf -n __sheaf_needs_verb -s h -l help -d 'lists the verbs'\n"
+         "complete -c sheaf -n __sheaf_needs_verb -l version -d 'says which version this is'\n" + rules;
+}
+
+}  // namespace sheaf
