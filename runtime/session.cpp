@@ -27,7 +27,7 @@ Result<void> Session::run(std::span<const void* const> inputs, std::span<void* c
 
 Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs,
                           const RunOptions& options) {
-  return state_->binding->run(inputs, outputs, &options.print);
+  return state_->binding->run(inputs, outputs, &options.print, options.trace.get());
 }
 
 Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const {
@@ -49,7 +49,7 @@ Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t ba
 
 Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
                                                     int64_t batch, const BindOptions& options) {
-  BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics};
+  BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
   for (int lane = 0; lane < devices->lanes(); ++lane) {
     auto loaded = kernels_for(devices->device(lane));
     if (!loaded) return loaded.error();

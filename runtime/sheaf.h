@@ -31,6 +31,7 @@ struct Plan;         // runtime/plan/plan.h
 struct BindingInfo;  // runtime/bind/binding.h: what `estimate` and `bench` print
 class Binding;
 class DeviceSet;
+class Trace;         // runtime/trace/trace.h
 
 /// An input or output: its shape in terms of the batch ("batch", and for gathered scalars a number of replicas).
 struct ValueInfo {
@@ -59,11 +60,15 @@ struct TensorView {
 struct BindOptions {
   bool fast_numerics = false;  ///< allow Winograd convolutions: faster, other rounding
   int threads = 0;             ///< CPU threads in all, shared out among CPU devices; 0: all that the process may use
+  bool explain = false;        ///< reasons in info() name the alternatives too; binding takes longer
 };
 
 struct RunOptions {
   /// Takes lines that Print layers print (newline included), one at a time, from any thread; empty: stdout.
   std::function<void(std::string_view line)> print;
+  /// Takes the times of the run's operations (runtime/trace/trace.h): a file for Perfetto, sums by layer. One run at a
+  /// time may go to it. A run without one is as fast as if there were no such thing.
+  std::shared_ptr<Trace> trace;
 };
 
 /// A model bound to a device list and a batch size. Keeps what it needs of its Model alive. One run at a time.

@@ -1,6 +1,6 @@
 #include "runtime/bind/binding.h"
 
-#include "runtime/bind/graph.h"
+#include "runtime/bind/planned_binding.h"
 #include "runtime/cpu/thread_pool.h"
 
 #include <atomic>
@@ -31,37 +31,40 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->devices_ = request.devices;
   binding->kernels_ = request.kernels;
   binding->constants_ = request.constants;
+  binding->plan_ = &request.plan;
   binding->program_ = &request.program;
+  binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
-                            *request.constants, request.batch,   request.fast_numerics};
+                            *request.constants, request.batch,   request.fast_numerics,
+                            request.explain};
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
-  auto graph = expand(context);
-  if (!graph) return graph.error();
-  place_values(*graph, context);
-  const auto clocks = schedule(*graph, *request.devices);
+  auto planned = plan_binding(context);
+  if (!planned) return planned.error();
+  Graph& graph = planned->graph;
+  if (auto ok = check_fits(graph, planned->memory, *request.devices, *request.constants); !ok) return ok.error();
 
-  for (const Tensor& tensor : graph->tensors) {
+  for (const Tensor& tensor : graph.tensors) {
     if (tensor.input < 0) continue;
     binding->inputs_.resize(std::max(binding->inputs_.size(), index_of(tensor.input) + 1));
     binding->inputs_[index_of(tensor.input)] = tensor.spec;
   }
-  for (int output : graph->outputs) binding->outputs_.push_back(graph->tensors[index_of(output)].spec);
+  for (int output : graph.outputs) binding->outputs_.push_back(graph.tensors[index_of(output)].spec);
 
-  auto layout = binding->plan_arenas(*graph, clocks);
-  if (!layout) return layout.error();
-  binding->describe(*graph);
-  binding->guard_ = graph->guard;
-  if (binding->trains_) binding->note_results(*graph);
-  auto lanes = binding->lower(*graph, *layout);
+  if (auto ok = request.constants->allocate(); !ok) return ok.error();
+  if (auto ok = binding->allocate_arenas(planned->memory, graph); !ok) return ok.error();
+  binding->describe(graph);
+  binding->guard_ = graph.guard;
+  if (binding->trains_) binding->note_results(graph);
+  auto lanes = binding->lower(graph, planned->memory);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
   if (!binding->executor_->ready()) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
   }
-  binding->gathers_scalars_ = graph->gathers_scalars;
+  binding->gathers_scalars_ = graph.gathers_scalars;
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   return binding;
 }
@@ -71,7 +74,7 @@ Binding::~Binding() {
   for (const ArenaMemory& arena : arenas_) arena.device->release(arena.memory);
 }
 
-Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const Layout& layout) {
+Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& memory) {
   input_relocations_.resize(inputs_.size());
   output_relocations_.resize(outputs_.size());
   bound_inputs_.assign(inputs_.size(), nullptr);
@@ -115,7 +118,7 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const Layout& layo
       } else if (home.node >= 0) {
         *slot = constants_->data({home.node, offset});
       } else {
-        *slot = static_cast<char*>(arenas_[index_of(home.lane)].memory) + layout.root_offsets[index_of(root.tensor)] + offset;
+        *slot = static_cast<char*>(arenas_[index_of(home.lane)].memory) + memory.root_offsets[index_of(root.tensor)] + offset;
       }
     };
     for (int i : graph.lane_order[lane]) {
@@ -149,7 +152,7 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const Layout& layo
         for (int tensor : instance.outputs) address(tensor, 0);
         operation.executable = instance.executable.get();
         executables_.push_back(std::move(instance.executable));
-        operation.scratch = static_cast<char*>(arenas_[lane].memory) + layout.scratch_offsets[index_of(i)];
+        operation.scratch = static_cast<char*>(arenas_[lane].memory) + memory.scratch_offsets[index_of(i)];
       }
       program.operations.push_back(operation);
     }
@@ -201,10 +204,11 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
   return trains_ ? Result<void>() : constants_->evaluate();
 }
 
-Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink) {
+Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
+                          Trace* trace) {
   if (auto ok = take_buffers(inputs, outputs); !ok) return ok;
   if (gathers_scalars_) warn_of_scalars();
-  if (!executor_->run(sink)) return run_error();
+  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return run_error();
   if (trains_) constants_->changed();
   return {};
 }

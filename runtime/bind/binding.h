@@ -2,6 +2,7 @@
 // again without allocating or looking anything up.
 #pragma once
 
+#include "runtime/bind/communications.h"
 #include "runtime/bind/constants.h"
 #include "runtime/bind/device_set.h"
 #include "runtime/lanes/executor.h"
@@ -14,6 +15,10 @@
 namespace sheaf {
 
 struct Graph;
+struct MemoryPlan;
+class Recording;
+class Trace;
+struct TracedProgram;
 
 /// A lane's memory and work.
 struct LaneInfo {
@@ -32,12 +37,16 @@ struct OperationInfo {
   int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
   int replica = -1;
   std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
+  std::string reason;          ///< why that implementation; of a reorder: what asked for it
   std::vector<std::string> inputs, outputs;  ///< "x f32 64x3x28x28 plain"
+  std::vector<TensorSpec> input_specs, output_specs;  ///< the same as data, in step order
+  std::vector<bool> from_weights;            ///< by input: made when weights are set, not at each run
 };
 
 struct BindingInfo {
   std::vector<LaneInfo> lanes;
   std::vector<OperationInfo> operations;
+  std::vector<Communication> communications;  ///< between lanes
   size_t parameter_bytes = 0;  ///< parameters and buffers in host memory, shared by all bindings of a model
   size_t derived_bytes = 0;    ///< folded and reordered copies of them, shared likewise
 };
@@ -50,6 +59,7 @@ struct BindRequest {
   std::shared_ptr<ConstantStore> constants;
   int64_t batch = 0;
   bool fast_numerics = false;
+  bool explain = false;  ///< reasons name the alternatives too
 };
 
 class Binding {
@@ -67,9 +77,10 @@ class Binding {
 
   /// Runs the program. `inputs` and `outputs` are host buffers, one for each of inputs() and outputs(), aligned to
   /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
-  /// last run cost nothing. `sink` takes printed lines (null: stdout). Errors: weights were never set, another
+  /// last run cost nothing. `sink` takes printed lines (null: stdout), `trace` the operations' times. Errors: weights were never set, another
   /// number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
-  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr);
+  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
+                   Trace* trace = nullptr);
 
   /// Of a training program, after a run that failed: the reason is the check of the loss alone. Variables are as they
   /// were, and so is everything that run() would complain about.
@@ -91,14 +102,10 @@ class Binding {
     Device* device;
     void* memory;
   };
-  struct Layout {
-    std::vector<size_t> root_offsets;     ///< by tensor that is a planned root: bytes into its lane's arena
-    std::vector<size_t> scratch_offsets;  ///< by instance
-  };
 
   Binding() = default;
-  Result<Layout> plan_arenas(const Graph& graph, const std::vector<std::vector<int32_t>>& clocks);
-  Result<std::vector<LaneProgram>> lower(Graph& graph, const Layout& layout);
+  Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph);
+  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory);
   void describe(const Graph& graph);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
   Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
@@ -106,11 +113,16 @@ class Binding {
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   void note_results(const Graph& graph);
   Error run_error() const;
+  /// binding_trace.cpp: a run whose operations' times go to `trace`.
+  bool traced_run(const PrintSink* sink, Trace& trace);
+  TracedProgram traced_program() const;
 
   std::shared_ptr<const DeviceSet> devices_;
   std::vector<std::shared_ptr<const Kernels>> kernels_;
   std::shared_ptr<ConstantStore> constants_;
+  const Plan* plan_ = nullptr;
   const Program* program_ = nullptr;
+  int64_t batch_ = 0;
   std::vector<TensorSpec> inputs_, outputs_;
   std::vector<ArenaMemory> arenas_;                   ///< by lane
   std::vector<std::unique_ptr<Executable>> executables_;
@@ -129,6 +141,7 @@ class Binding {
   int guard_ = -1;                                    ///< the check of the loss: an instance
   bool trains_ = false;                               ///< the program has updates
   std::unique_ptr<Executor> executor_;
+  std::shared_ptr<Recording> recording_;              ///< of the trace that the last traced run went to
   BindingInfo info_;
   bool gathers_scalars_ = false;
 };

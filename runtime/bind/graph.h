@@ -47,7 +47,7 @@ struct Instance {
   std::unique_ptr<Executable> executable;
   size_t scratch_bytes = 0;
   bool can_fail = false;
-  std::string implementation;
+  std::string implementation, reason;
   std::vector<std::pair<int, int>> in_place;
   CopyShape copy_shape;
   size_t target_offset = 0, source_offset = 0;  ///< copy: bytes into the tensors
@@ -110,6 +110,7 @@ struct BindContext {
   ConstantStore& constants;
   int64_t batch = 0;
   bool fast_numerics = false;
+  bool explain = false;
 };
 
 /// Steps to instances, values to tensors; operations are prepared here. Views (of scatter, replicate, transfer,

@@ -67,7 +67,8 @@ Result<void> Expansion::launch_step(int index, const Spot& spot) {
   const auto prepare = [&]() -> Result<Prepared> {
     auto prepared = context_.devices.device(spot.lane).prepare(
         {step, context_.plan, input_specs, output_specs, context_.devices.threads(spot.lane), context_.fast_numerics,
-         {constant.get(), step.inputs.size()}, context_.kernels[index_of(spot.lane)].get(), extents, work});
+         {constant.get(), step.inputs.size()}, context_.kernels[index_of(spot.lane)].get(), extents, work,
+         context_.explain});
     if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
       return Error("operation " + step.op + " was prepared for another number of operands");
     }
@@ -111,6 +112,7 @@ Instance& Expansion::add_launch(int step, const Spot& spot, std::vector<int> inp
   instance.scratch_bytes = prepared.scratch_bytes;
   instance.can_fail = prepared.can_fail;
   instance.implementation = std::move(prepared.implementation);
+  instance.reason = std::move(prepared.reason);
   instance.in_place = std::move(prepared.in_place);
   return instance;
 }
@@ -121,9 +123,8 @@ Result<void> Expansion::zero_step(int index, const Spot& spot, const std::vector
     const int tensor = add_tensor(outputs[i], context_.program.values[index_of(step.outputs[i])].name, spot.lane);
     define(step.outputs[i], spot.replica, tensor);
     if (outputs[i].bytes == 0) continue;
-    auto zeros = context_.constants.zeros(outputs[i], context_.devices.device(spot.lane));
-    if (!zeros) return zeros.error();
-    graph_.tensors[index_of(tensor)].node = zeros->node;
+    graph_.tensors[index_of(tensor)].node =
+        context_.constants.zeros(outputs[i], context_.devices.device(spot.lane)).node;
   }
   return {};
 }

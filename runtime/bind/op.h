@@ -64,6 +64,7 @@ struct PrepareRequest {
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
+  bool explain = false;  ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
 };
 
 struct Prepared {
@@ -72,6 +73,7 @@ struct Prepared {
   std::vector<TensorSpec> outputs;  ///< as produced
   size_t scratch_bytes = 0;
   std::string implementation;       ///< for explain: "jit:avx512_core", "generated", …
+  std::string reason;               ///< for explain: why that one and no other, a sentence or two
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;
   bool can_fail = false;            ///< Executable::failed() is asked after each run

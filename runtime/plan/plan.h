@@ -50,6 +50,18 @@ struct Symbol {
   Extent of;        ///< chunk, offset: what is split
 };
 
+/// What the replicas' tensors of a value that lives in a region are to the value of the unpartitioned program. Outside
+/// of regions: `whole`, which in a region means that nothing is stated.
+/// `split:D`: chunks of it along dimension D, concatenated in replica order. `replicated`: each has a copy of it.
+/// `partial`: it is their sum. `local`: nothing; each replica's own, such as a batch norm's statistics.
+struct Layout {
+  enum Kind { whole, split, replicated, partial, local } kind = whole;
+  int dim = 0;  ///< split
+  bool operator==(const Layout&) const = default;
+};
+std::string to_string(const Layout& layout);
+Result<Layout> parse_layout(const std::string& text);
+
 struct Value {
   std::string name;  ///< unique in its program; a model's value name where it has one ("net", "lstm:1")
   DType dtype = DType::float32;
@@ -60,6 +72,7 @@ struct Value {
   /// name in Plan::state. temporary: made by a step.
   enum Role { input, target, setting, parameter, buffer, state, temporary } role = temporary;
   std::string source;
+  Layout layout;  ///< among the replicas of the region that it lives in
 };
 
 /// One operation, run once (or once per replica of the region it is placed in).
@@ -80,6 +93,7 @@ struct Step {
   Location location;               ///< of that layer in the model file, for errors that a device list causes
   std::vector<std::string> fused;  ///< further layers whose work this step does, in order
   std::string reason;              ///< inserted and placed steps: one sentence
+  std::vector<std::string> notes;  ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
   bool once = false;               ///< depends on parameters and buffers alone: runs when weights are set, not each step
 };
 

@@ -90,7 +90,7 @@ Symbol symbol_at(const JsonNode& node) {
 }
 
 Value value_at(const JsonNode& node) {
-  node.only({"name", "dtype", "shape", "place", "role", "source"});
+  node.only({"name", "dtype", "shape", "place", "role", "source", "layout"});
   Value value;
   value.name = node.field("name").text();
   value.dtype = dtype_at(node.field("dtype"));
@@ -103,12 +103,13 @@ Value value_at(const JsonNode& node) {
   else
     node.field("role").fail("unknown role '" + role.substr(0, 80) + "'");
   if (node.has("source")) value.source = node.field("source").text();
+  if (node.has("layout")) value.layout = parsed_at(node.field("layout"), parse_layout);
   return value;
 }
 
 Step step_at(const JsonNode& node) {
   node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location",
-             "fused", "reason", "once"});
+             "fused", "reason", "notes", "once"});
   Step step;
   step.op = node.field("op").text();
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
@@ -125,6 +126,7 @@ Step step_at(const JsonNode& node) {
   if (node.has("location")) step.location = location_at(node.field("location"));
   if (node.has("fused")) step.fused = node.field("fused").texts();
   if (node.has("reason")) step.reason = node.field("reason").text();
+  if (node.has("notes")) step.notes = node.field("notes").texts();
   if (node.has("once")) step.once = node.field("once").boolean();
   return step;
 }

@@ -4,6 +4,8 @@
 #include "runtime/plan/names.h"
 #include "runtime/plan/sha256.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sheaf {
@@ -58,6 +60,7 @@ Json json_of(const Value& value) {
                {"place", to_string(value.place)},
                {"role", std::string(name_of(value.role))}};
   if (!value.source.empty()) json["source"] = value.source;
+  if (value.layout.kind != Layout::whole) json["layout"] = to_string(value.layout);
   return json;
 }
 
@@ -73,6 +76,7 @@ Json json_of(const Step& step) {
   if (step.location.line) json["location"] = json_of(step.location);
   if (!step.fused.empty()) json["fused"] = step.fused;
   if (!step.reason.empty()) json["reason"] = step.reason;
+  if (!step.notes.empty()) json["notes"] = step.notes;
   if (step.once) json["once"] = true;
   return json;
 }
@@ -121,6 +125,17 @@ void lay_out(const Json& json, int depth, const std::string& indent, std::string
   text += "\n" + indent + (list ? "]" : "}");
 }
 
+bool states_layouts(const Program& program) {
+  return std::any_of(program.values.begin(), program.values.end(),
+                     [](const Value& value) { return value.layout.kind != Layout::whole; });
+}
+
+int minor_version(const Plan& plan, bool trains) {
+  const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
+  if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
+  return trains ? 1 : 0;
+}
+
 bool holds_program(const Program& program) { return !program.symbols.empty() || !program.steps.empty(); }
 
 }  // namespace
@@ -136,7 +151,7 @@ std::string serialize(const Plan& plan) {
   if (holds_program(plan.train_graph)) graphs["train"] = json_of(plan.train_graph);
 
   Json document = {{"format", "sheaf-plan"},
-                   {"version", std::to_string(kPlanMajor) + "." + std::to_string(trains ? kPlanMinor : 0)},
+                   {"version", std::to_string(kPlanMajor) + "." + std::to_string(minor_version(plan, trains))},
                    {"producer", plan.producer},
                    {"requires", plan.requires_}};
   Json content = {{"name", plan.name},
