@@ -8,8 +8,6 @@
 namespace sheaf {
 namespace {
 
-size_t rounded(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 bool overlap_in_time(const ArenaBuffer& a, const ArenaBuffer& b) { return a.begin < b.end && b.begin < a.end; }
 
 /// Places buffers one by one, each into the smallest gap that holds it between those already placed that live at
@@ -24,7 +22,7 @@ ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& orde
   placed.reserve(order.size());
   for (size_t index : order) {
     const ArenaBuffer& buffer = problem.buffers[index];
-    const size_t bytes = rounded(buffer.bytes);
+    const size_t bytes = arena_size(buffer.bytes);
     if (bytes == 0 || buffer.begin == buffer.end) continue;
     size_t best_offset = 0, best_gap = std::numeric_limits<size_t>::max(), top = 0;
     for (const Placed& other : placed) {
@@ -56,7 +54,7 @@ Result<void> ArenaProblem::check() const {
     if (buffers[i].bytes > std::numeric_limits<size_t>::max() / 2 - total - kArenaAlignment) {
       return Error("arena: the buffers' sizes overflow");
     }
-    total += rounded(buffers[i].bytes);
+    total += arena_size(buffers[i].bytes);
   }
   return {};
 }
@@ -70,8 +68,8 @@ size_t ArenaProblem::lower_bound() const {
   std::vector<Change> changes;
   for (const ArenaBuffer& buffer : buffers) {
     if (buffer.begin == buffer.end) continue;
-    changes.push_back({buffer.begin, false, rounded(buffer.bytes)});
-    changes.push_back({buffer.end, true, rounded(buffer.bytes)});
+    changes.push_back({buffer.begin, false, arena_size(buffer.bytes)});
+    changes.push_back({buffer.end, true, arena_size(buffer.bytes)});
   }
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.ends > b.ends; });
@@ -90,7 +88,7 @@ Result<void> verify(const ArenaProblem& problem, const ArenaSolution& solution) 
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (solution.offsets[i] % kArenaAlignment != 0) return Error("arena: buffer " + std::to_string(i) + " is misaligned");
     if (buffers[i].bytes == 0 || buffers[i].begin == buffers[i].end) continue;
-    if (solution.offsets[i] + rounded(buffers[i].bytes) > solution.bytes) {
+    if (solution.offsets[i] + arena_size(buffers[i].bytes) > solution.bytes) {
       return Error("arena: buffer " + std::to_string(i) + " lies beyond the end");
     }
     order.push_back(i);

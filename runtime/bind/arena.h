@@ -12,6 +12,9 @@ namespace sheaf {
 
 inline constexpr size_t kArenaAlignment = 64;
 
+/// What a buffer of `bytes` takes in an arena.
+constexpr size_t arena_size(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+
 /// A buffer that must be there during [begin, end); times are the lane's own (positions in its order of work).
 struct ArenaBuffer {
   size_t bytes = 0;

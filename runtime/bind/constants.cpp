@@ -17,10 +17,11 @@ void ConstantStore::keep(const Device& device, std::shared_ptr<const void> owner
   owners_.emplace(&device, std::move(owner));
 }
 
-Result<int> ConstantStore::add_node(TensorSpec spec, Device& device) {
-  auto memory = device.allocate(spec.bytes);
-  if (!memory) return memory.error();
-  nodes_.push_back({std::move(spec), &device, *memory, false, false});
+int ConstantStore::add_node(TensorSpec spec, Device& device) {
+  Node node;
+  node.spec = std::move(spec);
+  node.device = &device;
+  nodes_.push_back(std::move(node));
   return static_cast<int>(nodes_.size()) - 1;
 }
 
@@ -37,17 +38,18 @@ Result<int> ConstantStore::parameter(const std::string& name) {
   const auto found = std::find_if(parameters_.begin(), parameters_.end(),
                                   [&](const Parameter& parameter) { return parameter.name == name; });
   if (found == parameters_.end()) return Error("the plan has no parameter '" + name + "'");
-  auto node = add_node(plain_tensor(found->dtype, found->shape), *host_);
-  if (!node) return node.error().note("needed for parameter '" + name + "'");
-  nodes_[static_cast<size_t>(*node)].parameter = true;
-  parameter_nodes_[name] = *node;
-  return *node;
+  const int node = add_node(plain_tensor(found->dtype, found->shape), *host_);
+  nodes_[static_cast<size_t>(node)].kind = found->buffer ? Kind::buffer : Kind::parameter;
+  nodes_[static_cast<size_t>(node)].name = name;
+  return parameter_nodes_[name] = node;
 }
 
 Result<void*> ConstantStore::parameter_data(size_t index) {
   auto node = parameter(parameters_[index].name);
   if (!node) return node.error();
-  return nodes_[static_cast<size_t>(*node)].data;
+  Node& made = nodes_[static_cast<size_t>(*node)];
+  if (auto ok = allocate(made); !ok) return ok.error();
+  return made.data;
 }
 
 Result<int> ConstantStore::state(const std::string& name) {
@@ -55,31 +57,30 @@ Result<int> ConstantStore::state(const std::string& name) {
   const auto found =
       std::find_if(state_.begin(), state_.end(), [&](const Parameter& entry) { return entry.name == name; });
   if (found == state_.end()) return Error("the plan has no optimiser state '" + name + "'");
-  auto node = add_node(plain_tensor(found->dtype, found->shape), *host_);
-  if (!node) return node.error().note("needed for the optimiser's '" + name + "'");
-  Node& made = nodes_[static_cast<size_t>(*node)];
-  made.parameter = true;
-  state_nodes_[name] = *node;
+  const int node = add_node(plain_tensor(found->dtype, found->shape), *host_);
+  Node& made = nodes_[static_cast<size_t>(node)];
+  made.kind = Kind::state;
+  made.name = name;
   // The check of the plan has seen to it that this is a number, and the state float32.
-  std::fill_n(static_cast<float*>(made.data), element_count(made.spec), found->init.value("value", 0.0F));
-  return *node;
+  made.fill = found->init.value("value", 0.0F);
+  return state_nodes_[name] = node;
 }
 
 Result<void*> ConstantStore::state_data(size_t index) {
   auto node = state(state_[index].name);
   if (!node) return node.error();
-  return nodes_[static_cast<size_t>(*node)].data;
+  Node& made = nodes_[static_cast<size_t>(*node)];
+  if (auto ok = allocate(made); !ok) return ok.error();
+  return made.data;
 }
 
-Result<ConstantRef> ConstantStore::zeros(const TensorSpec& spec, Device& device) {
+ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
   auto known = zero_nodes_.find(spec.bytes);
   if (known == zero_nodes_.end()) {
-    auto node = add_node(spec, *host_);
-    if (!node) return node.error();
-    Node& made = nodes_[static_cast<size_t>(*node)];
-    made.lasting = true;
-    std::memset(made.data, 0, spec.bytes);
-    known = zero_nodes_.emplace(spec.bytes, *node).first;
+    const int node = add_node(spec, *host_);
+    nodes_[static_cast<size_t>(node)].lasting = true;
+    nodes_[static_cast<size_t>(node)].fill = 0;
+    known = zero_nodes_.emplace(spec.bytes, node).first;
   }
   return copy_to({known->second, 0}, spec, device);
 }
@@ -89,18 +90,17 @@ void ConstantStore::changed() {
   done_ = 0;
 }
 
-Result<ConstantRef> ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {
+ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {
   if (memory_space(from.node) == device.memory_space()) return from;
   // A copy is the reordering to the same format, kept under the memory that it lies in.
   auto& known = reorders_[{from, device.memory_space()}];
   for (const auto& [format, node] : known) {
     if (same_format(format, spec)) return ConstantRef{node, 0};
   }
-  auto node = add_node(spec, device);
-  if (!node) return node.error();
-  reorders_[{from, device.memory_space()}].emplace_back(spec, *node);
-  add_work({nullptr, {from}, {*node}, 0, &device});
-  return ConstantRef{*node, 0};
+  const int node = add_node(spec, device);
+  reorders_[{from, device.memory_space()}].emplace_back(spec, node);
+  add_work({nullptr, {from}, {node}, 0, &device});
+  return ConstantRef{node, 0};
 }
 
 Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want,
@@ -110,11 +110,10 @@ Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& h
   }
   auto prepared = device.prepare_reorder(have, want, 1);
   if (!prepared) return prepared.error();
-  auto node = add_node(want, device);
-  if (!node) return node.error();
-  reorders_[{from, device.memory_space()}].emplace_back(want, *node);
-  add_work({std::move(prepared->executable), {from}, {*node}, prepared->scratch_bytes, &device});
-  return ConstantRef{*node, 0};
+  const int node = add_node(want, device);
+  reorders_[{from, device.memory_space()}].emplace_back(want, node);
+  add_work({std::move(prepared->executable), {from}, {node}, prepared->scratch_bytes, &device});
+  return ConstantRef{node, 0};
 }
 
 Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const std::vector<ConstantRef>& inputs,
@@ -138,10 +137,8 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
   std::vector<int> outputs;
   std::vector<ConstantRef> refs;
   for (const TensorSpec& spec : prepared->outputs) {
-    auto node = add_node(spec, device);
-    if (!node) return node.error();
-    outputs.push_back(*node);
-    refs.push_back({*node, 0});
+    outputs.push_back(add_node(spec, device));
+    refs.push_back({outputs.back(), 0});
   }
   add_work({std::move(prepared->executable), std::move(wanted), outputs, prepared->scratch_bytes, &device});
   derived_[key] = outputs;
@@ -150,17 +147,39 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
 
 size_t ConstantStore::parameter_bytes() const {
   size_t bytes = 0;
-  for (const Node& node : nodes_) bytes += node.parameter ? node.spec.bytes : 0;
+  for (const Node& node : nodes_) bytes += node.kind != Kind::derived ? node.spec.bytes : 0;
   return bytes;
 }
 
 size_t ConstantStore::derived_bytes() const {
   size_t bytes = 0;
-  for (const Node& node : nodes_) bytes += node.parameter ? 0 : node.spec.bytes;
+  for (const Node& node : nodes_) bytes += node.kind == Kind::derived ? node.spec.bytes : 0;
   return bytes;
 }
 
+Result<void> ConstantStore::allocate(Node& node) {
+  if (node.data) return {};
+  auto memory = node.device->allocate(node.spec.bytes);
+  if (!memory) return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
+  node.data = *memory;
+  if (!node.fill) return {};
+  if (*node.fill == 0) {
+    std::memset(node.data, 0, node.spec.bytes);
+  } else {
+    std::fill_n(static_cast<float*>(node.data), node.spec.bytes / sizeof(float), *node.fill);
+  }
+  return {};
+}
+
+Result<void> ConstantStore::allocate() {
+  for (; allocated_ < nodes_.size(); ++allocated_) {
+    if (auto ok = allocate(nodes_[allocated_]); !ok) return ok;
+  }
+  return {};
+}
+
 Result<void> ConstantStore::evaluate() {
+  if (auto ok = allocate(); !ok) return ok;
   if (auto done = evaluate(lasting_work_, lasting_done_); !done || !set_) return done;
   return evaluate(work_, done_);
 }

@@ -1,6 +1,8 @@
 // Everything that depends on weights alone: parameters and buffers, what `once` steps make of them (folded batch
 // norms), and their reordered copies. Made once when weights are set, and shared: between replicas, and between
 // the bindings of one model. Structurally equal work (same step or format, same inputs, same memory) is one node.
+// Asking for a node only says that it is wanted; allocate() gives memory to all of them, so that what a binding will
+// need is known before any of it is taken.
 // A training program changes parameters, buffers and the optimiser's state, which lie here too: it reads and writes
 // them where they are, and says changed() afterwards.
 #pragma once
@@ -11,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,14 +47,14 @@ class ConstantStore {
   /// Weights are set and all that depends on them is made.
   bool ready() const { return set_ && done_ == work_.size() && lasting_done_ == lasting_work_.size(); }
 
-  /// The node of a parameter (host memory). Errors: no such parameter, no memory.
+  /// The node of a parameter (host memory). Errors: no such parameter.
   Result<int> parameter(const std::string& name);
-  /// The node of an entry of the optimiser's state (host memory). Errors: no such entry, no memory.
+  /// The node of an entry of the optimiser's state (host memory). Errors: no such entry.
   Result<int> state(const std::string& name);
   /// Zeros in `device`'s memory, `spec.bytes` of them.
-  Result<ConstantRef> zeros(const TensorSpec& spec, Device& device);
+  ConstantRef zeros(const TensorSpec& spec, Device& device);
   /// A copy in `device`'s memory; `from` itself where it is there already.
-  Result<ConstantRef> copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
+  ConstantRef copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
   /// `from`, which lies as `have`, reordered to `want` (cached by format).
   Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
   /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called where they
@@ -67,17 +70,24 @@ class ConstantStore {
   size_t parameter_bytes() const;
   size_t derived_bytes() const;
 
+  enum class Kind { parameter, buffer, state, derived };
+  struct Node {
+    TensorSpec spec;
+    Device* device = nullptr;
+    Kind kind = Kind::derived;
+    std::string name;        ///< of a parameter, buffer or entry of the state
+    void* data = nullptr;    ///< null until allocate()
+    std::optional<float> fill;  ///< host memory: what all elements are at first (a state, zeros)
+    bool lasting = false;    ///< depends on no parameter: stays as it is when weights change
+  };
+  const std::vector<Node>& nodes() const { return nodes_; }
+
+  /// Gives memory to what has none yet: all of the above only says what is wanted. Addresses stay as they are then.
+  Result<void> allocate();
   /// Does what has not been done since weights were last set. If they never were, only what needs none.
   Result<void> evaluate();
 
  private:
-  struct Node {
-    TensorSpec spec;
-    Device* device;
-    void* data = nullptr;
-    bool parameter = false;  ///< or state
-    bool lasting = false;    ///< depends on no parameter: stays as it is when weights change
-  };
   struct Work {
     std::unique_ptr<Executable> executable;  ///< null: a copy of inputs[0]
     std::vector<ConstantRef> inputs;
@@ -85,7 +95,8 @@ class ConstantStore {
     size_t scratch_bytes = 0;
     Device* device;
   };
-  Result<int> add_node(TensorSpec spec, Device& device);
+  int add_node(TensorSpec spec, Device& device);
+  Result<void> allocate(Node& node);
   void add_work(Work work);
   Result<void> evaluate(std::vector<Work>& work, size_t& done);
 
@@ -101,6 +112,7 @@ class ConstantStore {
   std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
   std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
   size_t done_ = 0, lasting_done_ = 0;  ///< work_[0, done_) is up to date
+  size_t allocated_ = 0;                ///< nodes_[0, allocated_) have memory; later ones may
   bool set_ = false;
 };
 

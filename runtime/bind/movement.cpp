@@ -53,10 +53,9 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
   const int lane = graph_.tensors[index_of(tensor)].lane;
   Device& device = context_.devices.device(spot.lane);
   if (is_constant(tensor) && context_.constants.memory_space(constant_ref(tensor).node) != device.memory_space()) {
-    auto ref = context_.constants.copy_to(constant_ref(tensor), graph_.tensors[index_of(tensor)].spec, device);
-    if (!ref) return ref.error();
+    const ConstantRef ref = context_.constants.copy_to(constant_ref(tensor), graph_.tensors[index_of(tensor)].spec, device);
     const int copy = add_tensor(graph_.tensors[index_of(tensor)].spec, name, spot.lane);
-    graph_.tensors[index_of(copy)].node = ref->node;
+    graph_.tensors[index_of(copy)].node = ref.node;
     return copy;
   }
   if (same_memory(lane, spot.lane) || is_constant(tensor)) {

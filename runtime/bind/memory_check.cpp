@@ -1,0 +1,69 @@
+// Whether what a binding needs is there, before any of it is taken.
+#include "runtime/bind/memory_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+struct Need {
+  Device* device = nullptr;
+  double arenas = 0, constants = 0;  ///< bytes; a sum of sizes need not fit in 64 bits
+  int largest = -1;  ///< lane
+};
+
+std::string in_gib(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", bytes / (1 << 30));
+  return text;
+}
+
+std::string describe(const Graph& graph, const ArenaBlock& block) {
+  if (block.tensor < 0) return "scratch memory of an operation, " + in_gib(static_cast<double>(block.bytes));
+  return "'" + graph.tensors[index_of(block.tensor)].name + "', " + in_gib(static_cast<double>(block.bytes));
+}
+
+Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const Need& need) {
+  constexpr size_t kShown = 5;
+  const LaneArena& arena = plan.lanes[index_of(need.largest)];
+  Error error(in_gib(need.arenas + need.constants) + " of memory are needed; the " +
+              (need.device->info().kind == DeviceKind::cpu ? "host" : devices.name(need.largest)) + " has " +
+              in_gib(static_cast<double>(need.device->info().memory_bytes)));
+  error.note("the largest arena is that of " + devices.name(need.largest) + ", " + std::to_string(arena.bytes) + " bytes");
+  const ArenaPeak peak = peak_of(arena);
+  for (size_t i = 0; i < std::min(kShown, peak.blocks.size()); ++i) {
+    error.note("at its fullest it holds " + describe(graph, arena.blocks[peak.blocks[i]]));
+  }
+  return error.note("a smaller batch needs less: `sheaf estimate --memory` finds the largest that fits");
+}
+
+}  // namespace
+
+Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
+                        const ConstantStore& constants) {
+  std::map<int, Need> needs;  // by memory
+  for (int lane = 0; lane < devices.lanes(); ++lane) {
+    Device& device = devices.device(lane);
+    Need& need = needs[device.memory_space()];
+    const size_t bytes = plan.lanes[index_of(lane)].bytes;
+    need.device = &device;
+    need.arenas += static_cast<double>(bytes);
+    if (need.largest < 0 || bytes > plan.lanes[index_of(need.largest)].bytes) need.largest = lane;
+  }
+  for (const ConstantStore::Node& node : constants.nodes()) {
+    const auto need = needs.find(node.device->memory_space());
+    if (need != needs.end()) need->second.constants += static_cast<double>(node.spec.bytes);
+  }
+  for (const auto& [space, need] : needs) {
+    if (need.arenas + need.constants > static_cast<double>(need.device->info().memory_bytes)) {
+      return too_much(graph, plan, devices, need);
+    }
+  }
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,55 @@
+// Arenas of a binding, planned: which buffer lies where in its lane's memory, and when it must be there. Sizes and
+// lifetimes are known exactly, so this is all that a run will use; nothing is allocated to find out.
+#pragma once
+
+#include "runtime/bind/arena.h"
+#include "runtime/bind/device_set.h"
+#include "runtime/bind/graph.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sheaf {
+
+/// A buffer in a lane's arena: a root tensor, or the scratch memory of an instance.
+struct ArenaBlock {
+  int tensor = -1;    ///< in Graph::tensors; -1: scratch
+  int instance = -1;  ///< of scratch: in Graph::instances; -1: a tensor
+  size_t bytes = 0;   ///< as asked for; the arena rounds up to kArenaAlignment
+  size_t offset = 0;
+  /// [begin, end) on the lane's clock: its operation number p starts at 2p + 1 and is done at 2p + 2.
+  int64_t begin = 0, end = 0;
+};
+
+struct LaneArena {
+  size_t bytes = 0;
+  size_t lower_bound = 0;  ///< bytes live at the worst moment: no arena could be smaller
+  std::vector<ArenaBlock> blocks;
+};
+
+struct MemoryPlan {
+  std::vector<LaneArena> lanes;
+  std::vector<size_t> root_offsets;     ///< by tensor that is a planned root: bytes into its lane's arena
+  std::vector<size_t> scratch_offsets;  ///< by instance
+};
+
+/// The arenas of all lanes, planned. `clocks`: what schedule() returned for `graph`. Errors: sizes that overflow.
+Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices,
+                               const std::vector<std::vector<int32_t>>& clocks);
+
+/// The worst moment of an arena, and the operation of its lane at which it comes.
+struct ArenaPeak {
+  int64_t time = 0;
+  size_t position = 0;             ///< in Graph::lane_order
+  std::vector<size_t> blocks;      ///< live then: indices into LaneArena::blocks, the largest first
+};
+ArenaPeak peak_of(const LaneArena& arena);
+
+/// An error where a memory of the machine (that of a device, or the host's, which all CPU devices share) cannot hold
+/// what is asked of it: the arenas of `plan`, with the constants. It names the largest arena with its size and its
+/// layer, and the largest tensors live then.
+Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
+                        const ConstantStore& constants);
+
+}  // namespace sheaf
