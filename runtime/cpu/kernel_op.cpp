@@ -122,6 +122,13 @@ const TensorSpec* shared_format(const PrepareRequest& request) {
   return best;
 }
 
+std::string reason_for_layout(const Kernel& kernel, const TensorSpec* format) {
+  const std::string made = "compiled into the plan for this chain of ops";
+  if (format) return made + "; element-wise without broadcasting, so it works in its inputs' layout, " + format->format->name();
+  if (!kernel.elementwise) return made + "; it finds elements by their indices, so all operands are plain";
+  return made + "; its operands don't share another layout, so all are plain";
+}
+
 Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
   const auto found = request.step.attributes.find("status");
   if (found == request.step.attributes.end()) return std::optional<Lookup>();
@@ -201,6 +208,7 @@ Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
       owner, function->second, std::vector<int64_t>(request.extents.begin(), request.extents.end()), request.work,
       std::max<int64_t>(1, grain), request.threads, *lookup);
   prepared.implementation = "generated";
+  prepared.reason = reason_for_layout(*described, format);
   return prepared;
 }
 

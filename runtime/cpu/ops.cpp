@@ -48,6 +48,7 @@ Prepared prepare_nothing(const Operation& operation) {
   Prepared prepared = operation.prepared();
   prepared.executable = std::make_unique<Nothing>();
   prepared.implementation = "empty";
+  prepared.reason = "its results have no elements: there is nothing to compute";
   return prepared;
 }
 

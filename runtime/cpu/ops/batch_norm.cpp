@@ -4,6 +4,7 @@
 // y = (x - mean) / sqrt(var + eps) · weight + bias, mean and var (biased) over all dimensions but the
 // channels.
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {
@@ -92,7 +93,7 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
   prepared.inputs[operation.find("x")] = like_x(operation, norm, pd.src_desc());
   prepared.outputs[0] = like_x(operation, norm, pd.dst_desc());
   if (norm.relu) give_workspace(operation, 3, pd.src_desc(), pd.workspace_desc().get_size(), prepared);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, norm.relu ? "normalisation and ReLU are one primitive, in the layout that x is in" : "it keeps x's layout");
   ScratchPlan scratch;
   DnnlCall call{batch_normalization_forward(pd)};
   const DnnlDesc channels = plain_desc(norm.channels);
@@ -135,7 +136,7 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
   prepared.inputs[operation.find("dy")] = like_x(operation, norm, x);
   prepared.outputs[0] = like_x(operation, norm, x);
   prepared.in_place.push_back({operation.find("dy"), 0});
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, norm.relu ? "ReLU's gradient is in the same primitive, in the layout of the forward pass" : "it keeps x's layout");
   ScratchPlan scratch;
   DnnlCall call{batch_normalization_backward(pd)};
   const DnnlDesc channels = plain_desc(norm.channels);

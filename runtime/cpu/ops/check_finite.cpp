@@ -1,7 +1,7 @@
 // A loss that is not a number, or infinite, fails the step: what waits for this one is then left out.
 #include <cmath>
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/choice.h"
 
 namespace sheaf {
 namespace {
@@ -26,7 +26,7 @@ Prepared prepare_check_finite(const Operation& operation) {
   require(operation.request.outputs.empty(), "it has no output");
   Prepared prepared = operation.prepared();
   prepared.executable = std::make_unique<CheckFinite>();
-  prepared.implementation = "loop";
+  take_loop(prepared, "it looks at one number, which no library is needed for");
   prepared.can_fail = true;
   return prepared;
 }

@@ -1,5 +1,6 @@
 // Transposed convolution, 1-D to 3-D: oneDNN's deconvolution.
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/choice.h"
 
 #include <algorithm>
 #include <cstring>
@@ -134,7 +135,10 @@ Prepared prepare_pixel(const Operation& operation, const Geometry& g) {
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), weight, "io");
-  prepared.implementation = std::string("matmul, ") + pd.impl_info_str();
+  take_library(operation, pd, prepared,
+               "one pixel spread out to the kernel's size is one matrix product, for which oneDNN's deconvolution takes 40 "
+               "times as long");
+  prepared.implementation = "matmul, " + prepared.implementation;
   ScratchPlan scratch;
   const BufferRef repeated = scratch.take(bias.get_size());
   DnnlCall call{dnnl::matmul(pd)};
@@ -173,7 +177,9 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), g.weight_plain, weight_letters);
   prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y), letters);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared,
+               g.extended() ? "direct deconvolution of x with zeros behind its end, which oneDNN's limit on padding asks for"
+                            : "direct deconvolution, in the formats that oneDNN prefers");
   ScratchPlan scratch;
   std::vector<DnnlCall> calls;
   BufferRef x = operation.input_buffer("x");

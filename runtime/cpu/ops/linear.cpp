@@ -1,5 +1,6 @@
 // Linear: y = x · weightᵀ + bias, with residual and activation in the one primitive.
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/residual.h"
 
 namespace sheaf {
@@ -71,7 +72,9 @@ Prepared prepare_linear(const Operation& operation) {
                            operation.find("bias"), operation.find("residual"),
                            operation.output_buffer().buffer},
         activation_of(operation));
-    prepared.implementation = "loop";
+    take_loop(prepared, in == 0 ? "without input features the result is the bias"
+                                : std::to_string(rows * out * in) + " multiplications, at most " +
+                                      std::to_string(small_products) + ": a call of oneDNN would take longer than they do");
     return prepared;
   }
 
@@ -86,7 +89,9 @@ Prepared prepare_linear(const Operation& operation) {
       inner_product_forward::desc(dnnl::prop_kind::forward_inference, x_desc, weight_wanted, bias, y_desc),
       attributes, dnnl_engine());
   prepared.inputs[operation.find("weight")] = dnnl_tensor(weight_dims, pd.weights_desc(), weight_plain, "oi");
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared,
+               operation.constant("weight") ? "the weight stands still, so oneDNN chooses its format and it is reordered once"
+                                            : "the weight changes with each step, so it stays as it is");
 
   ScratchPlan scratch;
   ResidualCopy residual(operation, y_desc, prepared);

@@ -1,7 +1,7 @@
 // Gradients of linear: dx = dy · weight, dweight = dyᵀ · x, dbias = Σ dy over the rows.
 #include <algorithm>
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/choice.h"
 
 namespace sheaf {
 namespace {
@@ -14,6 +14,7 @@ struct Sizes {
 };
 
 constexpr int64_t small_products = 2048;  ///< multiplications, as in linear.cpp
+constexpr const char* kTooSmall = "at most 2048 multiplications: a call of oneDNN would take longer than they do";
 
 /// Products too small for a primitive's overhead; also those over nothing (0 features).
 class SmallDataGradient final : public Executable {
@@ -76,7 +77,7 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   Prepared prepared = operation.prepared();
   if (s.out == 0 || s.rows * s.out * s.in <= small_products) {
     prepared.executable = std::make_unique<SmallDataGradient>(s);
-    prepared.implementation = "loop";
+    take_loop(prepared, s.out == 0 ? "without output features the gradient is zero" : kTooSmall);
     return prepared;
   }
   const DnnlDesc dy_desc = plain_desc({s.rows, s.out}), dx_desc = plain_desc({s.rows, s.in}),
@@ -85,7 +86,7 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
       dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight) : plain, dx_desc),
       step_attributes(), dnnl_engine());
   prepared.inputs[operation.find("weight")] = dnnl_tensor(weight, pd.weights_desc(), plain, "oi");
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, "a matrix product, dy · weight");
   ScratchPlan scratch;
   DnnlCall call{dnnl::matmul(pd)};
   call.argument(DNNL_ARG_SRC, dy_desc, s.dy)
@@ -125,7 +126,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   Prepared prepared = operation.prepared();
   if (s.in == 0 || s.rows * s.out * s.in <= small_products) {
     prepared.executable = std::make_unique<SmallWeightGradient>(s);
-    prepared.implementation = "loop";
+    take_loop(prepared, s.in == 0 ? "without input features there is only the bias's gradient" : kTooSmall);
     return prepared;
   }
   // The weight's gradient is plain, as a weight that changes with each step is: no reorder on the way.
@@ -138,7 +139,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   const inner_product_backward_weights::primitive_desc pd(
       inner_product_backward_weights::desc(x_desc, weight_desc, bias_desc, dy_desc), step_attributes(),
       dnnl_engine(), forward);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, "the gradient is left plain, as the weight it is added to is");
   ScratchPlan scratch;
   DnnlCall call{inner_product_backward_weights(pd)};
   call.argument(DNNL_ARG_SRC, x_desc, s.x)

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/choice.h"
 
 namespace sheaf {
 namespace {
@@ -95,14 +95,16 @@ Prepared prepare_matmul(const Operation& operation) {
   if (shape.depth == 0) {
     prepared.executable =
         std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
-    prepared.implementation = "loop";
+    take_loop(prepared, "a product over nothing is zeros");
     return prepared;
   }
   const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b.dims()) : shape.b;
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(shape.a, b_wanted, shape.y), step_attributes(),
                                         dnnl_engine());
   prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), shape.b, "kn");
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared,
+               operation.constant("b") ? "b stands still, so oneDNN chooses its format and it is reordered once"
+                                       : "both operands stay plain: a reorder would be made at each step");
   ScratchPlan scratch;
   DnnlCall call{dnnl::matmul(pd)};
   call.argument(DNNL_ARG_SRC, shape.a, operation.input_buffer("a"))

@@ -1,4 +1,5 @@
 // Maximum, average and adaptive average pooling over 1 to 3 dims, with PyTorch's rules for edges.
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pool_shape.h"
 
 namespace sheaf {
@@ -22,7 +23,8 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   auto finish = [&](const auto& pd, dnnl::primitive primitive) {
     prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, pd.src_desc(), plain_desc(p.x), letters);
     prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y), letters);
-    prepared.implementation = pd.impl_info_str();
+    take_library(operation, pd, prepared,
+                 p.dilated() ? "in x's layout, by the pooling that knows dilation" : "in x's layout; without dilation the faster of two");
     calls.emplace_back(std::move(primitive));
     calls[0]
         .argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
@@ -55,7 +57,7 @@ Prepared prepare_windows(const Operation& operation, const Pooling& p,
   prepared.executable =
       std::make_unique<WindowAverage>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
                                       std::move(windows), operation.request.threads);
-  prepared.implementation = "loop";
+  take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }
 

@@ -1,6 +1,7 @@
 // Max pooling with its workspace, and the gradients of max, average and adaptive average pooling.
 #include <algorithm>
 
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pool_shape.h"
 #include "runtime/cpu/ops/workspace.h"
 
@@ -49,7 +50,7 @@ Prepared max_pool_train(const Operation& operation, const Pooling& p) {
   prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x), letters);
   prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y), letters);
   give_workspace(operation, 1, x, pd.workspace_desc().get_size(), prepared);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, "in x's layout, with a workspace that says where each maximum was");
   ScratchPlan scratch;
   DnnlCall call{typename Kind::forward(pd)};
   call.argument(DNNL_ARG_SRC, x, operation.input_buffer("x"))
@@ -72,7 +73,7 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
                                                    step_attributes(), dnnl_engine(), forward);
   prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y), letters);
   prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x), letters);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, "in the layout of the forward pass");
   ScratchPlan scratch;
   DnnlCall call{typename Kind::backward(pd)};
   call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))
@@ -125,7 +126,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
   prepared.executable =
       std::make_unique<WindowSpread>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
                                      std::move(average.windows), operation.request.threads);
-  prepared.implementation = "loop";
+  take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/thread_pool.h"
 
 namespace sheaf {
@@ -60,7 +60,7 @@ Prepared prepare_reduce(const Operation& operation) {
   prepared.in_place = {{0, 0}};
   prepared.executable = std::make_unique<Reduce>(
       int(request.inputs.size()), int64_t(request.inputs[0].bytes / sizeof(float)), request.threads);
-  prepared.implementation = "loop";
+  take_loop(prepared, "adds in the order of the replicas, so that the bits are the same each time; oneDNN's sum doesn't promise an order");
   return prepared;
 }
 

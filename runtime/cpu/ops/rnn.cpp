@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/rnn_cell.h"
 #include "runtime/cpu/ops/workspace.h"
 
@@ -59,7 +60,7 @@ Prepared prepare_empty_sequence(const Operation& operation, size_t results) {
         {operation.find(roles[i - 1]), operation.output_buffer(i).buffer, prepared.outputs[i].bytes});
   if (results < prepared.outputs.size()) give_workspace(operation, results, DnnlDesc(), 1, prepared);
   prepared.executable = std::make_unique<PassStates>(std::move(states));
-  prepared.implementation = "loop";
+  take_loop(prepared, "a sequence of length 0: the states pass through");
   return prepared;
 }
 
@@ -127,7 +128,7 @@ class RnnBuilder {
       call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, {BufferRef::scratch, scratch_.bytes()});
       scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
       calls_.push_back(std::move(call));
-      prepared_.implementation = pd.impl_info_str();
+      take_library(operation_, pd, prepared_, "one primitive for each layer and direction");
     };
     const auto kind = training_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     if (gru) {

@@ -1,6 +1,7 @@
 // Gradients of LSTM and GRU: one oneDNN primitive for each layer and direction, the last layer first.
 #include <algorithm>
 
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/rnn_stages.h"
 #include "runtime/cpu/ops/workspace.h"
 
@@ -186,7 +187,7 @@ class GradientBuilder {
     call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, {BufferRef::scratch, scratch_.bytes()});
     scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
     stages_.emplace_back(std::move(call));
-    prepared_.implementation = pd.impl_info_str();
+    take_library(operation_, pd, prepared_, "one primitive for each layer and direction, as in the forward pass");
     if (direction == 1)
       stages_.emplace_back(Add{other_direction_, dx, s_.steps * s_.rows * s_.width_into(layer)});
     if (s_.bias)
@@ -216,7 +217,7 @@ class GradientBuilder {
       if (operation_.has(roles[i]))
         stages_.emplace_back(Copy{operation_.input_buffer(roles[i]), operation_.output_buffer(i + 1),
                                   prepared_.outputs[i + 1].bytes});
-    prepared_.implementation = "loop";
+    take_loop(prepared_, "a sequence of length 0: the states' gradients pass through");
     return finish();
   }
 
