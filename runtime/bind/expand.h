@@ -53,6 +53,8 @@ class Expansion {
   /// The lane that has the least reordering of variables to do yet, among those that share `lane`'s memory.
   int lane_for_reorder(int lane, size_t bytes);
   Result<int> add_reorder(int tensor, const TensorSpec& want, int step, const Spot& spot);
+  /// Who asks for another format, and who left the tensor in the one it has.
+  std::string reason_for_reorder(int tensor, const TensorSpec& want, int step) const;
   Result<int> in_plain(int tensor, int step, const Spot& spot);
 
   // variables.cpp

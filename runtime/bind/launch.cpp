@@ -9,6 +9,8 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
+std::string name_of(const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); }
+
 /// An extent in a step's attributes: a number, or what to_string(Extent) prints.
 Result<Extent> attribute_extent(const Json& json) {
   if (json.is_number_integer()) return Extent(json.get<int64_t>());
@@ -206,13 +208,35 @@ Result<int> Expansion::add_reorder(int tensor, const TensorSpec& want, int step,
   if (!prepared) return prepared.error();
   const int copy = add_tensor(want, graph_.tensors[index_of(tensor)].name, spot.lane);
   graph_.tensors[index_of(copy)].writers = {static_cast<int>(graph_.instances.size())};
-  prepared->implementation = "reorder " + (have.plain() ? "plain" : have.format->name()) + " to " +
-                             (want.plain() ? "plain" : want.format->name());
+  prepared->implementation = "reorder " + name_of(have) + " to " + name_of(want);
+  prepared->reason = reason_for_reorder(tensor, want, step);
   prepared->in_place.clear();
   prepared->can_fail = false;
   add_launch(step, spot, {tensor}, {copy}, std::move(*prepared));
   reordered_[index_of(tensor)].emplace_back(want, copy);
   return copy;
+}
+
+std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, int step) const {
+  const auto step_in_words = [&](int index) {
+    const Step& step = context_.program.steps[index_of(index)];
+    return (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
+           (step.kernel.empty() ? step.op : step.kernel);
+  };
+  const Tensor& from = graph_.tensors[index_of(tensor)];
+  const Tensor& home = graph_.tensors[index_of(graph_.root(tensor).tensor)];
+  std::string reason = "'" + from.name + "' ";
+  if (!from.writers.empty() && graph_.instances[index_of(from.writers.front())].step >= 0) {
+    reason += "was made by " + step_in_words(graph_.instances[index_of(from.writers.front())].step);
+  } else {
+    reason += home.variable ? "is a variable, kept plain" : home.input >= 0 ? "is given by the caller" : "lies";
+  }
+  reason += " as " + name_of(from.spec) + "; ";
+  if (step < 0) return reason + "what leaves the program, and what a variable is set to, is plain";
+  const std::string& op = context_.program.steps[index_of(step)].op;
+  if (want.plain() && (op == "scatter" || op == "gather")) return reason + op + " cuts and joins rows of plain tensors";
+  if (want.plain() && op == "view") return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";
+  return reason + step_in_words(step) + " takes it as " + name_of(want);
 }
 
 Result<int> Expansion::in_plain(int tensor, int step, const Spot& spot) {

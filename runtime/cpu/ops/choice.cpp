@@ -8,11 +8,14 @@ namespace {
 /// The widest instructions that oneDNN uses on this CPU.
 const char* instruction_set() {
   using dnnl::cpu_isa;
-  const cpu_isa isa = dnnl::get_effective_cpu_isa();
-  if (isa >= cpu_isa::avx512_core_amx) return "AVX-512 with AMX";
-  if (isa >= cpu_isa::avx512_core_bf16) return "AVX-512 with bf16";
-  if (isa >= cpu_isa::avx512_core) return "AVX-512";
-  return isa >= cpu_isa::avx2 ? "AVX2" : "SSE4.1";
+  // Each value has a bit for each extension that it includes.
+  const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](cpu_isa extension) {
+    return (isa & unsigned(extension)) == unsigned(extension);
+  };
+  if (has(cpu_isa::avx512_core_amx)) return "AVX-512 with AMX";
+  if (has(cpu_isa::avx512_core_bf16)) return "AVX-512 with bf16";
+  if (has(cpu_isa::avx512_core)) return "AVX-512";
+  return has(cpu_isa::avx2) ? "AVX2" : "SSE4.1";
 }
 
 }  // namespace
