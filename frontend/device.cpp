@@ -4,6 +4,16 @@
 
 namespace sheaf::frontend {
 
+namespace {
+
+/// "cuda0" is a near miss that a list of kinds doesn't explain.
+std::string meant(const std::string& name) {
+  auto near = nearest(name, {"cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3"});
+  return near ? "; did you mean '" + *near + "'?" : "";
+}
+
+}  // namespace
+
 std::optional<DeviceRef> device_from_name(std::string_view name) {
   if (name == "cpu") return DeviceRef{true, 0, {}};
   if (name == "cuda") return DeviceRef{false, 0, {}};
@@ -29,7 +39,7 @@ std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems)
   if (!device) {
     problems.add(value.place(),
                  "unknown device '" + value.node->string +
-                     "'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)",
+                     "'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)" + meant(value.node->string),
                  value.notes(problems));
     return std::nullopt;
   }

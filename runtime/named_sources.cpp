@@ -1,5 +1,6 @@
 #include "runtime/named_sources.h"
 
+#include "runtime/base/suggest.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
 
@@ -32,11 +33,12 @@ Result<void> check_names(const std::string& option, const std::string& what, con
     if (!sources.contains(value.name)) problems.push_back("missing: " + option + " " + value.name + "=SOURCE");
   }
   for (const auto& [name, source] : sources) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) problems.push_back("superfluous: '" + name + "'");
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto near = nearest(name, known);
+    problems.push_back("superfluous: '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
   }
   if (problems.empty()) return {};
-  std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "'" : ", '") + name + "'";
+  const std::string list = quoted_list(known);
   Error error("the " + what + " given are not those of model '" + model + "', which has " + (list.empty() ? "none" : list));
   for (std::string& problem : problems) error.note(std::move(problem));
   return error;

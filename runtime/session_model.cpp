@@ -1,4 +1,5 @@
 // Models: loading, and weights from the caller.
+#include "runtime/base/suggest.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/plan/reader.h"
 #include "runtime/session_state.h"
@@ -127,11 +128,14 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
   const ParameterNames names(state_->plan.parameters);
   std::vector<const TensorView*> found(parameters.size(), nullptr), tied(parameters.size(), nullptr);
   std::vector<const TensorView*> mentioned(parameters.size(), nullptr);  // misshapen ones too
-  std::vector<std::string> problems;
+  std::vector<std::string> problems, known;
+  for (const ParameterInfo& parameter : parameters) known.push_back(parameter.name);
   for (const TensorView& tensor : tensors) {
     const auto match = names.find(tensor.name);
     if (!match) {
-      if (!counts_batches(tensor.name)) problems.push_back("superfluous: '" + tensor.name + "'");
+      if (counts_batches(tensor.name)) continue;
+      const auto near = problems.size() < 20 ? nearest(tensor.name, known) : std::nullopt;
+      problems.push_back("superfluous: '" + tensor.name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
       continue;
     }
     const ParameterInfo& parameter = parameters[match->parameter];

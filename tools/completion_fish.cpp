@@ -21,10 +21,10 @@ std::string arguments_of(const OptionInfo& option, bool taken) {
   switch (value_kind(option)) {
     case ValueKind::none: return exclusive;
     case ValueKind::verb: return exclusive + " -a '(__sheaf_verbs)'";
-    case ValueKind::file: return files;
+    case ValueKind::file:
+    case ValueKind::model_or_plan: return files;
     case ValueKind::model: return exclusive + " -k -a '(__fish_complete_suffix .json)'";
     case ValueKind::plan: return exclusive + " -k -a '(__fish_complete_suffix .plan)'";
-    case ValueKind::model_or_plan: return exclusive + " -k -a '(__fish_complete_suffix .plan .json)'";
     case ValueKind::directory: return exclusive + " -a '(__fish_complete_directories)'";
     case ValueKind::devices: return exclusive + " -a '(__sheaf_devices)'";
     case ValueKind::source: return exclusive + " -a '(__sheaf_sources)'";
@@ -58,10 +58,11 @@ std::string fish_completion() {
          "  test (count $words) -ge 2; and test \"$words[2]\" = $argv[1]\nend\n\n"
          "function __sheaf_verbs\n  string split ' ' -- " + quoted(names.substr(1)) + "\nend\n\n"
          "function __sheaf_devices\n  set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))\n"
+         "  test -n \"$before\"; or set before ''\n"
          "  printf '%s\\n' $before(string split ' ' -- " + quoted(kOfferedDevices) + ")\nend\n\n"
          "function __sheaf_sources\n  set -l token (commandline -ct | string replace -r '^--[^=]*=' '')\n"
          "  set -l name (string match -r '^[^=]*=' -- $token); or return\n"
-         "  printf '%s\\n' $name" + kOfferedSources + " $name(__fish_complete_path (string replace -r '^[^=]*=' '' -- $token) | string split -f 1 \\t)\nend\n"
+         "  printf '%s\\n' {$name}" + kOfferedSources + " $name(__fish_complete_path (string replace -r '^[^=]*=' '' -- $token) | string split -f 1 \\t)\nend\n"
          "\ncomplete -c sheaf -f\n"
          "complete -c sheaf -n __sheaf_needs_verb -s h -l help -d 'lists the verbs'\n"
          "complete -c sheaf -n __sheaf_needs_verb -l version -d 'says which version this is'\n" + rules;

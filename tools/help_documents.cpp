@@ -37,7 +37,7 @@ std::string roff_form(const OptionInfo& option) {
 std::string roff_entry(const OptionInfo& option) { return ".TP\n" + roff_form(option) + "\n" + roff(explanation_of(option)) + "\n"; }
 
 std::string roff_commands(const Example& example) {
-  std::string text = ".PP\n" + roff(example.purpose) + ":\n.PP\n.RS 4\n.nf\n";
+  std::string text = ".PP\nExample: " + roff(example.purpose) + ":\n.PP\n.RS 4\n.nf\n";
   for (const std::string& command : example.commands) text += roff(command) + "\n";
   return text + ".fi\n.RE\n";
 }

@@ -1,6 +1,7 @@
 #include "runtime/data/npy.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/suggest.h"
 #include "runtime/data/zip.h"
 
 #include <algorithm>
@@ -207,15 +208,20 @@ Result<HostTensor> load_npz(const std::string& file, const std::string& key) {
   const Result<ZipFile> zip = ZipFile::open(file);
   if (!zip) return zip.error();
   if (!zip->contains(key + ".npy")) {
-    Error error({file, 0, 0}, "there is no array '" + key + "'");
     std::string names;
+    std::vector<std::string> arrays;
     for (const std::string& name : zip->names()) {
+      if (name.ends_with(".npy")) arrays.push_back(name.substr(0, name.size() - 4));
+    }
+    for (const std::string& array : arrays) {
       if (names.size() > 1000) {
         names += ", …";
         break;
       }
-      if (name.ends_with(".npy")) names += (names.empty() ? "" : ", ") + name.substr(0, name.size() - 4);
+      names += (names.empty() ? "" : ", ") + array;
     }
+    const auto near = nearest(key, arrays);
+    Error error({file, 0, 0}, "there is no array '" + key + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
     return error.note(names.empty() ? "the file holds no arrays" : "the file holds " + names);
   }
   const Result<std::string> bytes = zip->read(key + ".npy");

@@ -1,5 +1,6 @@
 #include "runtime/data/safetensors.h"
 
+#include "runtime/base/suggest.h"
 #include "runtime/plan/json_text.h"
 
 #include <algorithm>
@@ -155,10 +156,13 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
 Result<HostTensor> SafetensorsFile::read(const std::string& tensor) const {
   const auto found = entries_.find(tensor);
   if (found == entries_.end()) {
-    Error error({name(), 0, 0}, "there is no tensor '" + tensor + "'");
+    std::vector<std::string> known_names;
+    for (const auto& [known, entry] : entries_) known_names.push_back(known);
+    const auto near = nearest(tensor, known_names);
+    Error error({name(), 0, 0}, "there is no tensor '" + tensor + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
     std::string names;
     size_t shown = 0;
-    for (const auto& [known, entry] : entries_) {
+    for (const std::string& known : known_names) {
       if (++shown > 20) break;
       names += (names.empty() ? "" : ", ") + known;
     }

@@ -1,6 +1,7 @@
 #include "runtime/data/source.h"
 
 #include "runtime/base/philox.h"
+#include "runtime/base/suggest.h"
 #include "runtime/data/convert.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/npy.h"
@@ -142,6 +143,11 @@ Result<Source> parse_source(const std::string& text) {
   source.kind = text.ends_with(".npy") ? Source::npy : Source::idx;
   source.file = text;
   if (text.empty()) return Error("an empty name of a data file");
+  if (const size_t colon = text.find(':'); colon != std::string::npos && nearest(text.substr(0, colon), {"random"})) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(text, ignored))
+      return Error("'" + text + "' is no file; did you mean 'random" + text.substr(colon) + "'?");
+  }
   return source;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/device/device_list.h"
 
+#include "runtime/base/suggest.h"
+
 #include <charconv>
 #include <optional>
 
@@ -29,7 +31,7 @@ Result<void> parse_entry(std::string_view entry, std::vector<DeviceSpec>& device
     spec.kind = DeviceKind::cuda;
   } else if (kind != "cpu") {
     if (entry.empty()) return Error("device list: an entry is empty; expected cpu, cpu:K, cpu:K-L or cuda:K");
-    return bad_entry(entry, "is of an unknown kind; known kinds are cpu and cuda");
+    return bad_entry(entry, "is of an unknown kind" + suggestion(kind, {"cpu", "cuda"}));
   }
   int first = 0, last = 0;
   if (colon != std::string_view::npos) {
