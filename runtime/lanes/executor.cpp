@@ -1,6 +1,7 @@
 #include "runtime/lanes/executor.h"
 
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/lanes/tick_clock.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -89,8 +90,9 @@ void Executor::work(Lane& lane) {
   }
 }
 
-bool Executor::run(const PrintSink* sink) {
+bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times) {
   sink_ = sink && *sink ? sink : nullptr;
+  for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->times = times.empty() ? nullptr : times[i];
   failed_.store(false, std::memory_order_relaxed);
   if (worker_lanes_.empty()) {
     if (caller_lane_) execute(*caller_lane_);
@@ -107,28 +109,43 @@ bool Executor::run(const PrintSink* sink) {
   return !failed_.load(std::memory_order_relaxed);
 }
 
+void Executor::execute(Lane& lane) { lane.times ? execute<true>(lane) : execute<false>(lane); }
+
+template <bool timed>
 void Executor::execute(Lane& lane) {
   LaneProgram& program = lane.program;
   const TeamSize team(program.threads);
   lane.failure.failed = false;
   lane.device_error.diagnostics.clear();
   Queue& queue = *program.queue;
+  OperationTimes* times = lane.times;
+  int64_t ready = timed ? ticks() : 0;
   for (const LaneOperation& operation : program.operations) {
     for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
       const LaneWait& wait = program.waits[i];
       wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
       if (wait.event) queue.wait(*wait.event);
     }
+    const int64_t begin = timed && operation.first_wait != operation.end_wait ? ticks() : ready;
     // Whoever decides about it was waited for: what it found is seen here.
-    if (!operation.commits || !failed_.load(std::memory_order_relaxed)) enqueue(lane, operation);
+    const bool runs = !operation.commits || !failed_.load(std::memory_order_relaxed);
+    if (runs) enqueue(lane, operation);
+    if (timed) {
+      const int64_t done = runs ? ticks() : begin;
+      *times++ = {ready, begin, done};
+      ready = done;
+    }
     if (operation.signal) {
       if (operation.event) queue.record(*operation.event);
       lane.progress.store(operation.signal, std::memory_order_release);
       lane.progress.notify_all();
     }
   }
+  if (timed) *times = {ready, ready, ready};
   if (!program.asynchronous) return;
-  if (!synchronize(lane)) return;
+  const bool finished = synchronize(lane);
+  if (timed) times->done = ticks();
+  if (!finished) return;
   for (const LaneOperation& operation : program.operations) {  // only now is it known
     if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
   }

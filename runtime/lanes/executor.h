@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -23,6 +24,12 @@ struct LaneFailure {
   std::string reason;
 };
 
+/// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks
+/// (tick_clock.h). One that was left out has `begin` and `done` alike. On an asynchronous device "done" is handed over.
+struct OperationTimes {
+  int64_t ready = 0, begin = 0, done = 0;
+};
+
 class Executor {
  public:
   /// Takes the lanes' programs; lane 0 is the host's. Starts threads for the others that have work, if more than
@@ -35,8 +42,9 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
-  /// False if an operation failed (see failure()) or a device did (see device_error()).
-  bool run(const PrintSink* sink);
+  /// False if an operation failed (see failure()) or a device did (see device_error()). `times`: none, or for each lane
+  /// where its operations' times go, and one more: until the lane's queue was empty.
+  bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
   /// Runs all operations on the caller's thread in the order of their instances, without those that commit, and shows
   /// each as it is done; `look` returns false to stop there. Errors: a device's.
   Result<void> run_one_by_one(const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
@@ -54,9 +62,12 @@ class Executor {
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
     Error device_error;
+    OperationTimes* times = nullptr;  ///< of this run; null: nobody asks
   };
 
   void work(Lane& lane);
+  void execute(Lane& lane);
+  template <bool timed>
   void execute(Lane& lane);
   void enqueue(Lane& lane, const LaneOperation& operation);
   /// False where the lane's device failed.

@@ -1,0 +1,64 @@
+// Runs that a trace records.
+#include "runtime/bind/binding.h"
+#include "runtime/estimate/roofline.h"
+#include "runtime/lanes/tick_clock.h"
+#include "runtime/trace/recording.h"
+#include "runtime/trace/trace.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& operation) {
+  if (operation.op == "print") return {};
+  const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
+  Step inserted;
+  inserted.op = operation.op;  // what binding adds
+  const Step& step = of_step ? program.steps[static_cast<size_t>(operation.step)] : inserted;
+  return operation_cost(plan, step, operation.input_specs, operation.output_specs);
+}
+
+std::string implementation_of(const Plan& plan, const OperationInfo& operation) {
+  for (const Kernel& kernel : plan.kernels) {
+    if (operation.op == "kernel" && kernel.name == operation.kernel) return kernel.name + ": " + kernel.description;
+  }
+  return operation.implementation;
+}
+
+}  // namespace
+
+bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
+  if (!recording_ || recording_->owner() != trace.identity()) recording_ = trace.add(traced_program());
+  const auto times = recording_->begin();
+  const int64_t begin = ticks();
+  if (!executor_->run(sink, times)) return false;
+  recording_->commit(begin, ticks());
+  return true;
+}
+
+TracedProgram Binding::traced_program() const {
+  TracedProgram traced{plan_->name, trains_ ? "train" : "infer", batch_, {}, info_.communications};
+  for (int l = 0; l < devices_->lanes(); ++l) {
+    const LaneProgram& program = executor_->lane(static_cast<size_t>(l));
+    const Roofline roofline = default_roofline(devices_->device(l).info(), devices_->threads(l));
+    TracedLane lane;
+    lane.name = devices_->name(l);
+    lane.asynchronous = program.asynchronous;
+    lane.flops_per_second = roofline.flops_per_second;
+    lane.bytes_per_second = roofline.bytes_per_second;
+    for (const LaneOperation& operation : program.operations) {
+      const OperationInfo& info = info_.operations[static_cast<size_t>(operation.instance)];
+      TracedOperation of_lane{info.op, info.layer, implementation_of(*plan_, info), info.replica, operation.instance,
+                              cost_of(*plan_, *program_, info), 0};
+      of_lane.least_seconds = seconds({roofline.flops_per_second, roofline.bytes_per_second, 0}, of_lane.cost);
+      lane.operations.push_back(std::move(of_lane));
+      auto& waits = lane.waits_for.emplace_back();
+      for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) waits.push_back(program.waits[i].lane);
+    }
+    traced.lanes.push_back(std::move(lane));
+  }
+  return traced;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,117 @@
+#include "runtime/bind/communications.h"
+
+#include "runtime/bind/graph.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+bool moves(std::string_view op) {
+  return op == "scatter" || op == "replicate" || op == "gather" || op == "transfer" || op == "reduce" || op == "first";
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const Program& program) : graph_(graph), program_(program) {
+    for (size_t v = 0; v < program.values.size(); ++v) values_[program.values[v].name] = static_cast<int>(v);
+    makers_.assign(program.values.size(), nullptr);
+    for (const Step& step : program.steps) {
+      for (int output : step.outputs) makers_[index_of(output)] = &step;
+    }
+    for (const Value& value : program.values) {
+      const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
+      if (given) rows_.push_back(value.role != Value::setting);
+    }
+  }
+
+  std::vector<Communication> find() {
+    for (size_t i = 0; i < graph_.instances.size(); ++i) {
+      const Instance& instance = graph_.instances[i];
+      if (instance.elided || instance.kind == Instance::print) continue;
+      seen_.clear();
+      for (int input : instance.inputs) add(input, static_cast<int>(i), instance);
+    }
+    for (int output : graph_.outputs) {
+      seen_.clear();
+      for (int writer : writers(output)) {
+        if (graph_.instances[index_of(writer)].lane != 0) add(writer, -1, output, nullptr);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  /// The instances that make what `tensor` holds; where a copy was left out, those that make its source.
+  std::vector<int> writers(int tensor) const {
+    std::vector<int> all;
+    for (int writer : graph_.tensors[index_of(tensor)].writers) {
+      const Instance& instance = graph_.instances[index_of(writer)];
+      if (!instance.elided && instance.kind != Instance::print) {
+        all.push_back(writer);
+      } else {
+        const std::vector<int> behind = writers(instance.inputs[0]);
+        all.insert(all.end(), behind.begin(), behind.end());
+      }
+    }
+    return all;
+  }
+
+  void add(int input, int consumer, const Instance& instance) {
+    for (int writer : writers(input)) {
+      if (graph_.instances[index_of(writer)].lane != instance.lane) add(writer, consumer, input, &instance);
+    }
+    const int source = graph_.tensors[index_of(graph_.root(input).tensor)].input;
+    if (source >= 0 && rows_[index_of(source)] && instance.lane != 0) add(-1, consumer, input, &instance);
+  }
+
+  void add(int producer, int consumer, int tensor, const Instance* user) {
+    if (std::find(seen_.begin(), seen_.end(), producer) != seen_.end()) return;
+    seen_.push_back(producer);
+    Communication found{"share", {}, producer, consumer, graph_.tensors[index_of(tensor)].spec.bytes};
+    if (producer >= 0) {  // a part of what is gathered, or all of what is scattered
+      for (int made : graph_.instances[index_of(producer)].outputs) {
+        const bool same = graph_.root(made).tensor == graph_.root(tensor).tensor;
+        if (same) found.bytes = std::min(found.bytes, graph_.tensors[index_of(made)].spec.bytes);
+      }
+    }
+    const Step* step = user && user->step >= 0 ? &program_.steps[index_of(user->step)] : nullptr;
+    if (!step || !moves(step->op)) step = mover(graph_.tensors[index_of(tensor)].name);
+    if (step) {
+      found.op = step->op;
+      found.layer = step->layer;
+    }
+    found_.push_back(std::move(found));
+  }
+
+  /// The step that brought the value to where it is used; null where it was made there.
+  const Step* mover(const std::string& value) const {
+    const auto known = values_.find(value);
+    if (known == values_.end()) return nullptr;
+    for (const Step* step = makers_[index_of(known->second)]; step; step = makers_[index_of(step->inputs[0])]) {
+      if (moves(step->op)) return step;
+      if ((step->op != "view" && step->op != "print") || step->inputs.empty()) return nullptr;
+    }
+    return nullptr;
+  }
+
+  const Graph& graph_;
+  const Program& program_;
+  std::map<std::string, int> values_;
+  std::vector<const Step*> makers_;  ///< by value
+  std::vector<bool> rows_;           ///< by program input: data, not a setting of the training loop
+  std::vector<int> seen_;            ///< producers that the consumer at hand was joined to
+  std::vector<Communication> found_;
+};
+
+}  // namespace
+
+std::vector<Communication> communications(const Graph& graph, const Program& program) {
+  return Finder(graph, program).find();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,55 @@
+// A clock that is cheap enough to read around every operation: the processor's time stamp counter, which all cores of
+// today's machines share and which runs at one rate whatever their clocks do. Elsewhere std::chrono's steady clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace sheaf {
+
+/// Now, in ticks of unknown length since an unknown moment.
+inline int64_t ticks() {
+#if defined(__x86_64__)
+  return static_cast<int64_t>(__builtin_ia32_rdtsc());
+#else
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+#endif
+}
+
+/// From ticks to nanoseconds since it was made. Ticks are measured against the steady clock over as long as it has
+/// been there, at least some milliseconds.
+class TickScale {
+ public:
+  TickScale() : ticks_(ticks()), time_(std::chrono::steady_clock::now()) {}
+
+  /// The scale as known by now; may wait until enough time has gone by to know it.
+  class Fixed {
+   public:
+    int64_t nanoseconds(int64_t at) const { return static_cast<int64_t>(static_cast<double>(at - first_) * per_tick_); }
+    double seconds(int64_t duration) const { return static_cast<double>(duration) * per_tick_ * 1e-9; }
+
+   private:
+    friend class TickScale;
+    int64_t first_ = 0;
+    double per_tick_ = 1;
+  };
+
+  Fixed fix() const {
+    using std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kLeast(5);
+    while (steady_clock::now() - time_ < kLeast) {
+    }
+    const int64_t now = ticks();
+    const std::chrono::duration<double, std::nano> passed = steady_clock::now() - time_;
+    Fixed fixed;
+    fixed.first_ = ticks_;
+    fixed.per_tick_ = passed.count() / static_cast<double>(now - ticks_);
+    return fixed;
+  }
+
+ private:
+  int64_t ticks_;
+  std::chrono::steady_clock::time_point time_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,48 @@
+#include "runtime/trace/recording.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+size_t TracedProgram::operations() const {
+  size_t count = 0;
+  for (const TracedLane& lane : lanes) count += lane.operations.size();
+  return count;
+}
+
+Recording::Recording(TracedProgram program, size_t most_operations, std::shared_ptr<const void> owner,
+                     std::shared_ptr<int64_t> counter)
+    : program_(std::move(program)), owner_(std::move(owner)), counter_(std::move(counter)),
+      capacity_(std::max<size_t>(1, most_operations / std::max<size_t>(1, program_.operations()))) {
+  step_times_.resize(capacity_);
+  for (const TracedLane& lane : program_.lanes) times_.emplace_back(capacity_ * (lane.operations.size() + 1));
+  next_.resize(times_.size());
+}
+
+std::span<OperationTimes* const> Recording::begin() {
+  const size_t at = static_cast<size_t>(steps_) % capacity_;
+  for (size_t lane = 0; lane < next_.size(); ++lane) {
+    next_[lane] = times_[lane].data() + at * (program_.lanes[lane].operations.size() + 1);
+  }
+  return next_;
+}
+
+void Recording::commit(int64_t begin, int64_t end) {
+  step_times_[static_cast<size_t>(steps_) % capacity_] = {begin, end, ++*counter_};
+  ++steps_;
+}
+
+size_t Recording::kept() const { return std::min(static_cast<size_t>(steps_), capacity_); }
+
+size_t Recording::slot(size_t kept_index) const {
+  return (static_cast<size_t>(steps_) - kept() + kept_index) % capacity_;
+}
+
+const StepTimes& Recording::step(size_t kept_index) const { return step_times_[slot(kept_index)]; }
+
+std::span<const OperationTimes> Recording::times(size_t kept_index, size_t lane) const {
+  const size_t count = program_.lanes[lane].operations.size() + 1;
+  return {times_[lane].data() + slot(kept_index) * count, count};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,13 @@
+// From a recording to its profile (internal to runtime/trace).
+#pragma once
+
+#include "runtime/lanes/tick_clock.h"
+#include "runtime/trace/profile.h"
+#include "runtime/trace/recording.h"
+
+namespace sheaf {
+
+/// Of a recording that has steps.
+Profile profile_of(const Recording& recording, const TickScale::Fixed& scale);
+
+}  // namespace sheaf

@@ -1,0 +1,24 @@
+// What a Trace is made of (internal to runtime/trace).
+#pragma once
+
+#include "runtime/lanes/tick_clock.h"
+#include "runtime/trace/recording.h"
+#include "runtime/trace/trace.h"
+
+#include <map>
+
+namespace sheaf {
+
+struct Trace::State {
+  static constexpr int64_t kMostDataWaits = 100'000;
+
+  TickScale scale;
+  size_t most_operations = kMostOperations;
+  std::shared_ptr<const void> identity = std::make_shared<char>();
+  std::vector<std::shared_ptr<Recording>> recordings;
+  std::map<std::string, std::shared_ptr<int64_t>> counters;  ///< steps committed, by program
+  std::vector<StepTimes> data_waits;  ///< the last kMostDataWaits; `number`: the step that they were for
+  int64_t data_wait_count = 0;
+};
+
+}  // namespace sheaf
