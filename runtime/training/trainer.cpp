@@ -141,7 +141,7 @@ const BindingInfo& Trainer::info() const { return state_->binding->info(); }
 Result<float> Trainer::step(std::span<const void* const> inputs, const RunOptions& options) {
   State& state = *state_;
   if (auto ok = state.take(inputs); !ok) return ok.error();
-  auto done = state.binding->run(state.buffers, state.outputs(), &options.print);
+  auto done = state.binding->run(state.buffers, state.outputs(), &options.print, options.trace.get());
   if (done) {
     ++state.progress->steps;
     return state.loss;
