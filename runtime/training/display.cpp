@@ -1,10 +1,10 @@
 #include "runtime/training/display.h"
 
+#include "runtime/base/terminal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace sheaf {
 namespace {
@@ -16,11 +16,6 @@ namespace {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   return text;
-}
-
-int columns(std::FILE* terminal) {
-  winsize size{};
-  return ::ioctl(::fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 std::string rate_text(double samples_per_second) {
@@ -74,7 +69,7 @@ std::string bar_line(const RunLength& length, const StepRecord& record, double s
 }
 
 Display::Display(std::FILE* to, const RunLength& length)
-    : to_(to), terminal_(::isatty(::fileno(to)) == 1), length_(length) {}
+    : to_(to), terminal_(is_terminal(to)), length_(length) {}
 
 void Display::clear() {
   if (bar_shown_) std::fputs("\r\x1b[K", to_);
@@ -92,7 +87,7 @@ void Display::step(const StepRecord& record) {
   drawn_ = now;
   const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(length_.steps - record.step);
   // One column stays free: some terminals wrap a line that fills the last one.
-  std::fprintf(to_, "\r%s\x1b[K", bar_line(length_, record, recent_rate_, left, columns(to_) - 1).c_str());
+  std::fprintf(to_, "\r%s\x1b[K", bar_line(length_, record, recent_rate_, left, columns_of(to_, 80) - 1).c_str());
   std::fflush(to_);
   bar_shown_ = true;
 }
