@@ -2,7 +2,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/inspect/format.h"
-#include "runtime/plan/json_text.h"
+#include "runtime/inspect/trace_events.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,45 +21,6 @@ using Events = nlohmann::json;
 constexpr uint64_t kLargestTrace = uint64_t{256} << 20;
 constexpr size_t kLongestText = 200;   ///< of an argument: the page shows it on one line
 constexpr double kLongestTime = 1e15;  ///< microseconds: 31 years, exact to 1/8 in a double
-
-/// Where element `wanted` of the array of events begins in `text`, which is known to be valid JSON: the bare array, or
-/// the value of the outermost object's "traceEvents".
-Location place_of_event(const std::string& file, std::string_view text, size_t wanted) {
-  Location at{file, 1, 0};
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  const int events_depth = text[first] == '[' ? 1 : 2;
-  int depth = 0;
-  size_t element = 0;
-  bool in_events = false, expects = false;  // `expects`: the next thing is an element
-  std::string_view key;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    at.column += 1;
-    if (c == '\n') at.line += 1, at.column = 0;
-    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
-    if (expects && c != ']') {
-      if (element == wanted) return at;
-      expects = false;
-    }
-    if (c == '"') {
-      size_t end = i + 1;
-      while (text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      if (depth == 1) key = text.substr(i + 1, end - i - 1);
-      at.column += static_cast<int>(end - i);
-      i = end;
-    } else if (c == '[' || c == '{') {
-      ++depth;
-      if (c == '[' && depth == events_depth && (depth == 1 || key == "traceEvents")) in_events = expects = true;
-    } else if (c == ']' || c == '}') {
-      if (in_events && depth == events_depth) break;
-      --depth;
-    } else if (c == ',' && in_events && depth == events_depth) {
-      ++element;
-      expects = true;
-    }
-  }
-  return {file, 0, 0};
-}
 
 std::string shortened(std::string text) {
   text = printable(text);
@@ -106,17 +67,12 @@ class TimelineReader {
       if (name.empty()) name = "track " + std::to_string(place[track] + 1);
       timeline_.tracks.push_back({process == processes_.end() ? "" : process->second, std::move(name)});
     }
+    leave_out_latest();
     std::vector<TimelineSlice>& slices = timeline_.slices;
     double start = slices.front().begin_us;
     for (TimelineSlice& slice : slices) {
       slice.track = place[slice.track];
       start = std::min(start, slice.begin_us);
-    }
-    if (slices.size() > kMostSlices) {
-      std::nth_element(slices.begin(), slices.begin() + kMostSlices, slices.end(),
-                       [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin_us < b.begin_us; });
-      timeline_.left_out = slices.size() - kMostSlices;
-      slices.resize(kMostSlices);
     }
     std::sort(slices.begin(), slices.end(), [](const TimelineSlice& a, const TimelineSlice& b) {
       return std::make_tuple(a.track, a.begin_us, -a.duration_us, std::cref(a.name)) <
@@ -134,6 +90,15 @@ class TimelineReader {
     double sort = 0;
     bool used = false;
   };
+
+  void leave_out_latest() {
+    std::vector<TimelineSlice>& slices = timeline_.slices;
+    if (slices.size() <= kMostSlices) return;
+    std::nth_element(slices.begin(), slices.begin() + kMostSlices, slices.end(),
+                     [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin_us < b.begin_us; });
+    timeline_.left_out += slices.size() - kMostSlices;
+    slices.erase(slices.begin() + kMostSlices, slices.end());
+  }
 
   static std::string id(const Events& event, const char* key) {
     const Events* value = member(event, key);
@@ -176,6 +141,7 @@ class TimelineReader {
     track.used = true;
     slice.track = static_cast<size_t>(&track - tracks_.data());
     timeline_.slices.push_back(std::move(slice));
+    if (timeline_.slices.size() == 2 * kMostSlices) leave_out_latest();
     return std::nullopt;
   }
 
@@ -204,21 +170,11 @@ class TimelineReader {
 }  // namespace
 
 Result<Timeline> parse_timeline(const std::string& file, std::string_view text) {
-  JsonLimits limits;
-  limits.values = 20'000'000;
-  Result<Events> parsed = parse_sorted_json(file, text, limits);
-  if (!parsed) return parsed.error();
-  const Events* events = parsed->is_array() ? &*parsed : member(*parsed, "traceEvents");
-  if (!events || !events->is_array())
-    return Error({file, 1, 1}, "this is no trace: expected an array of events, or an object with one in 'traceEvents' "
-                               "(what `sheaf run --trace` writes)");
   TimelineReader reader;
-  for (size_t i = 0; i < events->size(); ++i)
-    if (const std::optional<std::string> wrong = reader.add((*events)[i]))
-      return Error(place_of_event(file, text, i), "event " + std::to_string(i) + ": " + *wrong);
+  const Result<size_t> events = for_each_event(file, text, [&](const Events& event) { return reader.add(event); });
+  if (!events) return events.error();
   if (reader.empty())
-    return Error({file, 1, 1}, "the trace has no slice: none of its " + std::to_string(events->size()) +
-                               " events is of phase \"X\"");
+    return Error({file, 1, 1}, "the trace has no slice: none of its " + std::to_string(*events) + " events is of phase \"X\"");
   Timeline timeline = reader.finish();
   timeline.file = file;
   return timeline;

@@ -35,7 +35,7 @@ struct Timeline {
 };
 
 /// A page with more would be slow to open.
-inline constexpr size_t kMostSlices = 200'000;
+inline constexpr size_t kMostSlices = 100'000;
 
 /// Reads the complete events (ph "X") of a trace, {"traceEvents": […]} or the bare array, and its names of processes and
 /// threads; events of other kinds (counters, flows) are passed over. `file` is for messages. Errors, located in the
