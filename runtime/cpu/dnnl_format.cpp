@@ -99,13 +99,23 @@ DnnlDesc plain_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
   return DnnlDesc(dims, type, strides);
 }
 
-DnnlDesc any_desc(const DnnlDims& dims) {
-  return DnnlDesc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+DnnlDesc any_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
+  return DnnlDesc(dims, type, dnnl::memory::format_tag::any);
+}
+
+dnnl::memory::data_type dnnl_type(DType dtype) {
+  return dtype == DType::bfloat16  ? dnnl::memory::data_type::bf16
+         : dtype == DType::float16 ? dnnl::memory::data_type::f16
+                                   : dnnl::memory::data_type::f32;
+}
+
+DType dtype_of(const DnnlDesc& desc) {
+  return desc.data.data_type == dnnl_bf16 ? DType::bfloat16 : desc.data.data_type == dnnl_f16 ? DType::float16 : DType::float32;
 }
 
 TensorSpec dnnl_tensor(const std::vector<int64_t>& dims, const DnnlDesc& desc, const DnnlDesc& plain,
                        const std::string& letters, std::vector<int> block_order) {
-  TensorSpec spec = plain_tensor(DType::float32, dims);
+  TensorSpec spec = plain_tensor(dtype_of(plain), dims);
   if (block_order.empty() && same_layout(desc, plain)) return spec;
   spec.bytes = desc.get_size();
   spec.format = std::make_shared<DnnlFormat>(desc, plain, letters, std::move(block_order));
@@ -116,6 +126,18 @@ DnnlDesc desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain) {
   const auto* format = dynamic_cast<const DnnlFormat*>(spec.format.get());
   if (!format || !format->block_order().empty() || !same_layout(format->plain(), plain)) return plain;
   return format->desc();
+}
+
+TensorSpec same_layout_of(const TensorSpec& spec, DType dtype) {
+  TensorSpec made = plain_tensor(dtype, spec.dims);
+  const auto* format = dynamic_cast<const DnnlFormat*>(spec.format.get());
+  const bool real = dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16;
+  if (!real || !format || !format->block_order().empty() || format->desc().data.extra.flags) return made;
+  DnnlDesc desc = format->desc(), plain = format->plain();
+  desc.data.data_type = plain.data.data_type = dnnl::memory::convert_to_c(dnnl_type(dtype));
+  made.bytes = desc.get_size();
+  made.format = std::make_shared<DnnlFormat>(desc, plain, format->letters());
+  return made;
 }
 
 }  // namespace sheaf

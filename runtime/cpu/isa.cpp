@@ -1,5 +1,7 @@
 #include "runtime/cpu/isa.h"
 
+#include <oneapi/dnnl/dnnl.hpp>
+
 #include <fstream>
 
 namespace sheaf {
@@ -21,6 +23,8 @@ std::vector<std::string> supported_isa_levels() {
 #endif
   return levels;
 }
+
+bool has_bf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }
 
 std::string cpu_model_name() {
   std::ifstream file("/proc/cpuinfo");

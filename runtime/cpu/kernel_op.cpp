@@ -1,5 +1,6 @@
 #include "runtime/cpu/kernel_op.h"
 
+#include "runtime/cpu/dnnl_format.h"
 #include "runtime/cpu/isa.h"
 #include "runtime/cpu/thread_pool.h"
 
@@ -101,14 +102,19 @@ Error step_error(const PrepareRequest& request, const std::string& why) {
 }
 
 /// For an element-wise kernel: the format that most of its inputs have, if all operands can have it. Which is
-/// so where they have the same dims and dtype and the format has no padding, so that its bytes are the elements.
+/// so where they have the same dims and the format has no padding, so that its bytes are the elements. Dtypes may differ:
+/// what counts is where each element lies.
 const TensorSpec* shared_format(const PrepareRequest& request) {
   const TensorSpec* best = nullptr;
   std::ptrdiff_t best_count = 0;
-  const auto alike = [&](const TensorSpec& a, const TensorSpec& b) { return a.dims == b.dims && a.dtype == b.dtype; };
+  const auto alike = [&](const TensorSpec& a, const TensorSpec& b) {
+    return a.dims == b.dims && (a.dtype == b.dtype || !same_layout_of(a, b.dtype).plain());
+  };
   for (const TensorSpec& input : request.inputs) {
     const auto count = std::count_if(request.inputs.begin(), request.inputs.end(),
-                                     [&](const TensorSpec& other) { return same_format(input, other); });
+                                     [&](const TensorSpec& other) {
+                                       return same_format(input, other) || same_format(same_layout_of(input, other.dtype), other);
+                                     });
     if (count > best_count) best = &input, best_count = count;
   }
   if (!best || best->plain()) return nullptr;
@@ -146,6 +152,11 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
 }  // namespace
 
 Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
+  if (plan.precision == "bf16" && !has_bf16()) {
+    return Error({plan.file}, "the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
+                 ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
+  }
+  if (plan.precision == "f16") return Error({plan.file}, "the plan computes in float16, which CPU devices cannot");
   auto kernels = std::make_shared<CpuKernels>();
   if (plan.kernels.empty()) return std::shared_ptr<const Kernels>(kernels);
   const std::string* object = nullptr;
@@ -189,7 +200,8 @@ Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
   Prepared prepared;
   const TensorSpec* format = described->elementwise ? shared_format(request) : nullptr;
   const auto adopt = [&](const TensorSpec& spec) {
-    return format ? *format : plain_tensor(spec.dtype, spec.dims);
+    if (!format) return plain_tensor(spec.dtype, spec.dims);
+    return format->dtype == spec.dtype ? *format : same_layout_of(*format, spec.dtype);
   };
   for (const TensorSpec& input : request.inputs) prepared.inputs.push_back(adopt(input));
   for (const TensorSpec& output : request.outputs) prepared.outputs.push_back(adopt(output));

@@ -9,8 +9,9 @@
 namespace sheaf {
 
 /// Loads the plan's best object that this CPU can run, through a memory file: nothing is left on disk, and no LLVM
-/// is needed. Every kernel of the plan must be in it. A plan without kernels needs no object. Errors: no object
-/// for this CPU's instruction-set level, an object that the loader refuses, a symbol missing.
+/// is needed. Every kernel of the plan must be in it. A plan without kernels needs no object. Errors: arithmetic
+/// that this CPU doesn't have (Plan::precision), no object for its instruction-set level, an object that the loader
+/// refuses, a symbol missing.
 Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan);
 
 /// Binds a step of op `kernel`. An element-wise kernel takes any format that its operands share without padding;

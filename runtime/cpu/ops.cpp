@@ -38,6 +38,10 @@ constexpr std::array<std::pair<std::string_view, Prepare>, 25> operations = {{
     {"check_finite", prepare_check_finite},
 }};
 
+/// Operations that compute in float32 alone.
+constexpr std::array<std::string_view, 7> only_float32 = {"lstm",         "gru",         "lstm_train",  "gru_train",
+                                                         "lstm_backward", "gru_backward", "check_finite"};
+
 /// An operation on an empty chunk: all outputs have zero elements.
 class Nothing final : public Executable {
  public:
@@ -67,6 +71,9 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);
+    require(operation.dtype() == DType::float32 ||
+                std::find(only_float32.begin(), only_float32.end(), step.op) == only_float32.end(),
+            "it computes in float32 alone");
     const bool check = step.op == "check_finite";  // the one that is run for what it finds
     require(check || !request.outputs.empty(), "the step has no output");
     const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),

@@ -6,7 +6,8 @@
 namespace sheaf {
 
 /// Binds the library operation `request.step.op`: linear, conv, conv_transpose, matmul, max_pool, avg_pool,
-/// adaptive_avg_pool, lstm, gru, and those of a training step (docs/training.md), all f32. An unknown operation, shapes or attributes that contradict each
+/// adaptive_avg_pool, lstm, gru, and those of a training step (docs/training.md), in f32
+/// or, all but the recurrent ones, in bf16 with f32 sums. An unknown operation, shapes or attributes that contradict each
 /// other, and anything that oneDNN refuses are errors naming the layer and the operation.
 ///
 /// The executable sets its thread's OpenMP thread count to `request.threads` on each run. Equal inputs give

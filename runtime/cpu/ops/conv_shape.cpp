@@ -43,7 +43,7 @@ ConvShape conv_shape(const Operation& operation) {
   ConvShape g = conv_shape(operation, operation.operand("x").dims, weight, operation.output().dims, "output");
   if (operation.has("bias")) {
     g.bias = {weight[0]};
-    require(operation.operand("bias").dims == g.bias, "bias should have shape " + to_string(g.bias));
+    require(operation.wide_operand("bias").dims == g.bias, "bias should have shape " + to_string(g.bias));
   }
   return g;
 }

@@ -65,10 +65,10 @@ Geometry geometry_of(const Operation& operation) {
     g.weight.insert(g.weight.begin(), g.groups);
     strides.insert(strides.begin(), in * out * kernel);
   }
-  g.weight_plain = DnnlDesc(g.weight, dnnl::memory::data_type::f32, strides);
+  g.weight_plain = DnnlDesc(g.weight, operation.data_type(), strides);
   if (operation.has("bias")) {
     g.bias = {y.dims[1]};
-    require(operation.operand("bias").dims == g.bias, "bias should have shape " + to_string(g.bias));
+    require(operation.wide_operand("bias").dims == g.bias, "bias should have shape " + to_string(g.bias));
   }
   return g;
 }
@@ -127,9 +127,10 @@ Prepared prepare_pixel(const Operation& operation, const Geometry& g) {
   const int64_t rows = g.x[0], in = g.x[1], out = g.y[1], kernel = product(g.y, 2, g.y.size());
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
-  const DnnlDesc x = plain_desc({rows, in}), weight = plain_desc({in, out * kernel}),
-                 y = plain_desc({rows, out * kernel});
-  const DnnlDesc wanted = operation.constant("weight") ? any_desc({in, out * kernel}) : weight;
+  const auto type = operation.data_type();
+  const DnnlDesc x = plain_desc({rows, in}, type), weight = plain_desc({in, out * kernel}, type),
+                 y = plain_desc({rows, out * kernel}, type);
+  const DnnlDesc wanted = operation.constant("weight") ? any_desc({in, out * kernel}, type) : weight;
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc({1, out * kernel});
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(x, wanted, bias, y), attributes, dnnl_engine());
   Prepared prepared = operation.prepared();
@@ -162,21 +163,22 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   if (is_pixel(g)) return prepare_pixel(operation, g);
   DnnlDims dilation = g.dilation;
   for (int64_t& d : dilation) d -= 1;  // oneDNN counts the gaps
+  const auto type = operation.data_type();
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   const deconvolution_forward::primitive_desc pd(
       deconvolution_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-                                  g.extended() ? plain_desc(g.x_extended) : any_desc(g.x), any_desc(g.weight),
-                                  bias, any_desc(g.y), g.stride, dilation, g.padding_begin, g.padding_end),
+                                  g.extended() ? plain_desc(g.x_extended, type) : any_desc(g.x, type),
+                                  any_desc(g.weight, type), bias, any_desc(g.y, type), g.stride, dilation, g.padding_begin, g.padding_end),
       step_attributes(), dnnl_engine());
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
   const std::string weight_letters = (g.groups > 1 ? "goi" : "oi") + letters.substr(2);
   if (!g.extended())
-    prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x), letters);
+    prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x, type), letters);
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), g.weight_plain, weight_letters);
-  prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y), letters);
+  prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y, type), letters);
   take_library(operation, pd, prepared,
                g.extended() ? "direct deconvolution of x with zeros behind its end, which oneDNN's limit on padding asks for"
                             : "direct deconvolution, in the formats that oneDNN prefers");
@@ -185,7 +187,7 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   BufferRef x = operation.input_buffer("x");
   if (g.extended()) {
     const BufferRef extended = scratch.take(pd.src_desc().get_size());
-    const DnnlDesc from = plain_desc(g.x), to = pd.src_desc().submemory_desc(g.x, DnnlDims(g.x.size(), 0));
+    const DnnlDesc from = plain_desc(g.x, type), to = pd.src_desc().submemory_desc(g.x, DnnlDims(g.x.size(), 0));
     calls.emplace_back(dnnl::reorder(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to)));
     calls.back().argument(DNNL_ARG_FROM, from, x).argument(DNNL_ARG_TO, to, extended);
     x = extended;

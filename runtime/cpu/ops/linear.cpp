@@ -57,11 +57,14 @@ Prepared prepare_linear(const Operation& operation) {
   expected.back() = out;
   require(y.dims == expected, "output has shape " + to_string(y.dims) + ", expected " + to_string(expected));
   if (operation.has("bias"))
-    require(operation.operand("bias").dims == DnnlDims{out},
+    require(operation.wide_operand("bias").dims == DnnlDims{out},
             "bias should have shape " + to_string(DnnlDims{out}));
 
   Prepared prepared = operation.prepared();
-  if (in == 0 || rows * out * in <= small_products) {
+  const auto type = operation.data_type();
+  const bool narrow = operation.dtype() != DType::float32;
+  require(in > 0 || !narrow, "a layer without input features computes in float32");
+  if (!narrow && (in == 0 || rows * out * in <= small_products)) {
     if (operation.has("residual")) {
       require(operation.operand("residual").dims == y.dims,
               "residual should have shape " + to_string(y.dims));
@@ -81,9 +84,9 @@ Prepared prepare_linear(const Operation& operation) {
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
   const DnnlDims weight_dims = {out, in};
-  const DnnlDesc x_desc = plain_desc({rows, in}), y_desc = plain_desc({rows, out});
-  const DnnlDesc weight_plain = plain_desc(weight_dims);
-  const DnnlDesc weight_wanted = operation.constant("weight") ? any_desc(weight_dims) : weight_plain;
+  const DnnlDesc x_desc = plain_desc({rows, in}, type), y_desc = plain_desc({rows, out}, type);
+  const DnnlDesc weight_plain = plain_desc(weight_dims, type);
+  const DnnlDesc weight_wanted = operation.constant("weight") ? any_desc(weight_dims, type) : weight_plain;
   const DnnlDesc bias = operation.has("bias") ? plain_desc({out}) : DnnlDesc();
   const inner_product_forward::primitive_desc pd(
       inner_product_forward::desc(dnnl::prop_kind::forward_inference, x_desc, weight_wanted, bias, y_desc),

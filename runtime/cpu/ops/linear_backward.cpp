@@ -75,15 +75,18 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
                 operation.output_buffer(),
                 {}};
   Prepared prepared = operation.prepared();
-  if (s.out == 0 || s.rows * s.out * s.in <= small_products) {
+  const auto type = operation.data_type();
+  const bool narrow = operation.dtype() != DType::float32;
+  require(s.out > 0 || !narrow, "a layer without features computes in float32");
+  if (!narrow && (s.out == 0 || s.rows * s.out * s.in <= small_products)) {
     prepared.executable = std::make_unique<SmallDataGradient>(s);
     take_loop(prepared, s.out == 0 ? "without output features the gradient is zero" : kTooSmall);
     return prepared;
   }
-  const DnnlDesc dy_desc = plain_desc({s.rows, s.out}), dx_desc = plain_desc({s.rows, s.in}),
-                 plain = plain_desc(weight);
+  const DnnlDesc dy_desc = plain_desc({s.rows, s.out}, type), dx_desc = plain_desc({s.rows, s.in}, type),
+                 plain = plain_desc(weight, type);
   const dnnl::matmul::primitive_desc pd(
-      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight) : plain, dx_desc),
+      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight, type) : plain, dx_desc),
       step_attributes(), dnnl_engine());
   prepared.inputs[operation.find("weight")] = dnnl_tensor(weight, pd.weights_desc(), plain, "oi");
   take_library(operation, pd, prepared, "a matrix product, dy · weight");
@@ -102,7 +105,7 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
 Prepared prepare_linear_backward_weight(const Operation& operation) {
   using dnnl::inner_product_backward_weights;
   const DnnlDims &x = operation.operand("x").dims, &dy = operation.operand("dy").dims,
-                 &dweight = operation.output().dims;
+                 &dweight = operation.wide_output().dims;
   const bool bias = operation.flag("bias", false);
   require(operation.request.outputs.size() == (bias ? 2 : 1),
           bias ? "expected dweight and dbias as outputs" : "expected dweight as output");
@@ -112,7 +115,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   require(dweight == expected,
           "output has shape " + to_string(dweight) + ", expected " + to_string(expected));
   if (bias)
-    require(operation.output(1).dims == DnnlDims{dy.back()},
+    require(operation.wide_output(1).dims == DnnlDims{dy.back()},
             "dbias should have shape " + to_string(DnnlDims{dy.back()}));
   Sizes s{product(x, 0, x.size() - 1),
           x.back(),
@@ -124,13 +127,16 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
           bias};
   if (bias) s.dbias = operation.output_buffer(1);
   Prepared prepared = operation.prepared();
-  if (s.in == 0 || s.rows * s.out * s.in <= small_products) {
+  const auto type = operation.data_type();
+  const bool narrow = operation.dtype() != DType::float32;
+  require(s.in > 0 || !narrow, "a layer without features computes in float32");
+  if (!narrow && (s.in == 0 || s.rows * s.out * s.in <= small_products)) {
     prepared.executable = std::make_unique<SmallWeightGradient>(s);
     take_loop(prepared, s.in == 0 ? "without input features there is only the bias's gradient" : kTooSmall);
     return prepared;
   }
   // The weight's gradient is plain, as a weight that changes with each step is: no reorder on the way.
-  const DnnlDesc x_desc = plain_desc({s.rows, s.in}), dy_desc = plain_desc({s.rows, s.out}),
+  const DnnlDesc x_desc = plain_desc({s.rows, s.in}, type), dy_desc = plain_desc({s.rows, s.out}, type),
                  weight_desc = plain_desc(dweight), bias_desc = bias ? plain_desc({s.out}) : DnnlDesc();
   const dnnl::inner_product_forward::primitive_desc forward(
       dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, weight_desc, bias_desc,

@@ -15,9 +15,9 @@ struct Product {
 };
 
 /// A plain matrix, or several, of which `dims` are those after the swap.
-DnnlDesc matrices(DnnlDims dims, bool transposed) {
+DnnlDesc matrices(DnnlDims dims, bool transposed, dnnl::memory::data_type type) {
   const size_t rank = dims.size();
-  if (!transposed) return plain_desc(dims);
+  if (!transposed) return plain_desc(dims, type);
   DnnlDims strides(rank);
   int64_t stride = dims[rank - 1] * dims[rank - 2];
   strides[rank - 1] = dims[rank - 2];
@@ -26,11 +26,12 @@ DnnlDesc matrices(DnnlDims dims, bool transposed) {
     strides[d] = stride;
     stride *= dims[d];
   }
-  return DnnlDesc(dims, dnnl::memory::data_type::f32, strides);
+  return DnnlDesc(dims, type, strides);
 }
 
 Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims,
-                   const std::vector<int64_t>& y_dims, bool transpose_a, bool transpose_b) {
+                   const std::vector<int64_t>& y_dims, bool transpose_a, bool transpose_b,
+                   dnnl::memory::data_type type) {
   const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
   require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
   require((!transpose_a || a_dims.size() > 1) && (!transpose_b || b_dims.size() > 1),
@@ -59,7 +60,8 @@ Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t
   require(y_dims == expected, "output has shape " + to_string(y_dims) + ", expected " + to_string(expected));
 
   const auto describe = [&](const DnnlDims& a_shape, const DnnlDims& b_shape, const DnnlDims& y_shape) {
-    return Product{matrices(a_shape, transpose_a), matrices(b_shape, transpose_b), plain_desc(y_shape), k};
+    return Product{matrices(a_shape, transpose_a, type), matrices(b_shape, transpose_b, type),
+                   plain_desc(y_shape, type), k};
   };
   const int64_t count = product(batch, 0, rank), b_count = product(b, 0, rank), a_count = product(a, 0, rank);
   if (b_count == 1 && (!transpose_a || count == 1))  // one matrix for all: a taller product
@@ -90,7 +92,7 @@ class Zeros final : public Executable {
 Prepared prepare_matmul(const Operation& operation) {
   const TensorSpec &a = operation.operand("a"), &b = operation.operand("b"), &y = operation.output();
   const Product shape = product_of(a.dims, b.dims, y.dims, operation.flag("transpose_a", false),
-                                   operation.flag("transpose_b", false));
+                                   operation.flag("transpose_b", false), operation.data_type());
   Prepared prepared = operation.prepared();
   if (shape.depth == 0) {
     prepared.executable =
@@ -98,7 +100,7 @@ Prepared prepare_matmul(const Operation& operation) {
     take_loop(prepared, "a product over nothing is zeros");
     return prepared;
   }
-  const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b.dims()) : shape.b;
+  const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b.dims(), operation.data_type()) : shape.b;
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(shape.a, b_wanted, shape.y), step_attributes(),
                                         dnnl_engine());
   prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), shape.b, "kn");

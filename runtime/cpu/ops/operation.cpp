@@ -9,6 +9,7 @@ void require(bool condition, const std::string& otherwise) {
 Operation::Operation(const PrepareRequest& request) : request(request) {
   require(request.step.roles.size() == request.inputs.size(), "a step needs one role per input");
   require(request.threads >= 1, "a step needs at least one thread");
+  if (!request.inputs.empty() && request.inputs[0].dtype == DType::bfloat16) dtype_ = DType::bfloat16;
 }
 
 int Operation::find(std::string_view role) const {
@@ -18,20 +19,20 @@ int Operation::find(std::string_view role) const {
   return -1;
 }
 
-const TensorSpec& Operation::operand(std::string_view role) const {
+const TensorSpec& Operation::operand(std::string_view role, DType dtype) const {
   int index = find(role);
   require(index >= 0, "operand '" + std::string(role) + "' is missing");
   const TensorSpec& tensor = request.inputs[index];
-  require(tensor.dtype == DType::float32, "operand '" + std::string(role) + "' is " +
-                                              std::string(name_of(tensor.dtype)) + ", expected float32");
+  require(tensor.dtype == dtype, "operand '" + std::string(role) + "' is " + std::string(name_of(tensor.dtype)) +
+                                     ", expected " + std::string(name_of(dtype)));
   return tensor;
 }
 
-const TensorSpec& Operation::output(size_t index) const {
+const TensorSpec& Operation::output(size_t index, DType dtype) const {
   require(index < request.outputs.size(), "output " + std::to_string(index) + " is missing");
   const TensorSpec& tensor = request.outputs[index];
-  require(tensor.dtype == DType::float32,
-          "the output is " + std::string(name_of(tensor.dtype)) + ", expected float32");
+  require(tensor.dtype == dtype, "the output is " + std::string(name_of(tensor.dtype)) + ", expected " +
+                                     std::string(name_of(dtype)));
   return tensor;
 }
 

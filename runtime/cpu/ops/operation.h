@@ -28,9 +28,15 @@ class Operation {
   /// Index among the step's inputs; -1 where the step has no such operand.
   int find(std::string_view role) const;
   bool has(std::string_view role) const { return find(role) >= 0; }
-  /// The operand, which must be there and be f32.
-  const TensorSpec& operand(std::string_view role) const;
-  const TensorSpec& output(size_t index = 0) const;
+  /// What the step computes in: bfloat16 where its first operand is, else float32. Sums are float32 in either case.
+  DType dtype() const { return dtype_; }
+  dnnl::memory::data_type data_type() const { return dnnl_type(dtype_); }
+  /// The operand, which must be there and of dtype().
+  const TensorSpec& operand(std::string_view role) const { return operand(role, dtype_); }
+  const TensorSpec& output(size_t index = 0) const { return output(index, dtype_); }
+  /// The same, float32 whatever the step computes in: biases, statistics, their gradients and those of weights.
+  const TensorSpec& wide_operand(std::string_view role) const { return operand(role, DType::float32); }
+  const TensorSpec& wide_output(size_t index = 0) const { return output(index, DType::float32); }
   bool constant(std::string_view role) const;
 
   BufferRef input_buffer(std::string_view role) const { return {find(role), 0}; }
@@ -43,6 +49,12 @@ class Operation {
 
   /// All operands and outputs plain, to be changed where the operation wants something else.
   Prepared prepared() const;
+
+ private:
+  const TensorSpec& operand(std::string_view role, DType dtype) const;
+  const TensorSpec& output(size_t index, DType dtype) const;
+
+  DType dtype_ = DType::float32;
 };
 
 std::string to_string(const std::vector<int64_t>& dims);

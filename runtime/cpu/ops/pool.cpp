@@ -9,7 +9,7 @@ using dnnl::algorithm;
 
 Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorithm, float scale = 1) {
   const std::string letters = activation_letters(p.x.size());
-  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x));
+  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
   dnnl::primitive_attr attributes = step_attributes();
   if (scale != 1) {
     dnnl::post_ops post_ops;
@@ -21,8 +21,8 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   ScratchPlan scratch;
   std::vector<DnnlCall> calls;
   auto finish = [&](const auto& pd, dnnl::primitive primitive) {
-    prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, pd.src_desc(), plain_desc(p.x), letters);
-    prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y), letters);
+    prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, pd.src_desc(), plain_desc(p.x, operation.data_type()), letters);
+    prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y, operation.data_type()), letters);
     take_library(operation, pd, prepared,
                  p.dilated() ? "in x's layout, by the pooling that knows dilation" : "in x's layout; without dilation the faster of two");
     calls.emplace_back(std::move(primitive));
@@ -34,13 +34,13 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   const auto kind = dnnl::prop_kind::forward_inference;
   if (p.dilated()) {
     const dnnl::pooling_v2_forward::primitive_desc pd(
-        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y), p.stride, p.kernel, p.gaps(),
+        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, p.gaps(),
                                        p.padding_begin, p.padding_end),
         attributes, dnnl_engine());
     finish(pd, dnnl::pooling_v2_forward(pd));
   } else {
     const dnnl::pooling_forward::primitive_desc pd(
-        dnnl::pooling_forward::desc(kind, algorithm, x, any_desc(p.y), p.stride, p.kernel, p.padding_begin,
+        dnnl::pooling_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, p.padding_begin,
                                     p.padding_end),
         attributes, dnnl_engine());
     finish(pd, dnnl::pooling_forward(pd));
@@ -54,9 +54,13 @@ Prepared prepare_windows(const Operation& operation, const Pooling& p,
                          std::vector<std::vector<Window>> windows) {
   require(operation.request.inputs.size() == 1, "pooling takes one input");
   Prepared prepared = operation.prepared();
-  prepared.executable =
-      std::make_unique<WindowAverage>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
-                                      std::move(windows), operation.request.threads);
+  const std::vector<int64_t> sizes(p.x.begin() + 2, p.x.end());
+  const int64_t planes = p.x[0] * p.x[1];
+  const int threads = operation.request.threads;
+  if (operation.dtype() == DType::bfloat16)
+    prepared.executable = std::make_unique<WindowAverage<BFloat16>>(planes, sizes, std::move(windows), threads);
+  else
+    prepared.executable = std::make_unique<WindowAverage<float>>(planes, sizes, std::move(windows), threads);
   take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }

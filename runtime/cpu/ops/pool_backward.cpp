@@ -44,11 +44,11 @@ struct Dilated {
 template <typename Kind>
 Prepared max_pool_train(const Operation& operation, const Pooling& p) {
   const std::string letters = activation_letters(p.x.size());
-  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x));
-  const auto pd = Kind::describe(p, algorithm::pooling_max, x, any_desc(p.y));
+  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
+  const auto pd = Kind::describe(p, algorithm::pooling_max, x, any_desc(p.y, operation.data_type()));
   Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x), letters);
-  prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y), letters);
+  prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x, operation.data_type()), letters);
+  prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y, operation.data_type()), letters);
   give_workspace(operation, 1, x, pd.workspace_desc().get_size(), prepared);
   take_library(operation, pd, prepared, "in x's layout, with a workspace that says where each maximum was");
   ScratchPlan scratch;
@@ -71,8 +71,8 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
   const auto forward = Kind::describe(p, algorithm, x, y);
   const typename Kind::backward::primitive_desc pd(Kind::gradient(p, algorithm, x, forward.dst_desc()),
                                                    step_attributes(), dnnl_engine(), forward);
-  prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y), letters);
-  prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x), letters);
+  prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y, operation.data_type()), letters);
+  prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x, operation.data_type()), letters);
   take_library(operation, pd, prepared, "in the layout of the forward pass");
   ScratchPlan scratch;
   DnnlCall call{typename Kind::backward(pd)};
@@ -91,18 +91,18 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
 /// the convolutions before prefer.
 std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& p) {
   using tag = dnnl::memory::format_tag;
+  const auto type = dnnl_type(dy.dtype);
   constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c},
                 by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c}, last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
   const size_t rank = p.spatial() - 1;
   const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   const std::vector<tag> candidates = dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]}
                                                  : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
-  const DnnlDesc at_hand = desc_at_hand(dy, plain_desc(p.y));
-  const auto f32 = dnnl::memory::data_type::f32;
+  const DnnlDesc at_hand = desc_at_hand(dy, plain_desc(p.y, type));
   for (const tag tag : candidates)
-    if (same_layout(at_hand, DnnlDesc(p.y, f32, tag)))
-      return {DnnlDesc(p.x, f32, tag), DnnlDesc(p.y, f32, tag)};
-  return {plain_desc(p.x), plain_desc(p.y)};
+    if (same_layout(at_hand, DnnlDesc(p.y, type, tag)))
+      return {DnnlDesc(p.x, type, tag), DnnlDesc(p.y, type, tag)};
+  return {plain_desc(p.x, type), plain_desc(p.y, type)};
 }
 
 Prepared average_backward(const Operation& operation, const Pooling& p, Averaging average) {
@@ -123,9 +123,13 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
     }
   }
   Prepared prepared = operation.prepared();
-  prepared.executable =
-      std::make_unique<WindowSpread>(p.x[0] * p.x[1], std::vector<int64_t>(p.x.begin() + 2, p.x.end()),
-                                     std::move(average.windows), operation.request.threads);
+  const std::vector<int64_t> sizes(p.x.begin() + 2, p.x.end());
+  const int64_t planes = p.x[0] * p.x[1];
+  const int threads = operation.request.threads;
+  if (operation.dtype() == DType::bfloat16)
+    prepared.executable = std::make_unique<WindowSpread<BFloat16>>(planes, sizes, std::move(average.windows), threads);
+  else
+    prepared.executable = std::make_unique<WindowSpread<float>>(planes, sizes, std::move(average.windows), threads);
   take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }
@@ -141,7 +145,7 @@ Prepared prepare_max_pool_train(const Operation& operation) {
 Prepared prepare_max_pool_backward(const Operation& operation) {
   const Pooling p = pooling_of(operation, pooled_from(operation), operation.operand("dy").dims);
   Prepared prepared = operation.prepared();
-  const DnnlDesc x = take_workspace(operation, "max_pool_train", prepared).x(), any = any_desc(p.y);
+  const DnnlDesc x = take_workspace(operation, "max_pool_train", prepared).x(), any = any_desc(p.y, operation.data_type());
   if (p.dilated())
     return backward<Dilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
   return backward<Undilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));

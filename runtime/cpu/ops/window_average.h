@@ -1,9 +1,11 @@
 // Averages over windows that differ in size: what oneDNN's pooling, with its one kernel size, cannot do.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "runtime/bind/op.h"
+#include "runtime/cpu/ops/elements.h"
 
 namespace sheaf {
 
@@ -13,7 +15,8 @@ struct Window {
   int64_t begin, end, divisor;
 };
 
-/// y[n, i…] = Σ x[n, window] / Π divisors, over `planes` plain planes of 1 to 3 dims.
+/// y[n, i…] = Σ x[n, window] / Π divisors, over `planes` plain planes of 1 to 3 dims. Element: float or BFloat16.
+template <typename Element>
 class WindowAverage final : public Executable {
  public:
   /// `sizes`: the input's spatial dims; `windows`: for each of them, one window per output position.
@@ -22,7 +25,7 @@ class WindowAverage final : public Executable {
   void run(void* const* buffers, void* scratch) override;
 
  private:
-  void average_plane(const float* x, float* y) const;
+  void average_plane(const Element* x, Element* y) const;
 
   int64_t planes_;
   std::vector<int64_t> sizes_;  ///< filled up to three with leading ones
@@ -31,6 +34,7 @@ class WindowAverage final : public Executable {
 };
 
 /// The gradient of WindowAverage: dx[n, i…] = Σ dy[n, o…] / Π divisors over the windows o… that i… is in.
+template <typename Element>
 class WindowSpread final : public Executable {
  public:
   /// `sizes`, `windows`: as WindowAverage's, of the forward step.
@@ -39,11 +43,12 @@ class WindowSpread final : public Executable {
   void run(void* const* buffers, void* scratch) override;
 
  private:
-  void spread_plane(const float* dy, float* dx) const;
+  void spread_plane(const Element* dy, Element* dx) const;
 
   int64_t planes_;
   std::vector<int64_t> sizes_;  ///< filled up to three with leading ones
   std::vector<std::vector<Window>> windows_;
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> covering_;  ///< by dimension, then element: its windows
   int threads_;
 };
 

@@ -1,0 +1,114 @@
+#include "runtime/cpu/ops/conv_bf16.h"
+
+#include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/residual.h"
+
+namespace sheaf {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::convolution_backward_data;
+using dnnl::convolution_backward_weights;
+using dnnl::convolution_forward;
+
+constexpr auto bf16 = dnnl::memory::data_type::bf16;
+
+/// x, y and weight in the layouts that oneDNN prefers: blocks of 16 channels on CPUs with AVX-512 BF16.
+struct Layouts {
+  DnnlDesc x, weight, y;
+  explicit Layouts(const ConvShape& g)
+      : x(any_desc(g.x, bf16)), weight(any_desc(g.weight, bf16)), y(any_desc(g.y, bf16)) {}
+};
+
+convolution_forward::primitive_desc describe(const ConvShape& g, dnnl::prop_kind kind,
+                                             const dnnl::primitive_attr& attributes) {
+  const Layouts any(g);
+  const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
+  return {convolution_forward::desc(kind, algorithm::convolution_direct, any.x, any.weight, bias, any.y, g.stride,
+                                    conv_gaps(g), g.padding_begin, g.padding_end),
+          attributes, dnnl_engine()};
+}
+
+TensorSpec activation(const DnnlDims& dims, const DnnlDesc& desc) {
+  return dnnl_tensor(dims, desc, plain_desc(dims, bf16), activation_letters(dims.size()));
+}
+
+/// `dims`: PyTorch's, without a dimension of groups.
+TensorSpec weight(const ConvShape& g, const DnnlDims& dims, const DnnlDesc& desc) {
+  return dnnl_tensor(dims, desc, plain_desc(g.weight, desc.data_type()), weight_letters(g));
+}
+
+Prepared finish(Prepared prepared, const char* implementation, ResidualCopy residual, DnnlCall call,
+                const ScratchPlan& scratch, int threads) {
+  prepared.implementation = implementation;
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), threads);
+  return prepared;
+}
+
+}  // namespace
+
+Prepared prepare_conv_bf16(const Operation& operation, const ConvShape& g) {
+  dnnl::primitive_attr attributes = step_attributes();
+  attributes.set_post_ops(step_post_ops(operation));
+  const auto pd = describe(g, dnnl::prop_kind::forward_inference, attributes);
+  Prepared prepared = operation.prepared();
+  prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
+  prepared.inputs[size_t(operation.find("weight"))] =
+      weight(g, operation.operand("weight").dims, pd.weights_desc());
+  prepared.outputs[0] = activation(g.y, pd.dst_desc());
+  ScratchPlan scratch;
+  ResidualCopy residual(operation, pd.dst_desc(), prepared);
+  DnnlCall call{convolution_forward(pd)};
+  call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
+      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
+      .argument(DNNL_ARG_DST, pd.dst_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  if (!g.bias.empty()) call.argument(DNNL_ARG_BIAS, pd.bias_desc(), operation.input_buffer("bias"));
+  return finish(std::move(prepared), pd.impl_info_str(), std::move(residual), std::move(call), scratch,
+                operation.request.threads);
+}
+
+Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvShape& g) {
+  const Layouts any(g);
+  const convolution_backward_data::primitive_desc pd(
+      convolution_backward_data::desc(algorithm::convolution_direct, any.x, any.weight, any.y, g.stride, conv_gaps(g),
+                                      g.padding_begin, g.padding_end),
+      step_attributes(), dnnl_engine(), describe(g, dnnl::prop_kind::forward_training, {}));
+  Prepared prepared = operation.prepared();
+  prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
+  prepared.inputs[size_t(operation.find("weight"))] =
+      weight(g, operation.operand("weight").dims, pd.weights_desc());
+  prepared.outputs[0] = activation(g.x, pd.diff_src_desc());
+  ScratchPlan scratch;
+  DnnlCall call{convolution_backward_data(pd)};
+  call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))
+      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
+      .argument(DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  return finish(std::move(prepared), pd.impl_info_str(), {}, std::move(call), scratch, operation.request.threads);
+}
+
+Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const ConvShape& g) {
+  const Layouts any(g);
+  const DnnlDesc dbias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
+  const convolution_backward_weights::primitive_desc pd(
+      convolution_backward_weights::desc(algorithm::convolution_direct, any.x, any_desc(g.weight), dbias, any.y,
+                                         g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+      step_attributes(), dnnl_engine(), describe(g, dnnl::prop_kind::forward_training, {}));
+  Prepared prepared = operation.prepared();
+  prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
+  prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
+  prepared.outputs[0] = weight(g, operation.wide_output().dims, pd.diff_weights_desc());
+  ScratchPlan scratch;
+  DnnlCall call{convolution_backward_weights(pd)};
+  call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
+      .argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))
+      .argument(DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), operation.output_buffer())
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  if (!g.bias.empty()) call.argument(DNNL_ARG_DIFF_BIAS, pd.diff_bias_desc(), operation.output_buffer(1));
+  return finish(std::move(prepared), pd.impl_info_str(), {}, std::move(call), scratch, operation.request.threads);
+}
+
+}  // namespace sheaf
