@@ -1,29 +1,19 @@
-// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json
-#include "codegen/plan/compile.h"
+// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer [--diff OLD]
 #include "runtime/base/file.h"
 #include "runtime/device/device_list.h"
 #include "runtime/inspect/dump.h"
 #include "runtime/options.h"
-#include "runtime/plan/check.h"
-#include "runtime/plan/reader.h"
 #include "runtime/report.h"
+#include "tools/model_or_plan.h"
 #include "tools/verbs.h"
 
 namespace sheaf {
 namespace {
 
-constexpr uint64_t kLargestFile = uint64_t{512} << 20;
-
-/// A plan says so in its first bytes; anything else is taken for a model file, whose checks say what is wrong.
-Result<Plan> plan_of(const std::string& file) {
-  Result<std::string> text = read_file(file, kLargestFile);
-  if (!text) return text.error();
-  if (text->substr(0, 256).find("\"sheaf-plan\"") != std::string::npos) return parse_plan(file, *text);
-  auto model = frontend::parse_model(file, *text);
-  if (!model) return model.error();
-  CompileOptions shown;
-  shown.objects = false;
-  return compile(*model, shown);
+int write(const Options& options, const std::string& text) {
+  if (!options.has("-o")) return print(text);
+  auto written = write_file_atomically(options.value("-o"), text);
+  return written ? kDone : report(written.error(), kFailed);
 }
 
 }  // namespace
@@ -32,16 +22,19 @@ OptionParser dump_options() {
   OptionParser parser("dump", "Shows where each op of a model or plan runs and why, and what moves between devices.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .option("--format", "FORMAT", "how to show it")
-      .choices({"text", "mlir", "dot", "svg", "html", "json"})
+      .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer"})
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
+      .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot or svg")
+      .flag("--exit-code", "with --diff: exit with status 1 where something changed")
       .option("-o", "FILE", "where it goes (default: stdout)")
       .example("which device does what with a batch of 30 on two of them",
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
       .example("a page to explore in a browser",
-               {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"});
+               {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"})
+      .example("what a narrower model changes", {"sheaf dump --diff models/resnet18.json models/resnet18_w8.json --format text"});
   return parser;
 }
 
@@ -62,13 +55,24 @@ int dump_verb(std::span<const std::string> arguments) {
     if (!batch) return report_usage(batch.error(), "dump");
     what.batch = *batch;
   }
-  Result<Plan> plan = plan_of(options->value("MODEL-or-PLAN"));
+  const std::string format_name = options->value("--format"), file = options->value("MODEL-or-PLAN");
+  const DumpFormat format = *dump_format_from_name(format_name);
+  const bool compares = options->has("--diff");
+  if (options->has("--exit-code") && !compares) return report_usage(Error("--exit-code goes with --diff"), "dump");
+  if (compares && format != DumpFormat::text && format != DumpFormat::json && format != DumpFormat::dot && format != DumpFormat::svg)
+    return report_usage(Error("--diff is shown as text, json, dot or svg, not as " + format_name), "dump");
+  Result<Plan> plan = read_model_or_plan(file, /*objects=*/false);
   if (!plan) return report(plan.error(), kFailed);
-  Result<std::string> shown = dump(*plan, *dump_format_from_name(options->value("--format")), what);
-  if (!shown) return report(shown.error(), kFailed);
-  if (!options->has("-o")) return print(*shown);
-  if (auto written = write_file_atomically(options->value("-o"), *shown); !written) return report(written.error(), kFailed);
-  return kDone;
+  if (!compares) {
+    Result<std::string> shown = dump(*plan, format, what);
+    return shown ? write(*options, *shown) : report(shown.error(), kFailed);
+  }
+  Result<Plan> old_plan = read_model_or_plan(options->value("--diff"), /*objects=*/false);
+  if (!old_plan) return report(old_plan.error(), kFailed);
+  auto difference = dump_diff({options->value("--diff"), *old_plan}, {file, *plan}, format, what);
+  if (!difference) return report(difference.error(), kFailed);
+  const int status = write(*options, difference->text);
+  return status == kDone && options->has("--exit-code") && !difference->equal ? kFailed : status;
 }
 
 }  // namespace sheaf

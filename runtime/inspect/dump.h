@@ -11,9 +11,9 @@
 
 namespace sheaf {
 
-enum class DumpFormat { text, mlir, dot, svg, html, json };
+enum class DumpFormat { text, mlir, dot, svg, html, json, model_explorer };
 
-/// "text", "mlir", "dot", "svg", "html" or "json"; empty for another name.
+/// "text", "mlir", "dot", "svg", "html", "json" or "model-explorer"; empty for another name.
 std::optional<DumpFormat> dump_format_from_name(std::string_view name);
 
 struct DumpOptions {
@@ -27,5 +27,20 @@ struct DumpOptions {
 /// program that the plan doesn't hold; what expand() (runtime/inspect/graph.h) refuses; for svg, Graphviz's `dot`
 /// missing or failing. Format mlir prints Plan::ir or Plan::train_ir, whatever the devices.
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
+
+/// A plan and what its file is called in titles.
+struct LabelledPlan {
+  std::string label;
+  const Plan& plan;
+};
+struct DumpedDiff {
+  std::string text;
+  bool equal = false;
+};
+
+/// What changed from one plan to another (runtime/inspect/diff.h), as text, json, dot or svg. Errors: as dump() for
+/// either plan; another format.
+Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& after, DumpFormat format,
+                             const DumpOptions& options = {});
 
 }  // namespace sheaf

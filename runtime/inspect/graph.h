@@ -19,6 +19,9 @@ struct PlacementTensor {
   std::optional<Extent> bytes;  ///< none where it isn't linear in the symbols (two symbolic dimensions)
 };
 
+/// What became of a node between two graphs (diff.h); `none` in a graph that isn't of a difference.
+enum class NodeChange { none, same, changed, removed, added };
+
 struct PlacementNode {
   std::string id;      ///< unique, made of letters, digits, '_' only: "s3", "s3_r1", "in0", "out0"
   std::string op;      ///< layer type in lower case, an inserted operation, "input" or "output"
@@ -35,6 +38,7 @@ struct PlacementNode {
   std::optional<Extent> bytes_moved;  ///< inserted: bytes that go from one device to another (docs/dump.md)
   int64_t parameter_bytes = 0;        ///< of the parameters and buffers that it reads (replicate: of one copy)
   std::vector<PlacementTensor> results;  ///< what it makes; scatter and replicate: of replica 0
+  NodeChange change = NodeChange::none;
 };
 
 struct PlacementEdge {

@@ -13,7 +13,7 @@ namespace {
 bool is_layer(const PlacementNode& node) { return !node.inserted && node.op != "input" && node.op != "output"; }
 
 bool side_by_side(const PlacementNode& a, const PlacementNode& b) {
-  return a.device == b.device && a.replica == b.replica && a.region == b.region &&
+  return a.device == b.device && a.replica == b.replica && a.region == b.region && a.change == b.change &&
          group_of(a.layer) == group_of(b.layer);
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/inspect/colours.h"
 #include "runtime/inspect/format.h"
 #include "runtime/inspect/picture.h"
 #include "runtime/inspect/print.h"
@@ -7,23 +8,6 @@
 namespace sheaf {
 
 namespace {
-
-struct Colours {
-  const char* fill;
-  const char* line;
-};
-
-/// The same colours as in page/style.css.
-Colours colours_of(const PlacementNode& node) {
-  if (node.op == "scatter") return {"#d6e8fa", "#2b78c5"};
-  if (node.op == "replicate") return {"#e9dcf9", "#7b4fc9"};
-  if (node.op == "gather") return {"#fde3c8", "#d9791a"};
-  if (node.op == "transfer" || node.op == "first") return {"#d5f1dd", "#2a9d55"};
-  if (node.op == "reduce") return {"#fdf0b8", "#b58900"};
-  if (node.inserted) return {"#fbd5dd", "#cc3b5e"};
-  if (node.op == "input" || node.op == "output") return {"#e8eaed", "#6b7280"};
-  return {"#ffffff", "#94a3b8"};
-}
 
 /// For HTML-like labels and, entities being read there too, for quoted strings.
 std::string escaped(std::string_view text) {
@@ -179,7 +163,7 @@ class DotPrinter {
   void print_box(int index, bool inside_group) {
     const PictureBox& box = picture_.boxes[static_cast<size_t>(index)];
     const PlacementNode& head = first(static_cast<size_t>(index));
-    const Colours colours = colours_of(head);
+    const NodeColours colours = colours_of(head);
     const bool layer = !head.inserted && head.op != "input" && head.op != "output";
     std::string rows;
     for (const int n : box.nodes) {

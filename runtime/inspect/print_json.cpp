@@ -22,20 +22,6 @@ Json shape_json(const std::vector<Extent>& shape) {
   return json;
 }
 
-Json node_json(const PlacementNode& node, bool expanded) {
-  Json json = {{"id", node.id}, {"op", node.op}, {"layer", node.layer}, {"device", node.device}};
-  if (!node.name.empty()) json["name"] = node.name;
-  if (node.replica >= 0) json["replica"] = node.replica;
-  if (!node.reason.empty() || node.inserted) json["reason"] = node.reason;
-  if (node.inserted) {
-    if (expanded) json["chunks"] = node.chunks;
-    json["bytes_moved"] = bytes_json(node.bytes_moved);
-  }
-  if (node.parameter_bytes > 0) json["parameter_bytes"] = node.parameter_bytes;
-  if (!node.attributes.empty()) json["attributes"] = node.attributes;
-  return json;
-}
-
 Json edge_json(const PlacementGraph& graph, const PlacementEdge& edge) {
   Json json = {{"from", graph.nodes[static_cast<size_t>(edge.from)].id},
                {"to", graph.nodes[static_cast<size_t>(edge.to)].id},
@@ -60,9 +46,23 @@ void append_array(std::string& text, const char* key, const Json& array) {
 
 }  // namespace
 
+Json node_to_json(const PlacementNode& node, bool expanded) {
+  Json json = {{"id", node.id}, {"op", node.op}, {"layer", node.layer}, {"device", node.device}};
+  if (!node.name.empty()) json["name"] = node.name;
+  if (node.replica >= 0) json["replica"] = node.replica;
+  if (!node.reason.empty() || node.inserted) json["reason"] = node.reason;
+  if (node.inserted) {
+    if (expanded) json["chunks"] = node.chunks;
+    json["bytes_moved"] = bytes_json(node.bytes_moved);
+  }
+  if (node.parameter_bytes > 0) json["parameter_bytes"] = node.parameter_bytes;
+  if (!node.attributes.empty()) json["attributes"] = node.attributes;
+  return json;
+}
+
 Json graph_to_json(const PlacementGraph& graph) {
   Json nodes = Json::array(), edges = Json::array();
-  for (const PlacementNode& node : graph.nodes) nodes.push_back(node_json(node, graph.expanded));
+  for (const PlacementNode& node : graph.nodes) nodes.push_back(node_to_json(node, graph.expanded));
   for (const PlacementEdge& edge : graph.edges) edges.push_back(edge_json(graph, edge));
   return {{"nodes", std::move(nodes)}, {"edges", std::move(edges)}};
 }
