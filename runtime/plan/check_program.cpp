@@ -75,6 +75,7 @@ class ProgramCheck {
       if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes)
         return "the value is too large";
     }
+    if (Problem problem = layout(value)) return problem;
     if (value.role == Value::temporary) return Problem();
     made_[i] = true;
     constant_[i] = value.role == Value::parameter || value.role == Value::buffer;
@@ -93,6 +94,15 @@ class ProgramCheck {
     if (parameter.dtype != value.dtype || !is_static ||
         value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
       return "'" + value.source + "' has another dtype or shape than the value";
+    return Problem();
+  }
+
+  Problem layout(const Value& value) const {
+    const ValueLayout& layout = value.layout;
+    if (layout.kind == ValueLayout::whole) return Problem();
+    if (value.place.kind != Place::region) return "only a value in a region has a layout";
+    if (layout.kind == ValueLayout::split && static_cast<size_t>(layout.dim) >= value.shape.size())
+      return "there is no dimension " + std::to_string(layout.dim) + " that it could be split along";
     return Problem();
   }
 
@@ -171,7 +181,7 @@ class ProgramCheck {
  private:
   bool in_range(int value) const { return value >= 0 && static_cast<size_t>(value) < program_.values.size(); }
 
-  bool trains() const { return &program_ == &plan_.train || &program_ == &plan_.train_graph; }
+  bool trains() const { return &program_ != &plan_.infer && &program_ != &plan_.infer_graph; }
 
   Problem place(const Place& place) const {
     if (place.index < 0) return "a negative index of a place";

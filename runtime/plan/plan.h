@@ -54,13 +54,13 @@ struct Symbol {
 /// of regions: `whole`, which in a region means that nothing is stated.
 /// `split:D`: chunks of it along dimension D, concatenated in replica order. `replicated`: each has a copy of it.
 /// `partial`: it is their sum. `local`: nothing; each replica's own, such as a batch norm's statistics.
-struct Layout {
+struct ValueLayout {
   enum Kind { whole, split, replicated, partial, local } kind = whole;
   int dim = 0;  ///< split
-  bool operator==(const Layout&) const = default;
+  bool operator==(const ValueLayout&) const = default;
 };
-std::string to_string(const Layout& layout);
-Result<Layout> parse_layout(const std::string& text);
+std::string to_string(const ValueLayout& layout);
+Result<ValueLayout> parse_layout(const std::string& text);
 
 struct Value {
   std::string name;  ///< unique in its program; a model's value name where it has one ("net", "lstm:1")
@@ -72,7 +72,7 @@ struct Value {
   /// name in Plan::state. temporary: made by a step.
   enum Role { input, target, setting, parameter, buffer, state, temporary } role = temporary;
   std::string source;
-  Layout layout;  ///< among the replicas of the region that it lives in
+  ValueLayout layout;  ///< among the replicas of the region that it lives in
 };
 
 /// One operation, run once (or once per replica of the region it is placed in).
@@ -133,6 +133,7 @@ struct Parameter {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;
   bool buffer = false;
+  bool transient = false;  ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();  ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
 };
@@ -145,7 +146,7 @@ struct Plan {
   std::vector<std::string> requires_; ///< features a reader must know, or refuse
   std::vector<Region> regions;
   std::vector<Parameter> parameters;
-  std::vector<Parameter> state;  ///< the optimiser's, of the train program
+  std::vector<Parameter> state;  ///< of the training step: the optimiser's, then what is transient
   std::vector<Kernel> kernels;
   /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4".
   std::vector<std::pair<std::string, std::string>> objects;
@@ -153,7 +154,12 @@ struct Plan {
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
   Program train;        ///< one training step; no steps where the model has no `training` section
   Program train_graph;  ///< the same before fusion
+  /// The same step for a batch in parts (docs/training.md): `accumulate` runs once a micro-batch, then `update` once. There
+  /// where `train` is.
+  Program accumulate, update;
+  Program accumulate_graph, update_graph;  ///< the same before fusion
   std::string train_ir; ///< of the training step, as `ir`
+  std::string accumulate_ir;  ///< of `accumulate` and `update`
   std::string ir;       ///< the dist-level IR as text, for `dump --format mlir`
   Json training;        ///< the model's `training` section as checked by the frontend; null if absent
 };

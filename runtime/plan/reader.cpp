@@ -60,6 +60,7 @@ Parameter parameter_at(const JsonNode& node) {
   for (size_t i = 0; i < shape.size(); ++i)
     parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
+  if (node.has("transient")) parameter.transient = node.field("transient").boolean();
   if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
   parameter.init = node.field("init").json();
   return parameter;
@@ -183,10 +184,9 @@ void check_header(const JsonNode& root) {
     return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) +
                         ".0 to " + std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
                         "; compile the model again, or take a newer sheaf");
-  // No version has optional features yet.
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
-    required.fail("the plan needs the feature '" + feature.substr(0, 80) +
+    if (feature != "bf16") required.fail("the plan needs the feature '" + feature.substr(0, 80) +
                   "', which this program doesn't know");
 }
 
@@ -213,7 +213,8 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.failed()) return *reading.error;
 
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
-             "state", "kernels", "programs", "graphs", "training", "ir", "train_ir", "objects"});
+             "state", "kernels", "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir",
+             "objects"});
   Plan plan;
   plan.file = reading.file;
   plan.producer = root.field("producer").text();
@@ -225,16 +226,25 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   plan.kernels = list_at(root.field("kernels"), kernel_at);
   plan.objects = list_at(root.field("objects"), object_at);
   const JsonNode programs = root.field("programs");
-  programs.only({"infer", "train"});
+  const std::initializer_list<std::string_view> names = {"infer", "train", "accumulate", "update"};
+  const auto read = [](const JsonNode& from, const char* name, Program& to) {
+    if (from.has(name)) to = program_at(from.field(name));
+  };
+  programs.only(names);
   plan.infer = program_at(programs.field("infer"));
-  if (programs.has("train")) plan.train = program_at(programs.field("train"));
+  read(programs, "train", plan.train);
+  read(programs, "accumulate", plan.accumulate);
+  read(programs, "update", plan.update);
   const JsonNode graphs = root.field("graphs");
-  graphs.only({"infer", "train"});
+  graphs.only(names);
   plan.infer_graph = program_at(graphs.field("infer"));
-  if (graphs.has("train")) plan.train_graph = program_at(graphs.field("train"));
+  read(graphs, "train", plan.train_graph);
+  read(graphs, "accumulate", plan.accumulate_graph);
+  read(graphs, "update", plan.update_graph);
   plan.training = root.field("training").json();
   plan.ir = root.field("ir").text();
   if (root.has("train_ir")) plan.train_ir = root.field("train_ir").text();
+  if (root.has("accumulate_ir")) plan.accumulate_ir = root.field("accumulate_ir").text();
   if (reading.error) return *reading.error;
 
   if (Result<void> checked = check(plan, reading.file); !checked) return checked.error();

@@ -35,6 +35,7 @@ Json json_of(const Parameter& parameter) {
   Json json = {
       {"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
   if (parameter.buffer) json["buffer"] = true;
+  if (parameter.transient) json["transient"] = true;
   if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
   json["init"] = parameter.init;
   return json;
@@ -60,7 +61,7 @@ Json json_of(const Value& value) {
                {"place", to_string(value.place)},
                {"role", std::string(name_of(value.role))}};
   if (!value.source.empty()) json["source"] = value.source;
-  if (value.layout.kind != Layout::whole) json["layout"] = to_string(value.layout);
+  if (value.layout.kind != ValueLayout::whole) json["layout"] = to_string(value.layout);
   return json;
 }
 
@@ -125,18 +126,19 @@ void lay_out(const Json& json, int depth, const std::string& indent, std::string
   text += "\n" + indent + (list ? "]" : "}");
 }
 
+bool holds_program(const Program& program) { return !program.symbols.empty() || !program.steps.empty(); }
+
 bool states_layouts(const Program& program) {
   return std::any_of(program.values.begin(), program.values.end(),
-                     [](const Value& value) { return value.layout.kind != Layout::whole; });
+                     [](const Value& value) { return value.layout.kind != ValueLayout::whole; });
 }
 
 int minor_version(const Plan& plan, bool trains) {
   const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
+  if (holds_program(plan.accumulate)) return 2;
   return trains ? 1 : 0;
 }
-
-bool holds_program(const Program& program) { return !program.symbols.empty() || !program.steps.empty(); }
 
 }  // namespace
 
@@ -147,8 +149,15 @@ std::string serialize(const Plan& plan) {
 
   const bool trains = holds_program(plan.train);
   Json programs = {{"infer", json_of(plan.infer)}}, graphs = {{"infer", json_of(plan.infer_graph)}};
-  if (trains) programs["train"] = json_of(plan.train);
-  if (holds_program(plan.train_graph)) graphs["train"] = json_of(plan.train_graph);
+  const auto add = [](Json& to, const char* name, const Program& program) {
+    if (holds_program(program)) to[name] = json_of(program);
+  };
+  add(programs, "train", plan.train);
+  add(programs, "accumulate", plan.accumulate);
+  add(programs, "update", plan.update);
+  add(graphs, "train", plan.train_graph);
+  add(graphs, "accumulate", plan.accumulate_graph);
+  add(graphs, "update", plan.update_graph);
 
   Json document = {{"format", "sheaf-plan"},
                    {"version", std::to_string(kPlanMajor) + "." + std::to_string(minor_version(plan, trains))},
@@ -165,6 +174,7 @@ std::string serialize(const Plan& plan) {
   content["training"] = plan.training;
   content["ir"] = plan.ir;
   if (!plan.train_ir.empty()) content["train_ir"] = plan.train_ir;
+  if (!plan.accumulate_ir.empty()) content["accumulate_ir"] = plan.accumulate_ir;
   content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();

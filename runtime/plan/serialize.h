@@ -9,7 +9,9 @@ namespace sheaf {
 
 /// The format's version: a reader takes the same major and no newer minor number.
 inline constexpr int kPlanMajor = 1;
-inline constexpr int kPlanMinor = 1;  ///< 1: training programs; plans without one are written as 0
+/// A plan is written with the least minor number that has what it holds. 1: training programs; 2: layouts of values;
+/// steps in micro-batches.
+inline constexpr int kPlanMinor = 2;
 
 /// The plan as JSON text: one step, value, parameter or kernel a line, objects in base64, and a SHA-256 over
 /// everything else in it, which guards against damage. Deterministic: equal plans give equal bytes. Write it
