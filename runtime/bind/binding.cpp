@@ -55,7 +55,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
 
   if (auto ok = request.constants->allocate(); !ok) return ok.error();
   if (auto ok = binding->allocate_arenas(planned->memory, graph); !ok) return ok.error();
-  binding->describe(graph);
+  binding->describe(graph, planned->memory);
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
   auto lanes = binding->lower(graph, planned->memory);

@@ -5,6 +5,8 @@
 #include "runtime/bind/communications.h"
 #include "runtime/bind/constants.h"
 #include "runtime/bind/device_set.h"
+#include "runtime/bind/memory_profile.h"
+#include "runtime/bind/operation_info.h"
 #include "runtime/lanes/executor.h"
 
 #include <memory>
@@ -28,25 +30,11 @@ struct LaneInfo {
   size_t operations = 0;
 };
 
-/// One operation as bound, in order.
-struct OperationInfo {
-  std::string op;              ///< the step's op; "reorder" and "copy" for what binding inserted
-  std::string kernel;
-  std::string layer;
-  std::string lane;
-  int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
-  int replica = -1;
-  std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
-  std::string reason;          ///< why that implementation; of a reorder: what asked for it
-  std::vector<std::string> inputs, outputs;  ///< "x f32 64x3x28x28 plain"
-  std::vector<TensorSpec> input_specs, output_specs;  ///< the same as data, in step order
-  std::vector<bool> from_weights;            ///< by input: made when weights are set, not at each run
-};
-
 struct BindingInfo {
   std::vector<LaneInfo> lanes;
   std::vector<OperationInfo> operations;
   std::vector<Communication> communications;  ///< between lanes
+  std::vector<LaneMemory> memory;             ///< by lane
   size_t parameter_bytes = 0;  ///< parameters and buffers in host memory, shared by all bindings of a model
   size_t derived_bytes = 0;    ///< folded and reordered copies of them, shared likewise
 };
@@ -106,7 +94,7 @@ class Binding {
   Binding() = default;
   Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph);
   Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory);
-  void describe(const Graph& graph);
+  void describe(const Graph& graph, const MemoryPlan& memory);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
   Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
   /// Checks and takes the caller's buffers, and sees to it that weights are there.

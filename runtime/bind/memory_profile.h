@@ -7,6 +7,12 @@
 
 namespace sheaf {
 
+struct Graph;
+struct MemoryPlan;
+struct OperationInfo;
+struct Program;
+class DeviceSet;
+
 /// A buffer of a lane's arena: a value's, or what an operation needs while it runs.
 struct ProfiledTensor {
   std::string name;      ///< the value's; of scratch memory the operation's layer
@@ -37,5 +43,10 @@ struct LaneMemory {
   std::vector<size_t> live_bytes;  ///< by position, operations.size() + 1 of them: the most at any moment of it
   std::vector<ProfiledTensor> tensors;
 };
+
+/// By lane. `operations`: what describe_operations() gives for `graph`.
+std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& plan,
+                                       const std::vector<OperationInfo>& operations, const Program& program,
+                                       const DeviceSet& devices);
 
 }  // namespace sheaf

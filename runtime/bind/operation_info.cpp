@@ -1,0 +1,53 @@
+#include "runtime/bind/operation_info.h"
+
+#include "runtime/bind/graph.h"
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+std::string describe_tensor(const Tensor& tensor) {
+  std::string text = tensor.name + " " + std::string(name_of(tensor.spec.dtype)) + " ";
+  for (size_t i = 0; i < tensor.spec.dims.size(); ++i) text += (i ? "x" : "") + std::to_string(tensor.spec.dims[i]);
+  return text + " " + (tensor.spec.plain() ? "plain" : tensor.spec.format->name());
+}
+
+}  // namespace
+
+std::vector<OperationInfo> describe_operations(const Graph& graph, const Program& program, const DeviceSet& devices) {
+  std::vector<OperationInfo> operations;
+  operations.reserve(graph.instances.size());
+  for (const Instance& instance : graph.instances) {
+    OperationInfo info;
+    const bool of_step = instance.step >= 0;
+    if (of_step) {
+      const Step& step = program.steps[index_of(instance.step)];
+      info.op = step.op;
+      info.kernel = step.kernel;
+      info.layer = step.layer;
+    }
+    if (instance.kind == Instance::copy && !of_step) info.op = instance.commits ? "update" : "copy";
+    if (graph.guard >= 0 && &instance == &graph.instances[index_of(graph.guard)]) info.op = "check_finite";
+    if (instance.implementation.rfind("reorder", 0) == 0) info.op = "reorder";
+    info.step = instance.step;
+    info.replica = instance.replica;
+    info.lane = devices.name(instance.lane);
+    info.implementation = instance.elided ? "in place" : instance.kind == Instance::copy ? "copy" : instance.implementation;
+    info.reason = instance.reason;
+    for (int tensor : instance.inputs) {
+      const Tensor& home = graph.tensors[index_of(graph.root(tensor).tensor)];
+      info.inputs.push_back(describe_tensor(graph.tensors[index_of(tensor)]));
+      info.input_specs.push_back(graph.tensors[index_of(tensor)].spec);
+      info.from_weights.push_back(home.node >= 0 && !home.variable);
+    }
+    for (int tensor : instance.outputs) {
+      info.outputs.push_back(describe_tensor(graph.tensors[index_of(tensor)]));
+      info.output_specs.push_back(graph.tensors[index_of(tensor)].spec);
+    }
+    operations.push_back(std::move(info));
+  }
+  return operations;
+}
+
+}  // namespace sheaf
