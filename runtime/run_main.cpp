@@ -8,6 +8,7 @@
 #include "runtime/random_bound.h"
 #include "runtime/report.h"
 #include "runtime/run_rows.h"
+#include "runtime/trace/trace_options.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -71,7 +72,9 @@ OptionParser run_options() {
       .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
       .option("--numerics", "KIND", "arithmetic")
       .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights and random rows (default 0)")
+      .option("--seed", "S", "of initial weights and random rows (default 0)");
+  add_trace_options(parser);
+  parser
       .example("100 random rows in batches of 30 on three CPU devices",
                {"sheaf compile models/tutorial.json -o tutorial.plan",
                 "sheaf run tutorial.plan --devices cpu:0-2 --input x=random:100 --batch-size 30"});
@@ -92,6 +95,9 @@ int run_verb(std::span<const std::string> arguments) {
   auto sources = named_sources("--input", options->values("--input"));
   if (!sources) return report_usage(std::move(sources.error()), "run");
 
+  const TraceRequest trace(*options);
+  auto opened = trace.open();
+  if (!opened) return report(opened.error(), kFailed);
   auto model = Model::load(options->value("PLAN"));
   if (!model) return report(model.error(), kFailed);
   if (auto ok = check_names("--input", "inputs", model->name(), model->inputs(), *sources); !ok) return report(ok.error(), kFailed);
@@ -106,6 +112,7 @@ int run_verb(std::span<const std::string> arguments) {
   RowsOptions rows;
   rows.batch_size = *batch_size;
   rows.bind.fast_numerics = options->value("--numerics") == "fast";
+  rows.run.trace = std::move(*opened);
   auto outputs = run_rows(*model, std::make_shared<const DeviceSet>(std::move(*devices)), *inputs, rows);
   if (!outputs) return report(outputs.error(), kFailed);
 
@@ -116,6 +123,7 @@ int run_verb(std::span<const std::string> arguments) {
   } else if (!prints(*model)) {  // a model that prints speaks for itself
     for (size_t i = 0; i < outputs->size(); ++i) print_summary(model->outputs()[i].name, (*outputs)[i]);
   }
+  if (auto ok = trace.finish(rows.run.trace.get()); !ok) return report(ok.error(), kFailed);
   return finish_stdout();
 }
 

@@ -163,4 +163,16 @@ Result<void> write_file_atomically(const std::string& file, std::span<const std:
   return {};
 }
 
+Result<void> check_output(const std::string& file) {
+  if (file.empty()) return {};
+  const auto refuse = [&](int code) { return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(code)); };
+  struct stat info;
+  if (::stat(file.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return refuse(EISDIR);
+    if (!S_ISREG(info.st_mode)) return {};
+  }
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>() : Result<void>(refuse(errno));
+}
+
 }  // namespace sheaf

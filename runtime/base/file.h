@@ -48,4 +48,8 @@ Result<void> write_file_atomically(const std::string& file, std::string_view byt
 /// The same for content in pieces, one after another.
 Result<void> write_file_atomically(const std::string& file, std::span<const std::string_view> pieces);
 
+/// An output file that couldn't be written at the end of a long run is an error at its beginning: its folder isn't
+/// there or can't be written, or it is a folder itself. "" passes.
+Result<void> check_output(const std::string& file);
+
 }  // namespace sheaf

@@ -21,6 +21,8 @@ class Evaluator {
   /// Runs all rows with the weights as they are. None: `stopped` became true in between. Errors: those of
   /// Session::run.
   Result<std::optional<Evaluation>> run(const std::function<bool()>& stopped);
+  /// Takes the times of its operations; null: nobody does.
+  void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
  private:
   struct Bound {
@@ -39,6 +41,7 @@ class Evaluator {
   std::vector<size_t> input_places_;  ///< of the model's inputs, among the data's values
   size_t target_place_ = 0;
   std::optional<Bound> whole_, rest_;
+  RunOptions run_;
 };
 
 }  // namespace sheaf

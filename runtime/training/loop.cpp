@@ -1,5 +1,7 @@
 #include "runtime/training/loop.h"
 
+#include "runtime/trace/trace.h"
+
 #include <chrono>
 #include <cmath>
 
@@ -45,7 +47,9 @@ class Loop {
   Result<void> step(BatchLoader& loader) {
     const double waited = loader.waited_seconds();
     const auto begin = std::chrono::steady_clock::now();
+    const int64_t asked = Trace::now();
     const auto batch = loader.next();
+    if (hooks_.trace) hooks_.trace->add_data_wait(asked);
     if (!batch) return Error("internal error: the loader ran out of batches at step " + std::to_string(state_.step + 1));
     StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0};
     auto loss = learner_.step(batch->rows, batch->buffers);

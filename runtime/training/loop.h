@@ -57,6 +57,8 @@ struct LoopHooks {
   std::function<Result<void>(const LoopState&)> save;
   /// True once the run is to end after the step at hand.
   std::function<bool()> stopped;
+  /// Takes the waits for data.
+  std::shared_ptr<Trace> trace;
 };
 
 enum class Ending { finished, stopped };

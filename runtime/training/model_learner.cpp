@@ -21,7 +21,7 @@ Result<std::unique_ptr<ModelLearner>> ModelLearner::make(Model model, std::share
   return learner;
 }
 
-Result<float> ModelLearner::step(int64_t rows, std::span<const void* const> buffers) { return trainers_.at(rows).step(buffers); }
+Result<float> ModelLearner::step(int64_t rows, std::span<const void* const> buffers) { return trainers_.at(rows).step(buffers, run_); }
 
 std::string ModelLearner::first_not_finite(int64_t rows, std::span<const void* const> buffers) {
   return trainers_.at(rows).first_not_finite(buffers);

@@ -21,6 +21,8 @@ class ModelLearner : public Learner {
   std::string first_not_finite(int64_t rows, std::span<const void* const> buffers) override;
   TrainingProgress& progress() override { return *progress_; }
   double learning_rate() const override;
+  /// Takes the times of the steps' operations; null: nobody does.
+  void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
   /// Parameters and buffers, under PyTorch's names; valid until the next step.
   std::vector<TensorView> parameters() const;
@@ -36,6 +38,7 @@ class ModelLearner : public Learner {
 
   Model model_;
   std::shared_ptr<TrainingProgress> progress_;
+  RunOptions run_;
   std::map<int64_t, Trainer> trainers_;  ///< by rows of a batch
 };
 

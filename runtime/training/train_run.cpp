@@ -32,6 +32,9 @@ Result<Ending> TrainRun::run() {
   for (const std::string* file : {&settings_.save, &settings_.metrics, &settings_.plot}) {
     if (auto ok = check_output(*file); !ok) return ok.error();
   }
+  auto trace = settings_.trace.open();
+  if (!trace) return trace.error();
+  trace_ = std::move(*trace);
   if (auto ok = load(); !ok) return ok.error();
   if (auto ok = load_data(); !ok) return ok.error();
 
@@ -50,10 +53,12 @@ Result<Ending> TrainRun::run() {
   auto learner = ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind);
   if (!learner) return learner.error();
   learner_ = std::move(*learner);
+  learner_->set_trace(trace_);
   if (eval_) {
     auto evaluator = Evaluator::make(*model_, devices_, *eval_, loss_, settings_.batch_size, bind);
     if (!evaluator) return evaluator.error();
     evaluator_ = std::move(*evaluator);
+    evaluator_->set_trace(trace_);
   }
   if (!settings_.checkpoint.empty()) {
     if (auto ok = resume(); !ok) return ok.error();
@@ -157,6 +162,7 @@ Result<Ending> TrainRun::loop() {
   StopSignals signals;
   LoopHooks hooks;
   hooks.stopped = [&] { return signals.caught() != 0; };
+  hooks.trace = trace_;
   hooks.step = [&](const StepRecord& record) -> Result<void> {
     display_->step(record);
     return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
@@ -179,6 +185,7 @@ Result<Ending> TrainRun::loop() {
   }
   if (auto ok = write_results(); !ok) return ok.error();
   say_end();
+  if (auto ok = settings_.trace.finish(trace_.get()); !ok) return ok.error();
   return ending;
 }
 

@@ -42,6 +42,7 @@ class TrainRun {
   std::optional<CheckpointFolder> folder_;
   std::optional<MetricsFile> metrics_;
   std::optional<Display> display_;
+  std::shared_ptr<Trace> trace_;  ///< null: none is asked for
   std::string plan_hash_;
   LoopSettings loop_;
   LoopState state_;

@@ -4,14 +4,9 @@
 #include "runtime/training/display.h"
 #include "runtime/training/loss_section.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <limits>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace sheaf {
 namespace {
@@ -77,7 +72,9 @@ OptionParser train_options() {
       .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped")
       .option("--numerics", "KIND", "arithmetic")
       .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)")
+      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)");
+  add_trace_options(parser);
+  parser
       .example("two epochs on random rows, on two CPU devices",
                {"sheaf compile models/data_parallel_model.json -o model.plan",
                 "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
@@ -123,6 +120,7 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.resume = options.has("--resume");
   settings.shuffle = !options.has("--no-shuffle");
   settings.fast = options.value("--numerics") == "fast";
+  settings.trace = TraceRequest(options);
   return settings;
 }
 
@@ -162,18 +160,6 @@ std::string settings_text(const SettingsInForce& in_force) {
                            ", the last " + std::to_string(settings.keep) + " kept");
   }
   return text;
-}
-
-Result<void> check_output(const std::string& file) {
-  if (file.empty()) return {};
-  const auto refuse = [&](int code) { return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(code)); };
-  struct stat info;
-  if (::stat(file.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return refuse(EISDIR);
-    if (!S_ISREG(info.st_mode)) return {};
-  }
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>() : Result<void>(refuse(errno));
 }
 
 }  // namespace sheaf

@@ -4,6 +4,7 @@
 #include "runtime/device/device_list.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
+#include "runtime/trace/trace_options.h"
 #include "runtime/training/loop.h"
 
 #include <map>
@@ -22,6 +23,7 @@ struct TrainSettings {
   int64_t checkpoint_every = 0;
   int keep = 3;
   bool resume = false, shuffle = true, fast = false;
+  TraceRequest trace;
   std::optional<double> lr;
   uint64_t seed = 0;
 };
@@ -43,9 +45,5 @@ struct SettingsInForce {
 
 /// A table of two columns, a setting a line.
 std::string settings_text(const SettingsInForce& in_force);
-
-/// An output file that couldn't be written at the end of a long run is an error at its beginning: its folder isn't
-/// there or can't be written, or it is a folder itself. "" passes.
-Result<void> check_output(const std::string& file);
 
 }  // namespace sheaf

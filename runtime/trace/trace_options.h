@@ -1,0 +1,27 @@
+// `--trace FILE` and `--profile`, which several verbs take.
+#pragma once
+
+#include "runtime/options.h"
+#include "runtime/trace/trace.h"
+
+#include <memory>
+#include <string>
+
+namespace sheaf {
+
+void add_trace_options(OptionParser& parser);
+
+/// What a command line asks for.
+struct TraceRequest {
+  std::string file;      ///< empty: no file
+  bool profile = false;
+
+  explicit TraceRequest(const Options& options) : file(options.value("--trace")), profile(options.has("--profile")) {}
+  TraceRequest() = default;
+  /// Null where nothing is asked for. Error: the file couldn't be written at the end.
+  Result<std::shared_ptr<Trace>> open() const;
+  /// After the run: writes the file, prints the profile on stdout. `trace` may be null.
+  Result<void> finish(const Trace* trace) const;
+};
+
+}  // namespace sheaf
