@@ -113,14 +113,19 @@ Result<void> check(const Plan& plan, const std::string& file) {
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
   if (auto done = check_training(plan, file); !done) return done;
   if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
-  if (!plan.train.steps.empty())
-    if (auto done = check_program(plan, plan.train, false, file, "programs.train"); !done) return done;
+  for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"}, {&plan.accumulate, "programs.accumulate"},
+                                      {&plan.update, "programs.update"}}) {
+    if (program->steps.empty()) continue;
+    if (auto done = check_program(plan, *program, false, file, path); !done) return done;
+  }
   const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {
     if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
     return check_program(plan, graph, true, file, path);
   };
   if (auto done = check_graph(plan.infer_graph, "graphs.infer"); !done) return done;
-  return check_graph(plan.train_graph, "graphs.train");
+  if (auto done = check_graph(plan.train_graph, "graphs.train"); !done) return done;
+  if (auto done = check_graph(plan.accumulate_graph, "graphs.accumulate"); !done) return done;
+  return check_graph(plan.update_graph, "graphs.update");
 }
 
 }  // namespace sheaf

@@ -13,8 +13,10 @@ struct Setting {
   DType dtype;
 };
 
-constexpr std::array<Setting, 5> kSettings = {{{"step", DType::int64},
+constexpr std::array<Setting, 7> kSettings = {{{"step", DType::int64},
                                                {"seed", DType::int64},
+                                               {"micro_batch", DType::int64},
+                                               {"first_row", DType::int64},
                                                {"lr", DType::float32},
                                                {"bias_correction1", DType::float32},
                                                {"bias_correction2", DType::float32}}};
@@ -22,6 +24,17 @@ constexpr std::array<Setting, 5> kSettings = {{{"step", DType::int64},
 bool is_empty(const Program& program) {
   return program.symbols.empty() && program.values.empty() && program.steps.empty() && program.outputs.empty() &&
          program.updates.empty();
+}
+
+/// A program of the training step gives the loss.
+std::optional<std::string> problem_of_step(const Program& program) {
+  if (program.steps.empty()) return ".steps: a training program needs steps";
+  if (program.outputs.size() != 1 || program.outputs[0].name != "loss") return ".outputs: a training program has one output, 'loss'";
+  const auto index = static_cast<size_t>(program.outputs[0].value);
+  if (index >= program.values.size()) return std::nullopt;  // check_program says it
+  const Value& loss = program.values[index];
+  if (loss.dtype == DType::float32 && loss.shape.empty() && loss.role == Value::temporary) return std::nullopt;
+  return ".outputs[0]: the loss is float32 without dimensions, and made by a step";
 }
 
 }  // namespace
@@ -66,6 +79,7 @@ Result<void> check_training(const Plan& plan, const std::string& file) {
   const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, message); };
   std::unordered_set<std::string> names;
   for (const Parameter& parameter : plan.parameters) {
+    if (parameter.transient) return refuse("parameters: '" + parameter.name + "' is transient, as state alone may be");
     names.insert(parameter.name);
     names.insert(parameter.aliases.begin(), parameter.aliases.end());
   }
@@ -77,19 +91,21 @@ Result<void> check_training(const Plan& plan, const std::string& file) {
   if (is_empty(plan.train)) {
     if (!plan.state.empty()) return refuse("state: there is no training program that it could be of");
     if (!is_empty(plan.train_graph)) return refuse("graphs.train: there is no training program");
+    if (!is_empty(plan.accumulate) || !is_empty(plan.update)) return refuse("programs: there is no training program beside those of micro-batches");
+    if (!is_empty(plan.accumulate_graph) || !is_empty(plan.update_graph)) return refuse("graphs: there are no programs of micro-batches");
     return {};
   }
-  if (plan.train.steps.empty()) return refuse("programs.train.steps: a training program needs steps");
   const auto optimizer = plan.training.find("optimizer");
   if (!plan.training.is_object() || optimizer == plan.training.end() || !optimizer->is_object())
     return refuse("training: a training program needs the section's optimizer");
-  if (plan.train.outputs.size() != 1 || plan.train.outputs[0].name != "loss")
-    return refuse("programs.train.outputs: a training program has one output, 'loss'");
-  const auto loss = static_cast<size_t>(plan.train.outputs[0].value);
-  if (loss < plan.train.values.size() &&
-      (plan.train.values[loss].dtype != DType::float32 || !plan.train.values[loss].shape.empty() ||
-       plan.train.values[loss].role != Value::temporary))
-    return refuse("programs.train.outputs[0]: the loss is float32 without dimensions, and made by a step");
+  if (is_empty(plan.accumulate) != is_empty(plan.update))
+    return refuse("programs: 'accumulate' and 'update' come together");
+  if (is_empty(plan.accumulate) && (!is_empty(plan.accumulate_graph) || !is_empty(plan.update_graph)))
+    return refuse("graphs: there are no programs of micro-batches");
+  for (const auto& [program, name] : {std::pair{&plan.train, "train"}, {&plan.accumulate, "accumulate"}, {&plan.update, "update"}}) {
+    if (is_empty(*program)) continue;
+    if (auto problem = problem_of_step(*program)) return refuse("programs." + std::string(name) + *problem);
+  }
   return {};
 }
 
