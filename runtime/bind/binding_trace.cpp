@@ -45,6 +45,7 @@ TracedProgram Binding::traced_program() const {
     TracedLane lane;
     lane.name = devices_->name(l);
     lane.asynchronous = program.asynchronous;
+    lane.live_bytes = info_.memory[static_cast<size_t>(l)].live_bytes;
     lane.flops_per_second = roofline.flops_per_second;
     lane.bytes_per_second = roofline.bytes_per_second;
     for (const LaneOperation& operation : program.operations) {
