@@ -83,6 +83,7 @@ int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
     name += ":" + std::to_string(result.getResultNumber());
   const ir::TensorShape& shape = shapes_.of(value);
   int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
+  program_.values[id].layout = layouts_->of(value);
   ids_[value] = id;
   return id;
 }
@@ -113,7 +114,7 @@ void ProgramBuilder::add_arguments() {
                  : role == "target"  ? sheaf::Value::target
                  : role == "setting" ? sheaf::Value::setting
                  : role == "buffer"  ? sheaf::Value::buffer
-                 : role == "state"   ? sheaf::Value::state
+                 : role == "state" || role == "accumulator" ? sheaf::Value::state
                                      : sheaf::Value::parameter;
     if (value.role != sheaf::Value::setting) value.source = name;
     ids_[argument] = id;
@@ -131,6 +132,7 @@ void ProgramBuilder::add_movement(Operation& op) {
   // "x@net", "block1@host": the same value at another place.
   std::string name = program_.values[step.inputs[0]].name + "@" + (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
   int output = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
+  program_.values[output].layout = layouts_->of(op.getResult(0));
   ids_[op.getResult(0)] = output;
   step.outputs = {output};
   Attribute split = isa<dist::ScatterOp>(op) ? to.getLayout() : from.getLayout();
@@ -183,6 +185,7 @@ void ProgramBuilder::add_offsets() {
 Result<Program> ProgramBuilder::build() {
   if (failed(shapes_.run(function_))) return Error("the sizes of the partitioned program cannot be expressed");
   program_.symbols = shapes_.symbols();
+  layouts_.emplace(function_, shapes_);
   add_arguments();
   Block& block = function_.getBody().front();
   for (Operation& op : block.without_terminator())

@@ -2,6 +2,7 @@
 // one step per layer for the logical program, library calls and kernels for the executable one.
 #pragma once
 
+#include "codegen/plan/layouts.h"
 #include "ir/ShapeAnalysis.h"
 #include "runtime/plan/plan.h"
 
@@ -54,6 +55,7 @@ class ProgramBuilder {
   mlir::func::FuncOp function_;
   StepSource& source_;
   ir::ShapeAnalysis shapes_;
+  std::optional<LayoutAnalysis> layouts_;
   Program program_;
   llvm::DenseMap<mlir::Value, int> ids_;
   std::set<std::string> names_;

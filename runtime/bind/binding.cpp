@@ -58,6 +58,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->describe(graph, planned->memory);
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
+  if (request.observe) binding->note_values(graph, planned->memory);
   auto lanes = binding->lower(graph, planned->memory);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());

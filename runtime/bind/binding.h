@@ -48,6 +48,18 @@ struct BindRequest {
   int64_t batch = 0;
   bool fast_numerics = false;
   bool explain = false;  ///< reasons name the alternatives too
+  bool observe = false;  ///< Binding::observe() will be called
+};
+
+/// A value of the program on one replica, as observe() shows it.
+struct BoundValue {
+  int value = -1;        ///< in Program::values
+  int replica = 0;       ///< 0 outside regions
+  int operation = -1;    ///< in BindingInfo::operations: after it the value is there; -1: from the start
+  int lane = 0;          ///< in whose memory it lies
+  TensorSpec spec;
+  bool constant = false; ///< a weight, or made from weights alone, or the caller's input: not to be written
+  void* data = nullptr;
 };
 
 class Binding {
@@ -77,6 +89,16 @@ class Binding {
   /// order of the program, with a result that isn't finite; empty where none is. Errors: as run().
   Result<std::string> first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs);
 
+  /// Shows values as they are made. `values` are those that `operation` completes; -1: those that are there before any.
+  /// False stops the run.
+  using Observer = std::function<bool(int operation, std::span<const BoundValue> values)>;
+  /// Of a binding that was asked to `observe`: runs all operations on the caller's thread, one by one in the order of
+  /// the program, updates included, without printing. Errors: as run().
+  Result<void> observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look);
+  /// While it is shown: its elements to, or from, plain host memory. Errors: a device's.
+  Result<void> read(const BoundValue& value, void* plain);
+  Result<void> write(const BoundValue& value, const void* plain);
+
   const BindingInfo& info() const { return info_; }
   size_t threads() const { return executor_->threads(); }
 
@@ -100,6 +122,9 @@ class Binding {
   /// Checks and takes the caller's buffers, and sees to it that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   void note_results(const Graph& graph);
+  void note_values(const Graph& graph, const MemoryPlan& memory);
+  /// An operation on `lane` that copies a tensor, both in that lane's memory.
+  Result<void> reorder(const TensorSpec& from, void* source, const TensorSpec& to, void* target, int lane);
   Error run_error() const;
   /// binding_trace.cpp: a run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);
@@ -126,6 +151,7 @@ class Binding {
     size_t bytes;
   };
   std::vector<std::vector<FloatResult>> results_;     ///< of a training program, by instance
+  std::vector<BoundValue> values_;                    ///< with BindRequest::observe, by operation
   int guard_ = -1;                                    ///< the check of the loss: an instance
   bool trains_ = false;                               ///< the program has updates
   std::unique_ptr<Executor> executor_;

@@ -73,7 +73,7 @@ Result<std::string> Binding::first_not_finite(std::span<const void* const> input
   };
   // Masks hold minus infinity for good reasons: only where nothing else is found is it what went wrong.
   for (const bool allow : {true, false}) {
-    auto done = executor_->run_one_by_one([&](size_t lane, const LaneOperation& operation) {
+    auto done = executor_->run_one_by_one(false, [&](size_t lane, const LaneOperation& operation) {
       for (const FloatResult& result : results_[static_cast<size_t>(operation.instance)]) {
         if (!finite(lane, operation, result, allow)) first = operation.instance;
       }

@@ -42,6 +42,7 @@ Result<Graph> Expansion::run() {
   }
   if (auto ok = add_outputs(); !ok) return ok.error();
   if (auto ok = add_updates(); !ok) return ok.error();
+  graph_.values = std::move(value_tensors_);
   return std::move(graph_);
 }
 

@@ -73,6 +73,7 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Instance> instances;          ///< in an order in which they could run one after another
   std::vector<int> outputs;                 ///< by program output: its tensor
+  std::vector<std::vector<int>> values;     ///< by value of the program and replica: its tensor
   std::vector<std::vector<int>> lane_order; ///< by lane: its instances that are not elided
   bool gathers_scalars = false;
   int guard = -1;  ///< of a training program: the instance that checks the loss

@@ -180,7 +180,7 @@ void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
   }
 }
 
-Result<void> Executor::run_one_by_one(const std::function<bool(size_t, const LaneOperation&)>& look) {
+Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
   std::vector<std::pair<size_t, const LaneOperation*>> order;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
@@ -188,7 +188,7 @@ Result<void> Executor::run_one_by_one(const std::function<bool(size_t, const Lan
   std::sort(order.begin(), order.end(),
             [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
   for (const auto& [i, operation] : order) {
-    if (operation->commits || operation->kind == LaneOperation::print) continue;
+    if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
     Lane& lane = *lanes_[i];
     const TeamSize team(lane.program.threads);
     enqueue(lane, *operation);

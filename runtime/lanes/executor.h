@@ -45,9 +45,9 @@ class Executor {
   /// False if an operation failed (see failure()) or a device did (see device_error()). `times`: none, or for each lane
   /// where its operations' times go, and one more: until the lane's queue was empty.
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
-  /// Runs all operations on the caller's thread in the order of their instances, without those that commit, and shows
-  /// each as it is done; `look` returns false to stop there. Errors: a device's.
-  Result<void> run_one_by_one(const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
+  /// Runs all operations but prints on the caller's thread in the order of their instances, with `commit` also those
+  /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
+  Result<void> run_one_by_one(bool commit, const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
   /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
   const Error* device_error() const;

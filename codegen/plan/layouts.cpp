@@ -1,0 +1,143 @@
+#include "codegen/plan/layouts.h"
+
+#include "ir/Dist/Dist.h"
+#include "ir/Nn/Nn.h"
+
+using namespace mlir;
+
+namespace sheaf::codegen {
+namespace {
+
+constexpr ValueLayout kReplicated{ValueLayout::replicated, 0}, kPartial{ValueLayout::partial, 0}, kLocal{ValueLayout::local, 0};
+
+ValueLayout split(int64_t dim) { return {ValueLayout::split, static_cast<int>(dim)}; }
+
+/// Element counts in front of a dimension; nothing where they depend on the run.
+std::optional<int64_t> elements_before(const ir::TensorShape& shape, int64_t dim) {
+  int64_t product = 1;
+  for (int64_t i = 0; i < dim; ++i) {
+    if (!shape.dims[i].is_static()) return std::nullopt;
+    product *= shape.dims[i].constant;
+  }
+  return product;
+}
+
+/// The dimension of a recurrent layer's input that holds the rows.
+int64_t batch_dim(Operation& op) {
+  auto first = op.getAttrOfType<BoolAttr>("batch_first");
+  return first && first.getValue() ? 0 : 1;
+}
+
+}  // namespace
+
+LayoutAnalysis::LayoutAnalysis(func::FuncOp function, const ir::ShapeAnalysis& shapes) : shapes_(shapes) {
+  for (Operation& op : function.getBody().front().without_terminator()) {
+    if (auto apply = dyn_cast<dist::ParallelApplyOp>(op)) {
+      visit_region(op, ir::group_index(&op, apply.getGroup()));
+      continue;
+    }
+    for (mlir::Value result : op.getResults()) {
+      auto placed = dyn_cast<dist::PlacedType>(result.getType());
+      if (!placed) continue;
+      if (auto layout = dyn_cast<dist::SplitAttr>(placed.getLayout())) {
+        int region = ir::group_index(&op, layout.getGroup().getValue());
+        auto dim = cut(result, region);
+        // The elements of a vector are 0-dimensional values: each replica's own.
+        layouts_[result] = dim && *dim == static_cast<int64_t>(layout.getDim()) ? split(*dim) : kLocal;
+      } else if (isa<dist::ReplicatedAttr>(placed.getLayout())) {
+        layouts_[result] = kReplicated;
+      }
+    }
+  }
+}
+
+ValueLayout LayoutAnalysis::of(mlir::Value value) const { return layouts_.lookup(value); }
+
+std::optional<int64_t> LayoutAnalysis::cut(mlir::Value value, int region) const {
+  std::optional<int64_t> found;
+  for (auto [i, dim] : llvm::enumerate(shapes_.of(value).dims)) {
+    for (const auto& [name, factor] : dim.terms) {
+      auto symbol = llvm::find_if(shapes_.symbols(), [&name = name](const sheaf::Symbol& s) { return s.name == name; });
+      if (symbol->kind != sheaf::Symbol::chunk || symbol->region != region) continue;
+      if (found || dim.constant != 0 || dim.terms.size() != 1) return std::nullopt;
+      found = static_cast<int64_t>(i);
+    }
+  }
+  return found;
+}
+
+void LayoutAnalysis::enter(Operation& op) {
+  for (auto [operand, argument] : llvm::zip(op.getOperands(), op.getRegion(0).front().getArguments()))
+    layouts_[argument] = of(operand);
+}
+
+void LayoutAnalysis::visit_region(Operation& apply, int region) {
+  Block& body = apply.getRegion(0).front();
+  enter(apply);
+  for (Operation& op : body.without_terminator()) visit(op, region);
+  for (auto [result, value] : llvm::zip(apply.getResults(), body.getTerminator()->getOperands()))
+    if (isa<dist::PartialAttr>(cast<dist::PlacedType>(result.getType()).getLayout())) make_partial(value);
+  for (auto [result, value] : llvm::zip(apply.getResults(), body.getTerminator()->getOperands())) layouts_[result] = of(value);
+}
+
+void LayoutAnalysis::visit(Operation& op, int region) {
+  const bool mixing = mixes(op, region);
+  const bool alike = llvm::all_of(op.getOperands(), [&](mlir::Value operand) { return of(operand) == kReplicated; });
+  for (mlir::Value result : op.getResults()) {
+    if (auto dim = cut(result, region)) {
+      layouts_[result] = mixing ? kLocal : split(*dim);
+    } else {
+      layouts_[result] = alike ? kReplicated : kLocal;
+    }
+  }
+}
+
+bool LayoutAnalysis::mixes_fused(Operation& fused, int region) {
+  Block& body = fused.getRegion(0).front();
+  enter(fused);
+  bool mixing = false;
+  for (Operation& op : body.without_terminator()) {
+    visit(op, region);
+    // A sum over rows is not of the shape of rows: whether it is the last op or another one spreads it again matters.
+    for (mlir::Value result : op.getResults()) {
+      const bool last = llvm::is_contained(body.getTerminator()->getOperands(), result);
+      mixing |= of(result) == kLocal && !last;
+    }
+  }
+  for (mlir::Value value : body.getTerminator()->getOperands()) mixing |= cut(value, region) && of(value) == kLocal;
+  return mixing;
+}
+
+bool LayoutAnalysis::mixes(Operation& op, int region) {
+  if (isa<nn::FusedOp>(op)) return mixes_fused(op, region);
+  if (isa<nn::PrintOp>(op) || op.getNumOperands() == 0) return false;
+  if (isa<nn::BatchNormTrainOp, nn::BatchNormBackwardOp>(op)) return true;
+  if (isa<nn::LstmBackwardOp, nn::GruBackwardOp>(op)) return cut(op.getOperand(0), region) != batch_dim(op);
+  auto to = cut(op.getResult(0), region);
+  if (isa<nn::ReshapeOp>(op)) {
+    auto from = cut(op.getOperand(0), region);
+    if (!from || !to) return from != to;
+    auto before = elements_before(shapes_.of(op.getOperand(0)), *from);
+    return !before || before != elements_before(shapes_.of(op.getResult(0)), *to);
+  }
+  auto splits = dyn_cast<nn::SplitOpInterface>(op);
+  for (OpOperand& operand : op.getOpOperands()) {
+    auto from = cut(operand.get(), region);
+    if (!from) continue;
+    if (!splits) return true;
+    int64_t rank = static_cast<int64_t>(shapes_.of(operand.get()).dims.size());
+    if (splits.splitDim(operand.getOperandNumber(), rank, *from) != to) return true;
+  }
+  return false;
+}
+
+void LayoutAnalysis::make_partial(mlir::Value value) {
+  // What is split or the same everywhere is no part of a sum, whatever becomes of it.
+  if (of(value) != kLocal) return;
+  layouts_[value] = kPartial;
+  Operation* op = value.getDefiningOp();
+  if (op && isa<nn::AddOp, nn::ReshapeOp, nn::PermuteOp>(op))
+    for (mlir::Value operand : op->getOperands()) make_partial(operand);
+}
+
+}  // namespace sheaf::codegen
