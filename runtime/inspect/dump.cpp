@@ -31,19 +31,6 @@ Result<bool> asks_for_training(const Plan& plan, const DumpOptions& options) {
   return train;
 }
 
-/// The logical program that `options` ask for, on the devices that they name.
-Result<PlacementGraph> graph_of(const Plan& plan, const DumpOptions& options) {
-  Result<bool> train = asks_for_training(plan, options);
-  if (!train) return train.error();
-  const Program& program = *train ? plan.train_graph : plan.infer_graph;
-  if (program.values.empty())
-    return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
-  Result<PlacementGraph> graph = options.devices.empty() ? symbolic_graph(plan, program)
-                                                         : expand(plan, program, options.devices, *options.batch);
-  if (graph) graph->program = options.program;
-  return graph;
-}
-
 }  // namespace
 
 std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
@@ -57,6 +44,18 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& options) {
+  Result<bool> train = asks_for_training(plan, options);
+  if (!train) return train.error();
+  const Program& program = *train ? plan.train_graph : plan.infer_graph;
+  if (program.values.empty())
+    return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
+  Result<PlacementGraph> graph = options.devices.empty() ? symbolic_graph(plan, program)
+                                                         : expand(plan, program, options.devices, *options.batch);
+  if (graph) graph->program = options.program;
+  return graph;
+}
+
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options) {
   if (format == DumpFormat::mlir) {
     Result<bool> train = asks_for_training(plan, options);
@@ -65,7 +64,7 @@ Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions&
     if (ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
     return ir.ends_with('\n') ? ir : ir + '\n';
   }
-  Result<PlacementGraph> graph = graph_of(plan, options);
+  Result<PlacementGraph> graph = placement_graph(plan, options);
   if (!graph) return graph.error();
   return print(*graph, format);
 }
@@ -73,7 +72,7 @@ Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions&
 Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& after, DumpFormat format,
                              const DumpOptions& options) {
   const auto side = [&](const LabelledPlan& of) -> Result<DiffSide> {
-    Result<PlacementGraph> graph = graph_of(of.plan, options);
+    Result<PlacementGraph> graph = placement_graph(of.plan, options);
     if (!graph) return graph.error().note("in " + of.label);
     return DiffSide{of.label, std::move(*graph), layer_operations(options.program == "train" ? of.plan.train : of.plan.infer)};
   };

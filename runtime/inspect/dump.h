@@ -1,6 +1,7 @@
 // Dump: a plan as text, picture or data. What each format shows: docs/dump.md.
 #pragma once
 
+#include "runtime/inspect/graph.h"
 #include "runtime/plan/plan.h"
 
 #include <cstdint>
@@ -27,6 +28,9 @@ struct DumpOptions {
 /// program that the plan doesn't hold; what expand() (runtime/inspect/graph.h) refuses; for svg, Graphviz's `dot`
 /// missing or failing. Format mlir prints Plan::ir or Plan::train_ir, whatever the devices.
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
+
+/// The graph that dump() shows. Errors: as there.
+Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& options);
 
 /// A plan and what its file is called in titles.
 struct LabelledPlan {
