@@ -1,5 +1,6 @@
 // sheaf: the command line. Each verb stands in a file of its own.
 #include "runtime/base/suggest.h"
+#include "runtime/bench/bench_main.h"
 #include "runtime/report.h"
 #include "runtime/run_main.h"
 #include "runtime/training/train_main.h"
@@ -19,6 +20,8 @@ constexpr Verb kVerbs[] = {
     {run_options, run_verb},
     {train_options, train_verb},
     {dump_options, dump_verb},
+    {explain_options, explain_verb},
+    {bench_options, bench_verb},
     {devices_options, devices_verb},
     {help_options, help_verb},
     {completion_options, completion_verb},

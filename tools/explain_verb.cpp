@@ -1,0 +1,74 @@
+// sheaf explain MODEL-or-PLAN [LAYER]
+#include "runtime/device/device_list.h"
+#include "runtime/explain/explain.h"
+#include "runtime/options.h"
+#include "runtime/report.h"
+#include "tools/model_or_plan.h"
+#include "tools/verbs.h"
+
+namespace sheaf {
+namespace {
+
+std::string json_text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+template <typename Found>
+int print_found(const Result<Found>& found, bool json) {
+  if (!found) return report(found.error(), kFailed);
+  return print(json ? json_text(to_json(*found)) : print_text(*found));
+}
+
+}  // namespace
+
+OptionParser explain_options() {
+  OptionParser parser("explain", "Says of each layer where it runs and why, what computes it, in which layouts and at what cost.");
+  parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .optional_positional("LAYER", "a layer, or a group of layers (default: all)")
+      .option("--devices", "LIST", "a device list: shows implementations, layouts and costs; needs --batch")
+      .option("--batch", "N", "rows of a batch; needs --devices")
+      .option("--op", "OP", "only layers with this op: a layer's type, scatter, reorder, kernel, …")
+      .option("--device", "D", "only what is on this device")
+      .option("--why", "NODE", "why this node is there: an id that `sheaf dump --format json` shows")
+      .option("--program", "NAME", "which program of the plan")
+      .choices({"infer", "train"})
+      .option("--numerics", "KIND", "implementations that may be chosen")
+      .choices({"strict", "fast"})
+      .flag("--json", "print JSON")
+      .example("what becomes of the first convolution",
+               {"sheaf explain models/resnet18.json conv1 --devices cpu:0,cpu:1 --batch 32"})
+      .example("why the input is scattered", {"sheaf explain models/tutorial.json --op scatter",
+                                              "sheaf explain models/tutorial.json --why s0"});
+  return parser;
+}
+
+int explain_verb(std::span<const std::string> arguments) {
+  OptionParser parser = explain_options();
+  Result<Options> options = parser.parse(arguments);
+  if (!options) return report_usage(options.error(), "explain");
+  if (options->help()) return print_help(parser);
+  if (options->has("--devices") != options->has("--batch"))
+    return report_usage(Error("--devices and --batch go together: implementations depend on both"), "explain");
+  ExplainRequest request;
+  request.layer = options->value("LAYER");
+  request.op = options->value("--op");
+  request.device = options->value("--device");
+  request.program = options->value("--program");
+  request.fast_numerics = options->value("--numerics") == "fast";
+  if (options->has("--why") && (options->has("LAYER") || options->has("--op") || options->has("--device")))
+    return report_usage(Error("--why explains one node: LAYER, --op and --device don't go with it"), "explain");
+  if (options->has("--devices")) {
+    auto devices = parse_devices(options->value("--devices"));
+    if (!devices) return report_usage(devices.error(), "explain");
+    for (const DeviceSpec& device : *devices) request.devices.push_back(to_string(device));
+    auto batch = options->integer("--batch", 1, int64_t{1} << 40, 0);
+    if (!batch) return report_usage(batch.error(), "explain");
+    request.batch = *batch;
+  }
+  const bool asks_why = options->has("--why"), binds = !asks_why && !request.devices.empty();
+  Result<Plan> plan = read_model_or_plan(options->value("MODEL-or-PLAN"), /*objects=*/binds);
+  if (!plan) return report(plan.error(), kFailed);
+  const bool json = options->has("--json");
+  if (asks_why) return print_found(why(*plan, request, options->value("--why")), json);
+  return print_found(explain(*plan, request), json);
+}
+
+}  // namespace sheaf
