@@ -12,6 +12,10 @@ def resnet18(bench):
     bench.resnet18_next_to_torch("infer", {"strict": 1.15, "fast": 1.5})
 
 
+def resnet18_bf16(bench):
+    bench.resnet18_next_to_torch("infer", {"strict": 1.25}, "bf16")
+
+
 def linear(bench):
     rows = []
     for devices in ("cpu:0", "cpu:0,cpu:1"):
@@ -53,4 +57,4 @@ def devices(bench):
           ["", "img/s", "× one device"], [[n, f"{batch / s:.0f}", f"{seconds['cpu:0'] / s:.2f}"] for n, s in seconds.items()])
 
 
-MEASUREMENTS = {"resnet18": resnet18, "linear": linear, "compile": compiling, "memory": memory, "devices": devices}
+MEASUREMENTS = {"resnet18": resnet18, "resnet18-bf16": resnet18_bf16, "linear": linear, "compile": compiling, "memory": memory, "devices": devices}

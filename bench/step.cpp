@@ -1,27 +1,25 @@
-// Times calls of a plan, or its training steps, through the C++ interface.
+// Steps of a plan for bench/run.py, which lets programs take turns on one machine; `sheaf bench` is the verb for people.
 //
 //   bench-step PLAN --devices LIST --batch N [--program infer|train] [--numerics strict|fast] [--threads N]
 //              [--data NAME=SOURCE...] [--turns | --profile]
 //
-// Prints one line of JSON: bytes, and the seconds of binding. Then, without --turns, a line of JSON with the seconds of
-// one call (the best of several rounds, each long enough to time). With --turns it times one call for each line on
+// Prints one line of JSON: bytes, and the seconds of binding. With --turns it then times one call for each line on
 // stdin and prints its seconds and the CPU seconds that the process took for it, so that another program can take turns
-// on the same machine; on a busy one, CPU seconds with --threads 1 are what compares. --profile prints instead the
-// milliseconds of each operation's fastest run among some calls, their sums, and the fastest call's. Models that print
-// are not for it.
-#include "bound_program.h"
-#include "profile.h"
+// on the same machine; on a busy one, CPU seconds with --threads 1 are what compares. --profile prints each operation's
+// time and the sums of them (runtime/trace).
+#include "runtime/bench/measure.h"
 #include "runtime/bind/binding.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/bind/device_set.h"
 #include "runtime/named_sources.h"
 #include "runtime/options.h"
 #include "runtime/report.h"
+#include "runtime/trace/print_profile.h"
+#include "runtime/trace/trace.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 
 namespace {
@@ -30,17 +28,6 @@ using namespace sheaf;
 using Clock = std::chrono::steady_clock;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-/// A line of /proc/self/status in bytes: "VmHWM" is the most memory that the process has had, "RssAnon" what it has now
-/// without the files that it has mapped, which are libraries' code. 0 where there is no such line.
-size_t resident_bytes(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    size_t kibibytes = 0;
-    if (word == key + ":" && file >> kibibytes) return kibibytes << 10;
-  }
-  return 0;
-}
 
 OptionParser step_options() {
   OptionParser parser("bench-step", "Times calls of a compiled plan, or its training steps.");
@@ -63,7 +50,7 @@ OptionParser step_options() {
 
 /// What binding says will be used, and what is: beyond the memory that the process had before it made parameters. Arenas
 /// stay as long as their binding, so what is there after two calls is what they took.
-void print_memory(const Model& model, const bench::BoundProgram& bound, size_t before) {
+void print_memory(const Model& model, const BoundProgram& bound, size_t before) {
   size_t arena = 0, bound_below = 0, state = 0;
   for (const LaneInfo& lane : bound.info().lanes) {
     arena += lane.arena_bytes;
@@ -95,50 +82,35 @@ int measure(const Options& options) {
   if (!model) return report(model.error(), kFailed);
   const size_t before = resident_bytes("RssAnon");
   if (auto done = model->initialise_parameters(1); !done) return report(done.error(), kFailed);
-  const bool profile = options.has("--profile");
-  bench::ProfiledDevices profiled;
-  const int profiled_threads = *threads > 0 ? static_cast<int>(*threads) : available_cpus();
-  auto devices = profile ? bench::profiled_devices(*list, profiled_threads, profiled)
-                         : open_devices(*list, static_cast<int>(*threads));
+  auto devices = open_devices(*list, static_cast<int>(*threads));
   if (!devices) return report(devices.error(), kFailed);
-  bench::BoundProgramRequest request;
+  BoundProgramRequest request;
   request.train = options.value("--program") == "train";
   request.batch = *batch;
   request.sources = std::move(*sources);
   request.options.fast_numerics = options.value("--numerics") == "fast";
-  auto bound = bench::BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
+  auto bound = BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
   if (!bound) return report(bound.error(), kFailed);
 
-  const auto timed = [&](int calls) {
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i) {
-      if (auto done = bound->run(); !done) std::exit(report(done.error(), kFailed));
-    }
-    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+  const auto step = [&](const std::shared_ptr<Trace>& trace = nullptr) {
+    if (auto done = bound->run(trace); !done) std::exit(report(done.error(), kFailed));
   };
-  const auto best_of = [&](int rounds, int calls) {
-    double best = timed(calls);
-    for (int round = 1; round < rounds; ++round) best = std::min(best, timed(calls));
-    return best;
-  };
-  timed(2);
+  step();
+  step();
   print_memory(*model, *bound, before);
-  if (options.has("--turns")) {
-    for (std::string line; std::getline(std::cin, line);) {
-      const double cpu = cpu_seconds();
-      const double wall = timed(1);
-      std::cout << wall << " " << cpu_seconds() - cpu << std::endl;
-    }
+  if (options.has("--profile")) {
+    constexpr int kSteps = 9;
+    const auto trace = std::make_shared<Trace>();
+    for (int i = 0; i < kSteps; ++i) step(trace);
+    std::cout << profile_text(trace->profiles().front(), true);
     return kDone;
   }
-  if (profile) {
-    for (const auto& device : profiled) device->reset();
-    print_profile(std::cout, profiled, best_of(7, 1));
-    return kDone;
+  for (std::string line; options.has("--turns") && std::getline(std::cin, line);) {
+    const double cpu = cpu_seconds();
+    const auto start = Clock::now();
+    step();
+    std::cout << std::chrono::duration<double>(Clock::now() - start).count() << " " << cpu_seconds() - cpu << std::endl;
   }
-  const int calls = std::clamp(static_cast<int>(0.05 / timed(3)), 1, 100'000);
-  const double best = best_of(11, calls);
-  std::cout << "{\"step_seconds\": " << best << ", \"samples_per_s\": " << static_cast<double>(*batch) / best << "}" << std::endl;
   return kDone;
 }
 

@@ -11,6 +11,10 @@ def train(bench):
     bench.resnet18_next_to_torch("train", {"strict": 1.3, "fast": 1.9})
 
 
+def train_bf16(bench):
+    bench.resnet18_next_to_torch("train", {"strict": 1.7}, "bf16")
+
+
 def linear(bench):
     rows = []
     for devices in ("cpu:0", "cpu:0,cpu:1"):
@@ -50,4 +54,4 @@ def memory(bench):
           ["", "peak", "predicted", "used", "used / predicted", "arenas / lower bound"], rows)
 
 
-MEASUREMENTS = {"train": train, "train-linear": linear, "train-devices": devices, "train-memory": memory}
+MEASUREMENTS = {"train": train, "train-bf16": train_bf16, "train-linear": linear, "train-devices": devices, "train-memory": memory}

@@ -59,10 +59,10 @@ class Bench:
         except OSError:
             return False
 
-    def plan(self, model):
-        plan = self.folder / f"{Path(model).stem}.plan"
+    def plan(self, model, precision="f32"):
+        plan = self.folder / f"{Path(model).stem}-{precision}.plan"
         if not plan.exists():
-            subprocess.run([self.sheaf, "compile", ROOT / model, "-o", plan], check=True)
+            subprocess.run([self.sheaf, "compile", "--precision", precision, ROOT / model, "-o", plan], check=True)
         return plan
 
     def ours(self, plan, devices, batch, *arguments):
@@ -87,19 +87,20 @@ class Bench:
             program.close()
         return {p.name: statistics.median(p.cpu_seconds if self.options.threads == 1 else p.seconds) for p in running}
 
-    def resnet18_next_to_torch(self, program, bars):
-        """A table of images a second: strict, fast and PyTorch's two ways. `program`: infer or train."""
-        batch, plan, n_threads = self.options.batch, self.plan("models/resnet18.json"), self.options.threads
+    def resnet18_next_to_torch(self, program, bars, dtype="f32"):
+        """A table of images a second: sheaf as `bars` names its numerics, and PyTorch's two ways. `program`: infer or
+        train; `dtype`: f32 or bf16 (autocast in PyTorch)."""
+        batch, plan, n_threads = self.options.batch, self.plan("models/resnet18.json", dtype), self.options.threads
         programs = [(f"sheaf {n}", self.ours(plan, "cpu:0", batch, "--program", program, "--numerics", n, "--threads",
-                                             n_threads, "--turns")) for n in ("strict", "fast")]
+                                             n_threads, "--turns")) for n in bars]
         if self.torch:
             programs += [(f"PyTorch {m}", self.peer("resnet_torch.py", "--program", program, "--mode", m, "--batch", batch,
-                                                    "--threads", n_threads)) for m in ("eager", "compile")]
+                                                    "--threads", n_threads, "--dtype", dtype)) for m in ("eager", "compile")]
         seconds = self.take_turns(programs)
         best = min((s for n, s in seconds.items() if n.startswith("PyTorch")), default=None)
         words = {"infer": "inference", "train": "training step"}[program]
-        table(f"ResNet-18 {words}, f32, batch {batch}, {self.threads_in_words()} "
-              f"(bar: strict {bars['strict']}, fast {bars['fast']} × the best of PyTorch)",
+        table(f"ResNet-18 {words}, {dtype}, batch {batch}, {self.threads_in_words()} "
+              f"(bar: {', '.join(f'{n} {bar}' for n, bar in bars.items())} × the best of PyTorch)",
               ["", "img/s", "× best PyTorch"],
               [[n, f"{batch / s:.0f}", f"{best / s:.2f}" if best else "–"] for n, s in seconds.items()])
 

@@ -1,4 +1,4 @@
-#include "bound_program.h"
+#include "runtime/bench/bound_program.h"
 
 #include "runtime/data/source.h"
 #include "runtime/random_bound.h"
@@ -7,16 +7,18 @@
 #include <chrono>
 #include <cmath>
 
-namespace sheaf::bench {
+namespace sheaf {
 
 Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
                                         const BoundProgramRequest& request) {
   BoundProgram bound;
+  bound.run_.print = [](std::string_view) {};
   const auto start = std::chrono::steady_clock::now();
   if (request.train) {
     auto trainer = Trainer::bind(model, std::move(devices), request.batch, nullptr, request.options);
     if (!trainer) return trainer.error();
     bound.trainer_ = std::move(*trainer);
+    bound.trainer_->progress().lr = 0;
   } else {
     auto session = model.bind(std::move(devices), request.batch, request.options);
     if (!session) return session.error();
@@ -64,9 +66,10 @@ Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& r
   return {};
 }
 
-Result<void> BoundProgram::run() {
-  if (session_) return session_->run(inputs_, outputs_);
-  auto loss = trainer_->step(inputs_);
+Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
+  if (run_.trace != trace) run_.trace = trace;
+  if (session_) return session_->run(inputs_, outputs_, run_);
+  auto loss = trainer_->step(inputs_, run_);
   if (!loss) return loss.error();
   if (std::isfinite(*loss)) return {};
   return Error("the loss isn't finite, first in layer '" + trainer_->first_not_finite(inputs_) + "'");
@@ -79,4 +82,4 @@ size_t BoundProgram::data_bytes() const {
   return bytes;
 }
 
-}  // namespace sheaf::bench
+}  // namespace sheaf

@@ -1,4 +1,4 @@
-// What is timed: one of a plan's programs, bound, with its data in host memory.
+// What is measured: one of a plan's programs, bound, with its data in host memory.
 #pragma once
 
 #include "runtime/data/tensor.h"
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf::bench {
+namespace sheaf {
 
 struct BoundProgramRequest {
   bool train = false;  ///< the training step; else inference
@@ -28,8 +28,10 @@ class BoundProgram {
   static Result<BoundProgram> bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
                                    const BoundProgramRequest& request);
 
-  /// One call, or one training step. A loss that isn't finite is an error, as its step is done in part only.
-  Result<void> run();
+  /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the
+  /// loss diverge. A loss that isn't finite is an error, as its step is done in part only.
+  /// What Print layers print goes nowhere. `trace` may be null.
+  Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
   const BindingInfo& info() const { return trainer_ ? trainer_->info() : session_->info(); }
   double bind_seconds() const { return bind_seconds_; }
   size_t data_bytes() const;  ///< inputs, targets and outputs
@@ -42,7 +44,8 @@ class BoundProgram {
   std::vector<HostTensor> input_data_, output_data_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
+  RunOptions run_;
   double bind_seconds_ = 0;
 };
 
-}  // namespace sheaf::bench
+}  // namespace sheaf
