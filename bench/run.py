@@ -4,8 +4,8 @@
 
 --python is an interpreter that has torch (or the environment variable SHEAF_TORCH_PYTHON); without one the peers are
 skipped with a word. NAME, of inference: resnet18, resnet18-bf16, linear, compile, memory, devices; of the training step:
-train, train-bf16, train-linear, train-devices, train-memory. Compare ratios within one run: absolute figures depend on what else the
-machine does. On a machine that others use, teams of threads wait for the slowest member: --threads 1 runs each
+train, train-bf16, train-linear, train-devices, train-memory. Compare ratios within one run: absolute figures depend on what
+else the machine does. On a machine that others use, teams of threads wait for the slowest member: --threads 1 runs each
 ResNet-18 on one thread and compares CPU seconds.
 """
 import argparse
