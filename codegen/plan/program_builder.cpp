@@ -97,6 +97,8 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) const {
   step.fused.assign(layers.begin() + (layers.empty() ? 0 : 1), layers.end());
   if (auto reason = op.getAttrOfType<StringAttr>("reason")) step.reason = reason.getValue().str();
   if (auto reason = op.getAttrOfType<StringAttr>(nn::kReason)) step.reason = reason.getValue().str();
+  if (auto notes = op.getAttrOfType<ArrayAttr>(nn::kNotes))
+    for (Attribute note : notes) step.notes.push_back(cast<StringAttr>(note).str());
   step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), ir::depends_on_parameters_alone);
   return step;
 }

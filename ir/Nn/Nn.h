@@ -30,7 +30,7 @@ namespace sheaf::nn {
 
 /// Names of discardable attributes and argument attributes (see NnDialect.td).
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type",
-                                     kDevice = "nn.device", kReason = "nn.reason",
+                                     kDevice = "nn.device", kReason = "nn.reason", kNotes = "nn.notes",
                                      // Of a training program: names of the parameters whose gradients, and of the
                                      // parameters, buffers and states whose new values, the results after the outputs are.
                                      kGradients = "nn.gradients", kUpdates = "nn.updates",

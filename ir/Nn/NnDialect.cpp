@@ -17,8 +17,8 @@ void NnDialect::initialize() {
       >();
 }
 
-/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs, nn.gradients and nn.updates are arrays
-/// of strings, nn.optimizer a dictionary, nn.clip_grad_norm, nn.momentum and nn.dropout numbers.
+/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs, nn.gradients, nn.updates and nn.notes
+/// are arrays of strings, nn.optimizer a dictionary, nn.clip_grad_norm, nn.momentum and nn.dropout numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -30,10 +30,10 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
     return success();
   }
-  if (name == kOutputs || name == kGradients || name == kUpdates) {
+  if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes) {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
-      return op->emitError() << name << " must be a list of names";
+      return op->emitError() << name << " must be a list of strings";
     return success();
   }
   if (name == kOptimizer) {

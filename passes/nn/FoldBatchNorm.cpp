@@ -1,6 +1,7 @@
 // nn-fold-batch-norm: in inference a batch norm is a scale and a shift per channel, which the layer before it takes in.
 #include "ir/ParameterAnalysis.h"
 #include "passes/Passes.h"
+#include "passes/nn/Notes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -24,24 +25,31 @@ int64_t batched_rank(nn::LinearOp) { return 2; }
 template <typename Op>
 int64_t batched_rank(Op convolution) { return static_cast<int64_t>(convolution.getStride().size()) + 2; }
 
+/// Why a batch norm behind `producer` stays; empty where it is folded.
+template <typename Op>
+std::string obstacle(nn::BatchNormOp norm, Op producer) {
+  if (!producer->hasOneUse()) return "something else needs that layer's own result";
+  if (producer.getActivation()) return "an activation stands between them";
+  if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>)
+    if (producer.getResidual()) return "a residual sum stands between them, which it would have to scale too";
+  if (!channel_axis(producer)) return "with groups the weight's output channels are spread over two dimensions";
+  // Its result's channels must be dimension 1: not so without a batch, or with further dimensions of a linear layer.
+  auto type = cast<RankedTensorType>(norm.getX().getType());
+  if (type.getRank() != batched_rank(producer)) return "channels of its input aren't those of that layer's result";
+  // Folding is for weights that stand still; anything else would be computed anew at each step.
+  bool still = ir::depends_on_parameters_alone(producer.getWeight());
+  for (mlir::Value operand : norm->getOperands().drop_front()) still &= ir::depends_on_parameters_alone(operand);
+  return still ? "" : "its statistics or weights are computed at each step";
+}
+
 template <typename Op>
 struct Fold : OpRewritePattern<nn::BatchNormOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(nn::BatchNormOp norm, PatternRewriter& rewriter) const override {
     auto producer = norm.getX().getDefiningOp<Op>();
-    if (!producer || !producer->hasOneUse() || producer.getActivation()) return failure();
+    if (!producer || !obstacle(norm, producer).empty()) return failure();
     auto axis = channel_axis(producer);
-    // A norm after a residual sum would scale the residual too.
-    if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>)
-      if (producer.getResidual()) return failure();
-    // Its result's channels must be dimension 1: not so without a batch, or with further dimensions of a linear layer.
-    auto type = cast<RankedTensorType>(norm.getX().getType());
-    if (!axis || type.getRank() != batched_rank(producer)) return failure();
-    // Folding is for weights that stand still; anything else would be computed anew at each step.
-    for (mlir::Value operand : norm->getOperands().drop_front())
-      if (!ir::depends_on_parameters_alone(operand)) return failure();
-    if (!ir::depends_on_parameters_alone(producer.getWeight())) return failure();
 
     rewriter.setInsertionPoint(producer);
     mlir::Location loc = norm.getLoc();
@@ -53,17 +61,31 @@ struct Fold : OpRewritePattern<nn::BatchNormOp> {
       producer.getWeightMutable().set(weight);
       producer.getBiasMutable().assign(bias);
       producer->setLoc(rewriter.getFusedLoc({producer.getLoc(), loc}));
+      note(producer, "the batch norm of " + in_words(norm) + " is folded into its weight and bias, once: in inference it is a " +
+                         "scale and a shift per channel");
     });
     rewriter.replaceOp(norm, producer.getY());
     return success();
   }
 };
 
+/// Says of a batch norm that stays why it does.
+void explain_rest(nn::BatchNormOp norm) {
+  Operation* producer = norm.getX().getDefiningOp();
+  std::string why;
+  if (auto conv = dyn_cast_or_null<nn::ConvOp>(producer)) why = obstacle(norm, conv);
+  else if (auto transpose = dyn_cast_or_null<nn::ConvTransposeOp>(producer)) why = obstacle(norm, transpose);
+  else if (auto linear = dyn_cast_or_null<nn::LinearOp>(producer)) why = obstacle(norm, linear);
+  else return note(norm, "not folded into a weight: no convolution or linear layer makes its input");
+  note(norm, "not folded into the weight of " + in_words(producer) + ": " + why);
+}
+
 struct NnFoldBatchNorm : impl::NnFoldBatchNormBase<NnFoldBatchNorm> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<Fold<nn::ConvOp>, Fold<nn::ConvTransposeOp>, Fold<nn::LinearOp>>(&getContext());
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
+    getOperation().walk(explain_rest);
   }
 };
 

@@ -1,6 +1,7 @@
 // nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax, norm or sum among them.
 #include "ir/ParameterAnalysis.h"
 #include "passes/Passes.h"
+#include "passes/nn/Notes.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
@@ -92,6 +93,8 @@ void wrap(Operation* op) {
   for (mlir::Value input : inputs) map.map(input, body->addArgument(input.getType(), input.getLoc()));
   builder.setInsertionPointToEnd(body);
   Operation* clone = builder.clone(*op, map);
+  take_notes(op, fused);
+  clone->removeAttr(nn::kNotes);
   builder.create<nn::YieldOp>(op->getLoc(), clone->getResults());
   op->replaceAllUsesWith(fused->getResults());
   op->erase();
@@ -104,38 +107,42 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   LogicalResult matchAndRewrite(nn::FusedOp consumer, PatternRewriter& rewriter) const override {
     for (mlir::Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<nn::FusedOp>();
-      if (!producer || !can_fuse(producer, consumer)) continue;
+      if (!producer || !obstacle(producer, consumer).empty()) continue;
       fuse(producer, consumer, rewriter);
       return success();
     }
     return failure();
   }
 
-  static bool can_fuse(nn::FusedOp producer, nn::FusedOp consumer) {
+  /// Why `producer` doesn't join `consumer`; empty where it does.
+  static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer) {
     mlir::Value made = producer.getResult(0);
-    if (producer->getNumResults() != 1 || !producer->hasOneUse()) return false;
-    if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs) return false;
+    if (producer->getNumResults() != 1 || !producer->hasOneUse()) return "something else needs the result between them";
+    if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs)
+      return "together they would read more than " + std::to_string(kMostInputs) + " tensors";
     Operation *above = row_op(producer), *below = row_op(consumer);
-    if (above && below) return false;
+    if (above && below) return "a kernel has one softmax, norm or sum at most";
     mlir::Type wanted = consumer.getResult(0).getType();
-    if (above && !fits_after(consumer, made, above)) return false;
+    if (above && !fits_after(consumer, made, above)) return "what follows a norm or sum in its kernel can't broadcast";
     if (below) {
       auto position = llvm::find(consumer.getInputs(), made) - consumer.getInputs().begin();
       BlockArgument inside = consumer.getBody().front().getArgument(static_cast<unsigned>(position));
       bool before = used_on_one_side(inside, below, true);
-      if (!before && !used_on_one_side(inside, below, false)) return false;
+      if (!before && !used_on_one_side(inside, below, false)) return "its result is needed before and after the softmax, norm or sum";
       if (before) wanted = below->getOperand(0).getType();
       // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
       bool leaves_one = llvm::is_contained(producer.getInputs().getTypes(), wanted);
       for (BlockArgument other : consumer.getBody().front().getArguments())
         leaves_one |= other != inside && other.getType() == wanted && leads_to(other, below);
-      if (before && !leaves_one) return false;
-      if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below)) return false;
+      if (before && !leaves_one) return "no tensor of the shape that the softmax, norm or sum goes over would be left";
+      if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below))
+        return "what stands beside a norm or sum in its kernel can't broadcast";
     }
     // With another shape the producer would be computed once for each broadcast use.
-    if (made.getType() != wanted) return false;
+    if (made.getType() != wanted) return "the results differ in shape: it would be computed anew for each element of the larger one";
     // What depends on parameters alone is computed once; it must not be drawn into a step.
-    return ir::depends_on_parameters_alone(made) == ir::depends_on_parameters_alone(consumer.getResult(0));
+    bool same = ir::depends_on_parameters_alone(made) == ir::depends_on_parameters_alone(consumer.getResult(0));
+    return same ? "" : "one of them depends on weights alone and runs once";
   }
 
   static void fuse(nn::FusedOp producer, nn::FusedOp consumer, PatternRewriter& rewriter) {
@@ -158,6 +165,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     rewriter.setInsertionPointToEnd(body);
     map.map(producer.getResult(0), copy(producer)[0]);
     rewriter.create<nn::YieldOp>(consumer.getLoc(), copy(consumer));
+    take_notes(producer, fused);
+    take_notes(consumer, fused);
     rewriter.replaceOp(consumer, fused->getResults());
     rewriter.eraseOp(producer);
   }
@@ -173,7 +182,12 @@ struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
     llvm::for_each(ops, wrap);
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseProducer>(&getContext());
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
+    getOperation().walk([](nn::FusedOp consumer) {
+      for (mlir::Value input : consumer.getInputs())
+        if (auto producer = input.getDefiningOp<nn::FusedOp>())
+          note(consumer, "not one kernel with " + in_words(producer) + ": " + FuseProducer::obstacle(producer, consumer));
+    });
   }
 };
 

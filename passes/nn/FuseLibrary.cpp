@@ -1,5 +1,6 @@
 // nn-fuse-library: a residual sum and an activation move into the library call before them.
 #include "passes/Passes.h"
+#include "passes/nn/Notes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -11,6 +12,22 @@ using namespace mlir;
 
 namespace {
 
+/// Why an activation of `call`'s result is no post-op of it; empty where it becomes one.
+template <typename Op>
+std::string obstacle_to_activation(Op call) {
+  if (!call->hasOneUse()) return "something else needs the result before it";
+  return call.getActivation() ? "it has an activation already" : "";
+}
+
+/// Why the sum of `call`'s result and `other` is no post-op of it; empty where it becomes one.
+template <typename Op>
+std::string obstacle_to_residual(Op call, mlir::Value other) {
+  if (!call->hasOneUse()) return "something else needs the result before it";
+  if (call.getActivation()) return "its activation comes before the sum";
+  if (call.getResidual()) return "it has a residual already";
+  return other.getType() == call.getY().getType() ? "" : "a sum that broadcasts is no residual";
+}
+
 /// activation(call(x)) → call(x) with the activation.
 template <typename Op>
 struct FuseActivation : RewritePattern {
@@ -20,10 +37,11 @@ struct FuseActivation : RewritePattern {
     DictionaryAttr activation = nn::activation_of(op);
     if (!activation) return failure();
     auto call = op->getOperand(0).getDefiningOp<Op>();
-    if (!call || !call->hasOneUse() || call.getActivation()) return failure();
+    if (!call || !obstacle_to_activation(call).empty()) return failure();
     rewriter.modifyOpInPlace(call, [&] {
       call.setActivationAttr(activation);
       call->setLoc(rewriter.getFusedLoc({call.getLoc(), op->getLoc()}));
+      note(call, "the activation of " + in_words(op) + " is a post-op: the result is written once");
     });
     rewriter.replaceOp(op, call.getY());
     return success();
@@ -38,11 +56,11 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
   LogicalResult matchAndRewrite(nn::AddOp add, PatternRewriter& rewriter) const override {
     for (auto [from, other] : {std::pair(add.getA(), add.getB()), std::pair(add.getB(), add.getA())}) {
       auto call = from.getDefiningOp<Op>();
-      if (!call || !call->hasOneUse() || call.getActivation() || call.getResidual()) continue;
-      if (other.getType() != from.getType()) continue;  // a broadcast sum is no residual
+      if (!call || !obstacle_to_residual(call, other).empty()) continue;
       Operation* fused = rewriter.clone(*call);
       fused->setLoc(rewriter.getFusedLoc({call.getLoc(), add.getLoc()}));
       rewriter.modifyOpInPlace(fused, [&, other = other] { cast<Op>(fused).getResidualMutable().assign(other); });
+      note(fused, "the sum of " + in_words(add) + " is a post-op: it adds to what lies in the result's place");
       rewriter.replaceOp(add, fused->getResults());
       rewriter.eraseOp(call);
       return success();
@@ -51,12 +69,32 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
   }
 };
 
+/// Says of an activation or sum behind a library call why it isn't part of that.
+template <typename Op>
+void explain_rest(Operation* op) {
+  for (auto [position, operand] : llvm::enumerate(op->getOperands())) {
+    auto call = operand.getDefiningOp<Op>();
+    if (!call) continue;
+    std::string why;
+    if (nn::activation_of(op)) why = obstacle_to_activation(call);
+    else if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>) {
+      if (auto add = dyn_cast<nn::AddOp>(op)) why = obstacle_to_residual(call, add->getOperand(position == 0 ? 1 : 0));
+    }
+    if (!why.empty()) note(op, "no post-op of " + in_words(call) + ": " + why);
+  }
+}
+
 struct NnFuseLibrary : impl::NnFuseLibraryBase<NnFuseLibrary> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseActivation<nn::ConvOp>, FuseActivation<nn::ConvTransposeOp>, FuseActivation<nn::LinearOp>,
                  FuseResidual<nn::ConvOp>, FuseResidual<nn::LinearOp>>(&getContext());
-    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
+    if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
+    getOperation().walk([](Operation* op) {
+      explain_rest<nn::ConvOp>(op);
+      explain_rest<nn::ConvTransposeOp>(op);
+      explain_rest<nn::LinearOp>(op);
+    });
   }
 };
 
