@@ -30,6 +30,19 @@ bool is_library_call(Operation& op) {
              nn::LstmBackwardOp, nn::GruTrainOp, nn::GruBackwardOp>(op);
 }
 
+/// Why an op became a library call, a kernel or a view, where there was a choice.
+void note_means(Operation& op, Step& step) {
+  if (isa<nn::LinearOp>(op)) {
+    std::string weights = std::to_string(cast<RankedTensorType>(op.getOperand(1).getType()).getNumElements()) + " weights";
+    step.notes.push_back(is_small_linear(op) ? "a generated kernel: for " + weights + " (at most " + std::to_string(kSmallLinear) +
+                                                   "), calling a library takes longer than plain loops"
+                                             : "a library call: " + weights + " are too many for plain loops, which keep to " +
+                                                   std::to_string(kSmallLinear) + " in f32");
+  }
+  if (isa<nn::ReshapeOp, nn::FlattenOp>(op)) step.notes.push_back("a view: the elements stay in their order, so nothing is copied");
+  if (isa<nn::PermuteOp>(op)) step.notes.push_back("a copy: the elements change their order");
+}
+
 }  // namespace
 
 bool is_small_linear(Operation& op) {
@@ -44,6 +57,7 @@ Result<void> ExecutableSteps::add_library_call(ProgramBuilder& program, Operatio
   step.roles = operand_roles(op);
   // An adaptive pool's sizes are those of its output (docs/steps.md).
   if (!isa<nn::AdaptiveAvgPoolOp>(op)) step.attributes = attributes_of(op);
+  note_means(op, step);
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
   program.add(std::move(step));
@@ -57,6 +71,7 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   Step step = program.step_for(op, place);
   step.op = "kernel";
   step.kernel = use->name;
+  note_means(op, step);
   for (mlir::Value operand : operands) step.inputs.push_back(program.id(operand));
   for (size_t i = 0; i < operands.size(); ++i) step.roles.push_back(i ? "x" + std::to_string(i) : "x");
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
@@ -86,6 +101,7 @@ Result<void> ExecutableSteps::add_steps(ProgramBuilder& program, Operation& op, 
   Step step = program.step_for(op, place);
   bool print = isa<nn::PrintOp>(op);
   step.op = print ? "print" : "view";
+  note_means(op, step);
   step.roles = operand_roles(op);
   if (print) step.attributes["text"] = cast<nn::PrintOp>(op).getText().str();
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
