@@ -9,20 +9,20 @@ from turns import ROOT, table
 
 
 def resnet18(bench):
-    bench.resnet18_next_to_torch("infer", {"strict": 1.15, "fast": 1.5})
+    bench.resnet18_next_to_peers("infer", {"strict": 1.15, "fast": 1.5})
 
 
 def resnet18_bf16(bench):
-    bench.resnet18_next_to_torch("infer", {"strict": 1.25}, "bf16")
+    bench.resnet18_next_to_peers("infer", {"strict": 1.25}, "bf16")
 
 
 def linear(bench):
     rows = []
     for devices in ("cpu:0", "cpu:0,cpu:1"):
-        measured = json.loads(bench.lines(bench.ours(bench.plan("bench/linear.json"), devices, 30))[-1])
-        rows.append([f"sheaf {devices}", f"{measured['step_seconds'] * 1e6:.2f}"])
-    for mode in ("eager", "compile") if bench.torch else ():
-        rows.append([f"PyTorch {mode}", f"{float(bench.lines(bench.peer('linear_torch.py', '--mode', mode))[-1]) * 1e6:.2f}"])
+        measured = bench.measured(bench.plan("bench/linear.json"), devices, 30)
+        rows.append([f"sheaf {devices}", f"{measured['step_seconds_min'] * 1e6:.2f}"])
+    for name, command in bench.peers("linear"):
+        rows.append([name, f"{float(bench.lines(command)[-1]) * 1e6:.2f}"])
     table("Linear(5, 2), batch 30, one call (bar: under 2 µs on one device)", ["", "µs"], rows)
 
 

@@ -1,9 +1,11 @@
-"""Measures sheaf next to PyTorch, in turns on the same machine, and prints tables.
+"""Measures sheaf next to PyTorch and JAX, in turns on the same machine, and prints tables.
 
-    python3 bench/run.py [--build build] [--python PYTHON] [--batch 256] [--rounds 7] [--threads N] [--only NAME...]
+    python3 bench/run.py [--build build] [--python PYTHON] [--jax-python PYTHON] [--batch 256] [--rounds 7] [--threads N]
+                         [--markdown] [--only NAME...]
 
---python is an interpreter that has torch (or the environment variable SHEAF_TORCH_PYTHON); without one the peers are
-skipped with a word. NAME, of inference: resnet18, resnet18-bf16, linear, compile, memory, devices; of the training step:
+--python is an interpreter that has torch (or the environment variable SHEAF_TORCH_PYTHON), --jax-python one that has
+jax (SHEAF_JAX_PYTHON); a peer without one is skipped with a word. --markdown: tables as docs/performance.md has them.
+NAME, of inference: resnet18, resnet18-bf16, linear, compile, memory, devices; of the training step:
 train, train-bf16, train-linear, train-devices, train-memory. Compare ratios within one run: absolute figures depend on what
 else the machine does. On a machine that others use, teams of threads wait for the slowest member: --threads 1 runs each
 ResNet-18 on one thread and compares CPU seconds.
@@ -14,7 +16,7 @@ import sys
 
 import inference
 import training
-from turns import Bench
+import turns
 
 
 def main():
@@ -22,12 +24,15 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default="build")
     p.add_argument("--python", default=os.environ.get("SHEAF_TORCH_PYTHON", sys.executable))
+    p.add_argument("--jax-python", default=os.environ.get("SHEAF_JAX_PYTHON", sys.executable))
     p.add_argument("--batch", type=int, default=256)
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--threads", type=int, default=0, help="for ResNet-18; 0: all cores")
+    p.add_argument("--markdown", action="store_true", help="tables as Markdown")
     p.add_argument("--only", nargs="+", choices=measurements, default=list(measurements), metavar="NAME")
     options = p.parse_args()
-    bench = Bench(options)
+    turns.MARKDOWN = options.markdown
+    bench = turns.Bench(options)
     for name in options.only:
         measurements[name](bench)
 

@@ -8,21 +8,20 @@ TORCH_PEAK_MIB = 2200
 
 
 def train(bench):
-    bench.resnet18_next_to_torch("train", {"strict": 1.3, "fast": 1.9})
+    bench.resnet18_next_to_peers("train", {"strict": 1.3, "fast": 1.9})
 
 
 def train_bf16(bench):
-    bench.resnet18_next_to_torch("train", {"strict": 1.7}, "bf16")
+    bench.resnet18_next_to_peers("train", {"strict": 1.7}, "bf16")
 
 
 def linear(bench):
     rows = []
     for devices in ("cpu:0", "cpu:0,cpu:1"):
-        command = bench.ours(bench.plan("bench/linear.json"), devices, 30, "--program", "train")
-        rows.append([f"sheaf {devices}", f"{json.loads(bench.lines(command)[-1])['step_seconds'] * 1e6:.2f}"])
-    for mode in ("eager", "compile") if bench.torch else ():
-        command = bench.peer("linear_torch.py", "--program", "train", "--mode", mode)
-        rows.append([f"PyTorch {mode}", f"{float(bench.lines(command)[-1]) * 1e6:.2f}"])
+        measured = bench.measured(bench.plan("bench/linear.json"), devices, 30, "--program", "train")
+        rows.append([f"sheaf {devices}", f"{measured['step_seconds_min'] * 1e6:.2f}"])
+    for name, command in bench.peers("linear", "--program", "train"):
+        rows.append([name, f"{float(bench.lines(command)[-1]) * 1e6:.2f}"])
     table("Linear(5, 2), MSELoss, SGD, batch 30, one training step (bar: under 5 µs on one device)", ["", "µs"], rows)
 
 
@@ -46,9 +45,8 @@ def memory(bench):
             rows.append([f"sheaf {numerics}, {names}", mib(info["peak_bytes"]), mib(info["predicted_bytes"]),
                          mib(info["used_bytes"]), f"{info['used_bytes'] / info['predicted_bytes']:.3f}",
                          f"{info['arena_bytes'] / info['arena_bound']:.3f}"])
-    for mode in ("eager", "compile") if bench.torch else ():
-        command = bench.peer("resnet_torch.py", "--program", "train", "--mode", mode, "--batch", batch)
-        rows.append([f"PyTorch {mode}", mib(json.loads(bench.lines(command)[0])["peak_bytes"]), "", "", "", ""])
+    for name, command in bench.peers("resnet", "--program", "train", "--batch", batch):
+        rows.append([name, mib(json.loads(bench.lines(command)[0])["peak_bytes"]), "", "", "", ""])
     table(f"ResNet-18 training step, f32, batch {batch}, resident memory in MiB (bars at 256: peak at most "
           f"{TORCH_PEAK_MIB * 2 // 3}; used within 2% of predicted)",
           ["", "peak", "predicted", "used", "used / predicted", "arenas / lower bound"], rows)

@@ -1,4 +1,5 @@
 """What all measurements need: plans, peers, programs that take turns, tables."""
+import json
 import statistics
 import subprocess
 import tempfile
@@ -32,8 +33,16 @@ class Turns:
         self.process.wait()
 
 
+MARKDOWN = False  # set by bench/run.py
+
+
 def table(title, header, rows):
     print(f"\n{title}")
+    if MARKDOWN:
+        print()
+        for row in [header, ["---"] + ["---:"] * (len(header) - 1), *rows]:
+            print("| " + " | ".join(str(c) for c in row) + " |")
+        return
     columns = [[str(c) for c in column] for column in zip(header, *rows)]
     widths = [max(map(len, column)) for column in columns]
     for number, row in enumerate([header, *rows]):
@@ -48,14 +57,17 @@ class Bench:
         self.sheaf, self.step = (ROOT / options.build / "bin" / n for n in ("sheaf", "bench-step"))
         self.scratch = tempfile.TemporaryDirectory(prefix="sheaf-bench-")
         self.folder = Path(self.scratch.name)
-        self.torch = options.python if self.has_torch(options.python) else None
+        self.torch = options.python if self.has(options.python, "torch") else None
         if self.torch is None:
             print("PyTorch: skipped (no interpreter with torch; name one with --python or SHEAF_TORCH_PYTHON)")
+        self.jax = options.jax_python if self.has(options.jax_python, "jax") else None
+        if self.jax is None:
+            print("JAX: skipped (no interpreter with jax; name one with --jax-python or SHEAF_JAX_PYTHON)")
 
     @staticmethod
-    def has_torch(python):
+    def has(python, module):
         try:
-            return subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
+            return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
         except OSError:
             return False
 
@@ -68,8 +80,20 @@ class Bench:
     def ours(self, plan, devices, batch, *arguments):
         return [str(c) for c in (self.step, plan, "--devices", devices, "--batch", batch, *arguments)]
 
-    def peer(self, name, *arguments):
-        return [self.torch, ROOT / "bench/peers" / name, *arguments]
+    def measured(self, plan, devices, batch, *arguments):
+        """The object that `sheaf bench` prints."""
+        return json.loads("".join(self.lines([self.sheaf, "bench", plan, "--devices", devices, "--batch", batch, "--json", *arguments])))
+
+    def peers(self, name, *arguments, dtype="f32"):
+        """Commands of the peers that there are, by name: PyTorch's two ways and, in f32, JAX (bench/peers/NAME_….py)."""
+        commands = []
+        if self.torch:
+            of_dtype = () if dtype == "f32" else ("--dtype", dtype)
+            commands += [(f"PyTorch {mode}", [self.torch, ROOT / f"bench/peers/{name}_torch.py", "--mode", mode, *arguments, *of_dtype])
+                         for mode in ("eager", "compile")]
+        if self.jax and dtype == "f32":
+            commands.append(("JAX", [self.jax, ROOT / f"bench/peers/{name}_jax.py", *arguments]))
+        return commands
 
     @staticmethod
     def lines(command):
@@ -87,15 +111,13 @@ class Bench:
             program.close()
         return {p.name: statistics.median(p.cpu_seconds if self.options.threads == 1 else p.seconds) for p in running}
 
-    def resnet18_next_to_torch(self, program, bars, dtype="f32"):
-        """A table of images a second: sheaf as `bars` names its numerics, and PyTorch's two ways. `program`: infer or
-        train; `dtype`: f32 or bf16 (autocast in PyTorch)."""
+    def resnet18_next_to_peers(self, program, bars, dtype="f32"):
+        """A table of images a second: sheaf as `bars` names its numerics, PyTorch's two ways, and JAX. `program`: infer
+        or train; `dtype`: f32 or bf16 (autocast in PyTorch; no JAX)."""
         batch, plan, n_threads = self.options.batch, self.plan("models/resnet18.json", dtype), self.options.threads
         programs = [(f"sheaf {n}", self.ours(plan, "cpu:0", batch, "--program", program, "--numerics", n, "--threads",
                                              n_threads, "--turns")) for n in bars]
-        if self.torch:
-            programs += [(f"PyTorch {m}", self.peer("resnet_torch.py", "--program", program, "--mode", m, "--batch", batch,
-                                                    "--threads", n_threads, "--dtype", dtype)) for m in ("eager", "compile")]
+        programs += self.peers("resnet", "--program", program, "--batch", batch, "--threads", n_threads, dtype=dtype)
         seconds = self.take_turns(programs)
         best = min((s for n, s in seconds.items() if n.startswith("PyTorch")), default=None)
         words = {"infer": "inference", "train": "training step"}[program]
