@@ -1,6 +1,6 @@
 #include "runtime/inspect/dump.h"
 
-#include "runtime/inspect/diff.h"
+#include "runtime/inspect/page_data.h"
 #include "runtime/inspect/print.h"
 
 namespace sheaf {
@@ -12,23 +12,38 @@ Result<std::string> print(const PlacementGraph& graph, DumpFormat format) {
     case DumpFormat::text: return print_text(graph);
     case DumpFormat::dot: return print_dot(graph);
     case DumpFormat::svg: return print_svg(graph);
-    case DumpFormat::html: return print_html(graph);
     case DumpFormat::json: return print_json(graph);
     case DumpFormat::model_explorer: return print_model_explorer(graph);
+    case DumpFormat::html:
     case DumpFormat::mlir: break;
   }
   return Error("this format shows no graph");
 }
 
-Result<bool> asks_for_training(const Plan& plan, const DumpOptions& options) {
-  const bool trains = !plan.train.steps.empty() || !plan.train_graph.steps.empty();
-  const bool train = trains && options.program == "train";
-  if (!train && options.program != "infer")
-    return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds 'infer'" +
-                 (trains ? " and 'train'" : ""));
-  if (options.devices.empty() != !options.batch.has_value())
-    return Error("a dump needs a device list and a batch size together, or neither of them");
-  return train;
+/// A program in the forms that a dump may show it in.
+struct Shown {
+  const char* name;
+  const Program& program;
+  const Program& graph;
+  const std::string& ir;
+};
+
+Result<Shown> shown(const Plan& plan, const DumpOptions& options) {
+  const Shown all[] = {{"infer", plan.infer, plan.infer_graph, plan.ir},
+                       {"train", plan.train, plan.train_graph, plan.train_ir},
+                       {"accumulate", plan.accumulate, plan.accumulate_graph, plan.accumulate_ir},
+                       {"update", plan.update, plan.update_graph, plan.accumulate_ir}};
+  std::string held;
+  for (const Shown& one : all) {
+    if (&one != all && one.program.steps.empty() && one.graph.steps.empty()) continue;
+    if (options.program == one.name) {
+      if (options.devices.empty() != !options.batch.has_value())
+        return Error("a dump needs a device list and a batch size together, or neither of them");
+      return one;
+    }
+    held += std::string(held.empty() ? "'" : ", '") + one.name + "'";
+  }
+  return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds " + held);
 }
 
 }  // namespace
@@ -45,9 +60,9 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
 }
 
 Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& options) {
-  Result<bool> train = asks_for_training(plan, options);
-  if (!train) return train.error();
-  const Program& program = *train ? plan.train_graph : plan.infer_graph;
+  Result<Shown> what = shown(plan, options);
+  if (!what) return what.error();
+  const Program& program = what->graph;
   if (program.values.empty())
     return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
   Result<PlacementGraph> graph = options.devices.empty() ? symbolic_graph(plan, program)
@@ -58,9 +73,9 @@ Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& opti
 
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options) {
   if (format == DumpFormat::mlir) {
-    Result<bool> train = asks_for_training(plan, options);
-    if (!train) return train.error();
-    const std::string& ir = *train ? plan.train_ir : plan.ir;
+    Result<Shown> what = shown(plan, options);
+    if (!what) return what.error();
+    const std::string& ir = what->ir;
     if (ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
     return ir.ends_with('\n') ? ir : ir + '\n';
   }
@@ -74,7 +89,9 @@ Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& aft
   const auto side = [&](const LabelledPlan& of) -> Result<DiffSide> {
     Result<PlacementGraph> graph = placement_graph(of.plan, options);
     if (!graph) return graph.error().note("in " + of.label);
-    return DiffSide{of.label, std::move(*graph), layer_operations(options.program == "train" ? of.plan.train : of.plan.infer)};
+    Result<Shown> what = shown(of.plan, options);
+    if (!what) return what.error();
+    return DiffSide{of.label, std::move(*graph), layer_operations(what->program)};
   };
   Result<DiffSide> old_side = side(before), new_side = side(after);
   if (!old_side) return old_side.error();

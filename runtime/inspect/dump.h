@@ -20,7 +20,7 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name);
 struct DumpOptions {
   std::vector<std::string> devices;  ///< as in --devices, ranges spelt out; empty: any device list
   std::optional<int64_t> batch;      ///< rows; given together with `devices`, or neither
-  std::string program = "infer";     ///< "infer" or "train"
+  std::string program = "infer";     ///< "infer", "train", "accumulate" or "update"
 };
 
 /// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.

@@ -22,9 +22,6 @@ std::string print_model_explorer(const PlacementGraph& graph);
 /// Graphviz: devices as boxes, chains of layers as one node with a row each.
 std::string print_dot(const PlacementGraph& graph);
 
-/// One self-contained page (runtime/inspect/page/).
-std::string print_html(const PlacementGraph& graph);
-
 /// print_dot's graph drawn by Graphviz. Errors: no program `dot` in PATH, or its failure.
 Result<std::string> print_svg(const PlacementGraph& graph);
 

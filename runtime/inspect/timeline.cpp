@@ -41,6 +41,13 @@ std::string text_of(const Events& object, const char* key) {
   return value && value->is_string() ? shortened(value->get<std::string>()) : std::string();
 }
 
+/// A number from 0 to below `limit`, or -1.
+int64_t count_of(const Events& object, const char* key, int64_t limit) {
+  const Events* value = member(object, key);
+  if (!value || !value->is_number_integer() || value->get<int64_t>() < 0) return -1;
+  return value->get<int64_t>() < limit ? value->get<int64_t>() : -1;
+}
+
 class TimelineReader {
  public:
   /// Null, or what is wrong with the event.
@@ -148,12 +155,10 @@ class TimelineReader {
   static void take_arguments(const Events& args, TimelineSlice& slice) {
     slice.layer = text_of(args, "layer");
     if (const std::string op = text_of(args, "op"); !op.empty()) slice.op = op;
-    if (const Events* replica = member(args, "replica"); replica && replica->is_number_integer()) {
-      const int64_t number = replica->get<int64_t>();
-      if (number >= 0 && number < 1'000'000) slice.replica = static_cast<int>(number);
-    }
+    slice.replica = static_cast<int>(count_of(args, "replica", 1'000'000));
+    slice.step = count_of(args, "step", int64_t{1} << 53);
     for (const auto& [key, value] : args.items()) {
-      if (key == "layer" || key == "op" || key == "replica") continue;
+      if (key == "layer" || key == "op" || key == "replica" || key == "step") continue;
       if (value.is_string()) slice.args[shortened(key)] = shortened(value.get<std::string>());
       else if (value.is_number() || value.is_boolean()) slice.args[shortened(key)] = value;
       else if (!value.is_null())

@@ -4,6 +4,7 @@
 #include "runtime/plan/plan.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct TimelineSlice {
   std::string layer;       ///< args.layer, or empty
   std::string op;          ///< args.op, or the event's category
   int replica = -1;        ///< args.replica, or -1
+  int64_t step = -1;       ///< args.step, or -1
   Json args = Json::object();  ///< the event's further arguments, for people: text, numbers and the like
 };
 

@@ -3,34 +3,22 @@
 const canvas = document.getElementById("canvas");
 const scene = document.getElementById("scene");
 
-function make(tag, attributes, parent, text) {
-  const element = document.createElementNS(canvas.namespaceURI, tag);
-  for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  if (parent) parent.append(element);
-  return element;
-}
-
-/** About `width` pixels of text at `size` pixels. The start of a name is cut, for its end tells layers apart. */
-function clipped(text, width, size, keepStart) {
-  const characters = [...text];
-  const most = Math.floor(width / (size * 0.56));
-  if (characters.length <= most) return text;
-  if (keepStart) return characters.slice(0, most - 1).join("") + "…";
-  return "…" + characters.slice(characters.length - most + 1).join("");
-}
-
-function kindOf(node) {
-  if (node.inserted && node.op === "first") return "transfer";
-  if (["scatter", "replicate", "gather", "transfer", "reduce"].includes(node.op)) return node.op;
-  if (node.inserted) return "other";
-  return node.op === "input" || node.op === "output" ? "end" : "layer";
-}
-
-/** A name without the part that the innermost frame around it shows already. */
+/** A layer's name without the part that the innermost module's frame around it shows already. */
 function nameWithin(name, open) {
-  const group = open[open.length - 1];
-  return group && name.startsWith(group + ".") ? name.slice(group.length + 1) : name;
+  const modules = open.map((id) => tree.groups.get(id)).filter((group) => group.kind === "folded");
+  const around = modules.length ? modules[modules.length - 1].label : "";
+  if (name === around) return name.slice(name.lastIndexOf(".") + 1);
+  return around && name.startsWith(around + ".") ? name.slice(around.length + 1) : name;
+}
+
+/** The two lines of a folded group. */
+function foldedText(box) {
+  const {label, kind, steps, layers, suffix} = tree.groups.get(box.group);
+  const moved = box.members.map((node) => node.bytes_moved);
+  const mine = new Set(box.members.map((node) => node.layer)).size;
+  const count = kind === "folded" || kind === "update" ? (layers.size > 1 ? mine + " layers" : steps.size + " steps") + (suffix || "")
+    : "× " + box.members.length + (moved.every(Number.isFinite) ? ", moves " + bytesText(moved.reduce((a, b) => a + b, 0)) : "");
+  return ["▸ " + (kind === "folded" ? nameWithin(label, box.open) : label), count];
 }
 
 function draw(picture) {
@@ -58,32 +46,44 @@ function drawDevice(picture, device) {
 }
 
 function drawGroup(group) {
+  const {label, kind, suffix} = tree.groups.get(group.name);
   const frame = make("g", {class: "group", "data-group": group.name}, scene);
-  make("title", {}, frame, "Fold " + group.name);
+  make("title", {}, frame, "Fold " + label);
   make("rect", {x: group.x, y: group.y, width: group.width, height: group.height, rx: 8}, frame);
-  const name = nameWithin(group.name, group.parent ? [group.parent] : []);
+  const name = kind === "folded" ? nameWithin(label, group.around) + (group.around.length ? "" : suffix || "") : label;
   make("text", {x: group.x + 8, y: group.y + 14}, frame, "▾ " + clipped(name, group.width - 24, 11));
 }
 
+/** How nodes of a group changed, where the page shows a difference of two plans: "+2 −1 ~3". */
+function changesText(members) {
+  const count = (change) => members.filter((node) => node.change === change).length;
+  return [["added", "+"], ["removed", "−"], ["changed", "~"]].map(([change, sign]) => count(change) ? sign + count(change) : "")
+    .filter(Boolean).join(" ");
+}
+
 function drawNode(node, parent) {
-  const leaf = node.leaf;
-  const kind = node.group === undefined ? kindOf(leaf) : "folded";
-  const box = make("g", {class: "node " + kind, tabindex: 0, "data-key": node.key,
-    transform: `translate(${node.x} ${node.y})`}, parent);
-  if (node.group !== undefined) {
-    make("title", {}, box, "Unfold " + node.group);
+  const leaf = node.leaf, folded = node.group !== undefined;
+  const kind = folded ? tree.groups.get(node.group).kind : kindOf(leaf);
+  const [first, second] = folded ? foldedText(node)
+    : [leaf.op, leaf.inserted ? "moves " + leaf.moved : leaf.name || nameWithin(leaf.layer, node.open)];
+  const changes = folded ? changesText(node.members) : "";
+  const box = make("g", {class: `node ${kind}${folded ? " group-node" : " " + (leaf.change || "")}`, tabindex: -1, role: "button",
+    "data-key": node.key, transform: `translate(${node.x} ${node.y})`}, parent);
+  if (folded) {
+    box.setAttribute("aria-label", `Unfold ${first.slice(2)} on ${leaf.device}, ${second}`);
+    make("title", {}, box, "Unfold " + tree.groups.get(node.group).label);
     box.setAttribute("data-group", node.group);
     make("rect", {x: 5, y: 5, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8}, box);
   } else {
-    make("title", {}, box, leaf.reason || (leaf.layer || leaf.name) + " on " + leaf.device);
+    box.setAttribute("aria-label", titleOf(leaf));
+    make("title", {}, box, leaf.reason || titleOf(leaf));
     box.setAttribute("data-id", leaf.id);
   }
   make("rect", {class: "card", width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8}, box);
-  const [first, second] = node.group === undefined
-    ? [leaf.op, leaf.inserted ? "moves " + leaf.moved : leaf.name || nameWithin(leaf.layer, node.open)]
-    : ["▸ " + nameWithin(node.group, node.open), node.members.length + " layers"];
-  make("text", {class: "op", x: 10, y: 18}, box, clipped(first, NODE_WIDTH - 18, 12.5));
-  make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11, leaf.inserted));
+  make("text", {class: "op", x: 10, y: 18}, box, clipped(first, NODE_WIDTH - 18 - 7 * changes.length, 12.5));
+  make("text", {class: "name", x: 10, y: 34}, box, clipped(second, NODE_WIDTH - 18, 11, folded || leaf.inserted));
+  const badge = folded ? changes : {added: "+", removed: "−", changed: "~"}[leaf.change] || "";
+  if (badge) make("text", {class: "badge", x: NODE_WIDTH - 8, y: 18, "text-anchor": "end"}, box, badge);
 }
 
 /** Size labels stand in two lines: what it is, and its bytes. */
@@ -116,11 +116,12 @@ function drawEdge(picture, edge, parent, sizes, labelled) {
     const bend = Math.max(18, (top - y1) / 2);
     path = `M${x1} ${y1} C${x1} ${y1 + bend} ${x2} ${top - bend} ${x2} ${top}` + ending;
   }
-  const line = make("g", {class: "edge" + (edge.parameter ? " parameter" : "") + (edge.back ? " back" : ""),
+  const line = make("g", {class: "edge" + (edge.parameter ? " parameter" : "") + (edge.back ? " back" : "") + (edge.stash ? " stash" : ""),
     "data-from": from.key, "data-to": to.key}, parent);
-  make("title", {}, line, edge.what + ", " + edge.size);
+  make("title", {}, line, [edge.what, edge.size].filter(Boolean).join(", ") + (edge.stash ? ", kept for the backward pass" : ""));
   make("path", {d: path}, line);
 
+  if (edge.stash) return;
   // One label below what a node hands on; where it fans out to other lanes, one above each user instead.
   const fans = across && new Set(from.users).size > 1;
   const atTarget = fans || edge.parameter;

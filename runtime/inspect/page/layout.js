@@ -1,4 +1,4 @@
-// Where things stand: rows are topological levels, columns are lanes; long edges run in a gutter beside their lane.
+// Where things stand: rows are levels, columns are lanes; long edges run in a gutter beside their lane.
 
 const NODE_WIDTH = 176, NODE_HEIGHT = 42, SLOT_GAP = 26, ROW_GAP = 50, LANE_PADDING = 26, TRACK = 9, LANE_GAP = 28;
 const HEADER = 62, GROUP_HEADER = 22, GROUP_FOOTER = 9;
@@ -30,26 +30,6 @@ function layout(tree, graph) {
     group.width = Math.max(...group.nodes.map((node) => node.x)) + NODE_WIDTH + inset - group.x;
   }
   return {lanes, groups, ...graph, width: x, height};
-}
-
-/** Level: one more than the deepest operand. Edges against the program's order (a folded group used in between) don't count. */
-function setLevels(graph) {
-  const order = [...graph.nodes].sort((a, b) => a.order - b.order);
-  for (const node of order) Object.assign(node, {level: 0, operands: [], users: []});
-  for (const edge of graph.edges) {
-    edge.back = edge.from.order >= edge.to.order;
-    if (edge.back) continue;
-    edge.to.operands.push(edge.from);
-    edge.from.users.push(edge.to);
-  }
-  for (const node of order) for (const operand of node.operands) node.level = Math.max(node.level, operand.level + 1);
-  // What needs nothing stands right above what needs it.
-  for (const node of order)
-    if (node.operands.length === 0 && node.users.length > 0)
-      node.level = Math.max(node.level, Math.min(...node.users.map((user) => user.level)) - 1);
-  // Rows without nodes are closed up.
-  const used = [...new Set(order.map((node) => node.level))].sort((a, b) => a - b);
-  for (const node of order) node.level = used.indexOf(node.level);
 }
 
 /** Nodes of one lane on one level stand side by side, each below its first operand where that place is free. */
@@ -94,7 +74,7 @@ function openGroups(graph) {
   for (const node of graph.nodes)
     node.open.forEach((name, depth) => {
       const key = JSON.stringify([node.lane, node.leaf.region, name]);
-      if (!groups.has(key)) groups.set(key, {name, depth, parent: node.open[depth - 1], lane: node.lane, nodes: [], deepest: depth});
+      if (!groups.has(key)) groups.set(key, {name, depth, around: node.open.slice(0, depth), lane: node.lane, nodes: [], deepest: depth});
       const group = groups.get(key);
       group.nodes.push(node);
       group.deepest = Math.max(group.deepest, node.open.length - 1);

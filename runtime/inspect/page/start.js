@@ -1,26 +1,7 @@
-// Events, the legend, the first picture.
+// Events of the graph, and the first picture.
 
-function legend() {
-  const used = new Set(data.nodes.map(kindOf));
-  const entries = [["scatter", "scatter: cuts a batch into chunks"], ["replicate", "replicate: copies parameters to each replica"],
-    ["gather", "gather: joins the replicas' results"], ["transfer", "transfer: moves a value to another device"],
-    ["reduce", "reduce: adds up what the replicas have"],
-    ["other", "other inserted step"], ["layer", "layer of the model"], ["end", "input or output"]];
-  const box = document.getElementById("legend");
-  const add = (text, line, fill, className) => {
-    const entry = document.createElement("span"), swatch = document.createElement("i");
-    swatch.style.borderColor = line;
-    if (fill) swatch.style.background = fill;
-    if (className) swatch.className = className;
-    entry.append(swatch, text);
-    box.append(entry);
-  };
-  for (const [kind, text] of entries) if (used.has(kind)) add(text, `var(--${kind}-line)`, `var(--${kind})`);
-  if (data.edges.some((edge) => edge.parameter)) add("parameters", "var(--replicate-line)", "", "dashed");
-}
-
-function events() {
-  let drag = null;
+function dragging() {
+  let drag = null, dragged = false;
   canvas.addEventListener("pointerdown", (event) => {
     drag = {x: event.clientX - view.x, y: event.clientY - view.y, from: [event.clientX, event.clientY], moved: false};
   });
@@ -34,7 +15,6 @@ function events() {
     view.y = event.clientY - drag.y;
     applyView();
   });
-  let dragged = false;
   const drop = () => {
     dragged = drag !== null && drag.moved;
     drag = null;
@@ -48,19 +28,42 @@ function events() {
     if (element) activate(element);
     else closePanel();
   });
-  canvas.addEventListener("keydown", (event) => {
-    const element = event.target.closest(".node");
-    if (element && (event.key === "Enter" || event.key === " ")) {
-      event.preventDefault();
-      activate(element);
-    }
-  });
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const {left, top} = canvas.getBoundingClientRect();
     zoom(Math.exp(-event.deltaY * (event.deltaMode === 1 ? 0.05 : 0.0015)), event.clientX - left, event.clientY - top);
   }, {passive: false});
+}
 
+function keys() {
+  canvas.addEventListener("keydown", (event) => {
+    const element = event.target.closest(".node");
+    if (!element || event.ctrlKey || event.metaKey || event.altKey) return;
+    const box = picture.nodes.find((other) => other.key === element.getAttribute("data-key"));
+    if (event.key === "Enter" || event.key === " ") activate(element, true);
+    else if (event.key.startsWith("Arrow")) {
+      const next = neighbour(element, event.key);
+      if (next) focusBox(next);
+    } else if (event.key === "f" && box.open.length) {
+      const group = box.open[box.open.length - 1];
+      tree.toggle(group);
+      show();
+      focusBox(elementOf(picture.nodes.find((other) => other.group === group)));
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  addEventListener("keydown", (event) => {
+    if (event.target.closest && event.target.closest("input") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const actions = {"/": () => search.focus(), "+": () => zoomMiddle(1.25), "-": () => zoomMiddle(0.8),
+      "0": () => fit(true), n: () => nextHit(1), N: () => nextHit(-1), Escape: closePanel};
+    if (!actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+}
+
+function buttons() {
   const press = (id, action) => document.getElementById(id).addEventListener("click", action);
   press("fold", () => { tree.foldAll(); show(); fit(false); });
   press("unfold", () => { tree.unfoldAll(); show(); fit(false); });
@@ -72,26 +75,23 @@ function events() {
     const root = document.documentElement;
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
+    drawDock();
   });
   search.addEventListener("input", () => find(search.value));
   search.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") nextHit();
+    if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1);
     if (event.key === "Escape") search.blur();
-  });
-  addEventListener("keydown", (event) => {
-    if (event.target === search || event.ctrlKey || event.metaKey || event.altKey) return;
-    const actions = {"/": () => search.focus(), "+": () => zoomMiddle(1.25), "-": () => zoomMiddle(0.8),
-      "0": () => fit(true), Escape: closePanel};
-    if (!actions[event.key]) return;
-    event.preventDefault();
-    actions[event.key]();
   });
 }
 
 document.getElementById("title").textContent = data.model;
 document.getElementById("subtitle").textContent = data.subtitle;
 legend();
-events();
+filters();
+dragging();
+keys();
+buttons();
+startDock();
 show();
 fit(false);
 // "page.html#conv1" opens with that search done.

@@ -1,42 +1,26 @@
-// What there is to show: lanes (a device, or a replica on it), layer groups, and the graph that is visible under the
-// present folding.
+// What there is to show: groups of nodes that fold (a module, the steps of one layer, movements of one kind, the update),
+// and the graph that is visible under the present folding.
 
-/** Lanes in drawing order and the lane of each node. A device with two replicas of a region has two lanes. */
-function makeLanes(data) {
-  const devices = [];
-  const replicas = new Map(); // "device|region" → replicas seen there, in order
-  for (const node of data.nodes) {
-    if (!devices.includes(node.device)) devices.push(node.device);
-    if (node.replica === undefined) continue;
-    const key = JSON.stringify([node.device, node.region]);
-    if (!replicas.has(key)) replicas.set(key, []);
-    if (!replicas.get(key).includes(node.replica)) replicas.get(key).push(node.replica);
-  }
-  const rank = (name) => (name === "host" ? -1 : data.devices.includes(name) ? data.devices.indexOf(name) : 1e6);
-  devices.sort((a, b) => rank(a) - rank(b));
-  const lanes = [];
-  const first = new Map();
-  for (const device of devices) {
-    let count = 1;
-    for (const [key, seen] of replicas) if (JSON.parse(key)[0] === device) count = Math.max(count, seen.length);
-    first.set(device, lanes.length);
-    for (let i = 0; i < count; ++i) lanes.push({device, index: i, of: count, replicas: []});
-  }
-  for (const node of data.nodes) {
-    let lane = first.get(node.device);
-    if (node.replica !== undefined) {
-      lane += replicas.get(JSON.stringify([node.device, node.region])).indexOf(node.replica);
-      if (!lanes[lane].replicas.includes(node.replica)) lanes[lane].replicas.push(node.replica);
-    }
-    node.lane = lane;
-  }
-  return lanes;
-}
-
-/** "a.b.c" → ["a", "a.b"]: the groups around a layer, outermost first. */
+/** "a.b.c" → ["a", "a.b", "a.b.c"]: a layer and the groups around it, outermost first. */
 function prefixesOf(layer) {
   const parts = layer.split(".");
-  return parts.slice(0, -1).map((_, i) => parts.slice(0, i + 1).join("."));
+  return parts.map((_, i) => parts.slice(0, i + 1).join("."));
+}
+
+const UPDATE = "update";
+
+/** The groups around a node, outermost first: {id, label, kind}. In a training step the phases have groups of their own. */
+function groupsOf(node) {
+  const phase = node.phase || "";
+  if (node.op === "input" || node.op === "output") return [];
+  const groups = phase === UPDATE ? [{id: UPDATE, label: "update", kind: UPDATE}] : [];
+  if (node.inserted) {
+    const id = JSON.stringify([phase, node.op, node.layer, node.device]);
+    return groups.concat({id, label: node.op, kind: kindOf(node)});
+  }
+  const suffix = phase === "backward" ? " · backward" : "";
+  for (const name of node.layer ? prefixesOf(node.layer) : []) groups.push({id: phase + ":" + name, label: name, suffix, kind: "folded"});
+  return groups;
 }
 
 class Tree {
@@ -44,36 +28,44 @@ class Tree {
     this.data = data;
     this.lanes = makeLanes(data);
     this.byId = new Map();
-    const members = new Map(); // group → the distinct layers in it
+    this.groups = new Map(); // id → {label, kind, steps, layers}
     data.nodes.forEach((node, order) => {
       node.order = order;
-      node.groups = node.inserted || node.op === "input" || node.op === "output" ? [] : prefixesOf(node.layer);
+      node.groups = groupsOf(node);
       for (const group of node.groups) {
-        if (!members.has(group)) members.set(group, new Set());
-        members.get(group).add(node.layer);
+        if (!this.groups.has(group.id)) this.groups.set(group.id, {...group, steps: new Set(), layers: new Set()});
+        this.groups.get(group.id).steps.add(node.id.replace(/_r\d+$/, ""));
+        this.groups.get(group.id).layers.add(node.layer);
       }
       this.byId.set(node.id, node);
     });
-    // A group of one layer isn't worth folding; of a chain of groups with the same layers the innermost stands for all.
-    const kept = new Set(members.keys());
-    for (const [group, layers] of members) {
-      const parent = group.split(".").slice(0, -1).join(".");
-      if (layers.size < 2) kept.delete(group);
-      else if (parent && members.get(parent).size === layers.size) kept.delete(parent);
-    }
-    this.groups = kept;
-    for (const node of data.nodes) node.groups = node.groups.filter((group) => kept.has(group));
+    this.dropSuperfluous();
+    for (const node of data.nodes) node.groups = node.groups.map((group) => group.id).filter((id) => this.groups.has(id));
     this.folded = new Set();
     this.foldByDefault(24);
   }
 
-  /** Unfolds level by level while no lane shows more than `limit` nodes. */
+  /** A group of one step isn't worth folding; of a chain of groups with the same steps the innermost stands for all. */
+  dropSuperfluous() {
+    const dropped = new Set();
+    for (const node of this.data.nodes)
+      node.groups.forEach(({id}, i) => {
+        const {steps, kind} = this.groups.get(id), next = node.groups[i + 1];
+        const least = kind === "folded" || kind === UPDATE ? 2 : 4;  // few movements are worth seeing one by one
+        if (steps.size < least || (next && this.groups.get(next.id).steps.size === steps.size && id !== UPDATE)) dropped.add(id);
+      });
+    for (const id of dropped) this.groups.delete(id);
+  }
+
+  /** Unfolds modules level by level while no lane shows more than `limit` nodes. */
   foldByDefault(limit) {
-    this.folded = new Set(this.groups);
+    this.foldAll();
+    const opens = (id) => id !== undefined && this.groups.get(id).kind === "folded" && this.groups.get(id).layers.size > 1;
     const depth = Math.max(0, ...this.data.nodes.map((node) => node.groups.length));
     for (let level = 0; level < depth; ++level) {
       const before = new Set(this.folded);
-      for (const node of this.data.nodes) if (node.groups[level]) this.folded.delete(node.groups[level]);
+      for (const node of this.data.nodes)
+        if (node.phase !== UPDATE && opens(node.groups[level])) this.folded.delete(node.groups[level]);
       const shown = new Array(this.lanes.length).fill(0);
       for (const node of this.visible().nodes) ++shown[node.lane];
       if (Math.max(...shown) > limit && level > 0) {
@@ -83,7 +75,7 @@ class Tree {
     }
   }
 
-  foldAll() { this.folded = new Set(this.groups); }
+  foldAll() { this.folded = new Set(this.groups.keys()); }
   unfoldAll() { this.folded.clear(); }
   toggle(group) {
     if (!this.folded.delete(group)) this.folded.add(group);
@@ -93,7 +85,7 @@ class Tree {
     for (const group of this.byId.get(id).groups) this.folded.delete(group);
   }
 
-  /** The nodes to draw, folded groups standing for their layers, and the edges between them. */
+  /** The nodes to draw, folded groups standing for their members, and the edges between them. */
   visible() {
     const shown = new Map();
     const standsFor = new Map();
@@ -112,11 +104,24 @@ class Tree {
     for (const edge of this.data.edges) {
       const from = standsFor.get(edge.from), to = standsFor.get(edge.to);
       if (from === to) continue;
-      const key = JSON.stringify([from.key, to.key, edge.parameter ? "parameters" : edge.value]);
-      if (!edges.has(key))
-        edges.set(key, {from, to, value: edge.value, what: edge.what, size: edge.size, parameter: !!edge.parameter, sources: [edge]});
+      // Of what goes between two folded groups one arrow tells enough.
+      const many = from.group !== undefined || to.group !== undefined;
+      const key = JSON.stringify([from.key, to.key, edge.parameter ? "parameters" : many ? "" : edge.value]);
+      if (!edges.has(key)) edges.set(key, {from, to, parameter: !!edge.parameter, sources: [edge]});
       else edges.get(key).sources.push(edge);
     }
+    for (const edge of edges.values()) Object.assign(edge, summary(edge));
     return {nodes: [...shown.values()], edges: [...edges.values()]};
   }
+}
+
+/** What an arrow's label says: the tensor, or how many there are and their bytes together. */
+function summary(edge) {
+  const [first] = edge.sources;
+  const values = new Map(edge.sources.map((source) => [source.value, source]));
+  const stash = edge.from.leaf.phase === "forward" && edge.to.leaf.phase === "backward";
+  if (edge.parameter || values.size === 1) return {value: first.value, what: first.what, size: first.size, stash};
+  const bytes = [...values.values()].map((source) => source.bytes);
+  const size = bytes.every((number) => typeof number === "number") ? bytesText(bytes.reduce((a, b) => a + b, 0)) : "";
+  return {value: JSON.stringify([...values.keys()]), what: values.size + " tensors", size, stash};
 }
