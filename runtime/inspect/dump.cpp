@@ -46,6 +46,12 @@ Result<Shown> shown(const Plan& plan, const DumpOptions& options) {
   return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds " + held);
 }
 
+std::string print_page(const Plan& plan, const PlacementGraph& graph, const DumpOptions& options) {
+  const Result<Shown> what = shown(plan, options);
+  PageContent content{graph, what ? &what->program : nullptr, nullptr, "", options.timeline, nullptr};
+  return print_html(content);
+}
+
 }  // namespace
 
 std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
@@ -81,6 +87,7 @@ Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions&
   }
   Result<PlacementGraph> graph = placement_graph(plan, options);
   if (!graph) return graph.error();
+  if (format == DumpFormat::html) return print_page(plan, *graph, options);
   return print(*graph, format);
 }
 
@@ -99,9 +106,14 @@ Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& aft
   const GraphDiff difference = diff(std::move(*old_side), std::move(*new_side));
   if (format == DumpFormat::text) return DumpedDiff{print_diff_text(difference), difference.equal()};
   if (format == DumpFormat::json) return DumpedDiff{print_diff_json(difference), difference.equal()};
+  const PlacementGraph both = merged(difference);
+  if (format == DumpFormat::html) {
+    PageContent content{both, nullptr, nullptr, "", nullptr, &difference};
+    return DumpedDiff{print_html(content), difference.equal()};
+  }
   if (format != DumpFormat::dot && format != DumpFormat::svg)
-    return Error("a difference is shown as text, json, dot or svg");
-  Result<std::string> drawn = print(merged(difference), format);
+    return Error("a difference is shown as text, json, dot, svg or html");
+  Result<std::string> drawn = print(both, format);
   if (!drawn) return drawn.error();
   return DumpedDiff{std::move(*drawn), difference.equal()};
 }

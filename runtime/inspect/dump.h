@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/inspect/graph.h"
+#include "runtime/inspect/timeline.h"
 #include "runtime/plan/plan.h"
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct DumpOptions {
   std::vector<std::string> devices;  ///< as in --devices, ranges spelt out; empty: any device list
   std::optional<int64_t> batch;      ///< rows; given together with `devices`, or neither
   std::string program = "infer";     ///< "infer", "train", "accumulate" or "update"
+  const Timeline* timeline = nullptr;  ///< of a run of the plan; format html alone shows it
 };
 
 /// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.
@@ -42,7 +44,7 @@ struct DumpedDiff {
   bool equal = false;
 };
 
-/// What changed from one plan to another (runtime/inspect/diff.h), as text, json, dot or svg. Errors: as dump() for
+/// What changed from one plan to another (runtime/inspect/diff.h), as text, json, dot, svg or html. Errors: as dump() for
 /// either plan; another format.
 Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& after, DumpFormat format,
                              const DumpOptions& options = {});
