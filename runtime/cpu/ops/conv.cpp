@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/conv_taps.h"
 #include "runtime/cpu/ops/residual.h"
 
@@ -59,14 +60,22 @@ convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::
 
 /// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight
 /// that changes): in channel blocks too, as the gradients want x and give dx.
-convolution_forward::primitive_desc choose(const ConvShape& g, const dnnl::primitive_attr& attributes,
-                                           bool fast, bool training) {
+struct Choice {
+  convolution_forward::primitive_desc pd;
+  std::string why;
+};
+Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool fast, bool training) {
   if (fast)
-    if (auto chosen = choose_fast(g, attributes)) return chosen;
+    if (auto chosen = choose_fast(g, attributes))
+      return {chosen, is(chosen, "wino") ? "Winograd, which --numerics fast allows"
+                                         : "direct convolution in channel blocks of 16, as Winograd convolutions around it want"};
   if (training)
-    if (auto chosen = choose_blocked(g, attributes)) return chosen;
+    if (auto chosen = choose_blocked(g, attributes))
+      return {chosen, "direct convolution in channel blocks of 16, as its gradients want x and give dx"};
   const Formats any{any_desc(g.x), any_desc(g.y)};
-  return describe(g, prop_kind::forward_inference, algorithm::convolution_direct, any, attributes);
+  return {describe(g, prop_kind::forward_inference, algorithm::convolution_direct, any, attributes),
+          fast ? "direct convolution in the formats that oneDNN prefers: for this shape it has neither Winograd nor channel blocks"
+               : "direct convolution in the formats that oneDNN prefers; --numerics strict allows no Winograd"};
 }
 
 }  // namespace
@@ -77,7 +86,7 @@ Prepared prepare_conv(const Operation& operation) {
     return prepare_conv_taps(operation, g);
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
-  const auto pd = choose(g, attributes, operation.request.fast_numerics, !operation.constant("weight"));
+  const auto [pd, why] = choose(g, attributes, operation.request.fast_numerics, !operation.constant("weight"));
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
@@ -87,7 +96,7 @@ Prepared prepare_conv(const Operation& operation) {
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), plain_desc(g.weight), weight_letters);
   prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y), letters);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, why);
 
   ScratchPlan scratch;
   ResidualCopy residual(operation, pd.dst_desc(), prepared);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/conv_shape.h"
 
 namespace sheaf {
@@ -25,6 +26,13 @@ auto choose_gradient(const ConvShape& g, bool fast, int64_t least_channels, Desc
     if (winograd && std::strstr(winograd.impl_info_str(), "wino")) return winograd;
   }
   return describe(dnnl::algorithm::convolution_direct, false);
+}
+
+/// What was asked of oneDNN for a gradient that choose_gradient() found `implementation` for.
+inline std::string gradient_reason(const char* implementation, bool fast) {
+  if (std::strstr(implementation, "wino")) return "Winograd, which --numerics fast allows";
+  return fast ? "direct convolution: oneDNN has no Winograd for this gradient, or too few channels make it the slower"
+              : "direct convolution in the formats that oneDNN prefers; --numerics strict allows no Winograd";
 }
 
 /// Letters of a weight's dims: "oihw", "goiw".

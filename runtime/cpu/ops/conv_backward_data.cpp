@@ -29,7 +29,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(weight_dims, pd.weights_desc(), plain_desc(g.weight), weight_letters(g));
   prepared.outputs[0] = dnnl_tensor(g.x, pd.diff_src_desc(), plain_desc(g.x), letters);
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, gradient_reason(pd.impl_info_str(), operation.request.fast_numerics));
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_data(pd)};
   call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))

@@ -40,7 +40,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x), letters);
   prepared.inputs[operation.find("dy")] = dnnl_tensor(g.y, pd.diff_dst_desc(), plain_desc(g.y), letters);
   prepared.outputs[0] = dnnl_tensor(weight, pd.diff_weights_desc(), plain_desc(g.weight), weight_letters(g));
-  prepared.implementation = pd.impl_info_str();
+  take_library(operation, pd, prepared, gradient_reason(pd.impl_info_str(), operation.request.fast_numerics));
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_weights(pd)};
   call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))

@@ -42,6 +42,7 @@ TensorSpec weight(const ConvShape& g, const DnnlDims& dims, const DnnlDesc& desc
 Prepared finish(Prepared prepared, const char* implementation, ResidualCopy residual, DnnlCall call,
                 const ScratchPlan& scratch, int threads) {
   prepared.implementation = implementation;
+  prepared.reason = library_reason("direct convolution of bf16 values with f32 sums, in the layouts that oneDNN prefers", nullptr);
   prepared.scratch_bytes = scratch.bytes();
   prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), threads);
   return prepared;
