@@ -7,6 +7,8 @@
 #include "tools/model_or_plan.h"
 #include "tools/verbs.h"
 
+#include <optional>
+
 namespace sheaf {
 namespace {
 
@@ -24,11 +26,12 @@ OptionParser dump_options() {
       .option("--format", "FORMAT", "how to show it")
       .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer"})
       .option("--program", "NAME", "which program of the plan")
-      .choices({"infer", "train"})
+      .choices({"infer", "train", "accumulate", "update"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
-      .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot or svg")
+      .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
+      .option("--trace", "FILE", "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
       .option("-o", "FILE", "where it goes (default: stdout)")
       .example("which device does what with a batch of 30 on two of them",
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
@@ -59,10 +62,19 @@ int dump_verb(std::span<const std::string> arguments) {
   const DumpFormat format = *dump_format_from_name(format_name);
   const bool compares = options->has("--diff");
   if (options->has("--exit-code") && !compares) return report_usage(Error("--exit-code goes with --diff"), "dump");
-  if (compares && format != DumpFormat::text && format != DumpFormat::json && format != DumpFormat::dot && format != DumpFormat::svg)
-    return report_usage(Error("--diff is shown as text, json, dot or svg, not as " + format_name), "dump");
+  if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer))
+    return report_usage(Error("--diff is shown as text, json, dot, svg or html, not as " + format_name), "dump");
+  if (options->has("--trace") && (format != DumpFormat::html || compares))
+    return report_usage(Error("--trace goes with --format html, and not with --diff"), "dump");
   Result<Plan> plan = read_model_or_plan(file, /*objects=*/false);
   if (!plan) return report(plan.error(), kFailed);
+  std::optional<Timeline> timeline;
+  if (options->has("--trace")) {
+    Result<Timeline> read = load_timeline(options->value("--trace"));
+    if (!read) return report(read.error(), kFailed);
+    timeline = std::move(*read);
+    what.timeline = &*timeline;
+  }
   if (!compares) {
     Result<std::string> shown = dump(*plan, format, what);
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);
