@@ -33,7 +33,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
   if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes) {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
-      return op->emitError() << name << " must be a list of strings";
+      return op->emitError() << name << " must be a list of " << (name == kNotes ? "sentences" : "names");
     return success();
   }
   if (name == kOptimizer) {

@@ -5,6 +5,7 @@
 // CHECK: %[[W:.*]] = nn.fold_weight %arg1 var(%arg3) {axis = 0 : i64, eps = 1.000000e-05 : f64}
 // CHECK: %[[B:.*]] = nn.fold_bias %arg2 var(%arg3) {eps = 1.000000e-05 : f64}
 // CHECK: %[[Y:.*]] = nn.conv %arg0, %[[W]] bias(%[[B]])
+// CHECK-SAME: nn.notes = ["the batch norm of 'batch_norm' is folded into its weight and bias, once: in inference it is a scale and a shift per channel"]
 // CHECK-NOT: nn.batch_norm
 // CHECK: return %[[Y]]
 func.func @conv(%x: tensor<?x4x9xf32> {nn.role = "input"}, %w: tensor<6x4x3xf32> {nn.role = "parameter"}, %m: tensor<6xf32> {nn.role = "buffer"}, %v: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6x7xf32> {
@@ -39,7 +40,7 @@ func.func @transpose(%x: tensor<?x4x3xf32> {nn.role = "input"}, %w: tensor<4x6x4
 
 // With groups its channels are spread over two dimensions of the weight: not folded.
 // CHECK-LABEL: func.func @grouped_transpose(
-// CHECK: nn.batch_norm
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'conv_transpose': with groups the weight's output channels are spread over two dimensions"]
 func.func @grouped_transpose(%x: tensor<?x4x3xf32> {nn.role = "input"}, %w: tensor<4x3x4xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6x8xf32> {
   %0 = nn.conv_transpose %x, %w {stride = array<i64: 2>, padding = array<i64: 0>, output_padding = array<i64: 0>, dilation = array<i64: 1>, groups = 2 : i64} : (tensor<?x4x3xf32>, tensor<4x3x4xf32>) -> tensor<?x6x8xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6x8xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6x8xf32>
@@ -49,7 +50,7 @@ func.func @grouped_transpose(%x: tensor<?x4x3xf32> {nn.role = "input"}, %w: tens
 // Where somebody else needs the layer's own result, it stays as it is.
 // CHECK-LABEL: func.func @two_users(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': something else needs that layer's own result"]
 func.func @two_users(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> (tensor<?x6xf32>, tensor<?x6xf32>) {
   %0 = nn.linear %x, %w : (tensor<?x5xf32>, tensor<6x5xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>
@@ -59,7 +60,7 @@ func.func @two_users(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<6x5xf32
 // Statistics that are computed from an input would be folded in anew at each step.
 // CHECK-LABEL: func.func @statistics(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': its statistics or weights are computed at each step"]
 func.func @statistics(%x: tensor<?x5xf32> {nn.role = "input"}, %c: tensor<6xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}) -> tensor<?x6xf32> {
   %0 = nn.linear %x, %w : (tensor<?x5xf32>, tensor<6x5xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>
@@ -69,7 +70,7 @@ func.func @statistics(%x: tensor<?x5xf32> {nn.role = "input"}, %c: tensor<6xf32>
 // An activation stands between: its result cannot be scaled in advance.
 // CHECK-LABEL: func.func @activation(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': an activation stands between them"]
 func.func @activation(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6xf32> {
   %0 = nn.linear %x, %w {activation = {kind = "relu"}} : (tensor<?x5xf32>, tensor<6x5xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>
@@ -79,7 +80,7 @@ func.func @activation(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<6x5xf3
 // So does a residual: folding would leave it unscaled.
 // CHECK-LABEL: func.func @residual(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': a residual sum stands between them, which it would have to scale too"]
 func.func @residual(%x: tensor<?x5xf32> {nn.role = "input"}, %r: tensor<?x6xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6xf32> {
   %0 = nn.linear %x, %w residual(%r) : (tensor<?x5xf32>, tensor<6x5xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>

@@ -18,7 +18,7 @@ func.func @chain(%x: tensor<?x5xf32>, %b: tensor<5xf32>) -> tensor<?x5xf32> {
 // A producer of another shape would be computed once for each element that it is broadcast to.
 // CHECK-LABEL: func.func @other_shape(
 // CHECK: nn.fused(%arg1) : (tensor<?x1xf32>) -> tensor<?x1xf32>
-// CHECK: nn.fused({{.*}} -> tensor<?x5xf32>
+// CHECK: nn.fused({{.*}}nn.notes = ["not one kernel with 'fused': the results differ in shape or, beside a norm or sum, in element type"]{{.*}} -> tensor<?x5xf32>
 func.func @other_shape(%x: tensor<?x5xf32>, %c: tensor<?x1xf32>) -> tensor<?x5xf32> {
   %0 = nn.tanh %c : (tensor<?x1xf32>) -> tensor<?x1xf32>
   %1 = nn.add %x, %0 : (tensor<?x5xf32>, tensor<?x1xf32>) -> tensor<?x5xf32>
@@ -41,7 +41,7 @@ func.func @two_users(%x: tensor<?x5xf32>) -> (tensor<?x5xf32>, tensor<?x5xf32>) 
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: nn.tanh
 // CHECK-NEXT: nn.relu
-// CHECK: nn.fused(%arg0, %[[P]])
+// CHECK: nn.fused(%arg0, %[[P]]) {nn.notes = ["not one kernel with 'fused': one of them depends on weights alone and runs once"]}
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: nn.add
 func.func @parameters(%x: tensor<3x5xf32> {nn.role = "input"}, %p: tensor<3x5xf32> {nn.role = "parameter"}) -> tensor<3x5xf32> {
