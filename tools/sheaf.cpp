@@ -1,6 +1,7 @@
 // sheaf: the command line. Each verb stands in a file of its own.
 #include "runtime/base/suggest.h"
 #include "runtime/bench/bench_main.h"
+#include "runtime/estimate/estimate_main.h"
 #include "runtime/report.h"
 #include "runtime/run_main.h"
 #include "runtime/training/train_main.h"
@@ -21,6 +22,7 @@ constexpr Verb kVerbs[] = {
     {train_options, train_verb},
     {dump_options, dump_verb},
     {explain_options, explain_verb},
+    {estimate_options, estimate_verb},
     {bench_options, bench_verb},
     {devices_options, devices_verb},
     {help_options, help_verb},

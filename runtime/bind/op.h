@@ -60,7 +60,8 @@ struct PrepareRequest {
   bool fast_numerics = false;           ///< --numerics fast: Winograd allowed
   /// Inputs that depend on weights alone: a reordering of them is done once, so any format may be asked for.
   std::span<const bool> constant;
-  /// Of op `kernel`: the loaded objects, and the step's `extents` and `work` with the symbols' values put in.
+  /// Of op `kernel`: the loaded objects (null where a binding is only planned: then there is no executable), and the
+  /// step's `extents` and `work` with the symbols' values put in.
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;

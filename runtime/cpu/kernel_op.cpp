@@ -185,13 +185,10 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
 
 Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
   auto* loaded = dynamic_cast<const CpuKernels*>(request.kernels);
-  if (!loaded) return step_error(request, "was not loaded for the CPU");
-  const auto function = loaded->functions.find(request.step.kernel);
+  if (request.kernels && !loaded) return step_error(request, "was not loaded for the CPU");
   const auto described = std::find_if(request.plan.kernels.begin(), request.plan.kernels.end(),
                                       [&](const Kernel& kernel) { return kernel.name == request.step.kernel; });
-  if (function == loaded->functions.end() || described == request.plan.kernels.end()) {
-    return step_error(request, "is not in the plan");
-  }
+  if (described == request.plan.kernels.end()) return step_error(request, "is not in the plan");
   if (static_cast<int>(request.extents.size()) < described->extents) {
     return step_error(request, "reads " + std::to_string(described->extents) + " extents; the step gives " +
                                    std::to_string(request.extents.size()));
@@ -213,14 +210,17 @@ Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
   auto lookup = find_lookup(request);
   if (!lookup) return lookup.error();
   prepared.can_fail = lookup->has_value();
+  prepared.implementation = "generated";
+  prepared.reason = reason_for_layout(*described, format);
+  if (!loaded) return prepared;
+  const auto function = loaded->functions.find(request.step.kernel);
+  if (function == loaded->functions.end()) return step_error(request, "was not loaded");
   const auto grain = request.step.attributes.value("grain", int64_t{1});
   // The shared_ptr that owns the code: request.kernels is a plain pointer, so take part in its ownership here.
   auto owner = std::static_pointer_cast<const CpuKernels>(request.kernels->shared_from_this());
   prepared.executable = std::make_unique<KernelExecutable>(
       owner, function->second, std::vector<int64_t>(request.extents.begin(), request.extents.end()), request.work,
       std::max<int64_t>(1, grain), request.threads, *lookup);
-  prepared.implementation = "generated";
-  prepared.reason = reason_for_layout(*described, format);
   return prepared;
 }
 

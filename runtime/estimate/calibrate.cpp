@@ -1,0 +1,165 @@
+#include "runtime/estimate/calibrate.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/estimate/stopwatch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace sheaf {
+namespace {
+
+using Floats = std::vector<float>;
+
+/// Seconds of the library's operation `step` on plain zeros, with `threads` threads; formats are as it likes them.
+class LibraryTimer {
+ public:
+  explicit LibraryTimer(int threads) : threads_(threads) {}
+
+  struct Measured {
+    double seconds = 0;
+    double flops = 0;
+  };
+
+  Result<Measured> time(const Step& step, const std::vector<std::vector<int64_t>>& inputs, const std::vector<int64_t>& output) {
+    const Plan plan;
+    std::vector<TensorSpec> from, to = {plain_tensor(DType::float32, output)};
+    for (const auto& dims : inputs) from.push_back(plain_tensor(DType::float32, dims));
+    const auto constant = std::make_unique<bool[]>(inputs.size());
+    auto prepared = cpu_device()->prepare({step, plan, from, to, threads_, false, {constant.get(), inputs.size()}});
+    if (!prepared) return prepared.error();
+    std::vector<Floats> memory;
+    std::vector<void*> buffers;
+    for (const auto* operands : {&prepared->inputs, &prepared->outputs}) {
+      for (const TensorSpec& operand : *operands) memory.emplace_back(operand.bytes / sizeof(float) + 1, 0.5F);
+    }
+    memory.emplace_back(prepared->scratch_bytes / sizeof(float) + 17, 0.0F);
+    for (Floats& floats : memory) buffers.push_back(floats.data());
+    void* scratch = buffers.back();
+    size_t room = memory.back().size() * sizeof(float);
+    scratch = std::align(64, prepared->scratch_bytes, scratch, room);
+    buffers.pop_back();
+    const TeamSize team(threads_);
+    const double once = least_seconds([&] { prepared->executable->run(buffers.data(), scratch); });
+    return Measured{once, operation_cost(plan, step, from, to).flops};
+  }
+
+ private:
+  int threads_;
+};
+
+Step library_step(std::string op, std::vector<std::string> roles, Json attributes = Json::object()) {
+  Step step;
+  step.op = std::move(op);
+  step.roles = std::move(roles);
+  for (size_t i = 0; i < step.roles.size(); ++i) step.inputs.push_back(static_cast<int>(i));
+  step.outputs = {static_cast<int>(step.roles.size())};
+  step.attributes = std::move(attributes);
+  step.layer = "calibration";
+  return step;
+}
+
+/// Matrix products for the peak, a convolution of ResNet-18's and its gradients for what those reach of it.
+Result<void> measure_arithmetic(int threads, DeviceDescription& cpu) {
+  LibraryTimer timer(threads);
+  constexpr int64_t kSide = 1024;
+  auto product = timer.time(library_step("matmul", {"a", "b"}), {{kSide, kSide}, {kSide, kSide}}, {kSide, kSide});
+  if (!product) return product.error();
+  cpu.flops_per_second = product->flops / product->seconds;
+  const std::vector<int64_t> image = {16, 64, 28, 28}, weight = {64, 64, 3, 3};
+  const Json ones = Json::array({1, 1});
+  const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
+  Json data = conv, gradient = conv;
+  data["size"] = Json::array({28, 28});
+  gradient["kernel_size"] = Json::array({3, 3});
+  gradient["bias"] = false;
+  const std::pair<Step, std::vector<std::vector<int64_t>>> cases[] = {
+      {library_step("conv", {"x", "weight"}, conv), {image, weight, image}},
+      {library_step("conv_backward_data", {"dy", "weight"}, data), {image, weight, image}},
+      {library_step("conv_backward_weight", {"x", "dy"}, gradient), {image, image, weight}},
+  };
+  for (const auto& [step, sizes] : cases) {
+    auto measured = timer.time(step, {sizes[0], sizes[1]}, sizes[2]);
+    if (!measured) return measured.error();
+    cpu.operations[step.op] = measured->flops / measured->seconds;
+  }
+  auto small = timer.time(library_step("matmul", {"a", "b"}), {{8, 8}, {8, 8}}, {8, 8});
+  if (!small) return small.error();
+  cpu.seconds_per_operation = small->seconds;
+  return {};
+}
+
+/// Bytes a second of a[i] = b[i] + 3 c[i] over `floats` elements in each array.
+double triad(size_t floats, int threads) {
+  Floats a(floats, 0.0F), b(floats, 1.0F), c(floats, 2.0F);
+  const TeamSize team(threads);
+  const auto count = static_cast<int64_t>(floats);
+  const double once = least_seconds([&] {
+    parallel_for(count, std::max<int64_t>(1, count / threads), threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) a[size_t(i)] = b[size_t(i)] + 3 * c[size_t(i)];
+    });
+  });
+  return 3.0 * static_cast<double>(floats) * sizeof(float) / once;
+}
+
+/// Half a round trip of a flag between two threads, and the rate of copying what the other one has just written.
+void measure_lanes(DeviceDescription& cpu) {
+  constexpr int kTrips = 2000, kCopies = 8;
+  constexpr size_t kBytes = size_t{8} << 20;
+  std::vector<char> source(kBytes), target(kBytes);
+  std::atomic<int> turn{0};
+  const auto await = [&](int value) {
+    for (int spins = 0; turn.load(std::memory_order_acquire) != value; ++spins) {
+      if (spins > 1000) std::this_thread::yield();
+    }
+  };
+  std::thread other([&] {
+    for (int i = 0; i < kTrips; ++i) {
+      await(2 * i + 1);
+      turn.store(2 * i + 2, std::memory_order_release);
+    }
+    for (int i = 0; i < kCopies; ++i) {
+      await(2 * (kTrips + i) + 1);
+      std::memset(source.data(), i, kBytes);
+      turn.store(2 * (kTrips + i) + 2, std::memory_order_release);
+    }
+  });
+  const double start = now_seconds();
+  for (int i = 0; i < kTrips; ++i) {
+    turn.store(2 * i + 1, std::memory_order_release);
+    await(2 * i + 2);
+  }
+  cpu.seconds_per_wait = (now_seconds() - start) / (2 * kTrips);
+  double least = 1e9;
+  for (int i = 0; i < kCopies; ++i) {
+    turn.store(2 * (kTrips + i) + 1, std::memory_order_release);
+    await(2 * (kTrips + i) + 2);
+    const double begin = now_seconds();
+    std::memcpy(target.data(), source.data(), kBytes);
+    least = std::min(least, now_seconds() - begin);
+  }
+  other.join();
+  cpu.copy_bytes_per_second = kBytes / least;
+}
+
+}  // namespace
+
+Result<DeviceDescriptions> calibrate() {
+  constexpr size_t kMemoryFloats = size_t{64} << 18;  // 64 MiB an array: beyond the caches
+  constexpr size_t kCacheFloats = size_t{1} << 16;    // 256 KiB an array and thread
+  DeviceDescriptions devices = guessed_devices();
+  devices.source = "calibration";
+  DeviceDescription& cpu = devices.cpu;
+  if (auto ok = measure_arithmetic(cpu.cores, cpu); !ok) return ok.error();
+  cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
+  cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);
+  cpu.cache_bytes_per_second = std::max(triad(kCacheFloats * static_cast<size_t>(cpu.cores), cpu.cores), cpu.bytes_per_second);
+  measure_lanes(cpu);
+  return devices;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,88 @@
+#include "runtime/estimate/estimate.h"
+
+#include "runtime/estimate/measures.h"
+#include "runtime/estimate/planned_program.h"
+#include "runtime/inspect/graph.h"
+
+#include <map>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// The same program with one step a layer: what inserted nodes are told from.
+const Program& logical(const Plan& plan, const Program& program) {
+  const Program& graph = &program == &plan.train ? plan.train_graph : plan.infer_graph;
+  return (&program == &plan.train || &program == &plan.infer) && !graph.steps.empty() ? graph : program;
+}
+
+Result<void> add_movements(const Plan& plan, const Program& program, Estimate& estimate) {
+  auto graph = expand(plan, logical(plan, program), estimate.list, estimate.batch);
+  if (!graph) return graph.error();
+  for (const PlacementNode& node : graph->nodes) {
+    if (!node.inserted) continue;
+    const int64_t bytes = node.bytes_moved ? node.bytes_moved->constant : 0;
+    estimate.movements.push_back({node.id, node.op, node.layer, node.device, node.reason, node.chunks, bytes});
+    estimate.bytes_moved += bytes;
+  }
+  return {};
+}
+
+void add_costs(const Plan& plan, const Program& program, const Graph& graph, Estimate& estimate) {
+  std::map<std::string, size_t> layers;
+  for (size_t i = 0; i < graph.instances.size(); ++i) {
+    const OperationInfo& info = estimate.operations[i];
+    const Instance& instance = graph.instances[i];
+    Cost cost;
+    if (!instance.elided) {
+      // What binding inserts is no step of the program's, or does not what the step that it belongs to does.
+      Step inserted;
+      inserted.op = info.op;
+      const bool own = info.step < 0 || program.steps[index_of(info.step)].op != info.op;
+      cost = operation_cost(plan, own ? inserted : program.steps[index_of(info.step)], info.input_specs, info.output_specs);
+    }
+    estimate.costs.push_back(cost);
+    estimate.cost += cost;
+    if (instance.elided || instance.kind == Instance::print) continue;
+    const auto [at, fresh] = layers.emplace(info.layer, estimate.layers.size());
+    if (fresh) estimate.layers.push_back({info.layer, {}, 0, 0, Bound::memory});
+    estimate.layers[at->second].cost += cost;
+    ++estimate.layers[at->second].operations;
+  }
+}
+
+void add_given(const Graph& graph, Estimate& estimate) {
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.input >= 0) estimate.input_bytes += tensor.spec.bytes;
+  }
+  for (int output : graph.outputs) estimate.output_bytes += graph.tensors[index_of(output)].spec.bytes;
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
+                          const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
+  auto planned = plan_program(plan, program, devices, batch, options.fast_numerics);
+  if (!planned) return planned.error();
+  const Graph& graph = planned->binding.graph;
+  const DeviceDescriptions description = options.description ? *options.description : guessed_devices();
+  Estimate result;
+  result.model = plan.name;
+  result.program = &program == &plan.train ? "train" : "infer";
+  result.list = list;
+  result.batch = batch;
+  result.description = description.source;
+  result.operations = describe_operations(graph, program, devices);
+  result.memory = memory_profile(graph, planned->binding.memory, result.operations, program, devices);
+  result.parameter_bytes = planned->constants->parameter_bytes();
+  result.derived_bytes = planned->constants->derived_bytes();
+  add_given(graph, result);
+  add_costs(plan, program, graph, result);
+  add_memory(*planned, program, devices, result);
+  add_times(graph, devices, description, result);
+  if (auto ok = add_movements(plan, program, result); !ok) return ok.error();
+  return result;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,108 @@
+#include "runtime/estimate/estimate_main.h"
+
+#include "runtime/bind/device_set.h"
+#include "runtime/estimate/estimate.h"
+#include "runtime/estimate/print_estimate.h"
+#include "runtime/plan/reader.h"
+#include "runtime/report.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace sheaf {
+namespace {
+
+/// The longest time that a name on the command line can ask for: no batch has more rows.
+constexpr int64_t kMostRows = int64_t{1} << 40;
+
+/// `train` where the plan has it and nothing else is asked for.
+Result<const Program*> program_of(const Plan& plan, const Options& options) {
+  const bool trains = !plan.train.steps.empty();
+  if (!options.has("--program")) return trains ? &plan.train : &plan.infer;
+  if (options.value("--program") == "infer") return &plan.infer;
+  if (trains) return &plan.train;
+  return Error({plan.file}, "the plan has no program 'train': its model has no `training` section");
+}
+
+}  // namespace
+
+OptionParser estimate_options() {
+  OptionParser parser("estimate", "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .required()
+      .option("--batch", "N", "rows of a batch")
+      .required()
+      .option("--program", "NAME", "infer or train (default: train where the plan has it)")
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
+      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it; without it, a guess")
+      .flag("--json", "print one JSON object")
+      .example("what a training step of 32 rows takes on two devices",
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan", "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})
+      .example("the largest batch that fits 64 MiB a device",
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
+                "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32 --memory 64MiB"});
+  return parser;
+}
+
+Result<double> parse_memory(const std::string& text, const std::string& what) {
+  static const std::pair<const char*, double> kUnits[] = {
+      {"", 1},   {"B", 1},          {"kB", 1e3},            {"KB", 1e3},           {"MB", 1e6},           {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  char* end = nullptr;
+  const double number = text.empty() || !std::isdigit(static_cast<unsigned char>(text[0])) ? 0 : std::strtod(text.c_str(), &end);
+  if (end && *end == ' ') ++end;
+  if (end && std::isfinite(number) && number > 0) {
+    for (const auto& [unit, bytes] : kUnits) {
+      if (std::string(end) == unit) return number * bytes;
+    }
+  }
+  return Error(what + ": '" + text + "' is no size; expected e.g. 80GiB, 512MB or 16e9");
+}
+
+int estimate_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = estimate_options();
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(std::move(options.error()), "estimate");
+  if (options->help()) return print_help(parser);
+  const auto usage = [](Error error) { return report_usage(std::move(error), "estimate"); };
+  auto list = parse_devices(options->value("--devices"));
+  if (!list) return usage(std::move(list.error()));
+  auto batch = options->integer("--batch", 1, kMostRows, 0);
+  if (!batch) return usage(std::move(batch.error()));
+  double memory = 0;
+  if (options->has("--memory")) {
+    auto size = parse_memory(options->value("--memory"), "--memory");
+    if (!size) return usage(std::move(size.error()));
+    memory = *size;
+  }
+  if (options->has("--program") && options->value("--program") != "infer" && options->value("--program") != "train") {
+    return usage(Error("--program: '" + options->value("--program") + "' is neither infer nor train"));
+  }
+
+  auto plan = load_plan(options->value("PLAN"));
+  if (!plan) return report(plan.error(), kFailed);
+  auto program = program_of(*plan, *options);
+  if (!program) return report(program.error(), kFailed);
+  EstimateOptions how;
+  how.fast_numerics = options->value("--numerics") == "fast";
+  if (options->has("--describe")) {
+    auto described = read_devices(options->value("--describe"));
+    if (!described) return report(described.error(), kFailed);
+    how.description = std::move(*described);
+  }
+  auto devices = open_devices(*list);
+  if (!devices) return report(devices.error(), kFailed);
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : *list) names.push_back(to_string(device));
+  auto made = estimate(*plan, **program, names, *devices, *batch, how);
+  if (!made) return report(made.error(), kFailed);
+  std::optional<LargestBatch> largest;
+  if (memory > 0) largest = largest_batch(*plan, **program, *devices, *made, memory, how);
+  const LargestBatch* found = largest ? &*largest : nullptr;
+  return print(options->has("--json") ? estimate_json(*made, found) : estimate_text(*made, found));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,15 @@
+// The parts of an estimate that stand in files of their own (internal to runtime/estimate).
+#pragma once
+
+#include "runtime/estimate/estimate.h"
+#include "runtime/estimate/planned_program.h"
+
+namespace sheaf {
+
+/// Estimate::devices with their memory, one for each lane.
+void add_memory(const PlannedProgram& planned, const Program& program, const DeviceSet& devices, Estimate& estimate);
+
+/// Times of devices, layers and the step. Estimate::devices, layers, operations and costs are there.
+void add_times(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate);
+
+}  // namespace sheaf

@@ -1,0 +1,31 @@
+// What the memory of a run is for.
+#pragma once
+
+#include "runtime/bind/graph.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// parameters: with buffers, such as running means; also new values that wait until the step is sure.
+/// derived: parameters in a library's format, and what is folded from them.
+/// gradients: by parameters; those of activations are activations.
+/// activations: everything else that a layer makes, forward or backward.
+/// workspace: scratch memory, and what an operation keeps for its backward one alone.
+/// communication: chunks, gathered values, copies on another device, sums over replicas.
+enum class MemoryClass { parameters, derived, gradients, optimizer, activations, workspace, communication };
+inline constexpr size_t kMemoryClasses = 7;
+const char* name_of(MemoryClass kind);
+
+/// Bytes by class.
+using MemoryByClass = std::array<size_t, kMemoryClasses>;
+
+/// By value of `program`.
+std::vector<MemoryClass> classes_of_values(const Program& program);
+
+/// By tensor of `graph`, which is `program` expanded.
+std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Program& program);
+
+}  // namespace sheaf
