@@ -30,7 +30,7 @@ def Nn_Dialect : Dialect {
     `nn.role` ("input", "parameter", "buffer") and `nn.name` (the input's, or PyTorch's dotted parameter name);
     the function's `nn.outputs` lists the names of its results. Discardable attributes on ops: `nn.type`, the
     layer's type in the model file; `nn.device`, the annotated or placed device (-1 the host, k the k-th entry
-    of the device list); `nn.reason`, why it was placed there.
+    of the device list); `nn.reason`, why it was placed there; `nn.notes`, what passes decided about it.
     A training program's first result is the loss; its arguments may have the roles "target", "state" and "setting".
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, and the names of what further
     results are: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a

@@ -167,7 +167,7 @@ func.func @reason(%x: tensor<4xf32>) {
 
 // -----
 
-// Outputs have names.
+// Notes are a list.
 func.func @notes(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   // expected-error @+1 {{nn.notes must be a list of sentences}}
   %0 = nn.tanh %x {nn.notes = "fused"} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -176,6 +176,7 @@ func.func @notes(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
 
 // -----
 
+// Outputs have names.
 // expected-error @+1 {{nn.outputs must be a list of names}}
 func.func @outputs() attributes {nn.outputs = [1]} {
   return
