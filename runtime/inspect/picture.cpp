@@ -59,6 +59,7 @@ Picture picture_of(const PlacementGraph& graph) {
 
   std::set<std::tuple<int, int, std::string>> drawn;
   std::map<std::pair<int, std::pair<int, int>>, std::pair<int, Extent>> parameters;  // → first user, bytes
+  std::set<std::tuple<int, std::pair<int, int>, std::string>> counted;  // a parameter may have several users
   for (const PlacementEdge& edge : graph.edges) {
     const int from = box_of[static_cast<size_t>(edge.from)], to = box_of[static_cast<size_t>(edge.to)];
     if (from == to) continue;
@@ -66,7 +67,7 @@ Picture picture_of(const PlacementGraph& graph) {
       const PlacementNode& user = graph.nodes[static_cast<size_t>(edge.to)];
       const auto target = user.region >= 0 ? std::pair(-1 - user.region, user.replica) : std::pair(to, 0);
       auto& [first, bytes] = parameters.try_emplace({from, target}, to, Extent(0)).first->second;
-      if (edge.tensor.bytes) bytes = bytes + *edge.tensor.bytes;
+      if (edge.tensor.bytes && counted.insert({from, target, edge.tensor.value}).second) bytes = bytes + *edge.tensor.bytes;
       continue;
     }
     if (!drawn.insert({from, to, edge.tensor.value}).second) continue;

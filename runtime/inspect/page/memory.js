@@ -1,6 +1,6 @@
 // Memory over time: for each lane (a device's queue and its arena) the bytes live at each of its operations.
 
-const MEMORY = {left: 132, right: 18, height: 92, gap: 34, top: 8};
+const MEMORY = {left: 132, right: 18, height: 62, gap: 12, top: 8, foot: 10};
 
 class MemoryChart {
   constructor(lanes, box) {
@@ -22,7 +22,7 @@ class MemoryChart {
     this.width = Math.max(320, this.box.clientWidth);
     this.svg.replaceChildren();
     this.svg.setAttribute("width", this.width);
-    this.svg.setAttribute("height", MEMORY.top + this.lanes.length * (MEMORY.height + MEMORY.gap));
+    this.svg.setAttribute("height", MEMORY.top + this.lanes.length * (MEMORY.height + MEMORY.gap) + MEMORY.foot);
     this.lanes.forEach((lane, i) => this.drawLane(lane, MEMORY.top + i * (MEMORY.height + MEMORY.gap)));
   }
 
@@ -38,7 +38,7 @@ class MemoryChart {
     const right = this.width - MEMORY.right;
     make("rect", {class: "plot", x: MEMORY.left, y: top, width: right - MEMORY.left, height: MEMORY.height}, lane.group);
     make("text", {class: "lane-name", x: 14, y: top + 14}, lane.group, clipped(lane.lane, MEMORY.left - 22, 13));
-    make("text", {class: "small", x: 14, y: top + 31}, lane.group, lane.operations.length + " operations");
+    make("text", {class: "small", x: 14, y: top + 31}, lane.group, lane.operations.length + (lane.operations.length === 1 ? " operation" : " operations"));
     make("text", {class: "small", x: 14, y: top + 46}, lane.group, "arena " + bytesText(lane.arena));
     let path = `M${this.x(lane, 0)} ${bottom}`;
     lane.live.forEach((bytes, p) => { path += `V${y(bytes).toFixed(1)}H${this.x(lane, p + 1).toFixed(1)}`; });
@@ -46,8 +46,10 @@ class MemoryChart {
     lane.lit = make("g", {class: "lit-positions"}, lane.group);
     this.drawLit(lane);
     this.drawPeak(lane, y, top);
-    make("text", {class: "small", x: MEMORY.left, y: bottom + 14}, lane.group, "first operation");
-    make("text", {class: "small", x: right, y: bottom + 14, "text-anchor": "end"}, lane.group, "last");
+    if (lane === this.lanes[this.lanes.length - 1]) {
+      make("text", {class: "small", x: MEMORY.left, y: bottom + 14}, lane.group, "first operation");
+      make("text", {class: "small", x: right, y: bottom + 14, "text-anchor": "end"}, lane.group, "last");
+    }
     lane.cursor = make("line", {class: "cursor", y1: top, y2: bottom, visibility: "hidden"}, lane.group);
     this.listen(lane, top);
   }

@@ -10,7 +10,7 @@ function makeTracks(trace) {
     const rows = tracks[trace.track[i]].rows;
     let row = rows.findIndex((slices) => {
       const last = slices[slices.length - 1];
-      return trace.begin[last] + trace.duration[last] <= trace.begin[i] + 1e-9;
+      return trace.begin[last] + trace.duration[last] <= trace.begin[i] + 5e-4;  // half a nanosecond: rounding
     });
     if (row < 0) row = rows.push([]) - 1;
     rows[row].push(i);

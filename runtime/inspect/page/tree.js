@@ -13,11 +13,8 @@ const UPDATE = "update";
 function groupsOf(node) {
   const phase = node.phase || "";
   if (node.op === "input" || node.op === "output") return [];
+  if (node.inserted) return [{id: JSON.stringify([phase, node.op, node.region, node.device]), label: node.op, kind: kindOf(node)}];
   const groups = phase === UPDATE ? [{id: UPDATE, label: "update", kind: UPDATE}] : [];
-  if (node.inserted) {
-    const id = JSON.stringify([phase, node.op, node.layer, node.device]);
-    return groups.concat({id, label: node.op, kind: kindOf(node)});
-  }
   const suffix = phase === "backward" ? " · backward" : "";
   for (const name of node.layer ? prefixesOf(node.layer) : []) groups.push({id: phase + ":" + name, label: name, suffix, kind: "folded"});
   return groups;
