@@ -1,0 +1,115 @@
+#include "runtime/verify/observed_program.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/training/step_program.h"
+#include "runtime/training/trainer.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace sheaf {
+
+Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) {
+  StepSettings settings;
+  settings.step = step;
+  settings.seed = static_cast<int64_t>(seed);
+  const Json optimizer = plan.training.value("optimizer", Json::object());
+  settings.lr = static_cast<float>(learning_rate(plan, optimizer.value("lr", 0.0), 0));
+  double betas[] = {0.9, 0.999};  // PyTorch's
+  if (const Json given = optimizer.value("betas", Json()); given.is_array() && given.size() == 2) {
+    for (size_t i = 0; i < 2; ++i) betas[i] = given[i].is_number() ? given[i].get<double>() : betas[i];
+  }
+  settings.bias_correction1 = static_cast<float>(1 - std::pow(betas[0], static_cast<double>(step)));
+  settings.bias_correction2 = static_cast<float>(1 - std::pow(betas[1], static_cast<double>(step)));
+  NamedTensors scalars;
+  for (const Value& value : plan.train.values) {
+    const void* data = value.role == Value::setting ? settings.find(value.name) : nullptr;
+    if (!data) continue;
+    auto scalar = make_tensor(value.dtype, {});
+    if (!scalar) return scalar.error();
+    std::memcpy(scalar->bytes.data(), data, size_of(value.dtype));
+    scalars[value.name] = std::move(*scalar);
+  }
+  return scalars;
+}
+
+Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan, const Program& program,
+                                                               const NamedTensors& variables, const VerifyOptions& options) {
+  std::unique_ptr<ObservedProgram> made(new ObservedProgram(plan, program));
+  made->constants_ = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
+  if (auto ok = made->set(variables); !ok) return ok.error();
+  BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.fast_numerics};
+  request.observe = true;
+  std::map<const Device*, std::shared_ptr<const Kernels>> loaded;
+  for (int lane = 0; lane < options.devices->lanes(); ++lane) {
+    auto& kernels = loaded[&options.devices->device(lane)];
+    if (!kernels) {
+      auto found = options.devices->device(lane).load_kernels(plan);
+      if (!found) return found.error();
+      kernels = std::move(*found);
+    }
+    request.kernels.push_back(kernels);
+  }
+  auto binding = Binding::bind(request);
+  if (!binding) return binding.error();
+  made->binding_ = std::move(*binding);
+  for (const TensorSpec& spec : made->binding_->outputs()) {
+    auto tensor = make_tensor(spec.dtype, spec.dims);
+    if (!tensor) return tensor.error();
+    made->results_.push_back(std::move(*tensor));
+  }
+  for (HostTensor& result : made->results_) made->outputs_.push_back(result.bytes.data());
+  return made;
+}
+
+Result<void*> ObservedProgram::memory_of(const std::string& name, const Parameter** described) {
+  for (size_t i = 0; i < plan_.parameters.size(); ++i) {
+    *described = &plan_.parameters[i];
+    if (plan_.parameters[i].name == name) return constants_->parameter_data(i);
+  }
+  for (size_t i = 0; i < plan_.state.size(); ++i) {
+    *described = &plan_.state[i];
+    if (plan_.state[i].name == name) return constants_->state_data(i);
+  }
+  return Error("the plan has no parameter, buffer or state '" + name + "'");
+}
+
+Result<void> ObservedProgram::set(const NamedTensors& variables) {
+  for (const auto& [name, tensor] : variables) {
+    const Parameter* described = nullptr;
+    auto memory = memory_of(name, &described);
+    if (!memory) return memory.error();
+    if (tensor.shape != described->shape || tensor.dtype != described->dtype)
+      return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described->shape));
+    if (!tensor.bytes.empty()) std::memcpy(*memory, tensor.bytes.data(), tensor.bytes.size());
+  }
+  constants_->changed();
+  return {};
+}
+
+Result<HostTensor> ObservedProgram::variable(const std::string& name) {
+  const Parameter* described = nullptr;
+  auto memory = memory_of(name, &described);
+  if (!memory) return memory.error();
+  auto tensor = make_tensor(described->dtype, described->shape);
+  if (tensor && !tensor->bytes.empty()) std::memcpy(tensor->bytes.data(), *memory, tensor->bytes.size());
+  return tensor;
+}
+
+Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& given) const {
+  std::vector<const void*> buffers;
+  for (const Value& value : program_.values) {
+    if (value.role != Value::input && value.role != Value::target && value.role != Value::setting) continue;
+    const auto found = given.find(value.name);
+    if (found == given.end()) return Error("there is no data for '" + value.name + "'");
+    const TensorSpec& spec = binding_->inputs()[buffers.size()];
+    if (found->second.shape != spec.dims || found->second.dtype != spec.dtype) {
+      return Error("'" + value.name + "' is " + std::string(name_of(found->second.dtype)) + " " + shape_text(found->second.shape) +
+                   "; expected " + std::string(name_of(spec.dtype)) + " " + shape_text(spec.dims));
+    }
+    buffers.push_back(found->second.bytes.data());
+  }
+  return buffers;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,42 @@
+// A program bound to be observed, with weights of its own.
+#pragma once
+
+#include "runtime/bind/binding.h"
+#include "runtime/verify/verify.h"
+
+namespace sheaf {
+
+/// The settings of training step `step`, from 1 on, at the plan's learning rate: scalars by name.
+Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed);
+
+/// Binds a program to devices, beside any other: its parameters, buffers and state belong to it alone.
+class ObservedProgram {
+ public:
+  /// `plan` and `program` (one of its own) must outlive it. Errors: those of binding; weights that are missing.
+  static Result<std::unique_ptr<ObservedProgram>> bind(const Plan& plan, const Program& program, const NamedTensors& variables,
+                                                       const VerifyOptions& options);
+
+  Binding& binding() { return *binding_; }
+  /// Sets parameters, buffers and state; those that are not named stay as they are.
+  Result<void> set(const NamedTensors& variables);
+  /// As they are now.
+  Result<HostTensor> variable(const std::string& name);
+  /// The binding's inputs, out of tensors by the name of their value. Errors: one that is missing or misshapen.
+  Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
+  /// Memory for its outputs, by number; the next call gives the same.
+  const std::vector<void*>& outputs() const { return outputs_; }
+  const std::vector<HostTensor>& results() const { return results_; }
+
+ private:
+  ObservedProgram(const Plan& plan, const Program& program) : plan_(plan), program_(program) {}
+  Result<void*> memory_of(const std::string& name, const Parameter** described);
+
+  const Plan& plan_;
+  const Program& program_;
+  std::shared_ptr<ConstantStore> constants_;
+  std::unique_ptr<Binding> binding_;
+  std::vector<HostTensor> results_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,24 @@
+// Parts of a tensor along a dimension.
+#pragma once
+
+#include "runtime/data/tensor.h"
+
+namespace sheaf {
+
+/// Elements [begin, end) along `dim`.
+Result<HostTensor> slice(const HostTensor& whole, int dim, int64_t begin, int64_t end);
+/// The parts one behind the other along `dim`; they differ in that dimension alone, and there is at least one.
+Result<HostTensor> concatenate(const std::vector<HostTensor>& parts, int dim);
+/// Values without dimensions as a vector.
+Result<HostTensor> stack(const std::vector<HostTensor>& parts);
+/// Elements of a vector as values without dimensions.
+Result<HostTensor> element(const HostTensor& vector, int64_t index);
+/// The sum, from the first part on, in double precision. Of a floating-point dtype.
+Result<HostTensor> sum(const std::vector<HostTensor>& parts);
+
+/// The element as a number.
+double number_at(const HostTensor& tensor, int64_t index);
+void set_number(HostTensor& tensor, int64_t index, double number);
+int64_t element_count(const HostTensor& tensor);
+
+}  // namespace sheaf

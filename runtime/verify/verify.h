@@ -1,0 +1,38 @@
+// Whether a partitioned program computes what the unpartitioned one does.
+#pragma once
+
+#include "runtime/data/tensor.h"
+#include "runtime/bind/device_set.h"
+#include "runtime/verify/report.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace sheaf {
+
+class Model;
+
+struct VerifyOptions {
+  std::shared_ptr<const DeviceSet> devices;
+  int64_t batch = 0;          ///< rows
+  uint64_t seed = 0;          ///< of random data and of dropout
+  double factor = 1;          ///< on all tolerances
+  int steps = 2;              ///< training steps, one after another: the second sees state that isn't zero
+  bool infer = true, train = true;  ///< programs; train only where the plan has it
+  bool fast_numerics = false;
+};
+
+using NamedTensors = std::map<std::string, HostTensor>;
+
+/// A model's parameters and buffers, under their names. They must have been set.
+Result<NamedTensors> weights_of(const Model& model);
+/// Rows for a plan's inputs and targets, by name: normal numbers, and integers that its tables and classes have.
+Result<NamedTensors> random_data(const Plan& plan, int64_t batch, uint64_t seed);
+
+/// Runs each program of `plan` twice over, partitioned as `options.devices` says and unpartitioned, on the same data, and
+/// compares every value (docs/verify.md says how). `data` has the inputs and, for training, the targets. A divergence is a
+/// finding, not an error. Errors: those of binding and running; a tensor that is missing or misshapen.
+Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const NamedTensors& data, const VerifyOptions& options);
+
+}  // namespace sheaf
