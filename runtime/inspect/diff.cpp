@@ -61,13 +61,13 @@ std::string results_text(const PlacementNode& node) {
   return text;
 }
 
-/// What feeds a node, in order: "scatter of net, relu of net.module.relu". Parameters aside.
+/// What feeds a node, in order: "scatter of net, net.relu". Parameters aside.
 std::string inputs_text(const PlacementGraph& graph, int index) {
   std::string text;
   for (const PlacementEdge& edge : graph.edges) {
     if (edge.to != index || edge.parameter) continue;
     const PlacementNode& from = graph.nodes[static_cast<size_t>(edge.from)];
-    text += (text.empty() ? "" : ", ") + from.op + " of " + name_of(from);
+    text += (text.empty() ? "" : ", ") + (from.inserted ? from.op + " of " : "") + name_of(from);
     if (from.replica > 0) text += " (replica " + std::to_string(from.replica) + ")";
   }
   return text;
