@@ -12,14 +12,5 @@ TEST(Schema, TheFileIsCurrent) {
       << "run sheaf-model-schema > frontend/model.schema.json";
 }
 
-TEST(Schema, TheTablesInTheDocumentationAreCurrent) {
-  std::string text = read_project_file("docs/model-format.md");
-  const std::string begin = "<!-- printed by sheaf-model-schema --tables -->\n",
-                    end = "<!-- end of the tables -->";
-  size_t from = text.find(begin), to = text.find(end);
-  ASSERT_TRUE(from != std::string::npos && to != std::string::npos);
-  EXPECT_EQ(text.substr(from + begin.size(), to - from - begin.size()), format_tables());
-}
-
 }  // namespace
 }  // namespace sheaf::frontend::test
