@@ -1,5 +1,8 @@
 #include "runtime/inspect/dump.h"
 
+#include "runtime/bind/device_set.h"
+#include "runtime/device/device_list.h"
+#include "runtime/estimate/estimate.h"
 #include "runtime/inspect/page_data.h"
 #include "runtime/inspect/print.h"
 
@@ -46,9 +49,27 @@ Result<Shown> shown(const Plan& plan, const DumpOptions& options) {
   return Error("plan '" + plan.name + "' holds no program '" + options.program + "'; it holds " + held);
 }
 
+/// As a run on the options' devices plans it.
+Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program& program, const DumpOptions& options) {
+  if (program.steps.empty()) return Error("the plan holds no executable program");
+  std::string list;
+  for (const std::string& device : options.devices) list += (list.empty() ? "" : ",") + device;
+  auto parsed = parse_devices(list);
+  if (!parsed) return parsed.error();
+  auto devices = open_devices(*parsed);
+  if (!devices) return devices.error();
+  auto planned = estimate(plan, program, options.devices, *devices, *options.batch);
+  if (!planned) return planned.error();
+  return std::move(planned->memory);
+}
+
 std::string print_page(const Plan& plan, const PlacementGraph& graph, const DumpOptions& options) {
   const Result<Shown> what = shown(plan, options);
   PageContent content{graph, what ? &what->program : nullptr, nullptr, "", options.timeline, nullptr};
+  if (options.devices.empty() || !what) return print_html(content);
+  const Result<std::vector<LaneMemory>> memory = memory_over_time(plan, what->program, options);
+  if (memory) content.memory = &*memory;
+  else content.no_memory = memory.error().message();
   return print_html(content);
 }
 

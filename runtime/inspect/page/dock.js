@@ -3,7 +3,8 @@
 const dock = document.getElementById("dock");
 const memory = data.memory && data.memory.some((lane) => lane.peak > 0) ? new MemoryChart(data.memory, document.getElementById("memory")) : null;
 const timeline = data.timeline ? new Timeline(data.timeline, document.getElementById("timeline")) : null;
-const tabs = [["memory", memory], ["timeline", timeline]].filter(([, chart]) => chart !== null);
+const noMemory = data.no_memory ? {draw() {}, note: makeHtml("p", "note", document.getElementById("memory"), "Not known: " + data.no_memory)} : null;
+const tabs = [["memory", memory || noMemory], ["timeline", timeline]].filter(([, chart]) => chart !== null);
 
 function openTab(name) {
   for (const [other, chart] of tabs) {
