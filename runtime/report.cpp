@@ -29,7 +29,8 @@ int finish_stdout() {
   return report(Error(std::string("stdout cannot be written") + (errno ? std::string(": ") + std::strerror(errno) : "")), kFailed);
 }
 
-int print(const std::string& text) {
+int print(const std::string& plain) {
+  const std::string text = with_headings(plain, palette_of(stdout));
   errno = 0;
   std::fwrite(text.data(), 1, text.size(), stdout);  // an error stays until finish_stdout()
   return finish_stdout();

@@ -23,7 +23,7 @@ void report_warning(const Diagnostic& warning);
 
 /// Ends a verb that wrote to stdout: kDone, or kFailed with a message where stdout took not all of it (a full disk).
 int finish_stdout();
-/// Writes `text` to stdout, then finish_stdout().
+/// Writes `text` to stdout, the headings of tables painted on a terminal, then finish_stdout().
 int print(const std::string& text);
 
 /// `--help`: the options' table as wide as the terminal.

@@ -1,5 +1,6 @@
 #include "runtime/base/terminal.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -24,6 +25,25 @@ std::string Palette::paint(std::string_view colour, std::string_view text) const
   std::string painted;
   painted.reserve(colour.size() + text.size() + reset.size());
   return painted.append(colour).append(text).append(reset);
+}
+
+std::string with_headings(std::string_view text, const Palette& palette) {
+  if (palette.heading.empty()) return std::string(text);
+  std::string painted, before;
+  const auto is_rule = [](std::string_view line) {
+    if (line.empty()) return false;
+    for (; line.starts_with("─"); line.remove_prefix(std::string_view("─").size())) {}
+    return line.empty();
+  };
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    const bool heading = is_rule(line.substr(0, line.find('\n'))) && before.size() > 1;
+    painted += heading ? palette.paint(palette.heading, before.substr(0, before.size() - 1)) + "\n" : before;
+    before = line;
+    text.remove_prefix(end);
+  }
+  return painted + before;
 }
 
 bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1 && environment("TERM") != "dumb"; }

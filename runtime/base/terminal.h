@@ -27,6 +27,9 @@ bool is_terminal(std::FILE* stream);
 /// (https://no-color.org). FORCE_COLOR, not empty and not "0", colours what isn't a terminal too.
 Palette palette_of(std::FILE* stream);
 
+/// `text` with the headings of its tables painted: the lines above lines of ─ alone.
+std::string with_headings(std::string_view text, const Palette& palette);
+
 /// Columns of the terminal `stream`, or `otherwise` where it is none or doesn't say.
 int columns_of(std::FILE* stream, int otherwise);
 

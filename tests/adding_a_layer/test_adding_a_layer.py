@@ -44,6 +44,7 @@ class AddingALayer(unittest.TestCase):
 
     def test_schema(self):
         self.assertEqual(execute([self.bin / "sheaf-model-schema"]), (self.source / "frontend/model.schema.json").read_text())
+        self.assertIn(execute([self.bin / "sheaf-model-schema", "--tables"]), (self.source / "docs/model-format.md").read_text())
 
     def test_parses_and_prints(self):
         test = self.source / "tests/lit/nn/elementwise.mlir"

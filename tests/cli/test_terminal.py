@@ -34,6 +34,10 @@ class Colours(ProgramTest):
     def test_help(self):
         self.assertIn("\x1b[1musage:\x1b[0m", self.shown([SHEAF, "help", "dump"])[1])
 
+    def test_headings_of_tables(self):
+        table = [SHEAF, "dump", str(SOURCE / "models/tutorial.json"), "--format", "text"]
+        self.assertRegex(self.shown(table)[1], "\x1b\\[1mdevice .*moved\x1b\\[0m")
+
     def test_the_stream_that_is_written_to_decides(self):
         self.assertNotIn(ESCAPE, self.shown([SHEAF, "help", "dump"], streams=(0, 2))[1])
         self.assertIn(ESCAPE, self.shown(self.wrong, streams=(2,))[1])
