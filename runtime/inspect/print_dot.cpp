@@ -111,7 +111,15 @@ class DotPrinter {
   const PlacementNode& first(size_t box) const {
     return graph_.nodes[static_cast<size_t>(picture_.boxes[box].nodes[0])];
   }
-  const std::string& id(int box) const { return first(static_cast<size_t>(box)).id; }
+  /// "linear net.module.fc (s3_r0)", "conv2d … relu net.module.conv1 (s4)": viewers that draw no labels show it.
+  std::string id(int box) const {
+    const PictureBox& of = picture_.boxes[static_cast<size_t>(box)];
+    const PlacementNode &head = first(static_cast<size_t>(box)), &tail = graph_.nodes[static_cast<size_t>(of.nodes.back())];
+    std::string text = head.op + (of.nodes.size() > 1 ? " … " + tail.op : "");
+    const std::string& name = head.layer.empty() ? head.name : head.layer;
+    if (!name.empty()) text += " " + name;
+    return dot_string(text + " (" + head.id + ")");
+  }
 
   std::string title() const {
     std::string text = graph_.model + ", program " + graph_.program;
@@ -170,7 +178,7 @@ class DotPrinter {
       const PlacementNode& node = graph_.nodes[static_cast<size_t>(n)];
       rows += layer ? layer_row(node, inside_group) : moving_rows(node);
     }
-    text_ += "    " + head.id + " [tooltip=" + dot_string(tooltip_of(graph_, box)) +
+    text_ += "    " + id(index) + " [tooltip=" + dot_string(tooltip_of(graph_, box)) +
              ", label=<<TABLE STYLE=\"ROUNDED\" BORDER=\"1\" CELLBORDER=\"0\" CELLSPACING=\"1\" CELLPADDING=\"2\" "
              "BGCOLOR=\"" + colours.fill + "\" COLOR=\"" + colours.line + "\">" + rows + "</TABLE>>]\n";
   }

@@ -162,7 +162,8 @@ TEST(Diff, formats) {
   const std::string dot = shown(before, after, DumpFormat::dot);
   for (const char* colour : {"#c9f2d2", "#fbd0d0", "#fdedb3"}) EXPECT_THAT(dot, HasSubstr(colour));
   EXPECT_THAT(dot, HasSubstr("before_s"));
-  EXPECT_FALSE(dump_diff({"a", before}, {"b", after}, DumpFormat::html));
+  EXPECT_FALSE(dump_diff({"a", before}, {"b", after}, DumpFormat::mlir));
+  EXPECT_THAT(shown(before, after, DumpFormat::html), HasSubstr("<html"));
   EXPECT_FALSE(dump_diff({"a", before}, {"b", after}, DumpFormat::text, {{"cpu:0"}, 3, "train"}));
 }
 
