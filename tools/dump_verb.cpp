@@ -1,5 +1,6 @@
 // sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer [--diff OLD]
 #include "runtime/base/file.h"
+#include "codegen/plan/generic_ir.h"
 #include "runtime/device/device_list.h"
 #include "runtime/inspect/dump.h"
 #include "runtime/options.h"
@@ -24,7 +25,7 @@ OptionParser dump_options() {
   OptionParser parser("dump", "Shows where each op of a model or plan runs and why, and what moves between devices.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .option("--format", "FORMAT", "how to show it")
-      .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer"})
+      .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic"})
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train", "accumulate", "update"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
@@ -59,7 +60,8 @@ int dump_verb(std::span<const std::string> arguments) {
     what.batch = *batch;
   }
   const std::string format_name = options->value("--format"), file = options->value("MODEL-or-PLAN");
-  const DumpFormat format = *dump_format_from_name(format_name);
+  const bool generic = format_name == "mlir-generic";
+  const DumpFormat format = generic ? DumpFormat::mlir : *dump_format_from_name(format_name);
   const bool compares = options->has("--diff");
   if (options->has("--exit-code") && !compares) return report_usage(Error("--exit-code goes with --diff"), "dump");
   if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer))
@@ -77,6 +79,7 @@ int dump_verb(std::span<const std::string> arguments) {
   }
   if (!compares) {
     Result<std::string> shown = dump(*plan, format, what);
+    if (shown && generic) shown = generic_ir(*shown);
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);
   }
   Result<Plan> old_plan = read_model_or_plan(options->value("--diff"), /*objects=*/false);

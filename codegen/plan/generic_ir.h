@@ -1,0 +1,13 @@
+// A plan's IR in MLIR's generic form, which programs read that don't know sheaf's dialects (Netron, other MLIR tools).
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// `ir` as Plan::ir has it, every op as `"dialect.op"(operands) <{properties}> : type`. Errors: it doesn't parse.
+Result<std::string> generic_ir(const std::string& ir);
+
+}  // namespace sheaf
