@@ -83,9 +83,11 @@ Result<void> check_training(const Plan& plan, const std::string& file) {
     names.insert(parameter.name);
     names.insert(parameter.aliases.begin(), parameter.aliases.end());
   }
-  for (size_t i = 0; i < plan.state.size(); ++i)
-    if (names.contains(plan.state[i].name))
-      return refuse("state[" + std::to_string(i) + "]: '" + plan.state[i].name + "' is a parameter's name");
+  for (size_t i = 0; i < plan.state.size(); ++i) {
+    const std::string what = "state[" + std::to_string(i) + "]: '" + plan.state[i].name + "' ";
+    if (names.contains(plan.state[i].name)) return refuse(what + "is a parameter's name");
+    if (i > 0 && plan.state[i - 1].transient && !plan.state[i].transient) return refuse(what + "follows what is transient");
+  }
   if (!plan.infer.updates.empty() || !plan.infer_graph.updates.empty())
     return refuse("programs.infer.updates: only a training program updates parameters");
   if (is_empty(plan.train)) {

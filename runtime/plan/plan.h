@@ -133,9 +133,9 @@ struct Parameter {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;
   bool buffer = false;
-  bool transient = false;  ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();  ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
+  bool transient = false;  ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
 };
 
 struct Plan {
