@@ -1,6 +1,6 @@
-// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer [--diff OLD]
-#include "runtime/base/file.h"
+// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer|mlir-generic [--diff OLD]
 #include "codegen/plan/generic_ir.h"
+#include "runtime/base/file.h"
 #include "runtime/device/device_list.h"
 #include "runtime/inspect/dump.h"
 #include "runtime/options.h"
