@@ -5,6 +5,7 @@
 // channels.
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {
@@ -51,7 +52,7 @@ BatchNorm batch_norm_of(const Operation& operation) {
           "attribute 'eps' should be a number, at least 0");
   norm.eps = float(eps->get<double>());
   norm.affine = operation.has("weight");
-  if (norm.affine) require_channels(operation.operand("weight").dims, norm.channels, "weight");
+  if (norm.affine) require_channels(operation.wide_operand("weight").dims, norm.channels, "weight");
   if (const auto activation = activation_of(operation)) {
     require(activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0,
             "only relu goes with batch norm");
@@ -61,19 +62,29 @@ BatchNorm batch_norm_of(const Operation& operation) {
   return norm;
 }
 
-/// x's layout, as it is at hand.
-DnnlDesc layout_of_x(const Operation& operation, const BatchNorm& norm) {
-  const TensorSpec& x = operation.operand("x");
-  if (x.dims.size() == 2)
-    return DnnlDesc(norm.dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc);
-  return desc_at_hand(x, plain_desc(norm.dims));
+/// How x, y and their gradients lie: to oneDNN, and as a tensor of the step.
+struct Layout {
+  DnnlDesc desc;
+  TensorSpec tensor;
+};
+
+Layout layout_of(const Operation& operation, const BatchNorm& norm, const DnnlDesc& desc) {
+  const DnnlDims& dims = operation.operand("x").dims;
+  if (dims.size() == 2) return {desc, plain_tensor(operation.dtype(), dims)};  // [N, C, 1, 1] as nhwc
+  return {desc, dnnl_tensor(dims, desc, plain_desc(norm.dims, operation.data_type()), activation_letters(dims.size()))};
 }
 
-/// A tensor of x's shape that lies as `desc`.
-TensorSpec like_x(const Operation& operation, const BatchNorm& norm, const DnnlDesc& desc) {
-  const DnnlDims& dims = operation.operand("x").dims;
-  if (dims.size() == 2) return plain_tensor(DType::float32, dims);  // [N, C, 1, 1] as nhwc
-  return dnnl_tensor(dims, desc, plain_desc(norm.dims), activation_letters(dims.size()));
+/// As x is at hand.
+Layout layout_of_x(const Operation& operation, const BatchNorm& norm) {
+  constexpr auto nhwc = dnnl::memory::format_tag::nhwc;
+  const auto type = operation.data_type();
+  const TensorSpec& x = operation.operand("x");
+  if (x.dims.size() == 2) return layout_of(operation, norm, DnnlDesc(norm.dims, type, nhwc));
+  const DnnlDesc at_hand = desc_at_hand(x, plain_desc(norm.dims, type));
+  // A workspace would remember these dims, which are not x's.
+  if (x.dims.size() == 4 && !norm.relu && same_layout(at_hand, pixels_desc(x.dims)))
+    return {DnnlDesc({x.dims[2], x.dims[1], x.dims[3], x.dims[0]}, type, nhwc), x};
+  return layout_of(operation, norm, at_hand);
 }
 
 }  // namespace
@@ -81,17 +92,17 @@ TensorSpec like_x(const Operation& operation, const BatchNorm& norm, const DnnlD
 Prepared prepare_batch_norm_train(const Operation& operation) {
   const BatchNorm norm = batch_norm_of(operation);
   require(operation.has("bias") == norm.affine, "weight and bias should be given together");
-  if (norm.affine) require_channels(operation.operand("bias").dims, norm.channels, "bias");
+  if (norm.affine) require_channels(operation.wide_operand("bias").dims, norm.channels, "bias");
   const size_t outputs = norm.relu ? 4 : 3;
   require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
   require(operation.output().dims == operation.operand("x").dims, "output 0 should have x's shape");
-  require_channels(operation.output(1).dims, norm.channels, "output 1, the mean,");
-  require_channels(operation.output(2).dims, norm.channels, "output 2, the variance,");
+  require_channels(operation.wide_output(1).dims, norm.channels, "output 1, the mean,");
+  require_channels(operation.wide_output(2).dims, norm.channels, "output 2, the variance,");
 
-  const auto pd = norm.forward(layout_of_x(operation, norm));
+  const Layout layout = layout_of_x(operation, norm);
+  const auto pd = norm.forward(layout.desc);
   Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("x")] = like_x(operation, norm, pd.src_desc());
-  prepared.outputs[0] = like_x(operation, norm, pd.dst_desc());
+  prepared.inputs[operation.find("x")] = prepared.outputs[0] = layout.tensor;
   if (norm.relu) give_workspace(operation, 3, pd.src_desc(), pd.workspace_desc().get_size(), prepared);
   take_library(operation, pd, prepared, norm.relu ? "normalisation and ReLU are one primitive, in the layout that x is in" : "it keeps x's layout");
   ScratchPlan scratch;
@@ -115,26 +126,26 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
 Prepared prepare_batch_norm_backward(const Operation& operation) {
   const BatchNorm norm = batch_norm_of(operation);
   require(operation.has("workspace") == norm.relu, "a workspace goes with relu");
-  require_channels(operation.operand("mean").dims, norm.channels, "mean");
-  require_channels(operation.operand("var").dims, norm.channels, "var");
+  require_channels(operation.wide_operand("mean").dims, norm.channels, "mean");
+  require_channels(operation.wide_operand("var").dims, norm.channels, "var");
   const size_t outputs = norm.affine ? 3 : 1;
   require(operation.request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
   const DnnlDims& dims = operation.operand("x").dims;
   require(operation.operand("dy").dims == dims && operation.output().dims == dims,
           "dy and output 0 should have x's shape " + to_string(dims));
   for (size_t i = 1; i < outputs; ++i)
-    require_channels(operation.output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
+    require_channels(operation.wide_output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
 
   Prepared prepared = operation.prepared();
-  const DnnlDesc x =
-      norm.relu ? take_workspace(operation, "batch_norm_train", prepared).x() : layout_of_x(operation, norm);
+  const Layout layout =
+      norm.relu ? layout_of(operation, norm, take_workspace(operation, "batch_norm_train", prepared).x())
+                : layout_of_x(operation, norm);
+  const DnnlDesc& x = layout.desc;
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
   const batch_normalization_backward::primitive_desc pd(
       batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()), step_attributes(),
       dnnl_engine(), norm.forward(x));
-  prepared.inputs[operation.find("x")] = like_x(operation, norm, x);
-  prepared.inputs[operation.find("dy")] = like_x(operation, norm, x);
-  prepared.outputs[0] = like_x(operation, norm, x);
+  prepared.inputs[operation.find("x")] = prepared.inputs[operation.find("dy")] = prepared.outputs[0] = layout.tensor;
   prepared.in_place.push_back({operation.find("dy"), 0});
   take_library(operation, pd, prepared, norm.relu ? "ReLU's gradient is in the same primitive, in the layout of the forward pass" : "it keeps x's layout");
   ScratchPlan scratch;

@@ -3,6 +3,8 @@
 
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/conv_bf16.h"
+#include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_taps.h"
 #include "runtime/cpu/ops/residual.h"
 
@@ -44,6 +46,18 @@ convolution_forward::primitive_desc choose_blocked(const ConvShape& g,
   return is(jit, "jit") && is(jit, "avx512") ? jit : convolution_forward::primitive_desc();
 }
 
+/// Direct convolution with channels last, where oneDNN has its brgconv for it: strided, it takes 0.65 to 0.85 of the
+/// time that channel blocks take, reorders included.
+convolution_forward::primitive_desc choose_strided(const ConvShape& g, const dnnl::primitive_attr& attributes) {
+  if (g.x.size() != 4 || g.groups != 1 || g.stride[1] < 2 || g.weight[2] * g.weight[3] == 1) return {};
+  if (g.x[1] % 16 != 0 || g.y[1] % 16 != 0) return {};
+  using tag = dnnl::memory::format_tag;
+  const auto f32 = dnnl::memory::data_type::f32;
+  const Formats last{DnnlDesc(g.x, f32, tag::nhwc), DnnlDesc(g.y, f32, tag::nhwc)};
+  auto brgconv = describe(g, prop_kind::forward_inference, algorithm::convolution_direct, last, attributes, true);
+  return is(brgconv, "brgconv") ? brgconv : convolution_forward::primitive_desc();
+}
+
 /// Winograd for 3x3 kernels, which oneDNN 2 offers only under forward_training and in channel blocks; the
 /// convolutions around it keep to the same blocks, since reordering would cost more than they lose by it.
 convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::primitive_attr& attributes) {
@@ -58,13 +72,16 @@ convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::
   return choose_blocked(g, attributes);
 }
 
-/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight
-/// that changes): in channel blocks too, as the gradients want x and give dx.
 struct Choice {
   convolution_forward::primitive_desc pd;
   std::string why;
 };
+
+/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight
+/// that changes): in channel blocks too, as the gradients want x and give dx.
 Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool fast, bool training) {
+  if (auto chosen = choose_strided(g, attributes))
+    return {chosen, "direct convolution with channels last, which strides slow down less than channel blocks"};
   if (fast)
     if (auto chosen = choose_fast(g, attributes))
       return {chosen, is(chosen, "wino") ? "Winograd, which --numerics fast allows"
@@ -82,6 +99,9 @@ Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool f
 
 Prepared prepare_conv(const Operation& operation) {
   const ConvShape g = conv_shape(operation);
+  if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
+  if (pixels_pay(g, ConvResult::y, operation.request.threads, operation.request.fast_numerics))
+    return prepare_conv_pixels(operation, g);
   if (!operation.request.fast_numerics && taps_pay(g, operation.request.threads))
     return prepare_conv_taps(operation, g);
   dnnl::primitive_attr attributes = step_attributes();

@@ -1,5 +1,7 @@
 // Gradient of a convolution by its input: dy [N, O, …], weight [O, I/g, k…] → dx [N, I, size…].
 #include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/conv_bf16.h"
+#include "runtime/cpu/ops/conv_pixels.h"
 
 namespace sheaf {
 
@@ -14,6 +16,9 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   for (const int64_t size : spatial_sizes(operation, "size", dy_dims.size())) x.push_back(size);
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
+  if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
+  if (pixels_pay(g, ConvResult::dx, operation.request.threads, operation.request.fast_numerics))
+    return prepare_conv_backward_data_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
     return convolution_backward_data::primitive_desc(

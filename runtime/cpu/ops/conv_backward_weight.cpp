@@ -1,6 +1,8 @@
 // Gradient of a convolution by its weight and bias: x [N, I, …], dy [N, O, …] →
 // dweight [O, I/g, k…], dbias [O].
 #include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/conv_bf16.h"
+#include "runtime/cpu/ops/conv_pixels.h"
 
 namespace sheaf {
 
@@ -8,7 +10,7 @@ using dnnl::convolution_backward_weights;
 
 Prepared prepare_conv_backward_weight(const Operation& operation) {
   const DnnlDims &x_dims = operation.operand("x").dims, &dy_dims = operation.operand("dy").dims,
-                 &dweight_dims = operation.output().dims;
+                 &dweight_dims = operation.wide_output().dims;
   const bool bias = operation.flag("bias", false);
   const int64_t groups = operation.integer("groups", 1);
   require(operation.request.outputs.size() == (bias ? 2 : 1),
@@ -22,8 +24,11 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   ConvShape g = conv_shape(operation, x_dims, weight, dy_dims, "dy");
   if (bias) {
     g.bias = {weight[0]};
-    require(operation.output(1).dims == g.bias, "dbias should have shape " + to_string(g.bias));
+    require(operation.wide_output(1).dims == g.bias, "dbias should have shape " + to_string(g.bias));
   }
+  if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
+  if (!bias && pixels_pay(g, ConvResult::dweight, operation.request.threads, operation.request.fast_numerics))
+    return prepare_conv_backward_weight_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
     const DnnlDesc dbias = bias ? plain_desc(g.bias) : DnnlDesc();

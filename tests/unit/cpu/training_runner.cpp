@@ -62,7 +62,8 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
   }
   for (const auto& dims : c.outputs)
     outputs.push_back(plain_tensor(int(outputs.size()) == c.workspace ? DType::uint8 : DType::float32, dims));
-  auto prepared = prepare_cpu_library_op({step, plan, inputs, outputs, c.threads, c.fast, {}});
+  const PrepareRequest request{step, plan, inputs, outputs, c.threads, c.fast, {}};
+  auto prepared = c.prepare ? c.prepare(request) : prepare_cpu_library_op(request);
   if (!prepared) return prepared.error();
   EXPECT_EQ(prepared->inputs.size(), inputs.size());
   EXPECT_EQ(prepared->outputs.size(), outputs.size());

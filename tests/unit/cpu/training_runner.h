@@ -1,6 +1,7 @@
 // Binds and runs the steps of a training pass, whose operands keep the formats in which they were made.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -30,6 +31,8 @@ struct TrainingStep {
   int threads = 1;
   bool fast = false;
   bool in_place = false;  ///< let operands lie where results go, if the operation says they may
+  /// What makes the operation: the library, unless a test wants one implementation of several.
+  std::function<Result<Prepared>(const PrepareRequest&)> prepare;
 };
 
 struct TrainingRun {

@@ -1,0 +1,141 @@
+#include "runtime/cpu/ops/product_team.h"
+
+#include "runtime/cpu/ops/activation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+namespace sheaf {
+namespace {
+
+struct Zeros {
+  BufferRef where;
+  size_t bytes;
+};
+
+struct Member {
+  std::vector<Zeros> zeros;
+  std::vector<DnnlCall> calls;
+};
+
+class TeamExecutable final : public Executable {
+ public:
+  TeamExecutable(ResidualCopy residual, std::vector<Member> members)
+      : residual_(std::move(residual)), members_(std::move(members)) {}
+  void run(void* const* buffers, void* scratch) override {
+    const auto count = static_cast<int>(members_.size());
+    set_team_size(count);
+    residual_.run(buffers, scratch);
+    parallel_for(count, 1, count, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Member& member = members_[static_cast<size_t>(i)];
+        for (const Zeros& zeros : member.zeros) std::memset(zeros.where.resolve(buffers, scratch), 0, zeros.bytes);
+        for (DnnlCall& call : member.calls) call.run(buffers, scratch);
+      }
+    });
+  }
+
+ private:
+  ResidualCopy residual_;
+  std::vector<Member> members_;
+};
+
+BufferRef at(const MatrixOperand& operand, int64_t elements) {
+  return {operand.buffer.buffer, operand.buffer.offset + static_cast<size_t>(elements) * sizeof(float)};
+}
+
+/// Makes the products for a share of the columns, by one thread.
+class MemberBuilder {
+ public:
+  MemberBuilder(const Operation& operation, const ProductList& list, int64_t begin, int64_t end, ScratchPlan& scratch)
+      : operation_(operation), list_(list), begin_(begin), columns_(end - begin), scratch_(scratch) {}
+
+  void add(const Product& product) {
+    const bool biased = product.first && operation_.has("bias");
+    const auto& [pd, scratchpad] = primitive_of(product, biased);
+    DnnlCall call{dnnl::matmul(pd)};
+    call.argument(DNNL_ARG_SRC, pd.src_desc(), at(list_.a, product.a))
+        .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), at(list_.b, product.b + begin_ * list_.b.column_stride))
+        .argument(DNNL_ARG_DST, pd.dst_desc(), at(list_.c, product.c + begin_ * list_.c.column_stride))
+        .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad);
+    if (biased) {
+      BufferRef bias = operation_.input_buffer("bias");
+      bias.offset += static_cast<size_t>(begin_) * sizeof(float);
+      call.argument(DNNL_ARG_BIAS, pd.bias_desc(), bias);
+    }
+    member.calls.push_back(std::move(call));
+  }
+
+  Member member;
+  std::string implementation;
+
+ private:
+  struct Primitive {
+    dnnl::matmul::primitive_desc pd;
+    BufferRef scratchpad;  ///< the member's own
+  };
+
+  const Primitive& primitive_of(const Product& product, bool biased) {
+    const auto key = std::make_tuple(product.rows, product.depth, product.first, product.last);
+    if (auto found = primitives_.find(key); found != primitives_.end()) return found->second;
+    const auto matrix = [](int64_t rows, int64_t columns, const MatrixOperand& operand) {
+      return DnnlDesc({rows, columns}, dnnl::memory::data_type::f32, DnnlDims{operand.row_stride, operand.column_stride});
+    };
+    dnnl::post_ops post_ops;
+    if (!product.first || operation_.has("residual")) post_ops.append_sum(1.f);
+    if (const auto activation = activation_of(operation_); product.last && activation)
+      post_ops.append_eltwise(1.f, activation->algorithm, activation->alpha, activation->beta);
+    dnnl::primitive_attr attributes = step_attributes();
+    attributes.set_post_ops(post_ops);
+    const dnnl::matmul::primitive_desc pd(
+        dnnl::matmul::desc(matrix(product.rows, product.depth, list_.a), matrix(product.depth, columns_, list_.b),
+                           biased ? plain_desc({1, columns_}) : DnnlDesc(), matrix(product.rows, columns_, list_.c)),
+        attributes, dnnl_engine());
+    implementation = pd.impl_info_str();
+    const BufferRef scratchpad = scratch_.take(pd.scratchpad_desc().get_size());
+    return primitives_.emplace(key, Primitive{pd, scratchpad}).first->second;
+  }
+
+  const Operation& operation_;
+  const ProductList& list_;
+  int64_t begin_, columns_;
+  ScratchPlan& scratch_;
+  std::map<std::tuple<int64_t, int64_t, bool, bool>, Primitive> primitives_;
+};
+
+/// Where member `index` of `count` begins: shares are whole cache lines of 16 columns.
+int64_t share_begin(int64_t columns, int64_t index, int64_t count) {
+  constexpr int64_t line = 16;
+  return std::min(columns, (columns + line - 1) / line * index / count * line);
+}
+
+}  // namespace
+
+void prepare_products(const Operation& operation, const ProductList& list, const DnnlDesc& target, const char* name,
+                      Prepared& prepared) {
+  const int64_t threads = operation.request.threads;
+  std::vector<Member> members;
+  ScratchPlan scratch;
+  {
+    const TeamSize single(1);  // inside the team each product has one thread
+    for (int64_t i = 0; i < threads; ++i) {
+      const int64_t begin = share_begin(list.columns, i, threads), end = share_begin(list.columns, i + 1, threads);
+      MemberBuilder builder(operation, list, begin, end, scratch);
+      if (begin < end)
+        for (const Product& product : list.products) builder.add(product);
+      if (!builder.implementation.empty()) prepared.implementation = std::string(name) + ", " + builder.implementation;
+      members.push_back(std::move(builder.member));
+    }
+  }
+  for (size_t i = 0; i < list.zeros.size(); ++i)
+    members[i % members.size()].zeros.push_back(
+        {at(list.c, list.zeros[i].begin), static_cast<size_t>(list.zeros[i].count) * sizeof(float)});
+  prepared.scratch_bytes = scratch.bytes();
+  const TeamSize team(operation.request.threads);  // the residual's copy is made by all
+  ResidualCopy residual(operation, target, prepared);
+  prepared.executable = std::make_unique<TeamExecutable>(std::move(residual), std::move(members));
+}
+
+}  // namespace sheaf
