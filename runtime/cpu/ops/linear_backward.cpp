@@ -139,8 +139,8 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   const DnnlDesc x_desc = plain_desc({s.rows, s.in}, type), dy_desc = plain_desc({s.rows, s.out}, type),
                  weight_desc = plain_desc(dweight), bias_desc = bias ? plain_desc({s.out}) : DnnlDesc();
   const dnnl::inner_product_forward::primitive_desc forward(
-      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, weight_desc, bias_desc,
-                                        dy_desc),
+      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, plain_desc(dweight, type),
+                                        bias_desc, dy_desc),
       dnnl_engine());
   const inner_product_backward_weights::primitive_desc pd(
       inner_product_backward_weights::desc(x_desc, weight_desc, bias_desc, dy_desc), step_attributes(),

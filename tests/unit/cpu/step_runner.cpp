@@ -1,6 +1,7 @@
 #include "tests/unit/cpu/step_runner.h"
 
 #include "runtime/cpu/ops.h"
+#include "runtime/cpu/ops/elements.h"
 #include "tests/unit/cpu/guarded_buffer.h"
 
 #include <gtest/gtest.h>
@@ -36,17 +37,42 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
   bound.step.attributes = c.attributes;
   for (const Operand& operand : c.operands) {
     bound.step.roles.push_back(operand.role);
-    bound.inputs.push_back(plain_tensor(DType::float32, operand.value.dims));
+    const bool narrow = c.bf16 && operand.role != "bias";
+    bound.inputs.push_back(plain_tensor(narrow ? DType::bfloat16 : DType::float32, operand.value.dims));
     bound.constant.push_back(operand.constant);
   }
-  for (const auto& dims : c.outputs) bound.outputs.push_back(plain_tensor(DType::float32, dims));
+  const bool sums = c.op.ends_with("_backward_weight");
+  for (const auto& dims : c.outputs)
+    bound.outputs.push_back(plain_tensor(c.bf16 && !sums ? DType::bfloat16 : DType::float32, dims));
   const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()),
                                        bound.constant.size());
   return prepare_cpu_library_op(
       {bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
 }
 
+/// Between a tensor's floats and a plain buffer of the spec's dtype.
+void write(const Tensor& tensor, const TensorSpec& spec, void* to) {
+  if (spec.dtype == DType::float32 && spec.bytes) std::memcpy(to, tensor.data.data(), spec.bytes);
+  auto* narrow = static_cast<BFloat16*>(to);
+  if (spec.dtype == DType::bfloat16)
+    for (const float value : tensor.data) *narrow++ = BFloat16(value);
+}
+
+Tensor read(const TensorSpec& spec, const void* from) {
+  Tensor tensor(spec.dims);
+  if (spec.dtype == DType::float32 && spec.bytes) std::memcpy(tensor.data.data(), from, spec.bytes);
+  const auto* narrow = static_cast<const BFloat16*>(from);
+  if (spec.dtype == DType::bfloat16)
+    for (float& value : tensor.data) value = float(*narrow++);
+  return tensor;
+}
+
 }  // namespace
+
+Tensor rounded_to_bf16(Tensor tensor) {
+  for (float& value : tensor.data) value = float(BFloat16(value));
+  return tensor;
+}
 
 Tensor::Tensor(std::vector<int64_t> shape) : dims(std::move(shape)) {
   int64_t count = 1;
@@ -66,8 +92,7 @@ Result<StepRun> run_step(const StepCase& c) {
     std::vector<void*> pointers;
     for (size_t i = 0; i < c.operands.size(); ++i) {
       Buffer plain(bound.inputs[i].bytes, poison);
-      if (bound.inputs[i].bytes)
-        std::memcpy(plain.data(), c.operands[i].value.data.data(), bound.inputs[i].bytes);
+      write(c.operands[i].value, bound.inputs[i], plain.data());
       buffers.push_back(std::make_unique<Buffer>(prepared->inputs[i].bytes, poison));
       pointers.push_back(buffers.back()->data());
       reorder(bound.inputs[i], prepared->inputs[i], c.threads, plain.data(), pointers.back());
@@ -82,9 +107,9 @@ Result<StepRun> run_step(const StepCase& c) {
     }
     run_once(*prepared, pointers);
     for (size_t i = 0; i < bound.outputs.size(); ++i) {
-      run.outputs.emplace_back(bound.outputs[i].dims);
-      reorder(prepared->outputs[i], bound.outputs[i], c.threads, pointers[c.operands.size() + i],
-              run.outputs.back().data.data());
+      Buffer plain(bound.outputs[i].bytes, poison);
+      reorder(prepared->outputs[i], bound.outputs[i], c.threads, pointers[c.operands.size() + i], plain.data());
+      run.outputs.push_back(read(bound.outputs[i], plain.data()));
     }
     run.implementation = prepared->implementation;
   }

@@ -32,6 +32,7 @@ struct StepCase {
   std::vector<std::vector<int64_t>> outputs;
   int threads = 1;
   bool fast = false;
+  bool bf16 = false;  ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
   bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
 };
 
@@ -45,6 +46,9 @@ Result<StepRun> run_step(const StepCase& step);
 
 /// Binds only: the error, or "" where there is none.
 std::string refusal(const StepCase& step);
+
+/// Each value rounded to bf16, as a float.
+Tensor rounded_to_bf16(Tensor tensor);
 
 /// Largest |a-b| over the largest |b| (or over 1e-30); infinite where sizes differ or a value is not finite.
 double relative_error(const Tensor& actual, const Tensor& expected);
