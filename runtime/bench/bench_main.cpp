@@ -5,6 +5,7 @@
 #include "runtime/bench/report.h"
 #include "runtime/bind/device_set.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/estimate/calibrate.h"
 #include "runtime/named_sources.h"
 #include "runtime/report.h"
 #include "runtime/trace/print_profile.h"
@@ -118,6 +119,17 @@ Result<void> bench(const BenchSettings& settings) {
   return rest.finish(trace->get());
 }
 
+/// --calibrate: to FILE, or stdout where that is "".
+Result<void> measure_devices(const std::string& file) {
+  if (auto ok = check_output(file); !ok) return ok;
+  auto devices = calibrate();
+  if (!devices) return devices.error();
+  const std::string text = devices_text(*devices);
+  if (!file.empty()) return write_file_atomically(file, text);
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
 }  // namespace
 
 OptionParser bench_options() {
@@ -140,6 +152,7 @@ OptionParser bench_options() {
       .option("-o", "FILE", "write that object to a file")
       .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread");
   add_trace_options(parser);
+  parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)");
   parser
       .example("how fast, and against an earlier run",
                {"sheaf compile models/tutorial.json -o tutorial.plan",
@@ -153,6 +166,13 @@ int bench_verb(std::span<const std::string> arguments) {
   auto options = parser.parse(arguments);
   if (!options) return report_usage(std::move(options.error()), "bench");
   if (options->help()) return print_help(parser);
+  if (options->has("--calibrate")) {
+    for (const char* name : {"PLAN", "--devices", "--batch", "--compare", "--json"}) {
+      if (options->has(name)) return report_usage(Error(std::string("--calibrate measures the machine: it takes no ") + name), "bench");
+    }
+    auto done = measure_devices(options->value("-o"));
+    return done ? finish_stdout() : report(done.error(), kFailed);
+  }
   for (const char* name : {"PLAN", "--devices", "--batch"}) {
     if (!options->has(name)) return report_usage(Error(std::string(name) + " is missing"), "bench");
   }

@@ -20,6 +20,7 @@ struct Graph;
 struct MemoryPlan;
 class Recording;
 class Trace;
+struct DeviceDescriptions;
 struct TracedProgram;
 
 /// A lane's memory and work.
@@ -126,9 +127,11 @@ class Binding {
   /// An operation on `lane` that copies a tensor, both in that lane's memory.
   Result<void> reorder(const TensorSpec& from, void* source, const TensorSpec& to, void* target, int lane);
   Error run_error() const;
+  /// Whether the run at hand is one on data that isn't all finite, and some operation cares (runtime/bind/non_finite.h).
+  bool needs_care() const;
   /// binding_trace.cpp: a run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);
-  TracedProgram traced_program() const;
+  TracedProgram traced_program(const DeviceDescriptions& devices) const;
 
   std::shared_ptr<const DeviceSet> devices_;
   std::vector<std::shared_ptr<const Kernels>> kernels_;
@@ -158,6 +161,7 @@ class Binding {
   std::shared_ptr<Recording> recording_;              ///< of the trace that the last traced run went to
   BindingInfo info_;
   bool gathers_scalars_ = false;
+  bool cuts_nan_off_ = false;  ///< some operation makes a number of NaN in a run on data that is all finite
 };
 
 }  // namespace sheaf

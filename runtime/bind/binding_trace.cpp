@@ -1,7 +1,8 @@
 // Runs that a trace records.
 #include "runtime/bind/binding.h"
-#include "runtime/estimate/roofline.h"
+#include "runtime/estimate/description.h"
 #include "runtime/lanes/tick_clock.h"
+#include "runtime/plan/names.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
 
@@ -29,7 +30,7 @@ std::string implementation_of(const Plan& plan, const OperationInfo& operation) 
 }  // namespace
 
 bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
-  if (!recording_ || recording_->owner() != trace.identity()) recording_ = trace.add(traced_program());
+  if (!recording_ || recording_->owner() != trace.identity()) recording_ = trace.add(traced_program(trace.devices()));
   const auto times = recording_->begin();
   const int64_t begin = ticks();
   if (!executor_->run(sink, times)) return false;
@@ -37,11 +38,22 @@ bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
   return true;
 }
 
-TracedProgram Binding::traced_program() const {
-  TracedProgram traced{plan_->name, trains_ ? "train" : "infer", batch_, {}, info_.communications};
+TracedProgram Binding::traced_program(const DeviceDescriptions& described) const {
+  TracedProgram traced{plan_->name, std::string(name_of(*plan_, *program_)), batch_, {}, info_.communications, described.source};
+  int busy_threads = 0;  // those of CPU lanes share the memory's bandwidth
+  for (int l = 0; l < devices_->lanes(); ++l) {
+    const bool cpu = devices_->device(l).info().kind == DeviceKind::cpu;
+    if (cpu && !executor_->lane(static_cast<size_t>(l)).operations.empty()) busy_threads += devices_->threads(l);
+  }
   for (int l = 0; l < devices_->lanes(); ++l) {
     const LaneProgram& program = executor_->lane(static_cast<size_t>(l));
-    const Roofline roofline = default_roofline(devices_->device(l).info(), devices_->threads(l));
+    const bool cpu = devices_->device(l).info().kind == DeviceKind::cpu;
+    const int threads = devices_->threads(l), busy = cpu ? busy_threads : threads;
+    const auto roofline_of = [&](const std::string& op, double bytes) {
+      return lane_roofline(cpu ? described.cpu : described.cuda, threads, busy, op, bytes);
+    };
+    constexpr double kMoreThanCaches = 1e12;
+    const Roofline roofline = roofline_of("matmul", kMoreThanCaches);
     TracedLane lane;
     lane.name = devices_->name(l);
     lane.asynchronous = program.asynchronous;
@@ -52,7 +64,9 @@ TracedProgram Binding::traced_program() const {
       const OperationInfo& info = info_.operations[static_cast<size_t>(operation.instance)];
       TracedOperation of_lane{info.op, info.layer, implementation_of(*plan_, info), info.replica, operation.instance,
                               cost_of(*plan_, *program_, info), 0};
-      of_lane.least_seconds = seconds({roofline.flops_per_second, roofline.bytes_per_second, 0}, of_lane.cost);
+      Roofline own = roofline_of(info.op, of_lane.cost.bytes());
+      own.seconds_per_operation = 0;
+      of_lane.least_seconds = seconds(own, of_lane.cost);
       lane.operations.push_back(std::move(of_lane));
       auto& waits = lane.waits_for.emplace_back();
       for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) waits.push_back(program.waits[i].lane);

@@ -20,6 +20,13 @@ std::optional<Enumeration> find(const std::array<std::string_view, size>& names,
 
 std::string_view name_of(Symbol::Kind kind) { return kSymbolKinds[kind]; }
 std::string_view name_of(Value::Role role) { return kValueRoles[role]; }
+std::string_view name_of(const Plan& plan, const Program& program) {
+  if (&program == &plan.train || &program == &plan.train_graph) return "train";
+  if (&program == &plan.accumulate || &program == &plan.accumulate_graph) return "accumulate";
+  if (&program == &plan.update || &program == &plan.update_graph) return "update";
+  return "infer";
+}
+
 std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name) {
   return find<Symbol::Kind>(kSymbolKinds, name);
 }

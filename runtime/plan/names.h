@@ -13,4 +13,7 @@ std::string_view name_of(Value::Role role);
 std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name);
 std::optional<Value::Role> value_role_from_name(std::string_view name);
 
+/// "infer", "train", "accumulate" or "update": `program`, or its logical form, is the plan's of that name.
+std::string_view name_of(const Plan& plan, const Program& program);
+
 }  // namespace sheaf

@@ -160,7 +160,8 @@ class Writer {
     events_.add_track(kDataTrack, "data");
     int64_t first = INT64_MAX;
     for (const KeptStep& step : steps) {
-      if (step.recording->program().program == "train") first = std::min(first, step.recording->step(step.index).number);
+      const std::string& program = step.recording->program().program;
+      if (program == "train" || program == "update") first = std::min(first, step.recording->step(step.index).number);
     }
     const int64_t count = std::min<int64_t>(state_.data_wait_count, Trace::State::kMostDataWaits);
     for (int64_t i = 0; i < count; ++i) {

@@ -64,7 +64,7 @@ std::string lanes_text(const Profile& profile, const Unit& unit) {
     text += std::string(10, ' ') + formatted("%8.3f", profile.data_wait_seconds * unit.per_second) +
             std::string(28, ' ') + "  the training loop, for data\n";
   }
-  return text;
+  return text + "        (roofline: " + profile.roofline_source + ")\n";
 }
 
 Json sum_json(const OperationProfile& sum) {
@@ -125,7 +125,8 @@ std::string profiles_text(std::span<const Profile> profiles) {
 
 Json profile_json(const Profile& profile) {
   Json json = {{"program", profile.program}, {"batch", profile.batch}, {"steps", profile.steps},
-               {"step_seconds", profile.step_seconds}, {"data_wait_seconds", profile.data_wait_seconds}, {"lanes", Json::array()}};
+               {"step_seconds", profile.step_seconds}, {"data_wait_seconds", profile.data_wait_seconds},
+               {"roofline_source", profile.roofline_source}, {"lanes", Json::array()}};
   for (const LaneProfile& lane : profile.lanes) {
     json["lanes"].push_back({{"name", lane.name}, {"seconds", lane.seconds}, {"wait_seconds", lane.wait_seconds},
                              {"roofline", {{"flops_per_s", lane.flops_per_second}, {"bytes_per_s", lane.bytes_per_second}}}});

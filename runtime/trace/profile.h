@@ -39,6 +39,7 @@ struct Profile {
   double data_wait_seconds = 0;  ///< a step, in the mean: the training loop waited for its batch
   std::vector<OperationProfile> operations;  ///< by lane, in order
   std::vector<LaneProfile> lanes;            ///< those with operations
+  std::string roofline_source;               ///< "a guess from the CPU's model", or a file
 };
 
 /// The sums by layer, or by kind of operation, the longest first; `layer` and `op` are set as far as they are common.

@@ -36,6 +36,7 @@ struct TracedProgram {
   int64_t batch = 0;
   std::vector<TracedLane> lanes;
   std::vector<Communication> communications;
+  std::string roofline_source;
 
   size_t operations() const;
 };

@@ -49,7 +49,7 @@ std::vector<OperationProfile> sums_by(const Profile& profile, std::string Operat
 Profile profile_of(const Recording& recording, const TickScale::Fixed& scale) {
   const TracedProgram& program = recording.program();
   const size_t steps = recording.kept();
-  Profile profile{program.program, program.batch, static_cast<int64_t>(steps), 0, 0, {}, {}};
+  Profile profile{program.program, program.batch, static_cast<int64_t>(steps), 0, 0, {}, {}, program.roofline_source};
   std::vector<int64_t> durations(steps);
   const auto median_of = [&](const std::function<int64_t(size_t step)>& duration) {
     for (size_t s = 0; s < steps; ++s) durations[s] = duration(s);

@@ -19,6 +19,14 @@ int64_t Trace::steps() const {
 }
 
 const void* Trace::identity() const { return state_->identity.get(); }
+const DeviceDescriptions& Trace::devices() const { return state_->devices; }
+
+Result<void> Trace::describe_devices(const std::string& file) {
+  auto devices = read_devices(file);
+  if (!devices) return devices.error();
+  state_->devices = std::move(*devices);
+  return {};
+}
 
 std::shared_ptr<Recording> Trace::add(TracedProgram program) {
   std::shared_ptr<int64_t>& counter = state_->counters[program.program];
@@ -33,7 +41,8 @@ int64_t Trace::now() { return ticks(); }
 void Trace::add_data_wait(int64_t begin) {
   auto& waits = state_->data_waits;
   if (waits.empty()) waits.resize(State::kMostDataWaits);
-  const auto counter = state_->counters.find("train");
+  auto counter = state_->counters.find("train");
+  if (counter == state_->counters.end()) counter = state_->counters.find("update");  // of a step in micro-batches
   const int64_t step = counter == state_->counters.end() ? 1 : *counter->second + 1;
   waits[static_cast<size_t>(state_->data_wait_count++) % State::kMostDataWaits] = {begin, ticks(), step};
 }
@@ -48,7 +57,7 @@ std::vector<Profile> Trace::profiles() const {
   for (const auto& recording : state_->recordings) {
     if (recording->kept() == 0) continue;
     profiles.push_back(profile_of(*recording, scale));
-    if (recording->program().program != "train") continue;
+    if (recording->program().program != "train" && recording->program().program != "update") continue;
     double waited = 0;
     const int64_t count = std::min<int64_t>(state_->data_wait_count, State::kMostDataWaits);
     for (int64_t i = 0; i < count; ++i) {

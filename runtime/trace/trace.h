@@ -22,6 +22,7 @@
 
 namespace sheaf {
 
+struct DeviceDescriptions;
 struct TracedProgram;
 class Recording;
 
@@ -35,6 +36,10 @@ class Trace {
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
+
+  /// What the devices can do, for shares of the roofline: a file of `sheaf bench --calibrate`. Without one they are guessed
+  /// from the CPU's model. Before the first run. Errors, located at the file: it can't be read, or is no such file.
+  Result<void> describe_devices(const std::string& file);
 
   /// Steps recorded so far, kept or not.
   int64_t steps() const;
@@ -60,6 +65,7 @@ class Trace {
   friend class Binding;
   /// Tells traces apart, also one that was made where another had been.
   const void* identity() const;
+  const DeviceDescriptions& devices() const;
   std::shared_ptr<Recording> add(TracedProgram program);
 
   std::unique_ptr<State> state_;

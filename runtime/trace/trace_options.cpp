@@ -10,12 +10,17 @@ namespace sheaf {
 void add_trace_options(OptionParser& parser) {
   parser
       .option("--trace", "FILE", "when each operation ran, on each lane, for ui.perfetto.dev or chrome://tracing; the last 100,000 operations")
-      .flag("--profile", "print the time by layer and by kind of operation, and what it achieved");
+      .flag("--profile", "print the time by layer and by kind of operation, and what it achieved")
+      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess");
 }
 
 Result<std::shared_ptr<Trace>> TraceRequest::open() const {
   if (auto ok = check_output(file); !ok) return ok.error();
-  return file.empty() && !profile ? std::shared_ptr<Trace>() : std::make_shared<Trace>();
+  if (file.empty() && !profile) return std::shared_ptr<Trace>();
+  auto trace = std::make_shared<Trace>();
+  if (devices.empty()) return trace;
+  if (auto ok = trace->describe_devices(devices); !ok) return ok.error();
+  return trace;
 }
 
 Result<void> TraceRequest::finish(const Trace* trace) const {

@@ -15,10 +15,12 @@ void add_trace_options(OptionParser& parser);
 struct TraceRequest {
   std::string file;      ///< empty: no file
   bool profile = false;
+  std::string devices;   ///< a description of them; empty: guessed
 
-  explicit TraceRequest(const Options& options) : file(options.value("--trace")), profile(options.has("--profile")) {}
+  explicit TraceRequest(const Options& options)
+      : file(options.value("--trace")), profile(options.has("--profile")), devices(options.value("--describe")) {}
   TraceRequest() = default;
-  /// Null where nothing is asked for. Error: the file couldn't be written at the end.
+  /// Null where nothing is asked for. Errors: the file couldn't be written at the end; a bad description of the devices.
   Result<std::shared_ptr<Trace>> open() const;
   /// After the run: writes the file, prints the profile on stdout. `trace` may be null.
   Result<void> finish(const Trace* trace) const;

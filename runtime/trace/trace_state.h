@@ -1,6 +1,7 @@
 // What a Trace is made of (internal to runtime/trace).
 #pragma once
 
+#include "runtime/estimate/description.h"
 #include "runtime/lanes/tick_clock.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
@@ -13,6 +14,7 @@ struct Trace::State {
   static constexpr int64_t kMostDataWaits = 100'000;
 
   TickScale scale;
+  DeviceDescriptions devices = guessed_devices();
   size_t most_operations = kMostOperations;
   std::shared_ptr<const void> identity = std::make_shared<char>();
   std::vector<std::shared_ptr<Recording>> recordings;

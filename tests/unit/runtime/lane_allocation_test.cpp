@@ -1,6 +1,7 @@
 // A step allocates nothing: every operator new and malloc of the process is counted over many runs.
 #include "training_plan.h"
 
+#include "runtime/trace/trace.h"
 #include "runtime/training/trainer.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ namespace sheaf {
 namespace {
 
 #ifdef SHEAF_COUNTS_MALLOC
-int64_t allocations_of_runs(const char* devices, int64_t batch, bool move_buffers) {
+int64_t allocations_of_runs(const char* devices, int64_t batch, bool move_buffers, std::shared_ptr<Trace> trace = nullptr) {
   PlanBuilder builder = data_parallel_linear(5, 2, PlanBuilder::device(0), {}, true);
   auto model = Model::from_plan(std::move(builder.plan));
   EXPECT_TRUE(model && model->initialise_parameters(1));
@@ -72,6 +73,7 @@ int64_t allocations_of_runs(const char* devices, int64_t batch, bool move_buffer
   std::atomic<int> lines{0};
   RunOptions options;
   options.print = [&](std::string_view) { ++lines; };
+  options.trace = std::move(trace);
   for (int i = 0; i < 1010; ++i) {
     if (i == 10) {  // the first runs may start a library's threads
       allocations = 0;
@@ -100,6 +102,14 @@ TEST(LaneAllocation, TheCounterCounts) {
 TEST(LaneAllocation, RunsAllocateNothing) {
   for (const char* devices : {"cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:0"}) {
     for (bool move : {false, true}) EXPECT_EQ(allocations_of_runs(devices, 30, move), 0) << devices;
+  }
+}
+
+TEST(LaneAllocation, TracedRunsAllocateNothing) {
+  for (const char* devices : {"cpu", "cpu:0,cpu:1"}) {
+    const auto trace = std::make_shared<Trace>(1000);  // fewer operations than there are: slots are used again
+    EXPECT_EQ(allocations_of_runs(devices, 30, false, trace), 0) << devices;
+    EXPECT_EQ(trace->steps(), 1010);
   }
 }
 
