@@ -50,6 +50,8 @@ int64_t count_of(const Events& object, const char* key, int64_t limit) {
 
 class TimelineReader {
  public:
+  explicit TimelineReader(size_t most_slices) : most_slices_(most_slices) {}
+
   /// Null, or what is wrong with the event.
   std::optional<std::string> add(const Events& event) {
     if (!event.is_object()) return "an event is an object, this is " + std::string(event.type_name());
@@ -100,11 +102,11 @@ class TimelineReader {
 
   void leave_out_latest() {
     std::vector<TimelineSlice>& slices = timeline_.slices;
-    if (slices.size() <= kMostSlices) return;
-    std::nth_element(slices.begin(), slices.begin() + kMostSlices, slices.end(),
+    if (slices.size() <= most_slices_) return;
+    std::nth_element(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(most_slices_), slices.end(),
                      [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin_us < b.begin_us; });
-    timeline_.left_out += slices.size() - kMostSlices;
-    slices.erase(slices.begin() + kMostSlices, slices.end());
+    timeline_.left_out += slices.size() - most_slices_;
+    slices.erase(slices.begin() + static_cast<std::ptrdiff_t>(most_slices_), slices.end());
   }
 
   static std::string id(const Events& event, const char* key) {
@@ -148,7 +150,7 @@ class TimelineReader {
     track.used = true;
     slice.track = static_cast<size_t>(&track - tracks_.data());
     timeline_.slices.push_back(std::move(slice));
-    if (timeline_.slices.size() == 2 * kMostSlices) leave_out_latest();
+    if (timeline_.slices.size() == 2 * most_slices_) leave_out_latest();
     return std::nullopt;
   }
 
@@ -166,6 +168,7 @@ class TimelineReader {
     }
   }
 
+  size_t most_slices_;
   Timeline timeline_;
   std::vector<Track> tracks_;
   std::map<std::pair<std::string, std::string>, size_t> by_id_;  ///< process and thread → track
@@ -174,8 +177,8 @@ class TimelineReader {
 
 }  // namespace
 
-Result<Timeline> parse_timeline(const std::string& file, std::string_view text) {
-  TimelineReader reader;
+Result<Timeline> parse_timeline(const std::string& file, std::string_view text, size_t most_slices) {
+  TimelineReader reader(most_slices);
   const Result<size_t> events = for_each_event(file, text, [&](const Events& event) { return reader.add(event); });
   if (!events) return events.error();
   if (reader.empty())

@@ -33,17 +33,17 @@ struct Timeline {
   std::string file;
   std::vector<TimelineTrack> tracks;  ///< by the trace's sort index, or else in order of appearance
   std::vector<TimelineSlice> slices;  ///< by track and begin; of two with one begin the longer first
-  size_t left_out = 0;                ///< slices beyond kMostSlices, the latest
+  size_t left_out = 0;                ///< slices beyond the most that are kept, the latest
 };
 
 /// A page with more would be slow to open.
-inline constexpr size_t kMostSlices = 100'000;
+inline constexpr size_t kMostSlices = 200'000;
 
 /// Reads the complete events (ph "X") of a trace, {"traceEvents": […]} or the bare array, and its names of processes and
 /// threads; events of other kinds (counters, flows) are passed over. `file` is for messages. Errors, located in the
 /// text: no JSON; neither of the two forms; an event that is no object; a slice without a name, `ts` or `dur`, or with
 /// ones that can't be; no slice at all.
-Result<Timeline> parse_timeline(const std::string& file, std::string_view text);
+Result<Timeline> parse_timeline(const std::string& file, std::string_view text, size_t most_slices = kMostSlices);
 
 /// Reads a file and parses it. Errors: also a file that can't be read.
 Result<Timeline> load_timeline(const std::string& file);

@@ -31,7 +31,7 @@ class MemoryChart {
   }
 
   drawLane(lane, top) {
-    const bottom = top + MEMORY.height, y = (bytes) => bottom - (MEMORY.height * bytes) / (lane.scale * 1.12);
+    const bottom = top + MEMORY.height, y = (bytes) => bottom - (MEMORY.height * bytes) / (lane.scale * 1.32);
     lane.group = make("g", {class: "lane-memory", tabindex: 0, role: "slider", "aria-label": "Memory of " + lane.lane,
       "aria-valuemin": 0, "aria-valuemax": lane.live.length - 1, "data-lane": lane.lane, "data-peak": lane.peak,
       "data-peak-position": lane.peak_position}, this.svg);
@@ -45,7 +45,7 @@ class MemoryChart {
     make("path", {class: "area", d: path + `V${bottom}Z`}, lane.group);
     lane.lit = make("g", {class: "lit-positions"}, lane.group);
     this.drawLit(lane);
-    this.drawPeak(lane, y, top);
+    this.drawPeak(lane, y);
     if (lane === this.lanes[this.lanes.length - 1]) {
       make("text", {class: "small", x: MEMORY.left, y: bottom + 14}, lane.group, "first operation");
       make("text", {class: "small", x: right, y: bottom + 14, "text-anchor": "end"}, lane.group, "last");
@@ -54,14 +54,14 @@ class MemoryChart {
     this.listen(lane, top);
   }
 
-  drawPeak(lane, y, top) {
+  drawPeak(lane, y) {
     const from = this.x(lane, lane.peak_position), to = this.x(lane, lane.peak_position + 1), middle = (from + to) / 2;
     const height = y(lane.peak);
     make("line", {class: "peak", x1: MEMORY.left, x2: this.width - MEMORY.right, y1: height, y2: height}, lane.group);
     make("circle", {class: "peak", cx: middle, cy: height, r: 4}, lane.group);
     const text = `peak ${bytesText(lane.peak)} at ${this.operationText(lane, lane.peak_position)}`;
     const room = 0.56 * 12 * text.length, leftward = middle + room > this.width - MEMORY.right;
-    make("text", {class: "peak", x: Math.max(MEMORY.left + 4, leftward ? middle - 8 : middle + 8), y: Math.max(height - 6, top + 10),
+    make("text", {class: "peak", x: Math.max(MEMORY.left + 4, leftward ? middle - 8 : middle + 8), y: height - 5,
       "text-anchor": leftward && middle - room > MEMORY.left ? "end" : "start"}, lane.group, clipped(text, this.width - MEMORY.left - 30, 12, true));
   }
 

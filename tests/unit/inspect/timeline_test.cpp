@@ -28,7 +28,7 @@ TEST(Timeline, reads_slices_with_their_arguments) {
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 8, "args": {"name": "host"}},
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 9, "args": {"name": "idle"}},
     {"ph": "X", "name": "fc", "cat": "kernel", "ts": 110.5, "dur": 4, "pid": 1, "tid": 7,
-     "args": {"layer": "net.fc", "op": "linear", "replica": 1, "flops": 320, "kernel": "k", "list": [1, 2]}},
+     "args": {"layer": "net.fc", "op": "linear", "replica": 1, "step": 5, "flops": 320, "kernel": "k", "list": [1, 2]}},
     {"ph": "C", "name": "memory", "ts": 100, "pid": 1, "args": {"bytes": 3}},
     {"ph": "X", "name": "step", "cat": "step", "ts": 100, "dur": 20, "pid": 1, "tid": 7},
     {"ph": "X", "name": "scatter", "ts": 101, "dur": 0, "pid": 1, "tid": 8}]})");
@@ -45,6 +45,7 @@ TEST(Timeline, reads_slices_with_their_arguments) {
   EXPECT_EQ(fc.layer, "net.fc");
   EXPECT_EQ(fc.op, "linear");
   EXPECT_EQ(fc.replica, 1);
+  EXPECT_EQ(fc.step, 5);
   EXPECT_EQ(fc.args.dump(), R"({"flops":320,"kernel":"k","list":"[1,2]"})");
 }
 
@@ -57,12 +58,13 @@ TEST(Timeline, takes_the_bare_array_and_strange_names) {
 
 TEST(Timeline, keeps_the_first_slices_of_a_long_run) {
   std::string text = "[";
-  for (size_t i = 0; i < kMostSlices + 3; ++i)
-    text += (i ? "," : "") + std::string("{\"ph\":\"X\",\"name\":\"s\",\"dur\":1,\"ts\":") + std::to_string(2 * i) + "}";
-  const Timeline timeline = parsed(text + "]");
-  EXPECT_EQ(timeline.slices.size(), kMostSlices);
-  EXPECT_EQ(timeline.left_out, 3u);
-  EXPECT_EQ(timeline.slices.back().begin_us, 2.0 * (kMostSlices - 1));
+  for (int i = 1000; i-- > 0;)  // the latest first
+    text += "{\"ph\":\"X\",\"name\":\"s\",\"dur\":1,\"ts\":" + std::to_string(2 * i) + (i ? "}," : "}]");
+  const Result<Timeline> timeline = parse_timeline("trace.json", text, 100);
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->slices.size(), 100u);
+  EXPECT_EQ(timeline->left_out, 900u);
+  EXPECT_EQ(timeline->slices.back().begin_us, 198);
 }
 
 TEST(Timeline, refuses_what_is_no_trace) {
