@@ -2,9 +2,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What runtime/sheaf.h includes, the training step, and nothing else; the include path is DIR/include/sheaf.
+# What runtime/sheaf.h includes, the training step, traces, and nothing else; the include path is DIR/include/sheaf.
 set(SHEAF_PUBLIC_HEADERS runtime/sheaf.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h
-  runtime/training/trainer.h)
+  runtime/training/trainer.h runtime/trace/trace.h runtime/trace/profile.h)
 set(SHEAF_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sheaf)
 
 set_target_properties(sheaf_base PROPERTIES EXPORT_NAME base)
