@@ -10,7 +10,7 @@ from pathlib import Path
 
 from program import MODELS, SHEAF, ProgramTest, must, sheaf
 
-FORMATS = ("text", "mlir", "dot", "svg", "html", "json")
+FORMATS = ("text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic")
 EXPANDED = ("--devices", "cpu:0-2", "--batch", "30")
 BYTES = {"float32": 4, "int64": 8, "int32": 4, "uint8": 1}
 
@@ -27,7 +27,7 @@ class Everything(ProgramTest):
                         with self.subTest(source=source.name, model=model.name, format=form, more=more):
                             text = must(sheaf("dump", source, "--format", form, *more)).out
                             self.assertTrue(text.strip())
-                            getattr(self, "check_" + form)(text)
+                            getattr(self, "check_" + form.replace("-", "_"))(text)
 
     def check_text(self, text):
         pass
@@ -37,6 +37,28 @@ class Everything(ProgramTest):
         if optimizer.exists():
             done = subprocess.run([optimizer, "-"], input=text.encode(), capture_output=True, timeout=60)
             self.assertEqual(done.returncode, 0, done.stderr.decode())
+
+    def check_mlir_generic(self, text):
+        self.check_mlir(text)
+        self.assertIn('"func.func"() <{', text)
+        for line in text.splitlines():  # no op in a form of its own
+            self.assertNotRegex(line, r"^ *(%[\w:, ]+ = )?(nn|dist|func)\.")
+
+    def check_model_explorer(self, text):
+        collection = json.loads(text)
+        try:
+            import jsonschema
+        except ImportError:
+            pass  # tests/unit/frontend/schema_test.py says so
+        else:
+            schema = json.loads(Path(__file__).with_name("model_explorer.schema.json").read_text())
+            jsonschema.Draft202012Validator(schema).validate(collection)
+        nodes = collection["graphs"][0]["nodes"]
+        ids = [node["id"] for node in nodes]
+        self.assertEqual(len(ids), len(set(ids)))
+        for node in nodes:
+            for edge in node["incomingEdges"]:
+                self.assertIn(edge["sourceNodeId"], ids)
 
     def check_dot(self, text):
         dot = shutil.which("dot")
@@ -77,6 +99,55 @@ class Everything(ProgramTest):
             self.assertIn(edge["from"], ids)
             self.assertIn(edge["to"], ids)
             self.assertLessEqual({"shape", "dtype", "bytes"}, set(edge))
+
+
+class Difference(ProgramTest):
+    """What changed from one model to another: `sheaf dump --diff OLD NEW`."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = MODELS / "data_parallel_model.json"
+        changed = json.loads(self.model.read_text())
+        changed["name"] = "changed"
+        del changed["training"]
+        changed["layers"].append({"name": "extra", "type": "Tanh"})
+        changed["outputs"] = ["extra"]
+        self.changed = self.write("changed.json", json.dumps(changed))
+
+    def test_nothing_changed(self):
+        plan = self.compile(self.model)
+        for more in ((), EXPANDED):
+            done = must(sheaf("dump", "--diff", self.model, plan, "--format", "text", "--exit-code", *more))
+            self.assertRegex(done.out, r"nodes: all \d+ are the same\n")
+            self.assertTrue(json.loads(must(sheaf("dump", "--diff", self.model, plan, "--format", "json", *more)).out)["equal"])
+
+    def test_a_layer_more(self):
+        must(sheaf("dump", "--diff", self.model, self.changed, "--format", "text"))
+        done = sheaf("dump", "--diff", self.model, self.changed, "--format", "text", "--exit-code")
+        self.assertEqual((done.status, done.err), (1, ""), str(done))
+        self.assertRegex(done.out, r"(?m)^\+ .*tanh +extra")
+        self.assertIn("model: data_parallel_model → changed", done.out)
+        difference = json.loads(must(sheaf("dump", "--diff", self.model, self.changed, "--format", "json", *EXPANDED)).out)
+        self.assertFalse(difference["equal"])
+        added = [node["after"]["op"] for node in difference["nodes"] if node["change"] == "added"]
+        self.assertIn("tanh", added)
+        counts = [difference[kind] for kind in ("added", "removed", "changed", "same")]
+        self.assertEqual(sum(counts), len(difference["nodes"]))
+        back = json.loads(must(sheaf("dump", "--diff", self.changed, self.model, "--format", "json", *EXPANDED)).out)
+        self.assertEqual((back["added"], back["removed"]), (difference["removed"], difference["added"]))
+
+    def test_pictures(self):
+        dot = must(sheaf("dump", "--diff", self.model, self.changed, "--format", "dot")).out
+        Everything.check_dot(self, dot)
+        self.assertIn("#c9f2d2", dot)
+        Everything.check_svg(self, must(sheaf("dump", "--diff", self.model, self.changed, "--format", "svg")).out)
+
+    def test_what_does_not_go_together(self):
+        for arguments in (("--diff", self.model, self.changed, "--format", "mlir"), ("--exit-code", self.model),
+                          ("--diff", self.model, self.changed, "--format", "model-explorer")):
+            self.assert_refused(sheaf("dump", *arguments), "--diff", status=2)
+        self.assert_refused(sheaf("dump", "--diff", "absent.json", self.changed), "absent.json")
+        self.assert_refused(sheaf("dump", "--diff", self.model, self.changed, "--program", "train"), "train")
 
 
 class Expanded(ProgramTest):
