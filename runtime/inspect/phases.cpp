@@ -15,7 +15,7 @@ std::vector<std::string> phases_of(const PlacementGraph& graph) {
     users[static_cast<size_t>(edge.from)].push_back(static_cast<size_t>(edge.to));
   for (size_t n = count; n-- > 0;) {
     const PlacementNode& node = graph.nodes[n];
-    if (n <= loss || node.op == "output") {
+    if (n <= loss || node.op == "output" || node.op == "first") {  // first: of the forward part's statistics
       phases[n] = "forward";
       continue;
     }

@@ -23,10 +23,8 @@ function rateText(amount, us, unit) {
   return Number((amount / us / 1e3).toPrecision(3)) + " G" + unit + "/s";
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-
 function make(tag, attributes, parent, text) {
-  const element = document.createElementNS(SVG, tag);
+  const element = document.createElementNS(document.getElementById("canvas").namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
   if (text !== undefined) element.textContent = text;
   if (parent) parent.append(element);
