@@ -3,6 +3,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/training/step_program.h"
 #include "runtime/training/trainer.h"
+#include "runtime/verify/slices.h"
 
 #include <cmath>
 #include <cstring>
@@ -110,6 +111,42 @@ Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& giv
     buffers.push_back(found->second.bytes.data());
   }
   return buffers;
+}
+
+Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& variables, const NamedTensors& given,
+                                                           const std::set<int>& wanted) {
+  if (auto ok = set(variables); !ok) return ok.error();
+  auto buffers = inputs(given);
+  if (!buffers) return buffers.error();
+  std::map<int, std::map<int, HostTensor>> parts;  // by value and replica
+  Result<void> problem;
+  auto done = binding_->observe(*buffers, outputs_, [&](int, std::span<const BoundValue> values) {
+    for (const BoundValue& value : values) {
+      if (!wanted.contains(value.value)) continue;
+      auto tensor = make_tensor(value.spec.dtype, value.spec.dims);
+      problem = tensor ? binding_->read(value, tensor->bytes.data()) : Result<void>(tensor.error());
+      if (!problem) return false;
+      parts[value.value].emplace(value.replica, std::move(*tensor));
+    }
+    return true;
+  });
+  if (!problem) return problem.error();
+  if (!done) return done.error();
+  std::map<int, HostTensor> whole;
+  for (auto& [value, by_replica] : parts) {
+    const Value& described = program_.values[static_cast<size_t>(value)];
+    const ValueLayout layout = described.layout;
+    if (described.place.kind != Place::region || by_replica.size() == 1 || layout.kind == ValueLayout::replicated) {
+      whole[value] = std::move(by_replica.begin()->second);
+    } else if (layout.kind == ValueLayout::split) {
+      std::vector<HostTensor> chunks;
+      for (auto& [replica, chunk] : by_replica) chunks.push_back(std::move(chunk));
+      auto together = concatenate(chunks, layout.dim);
+      if (!together) return together.error();
+      whole[value] = std::move(*together);
+    }
+  }
+  return whole;
 }
 
 }  // namespace sheaf

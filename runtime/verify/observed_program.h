@@ -4,6 +4,8 @@
 #include "runtime/bind/binding.h"
 #include "runtime/verify/verify.h"
 
+#include <set>
+
 namespace sheaf {
 
 /// The settings of training step `step`, from 1 on, at the plan's learning rate: scalars by name.
@@ -23,6 +25,9 @@ class ObservedProgram {
   Result<HostTensor> variable(const std::string& name);
   /// The binding's inputs, out of tensors by the name of their value. Errors: one that is missing or misshapen.
   Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
+  /// Runs the program once, one operation after another, with these variables, and gives the values asked for, whole: of a
+  /// value in a region its chunks together. Those that no run can give whole (partial sums, a replica's own) are left out.
+  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted);
   /// Memory for its outputs, by number; the next call gives the same.
   const std::vector<void*>& outputs() const { return outputs_; }
   const std::vector<HostTensor>& results() const { return results_; }

@@ -21,7 +21,7 @@ struct ValueDifference {
 
 /// The first value that isn't what it should be.
 struct Divergence {
-  std::string check;        ///< "operation", "update", "run", "compiler", "against": which comparison found it
+  std::string check;        ///< "operation", "update", "run", "compiler", "against": what it came to light in
   std::string layer, value, op;
   int step = -1;            ///< in the program
   int replica = -1;         ///< -1 outside regions, or where no replica is at fault by itself
@@ -35,6 +35,9 @@ struct Divergence {
 
 struct ProgramVerification {
   std::string program;      ///< "infer", "train"
+  /// "operations": of the partitioned run, against the unpartitioned program. "compiler": the plan on the host alone against
+  /// what was compiled by itself without regions and fusions. "against": against the results of another framework.
+  std::string check = "operations";
   int steps = 1;            ///< training steps
   std::vector<ValueDifference> values;  ///< in the order of the program; those compared
   std::vector<ValueDifference> gradients;  ///< of training: by parameter

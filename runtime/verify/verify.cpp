@@ -2,8 +2,10 @@
 
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/data/source.h"
+#include "runtime/base/suggest.h"
 #include "runtime/random_bound.h"
 #include "runtime/sheaf.h"
+#include "runtime/verify/named_values.h"
 #include "runtime/verify/observed_program.h"
 #include "runtime/verify/partition_check.h"
 #include "runtime/verify/slices.h"
@@ -40,8 +42,12 @@ class ProgramCheck {
       for (auto& [name, scalar] : *settings) given[name] = std::move(scalar);
       if (auto ok = run_step(**observed, *sizes, given, variables); !ok) return ok.error();
     }
-    for (size_t i = 0; i < values_.size(); ++i)
-      if (values_[i].compared > 0) result_.values.push_back(values_[i]);
+    for (const ValueDifference& value : values_)
+      if (value.compared > 0) result_.values.push_back(value);
+    for (const auto& [parameter, value] : gradients_of(plan_, program_)) {
+      result_.gradients.push_back(values_[static_cast<size_t>(value)]);
+      result_.gradients.back().name = parameter;
+    }
     return std::move(result_);
   }
 
@@ -174,8 +180,9 @@ Result<NamedTensors> weights_of(const Model& model) {
   return weights;
 }
 
-Result<NamedTensors> random_data(const Plan& plan, int64_t batch, uint64_t seed) {
+Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed, const std::map<std::string, std::string>& sources) {
   NamedTensors data;
+  std::vector<std::string> names;
   for (const Program* program : {&plan.infer, &plan.train}) {
     for (const Value& value : program->values) {
       if ((value.role != Value::input && value.role != Value::target) || data.contains(value.name)) continue;
@@ -185,11 +192,15 @@ Result<NamedTensors> random_data(const Plan& plan, int64_t batch, uint64_t seed)
         batched |= !extent.is_static();
         request.shape.push_back(extent.is_static() ? extent.constant : -1);
       }
-      auto tensor = load_source("random:" + std::to_string(batched ? batch : 1), request);
+      const auto source = sources.find(value.name);
+      auto tensor = load_source(source != sources.end() ? source->second : "random:" + std::to_string(batched ? batch : 1), request);
       if (!tensor) return tensor.error();
+      names.push_back(value.name);
       data[value.name] = std::move(*tensor);
     }
   }
+  for (const auto& [name, source] : sources)
+    if (!data.contains(name)) return Error({plan.file}, "'" + plan.name + "' has no input or target '" + name + "'" + suggestion(name, names));
   return data;
 }
 

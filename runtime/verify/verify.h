@@ -27,8 +27,9 @@ using NamedTensors = std::map<std::string, HostTensor>;
 
 /// A model's parameters and buffers, under their names. They must have been set.
 Result<NamedTensors> weights_of(const Model& model);
-/// Rows for a plan's inputs and targets, by name: normal numbers, and integers that its tables and classes have.
-Result<NamedTensors> random_data(const Plan& plan, int64_t batch, uint64_t seed);
+/// Rows for a plan's inputs and targets, by name: from `sources` (runtime/data/source.h), the others random: normal numbers,
+/// and integers that tables have rows for. Errors: a source for no input or target; those of load_source.
+Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed, const std::map<std::string, std::string>& sources = {});
 
 /// Runs each program of `plan` twice over, partitioned as `options.devices` says and unpartitioned, on the same data, and
 /// compares every value (docs/verify.md says how). `data` has the inputs and, for training, the targets. A divergence is a
