@@ -42,11 +42,12 @@ class Timeline {
     this.telling.setAttribute("aria-live", "polite");
     this.telling.hidden = true;
     this.work = null;
+    this.lit = null;  // by slice: it does `work`
     this.chosen = -1;
     this.everything();
   }
 
-  draw() { drawTimeline(this); }
+  draw() { if (!this.box.hidden) drawTimeline(this); }
   everything() { [this.from, this.to] = [-0.005 * this.end, 1.005 * this.end]; }
   x(time) { return TRACK_LEFT + ((time - this.from) / (this.to - this.from)) * (this.width - TRACK_LEFT); }
   time(x) { return this.from + ((x - TRACK_LEFT) / (this.width - TRACK_LEFT)) * (this.to - this.from); }
@@ -57,7 +58,9 @@ class Timeline {
   layer(i) { return this.trace.names[this.trace.layer[i]]; }
   op(i) { return this.trace.names[this.trace.op[i]]; }
   name(i) { return this.trace.names[this.trace.name[i]]; }
-  does(i) { return doesWork(this.work, this.layer(i), this.op(i), this.trace.replica[i]); }
+  does(i) { return this.lit !== null && this.lit[i] === 1; }
+
+  doing(work, i) { return doesWork(work, this.layer(i), this.op(i), this.trace.replica[i]); }
 
   /** The first slice of a row that ends at `time` or later. */
   firstAt(row, time) {
@@ -132,6 +135,7 @@ class Timeline {
   /** Marks the slices that do `work` (select.js), or none. */
   light(work) {
     this.work = work;
+    this.lit = work === null ? null : Uint8Array.from(this.trace.begin, (_, i) => Number(this.doing(work, i)));
     if (this.chosen >= 0 && !this.does(this.chosen)) this.chosen = -1;
     this.draw();
   }
@@ -139,8 +143,7 @@ class Timeline {
   /** Durations of the slices that do `work`, in microseconds, the shortest first. */
   durations(work) {
     const found = [];
-    for (let i = 0; i < this.trace.begin.length; ++i)
-      if (doesWork(work, this.layer(i), this.op(i), this.trace.replica[i])) found.push(this.trace.duration[i]);
+    for (let i = 0; i < this.trace.begin.length; ++i) if (this.doing(work, i)) found.push(this.trace.duration[i]);
     return found.sort((a, b) => a - b);
   }
 }
