@@ -90,6 +90,9 @@ class Completion(ProgramTest):
             shell.type("ht\t", "html ")
             shell.type("mod\t", "model.json ")
             shell.type("--devices cpu:0,cu\t", "da:")
+            shell.type("\x15sheaf run a\t", ".plan ")
+            shell.type("--input x=no\t", "tes.txt")
+            shell.type("\x15sheaf help compl\t", "etion ")
 
     def test_zsh_offers_every_option(self):
         text = self.script("zsh", "sheaf.zsh").read_text()

@@ -48,6 +48,10 @@ class Text(ProgramTest):
                 for command in example:
                     self.assertIn("\n" + command + "\n", section)
 
+    def test_each_verb_is_on_the_page_of_commands(self):
+        page = (SOURCE / "docs/commands.md").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^<!-- printed by `sheaf help (\S+) --markdown` -->$", page, re.MULTILINE), VERBS)
+
     def test_help_knows_what_it_cannot_do(self):
         self.assert_refused(sheaf("help", "trian"), "did you mean 'train'?", status=2)
         self.assert_refused(sheaf("help", "--markdown"), "of which verb", status=2)
