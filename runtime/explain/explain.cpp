@@ -74,10 +74,12 @@ bool has_op(const ExplainedLayer& layer, const std::string& op) {
          std::any_of(layer.steps.begin(), layer.steps.end(), in_step);
 }
 
-/// Of an expanded graph what is on `device` alone, down to the operations.
-bool restrict_to(const std::string& device, ExplainedLayer& layer) {
+/// What is on `device` alone, down to the operations. A list of one device shares its lane with the host, so there
+/// operations don't tell the two apart.
+bool restrict_to(const std::string& device, bool shared_lane, ExplainedLayer& layer) {
   std::erase_if(layer.nodes, [&](const PlacementNode& node) { return node.device != device; });
   for (ExplainedStep& step : layer.steps) {
+    if (shared_lane) break;
     std::erase_if(step.operations, [&](const ExplainedOperation& operation) {
       return std::find(operation.devices.begin(), operation.devices.end(), device) == operation.devices.end();
     });
@@ -103,7 +105,7 @@ Result<void> restrict_to(const ExplainRequest& request, const PlacementGraph& gr
   for (const PlacementNode& node : graph.nodes) devices.push_back(node.device);
   auto device = select_name("device", request.device, devices);
   if (!device) return device.error();
-  std::erase_if(layers, [&](ExplainedLayer& layer) { return !restrict_to(*device, layer); });
+  std::erase_if(layers, [&](ExplainedLayer& layer) { return !restrict_to(*device, graph.devices.size() == 1, layer); });
   return {};
 }
 
