@@ -6,16 +6,32 @@
 
 namespace sheaf {
 
+namespace {
+
+constexpr uint64_t kLargestFile = uint64_t{512} << 20;
+
+bool is_plan(const std::string& text) { return text.substr(0, 256).find("\"sheaf-plan\"") != std::string::npos; }
+
+}  // namespace
+
 Result<Plan> read_model_or_plan(const std::string& file, bool objects) {
-  constexpr uint64_t kLargestFile = uint64_t{512} << 20;
   Result<std::string> text = read_file(file, kLargestFile);
   if (!text) return text.error();
-  if (text->substr(0, 256).find("\"sheaf-plan\"") != std::string::npos) return parse_plan(file, *text);
+  if (is_plan(*text)) return parse_plan(file, *text);
   auto model = frontend::parse_model(file, *text);
   if (!model) return model.error();
   CompileOptions options;
   options.objects = objects;
   return compile(*model, options);
+}
+
+Result<std::optional<frontend::Model>> read_model(const std::string& file) {
+  Result<std::string> text = read_file(file, kLargestFile);
+  if (!text) return text.error();
+  if (is_plan(*text)) return std::optional<frontend::Model>();
+  auto model = frontend::parse_model(file, *text);
+  if (!model) return model.error();
+  return std::optional<frontend::Model>(std::move(*model));
 }
 
 }  // namespace sheaf

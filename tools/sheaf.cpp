@@ -21,6 +21,7 @@ constexpr Verb kVerbs[] = {
     {run_options, run_verb},
     {train_options, train_verb},
     {dump_options, dump_verb},
+    {verify_options, verify_verb},
     {explain_options, explain_verb},
     {estimate_options, estimate_verb},
     {bench_options, bench_verb},

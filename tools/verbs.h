@@ -23,6 +23,8 @@ OptionParser compile_options();
 int compile_verb(std::span<const std::string> arguments);
 OptionParser dump_options();
 int dump_verb(std::span<const std::string> arguments);
+OptionParser verify_options();
+int verify_verb(std::span<const std::string> arguments);
 OptionParser explain_options();
 int explain_verb(std::span<const std::string> arguments);
 OptionParser help_options();

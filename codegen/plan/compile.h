@@ -9,6 +9,8 @@ namespace sheaf {
 struct CompileOptions {
   std::string precision = "f32";
   bool objects = true;        ///< machine code of the kernels too: a plan without can be shown, not run
+  bool unpartitioned = false; ///< without parallel regions and devices: what `verify` compares the plan with
+  bool unfused = false;       ///< nothing folded or fused: every layer's value is there
   int64_t device_memory = 0;  ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
 };
 

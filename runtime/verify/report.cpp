@@ -139,8 +139,11 @@ std::string to_text(const Divergence& divergence) {
 std::string to_text(const Verification& verification) {
   std::string text;
   for (const ProgramVerification& program : verification.programs) {
-    text += verification.model + ", program " + program.program + ", " + std::to_string(verification.batch) + " rows on " + verification.devices;
-    if (program.program == "train") text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
+    text += verification.model + ", program " + program.program + ", " + std::to_string(verification.batch) + " rows ";
+    text += program.check == "compiler"  ? "on the host: as compiled, against unpartitioned and unfused"
+            : program.check == "against" ? "on " + verification.devices + ": against another framework's results"
+                                         : "on " + verification.devices + ": partitioned, against unpartitioned";
+    if (program.program.starts_with("train") && program.check != "against") text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
     text += "\n";
     Table table({"layer", "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
     for (const ValueDifference& layer : program.layers()) add_row(table, layer.name, layer);
@@ -160,7 +163,7 @@ Json to_json(const Verification& verification) {
   Json json = {{"model", verification.model}, {"devices", verification.devices}, {"batch", verification.batch}, {"passed", verification.passed()}};
   Json programs = Json::array();
   for (const ProgramVerification& program : verification.programs) {
-    Json item = {{"program", program.program}, {"steps", program.steps}, {"passed", !program.divergence}};
+    Json item = {{"program", program.program}, {"check", program.check}, {"steps", program.steps}, {"passed", !program.divergence}};
     if (program.divergence) item["divergence"] = json_of(*program.divergence);
     item["layers"] = json_of(program.layers());
     item["values"] = json_of(program.values);

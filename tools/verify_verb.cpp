@@ -1,0 +1,204 @@
+// sheaf verify MODEL-or-PLAN --devices LIST
+#include "codegen/plan/compile.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/named_sources.h"
+#include "runtime/options.h"
+#include "runtime/report.h"
+#include "runtime/sheaf.h"
+#include "runtime/verify/against_check.h"
+#include "runtime/verify/compiler_check.h"
+#include "tools/model_or_plan.h"
+#include "tools/verbs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+namespace sheaf {
+namespace {
+
+/// Three rows a replica and one more: chunks that differ.
+int64_t uneven_batch(int64_t entries) { return entries < 2 ? 4 : 3 * entries + 1; }
+
+Result<double> factor_of(const Options& options) {
+  if (!options.has("--tolerance")) return 1.0;
+  const std::string& text = options.value("--tolerance");
+  char* end = nullptr;
+  const double factor = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(factor >= 0) || factor > 1e6)
+    return Error("--tolerance '" + text + "': expected a factor from 0 to 1e6");
+  return factor;
+}
+
+Result<NamedTensors> all_of(const std::string& file) {
+  auto opened = SafetensorsFile::open(file);
+  if (!opened) return opened.error();
+  NamedTensors tensors;
+  for (const auto& [name, entry] : opened->entries()) {
+    auto tensor = opened->read(name);
+    if (!tensor) return tensor.error();
+    tensors[name] = std::move(*tensor);
+  }
+  return tensors;
+}
+
+/// What the command line asks for, taken in; files are not read yet.
+struct Request {
+  std::vector<DeviceSpec> devices;
+  VerifyOptions options;
+  std::map<std::string, std::string> sources;
+};
+
+Result<Request> request_of(const Options& options) {
+  Request request;
+  auto list = parse_devices(options.value("--devices"));
+  if (!list) return list.error();
+  request.devices = std::move(*list);
+  auto batch = options.integer("--batch", 1, int64_t{1} << 40, 0);
+  if (!batch) return batch.error();
+  request.options.batch = *batch;
+  auto seed = options.integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
+  if (!seed) return seed.error();
+  request.options.seed = static_cast<uint64_t>(*seed);
+  auto steps = options.integer("--steps", 1, 1000, request.options.steps);
+  if (!steps) return steps.error();
+  request.options.steps = static_cast<int>(*steps);
+  auto factor = factor_of(options);
+  if (!factor) return factor.error();
+  request.options.factor = *factor;
+  auto sources = named_sources("--input", options.values("--input"));
+  if (!sources) return sources.error();
+  request.sources = std::move(*sources);
+  request.options.infer = options.value("--program") != "train";
+  request.options.train = options.value("--program") != "infer";
+  request.options.fast_numerics = options.value("--numerics") == "fast";
+  return request;
+}
+
+/// The checks of a model or plan, one after another, until one finds something.
+class Verifier {
+ public:
+  Verifier(const Options& options, Request request) : options_(options), request_(std::move(request)), wanted_(request_.options) {}
+
+  Result<Verification> run() {
+    const std::string& file = options_.value("MODEL-or-PLAN");
+    auto model = read_model(file);
+    if (!model) return model.error();
+    auto plan = *model ? compile(**model) : read_model_or_plan(file, /*objects=*/true);
+    if (!plan) return plan.error();
+    if (!wanted_.infer && plan->train.steps.empty())
+      return Error({plan->file}, "'" + plan->name + "' holds no training program").note("add a 'training' section to the model");
+    auto devices = open_devices(request_.devices);
+    if (!devices) return devices.error();
+    wanted_.devices = std::make_shared<const DeviceSet>(std::move(*devices));
+    auto weights = weights_for(*plan);
+    if (!weights) return weights.error();
+    if (options_.has("--against")) return against(*plan, *weights);
+    if (wanted_.batch == 0) wanted_.batch = uneven_batch(static_cast<int64_t>(request_.devices.size()));
+    auto data = data_for(*plan, wanted_.batch, wanted_.seed, request_.sources);
+    if (!data) return data.error();
+
+    if (*model) {
+      CompileOptions apart;
+      apart.unpartitioned = apart.unfused = true;
+      auto reference = compile(**model, apart);
+      if (!reference) return reference.error();
+      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_)); !ok) return ok.error();
+    }
+    if (all_.passed())
+      if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
+    if (all_.passed() && options_.has("--every-layer")) {
+      if (!*model) return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
+      CompileOptions layers;
+      layers.unfused = true;
+      auto unfused = compile(**model, layers);
+      if (!unfused) return unfused.error();
+      if (auto ok = add(verify(*unfused, *weights, *data, wanted_), " (every layer)"); !ok) return ok.error();
+    }
+    return std::move(all_);
+  }
+
+ private:
+  Result<NamedTensors> weights_for(const Plan& plan) const {
+    auto model = Model::from_plan(plan);
+    if (!model) return model.error();
+    auto set = options_.has("--weights") ? load_weights(*model, options_.value("--weights")) : model->initialise_parameters(wanted_.seed);
+    if (!set) return set.error();
+    return weights_of(*model);
+  }
+
+  Result<Verification> against(const Plan& plan, const NamedTensors& weights) {
+    auto theirs = all_of(options_.value("--against"));
+    if (!theirs) return theirs.error();
+    const NamedTensors given = data_in(plan, *theirs);
+    if (wanted_.batch == 0) wanted_.batch = std::max<int64_t>(1, rows_of(plan, given));
+    auto data = data_for(plan, wanted_.batch, wanted_.seed, request_.sources);
+    if (!data) return data.error();
+    for (const auto& [name, tensor] : given) (*data)[name] = tensor;
+    return verify_against(plan, weights, *data, *theirs, wanted_);
+  }
+
+  Result<void> add(Result<Verification> found, const std::string& which = "") {
+    if (!found) return found.error();
+    all_.model = found->model;
+    all_.batch = found->batch;
+    for (ProgramVerification& program : found->programs) {
+      program.program += which;
+      all_.programs.push_back(std::move(program));
+    }
+    return {};
+  }
+
+  const Options& options_;
+  Request request_;
+  VerifyOptions wanted_;
+  Verification all_;
+};
+
+}  // namespace
+
+OptionParser verify_options() {
+  OptionParser parser("verify", "Checks that the partitioned program computes what the unpartitioned one does, value by value.");
+  parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3")
+      .required()
+      .option("--batch", "N", "rows of a batch (default: three for each device and one more, so that chunks differ)")
+      .option("--program", "NAME", "which programs")
+      .choices({"both", "infer", "train"})
+      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .option("--input", "NAME=SOURCE", "rows of an input or target, as `sheaf run` takes them; others are random")
+      .repeatable()
+      .option("--against", "FILE", "compare with these results of another framework instead, a safetensors file")
+      .flag("--every-layer", "of a model file: also with nothing fused, so that each layer's values are there to compare")
+      .option("--steps", "K", "training steps, one after another (default 2)")
+      .option("--tolerance", "FACTOR", "on what counts as rounding (default 1; 0: only equal bits will do)")
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--seed", "S", "of weights, random rows and dropout (default 0)")
+      .flag("--json", "every value that was compared, as JSON")
+      .example("a model on three CPU devices, with chunks of 4, 4 and 2 rows",
+               {"sheaf verify models/digits_cnn.json --devices cpu:0-2 --batch 10"});
+  return parser;
+}
+
+int verify_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = verify_options();
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(options.error(), "verify");
+  if (options->help()) return print_help(parser);
+  auto request = request_of(*options);
+  if (!request) return report_usage(request.error(), "verify");
+  auto verification = Verifier(*options, std::move(*request)).run();
+  if (!verification) return report(verification.error(), kFailed);
+  verification->devices = options->value("--devices");
+
+  const std::string shown = options->has("--json") ? to_json(*verification).dump(2) + "\n" : to_text(*verification);
+  if (const int status = print(shown); status != kDone) return status;
+  for (const ProgramVerification& checked : verification->programs) {
+    if (!checked.divergence) continue;
+    return report(Error(checked.divergence->location, to_text(*checked.divergence)).note(checked.divergence->explanation), kFailed);
+  }
+  return kDone;
+}
+
+}  // namespace sheaf
