@@ -125,8 +125,7 @@ function drawEdge(picture, edge, parent, sizes, labelled) {
   // One label below what a node hands on; where it fans out to other lanes, one above each user instead.
   const fans = across && new Set(from.users).size > 1;
   const atTarget = fans || edge.parameter;
-  const several = from.group !== undefined || to.group !== undefined;
-  const place = JSON.stringify(atTarget ? [to.key, several ? aside : edge.value, edge.parameter] : from.key);
+  const place = JSON.stringify(atTarget ? [to.key, aside] : from.key);
   if (labelled.has(place)) return;  // more is told by hovering, and by the panel
   labelled.add(place);
   if (atTarget) drawSize(edge, x2 + (aside < 0 ? -5 : 5), to.frameTop - 14, aside < 0 ? "end" : "start", sizes);

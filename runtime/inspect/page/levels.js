@@ -2,12 +2,31 @@
 
 const MOST_ABREAST = 6;
 
-/** Level: one more than the deepest operand. Edges against the program's order (a folded group used in between) don't count. */
+/**
+ * The nodes in an order in which each stands behind its operands, the program's as far as that goes: folded groups may
+ * begin before an operand of theirs does. Where groups wait for each other, the one that is first in the program goes first.
+ */
+function ordered(graph) {
+  const waits = new Map(graph.nodes.map((node) => [node, 0])), users = new Map(graph.nodes.map((node) => [node, []]));
+  for (const {from, to} of graph.edges) {
+    waits.set(to, waits.get(to) + 1);
+    users.get(from).push(to);
+  }
+  const left = [...graph.nodes].sort((a, b) => a.order - b.order), order = [];
+  while (left.length) {
+    const [node] = left.splice(Math.max(0, left.findIndex((other) => waits.get(other) === 0)), 1);
+    order.push(node);
+    for (const user of users.get(node)) waits.set(user, waits.get(user) - 1);
+  }
+  return order;
+}
+
+/** Level: one more than the deepest operand. Edges against the order (in a circle of groups) don't count. */
 function setLevels(graph) {
-  const order = [...graph.nodes].sort((a, b) => a.order - b.order);
+  const order = ordered(graph), place = new Map(order.map((node, i) => [node, i]));
   for (const node of order) Object.assign(node, {level: 0, operands: [], users: []});
   for (const edge of graph.edges) {
-    edge.back = edge.from.order >= edge.to.order;
+    edge.back = place.get(edge.from) >= place.get(edge.to);
     if (edge.back) continue;
     edge.to.operands.push(edge.from);
     edge.from.users.push(edge.to);

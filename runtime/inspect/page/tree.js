@@ -37,6 +37,7 @@ class Tree {
       this.byId.set(node.id, node);
     });
     this.dropSuperfluous();
+    this.dropEntangled();
     for (const node of data.nodes) node.groups = node.groups.map((group) => group.id).filter((id) => this.groups.has(id));
     this.folded = new Set();
     this.foldByDefault(24);
@@ -52,6 +53,34 @@ class Tree {
         if (steps.size < least || (next && this.groups.get(next.id).steps.size === steps.size && id !== UPDATE)) dropped.add(id);
       });
     for (const id of dropped) this.groups.delete(id);
+  }
+
+  /** Steps of one layer with others between them are no group: arrows would lead into the box that they come from. */
+  dropEntangled() {
+    const users = new Map(this.data.nodes.map((node) => [node.id, []]));
+    for (const edge of this.data.edges) users.get(edge.from).push(this.byId.get(edge.to));
+    const parts = new Map(); // group and lane → its nodes
+    for (const node of this.data.nodes) {
+      const {id} = node.groups[node.groups.length - 1] || {};
+      if (!this.groups.has(id) || this.groups.get(id).layers.size > 1) continue;
+      const key = JSON.stringify([id, node.lane]);
+      if (!parts.has(key)) parts.set(key, {id, nodes: new Set()});
+      parts.get(key).nodes.add(node);
+    }
+    for (const {id, nodes} of parts.values()) {
+      const last = Math.max(...[...nodes].map((node) => node.order));
+      const ahead = [...nodes].flatMap((node) => users.get(node.id)).filter((user) => !nodes.has(user));
+      const seen = new Set(ahead);
+      while (ahead.length && this.groups.has(id)) {
+        const node = ahead.pop();
+        if (nodes.has(node)) this.groups.delete(id);
+        for (const user of users.get(node.id))
+          if (!seen.has(user) && user.order <= last) {
+            seen.add(user);
+            ahead.push(user);
+          }
+      }
+    }
   }
 
   /** Unfolds modules level by level while no lane shows more than `limit` nodes. */
