@@ -1,5 +1,6 @@
 #include "codegen/kernels/kernel_module.h"
 
+#include "codegen/kernels/arithmetic.h"
 #include "codegen/kernels/builders.h"
 #include "codegen/kernels/native_object.h"
 #include "codegen/kernels/pipeline.h"
@@ -30,7 +31,7 @@ Result<KernelUse> KernelModule::add(const Spec& spec) {
   Emitter emitter(&context_);
   auto use = build(emitter, spec);
   if (!use) return use;
-  return enter(emitter, *use, spec.name, spec.description);
+  return enter(emitter, *use, spec.name, spec.description, arithmetic_of(context_, spec));
 }
 
 template Result<KernelUse> KernelModule::add(const ElementwiseSpec&);
@@ -58,7 +59,7 @@ std::string symbol_part(const std::string& name) {
 }  // namespace
 
 Result<KernelUse> KernelModule::enter(Emitter& emitter, KernelUse use, const std::string& name,
-                                      const std::string& description) {
+                                      const std::string& description, std::vector<KernelArithmetic> arithmetic) {
   use.extents = emitter.extents();
   OwningOpRef<func::FuncOp> function(emitter.take());
   if (failed(verify(*function)))
@@ -75,6 +76,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, KernelUse use, const std
     kernel.description = description.empty() ? name : description;
     kernel.extents = static_cast<int>(use.extents.size());
     kernel.elementwise = use.elementwise;
+    kernel.arithmetic = std::move(arithmetic);
     function->setName(kernel.name);
     module_->push_back(function.release());
     kernels_.push_back(kernel);

@@ -48,7 +48,7 @@ class KernelModule {
   template <typename Spec>
   Result<KernelUse> add(const Spec& spec);
   Result<KernelUse> enter(Emitter& emitter, KernelUse use, const std::string& name,
-                          const std::string& description);
+                          const std::string& description, std::vector<KernelArithmetic> arithmetic);
 
   mlir::MLIRContext& context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;

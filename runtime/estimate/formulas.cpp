@@ -1,5 +1,6 @@
 #include "runtime/estimate/formulas.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -89,6 +90,22 @@ double reduce(const SizedStep& s) {
   return s.inputs.empty() ? 0 : static_cast<double>(s.inputs.size() - 1) * s.output_elements(0);
 }
 
+double kernel_flops(const Plan& plan, const SizedStep& s) {
+  const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(),
+                                   [&](const Kernel& known) { return known.name == s.step.kernel; });
+  double flops = 0;
+  if (kernel == plan.kernels.end()) return flops;
+  for (const KernelArithmetic& term : kernel->arithmetic) {
+    const auto operand = static_cast<size_t>(term.operand);
+    if (operand < s.inputs.size()) {
+      flops += term.each * s.elements(&s.inputs[operand]);
+    } else {
+      flops += term.each * s.output_elements(operand - s.inputs.size());
+    }
+  }
+  return flops;
+}
+
 const std::map<std::string, std::function<double(const SizedStep&)>, std::less<>>& formulas() {
   static const std::map<std::string, std::function<double(const SizedStep&)>, std::less<>> kFormulas = {
       {"conv", conv},
@@ -133,7 +150,8 @@ double SizedStep::elements(const TensorSpec* tensor) { return tensor ? product(t
 
 double SizedStep::output_elements(size_t index) const { return index < outputs.size() ? product(outputs[index].dims) : 0; }
 
-double operation_flops(const Plan&, const SizedStep& step) {
+double operation_flops(const Plan& plan, const SizedStep& step) {
+  if (step.step.op == "kernel") return kernel_flops(plan, step);
   const auto found = formulas().find(step.step.op);
   return found == formulas().end() ? 0 : found->second(step);
 }

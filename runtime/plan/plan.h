@@ -117,6 +117,13 @@ struct Program {
   std::vector<Update> updates;  ///< of a training step; none in inference
 };
 
+/// Of a generated kernel: `each` floating-point operations for every element of operand `operand` (the step's inputs,
+/// then its outputs).
+struct KernelArithmetic {
+  double each = 0;
+  int operand = 0;
+};
+
 /// A generated kernel: a function in the plan's objects,
 ///   void name(void* const* buffers, const int64_t* extents, int64_t begin, int64_t end)
 /// over the index range [begin, end) of its outermost loop. Buffers: the step's inputs, then outputs.
@@ -125,6 +132,7 @@ struct Kernel {
   std::string description;      ///< one line for people: which ops it does
   int extents = 0;              ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
   bool elementwise = false;     ///< any layout will do, if all operands have the same one (no broadcast)
+  std::vector<KernelArithmetic> arithmetic;  ///< for estimates: what it computes, by its definition
 };
 
 /// A parameter or buffer of the model, under its PyTorch name with every `module.` in place.

@@ -16,6 +16,7 @@ namespace sheaf {
 namespace {
 
 constexpr uint64_t kLargestFile = uint64_t{512} << 20;
+constexpr int64_t kMostKernelOperands = 1 << 20;
 
 DType dtype_at(const JsonNode& node) {
   const std::string name = node.text();
@@ -66,13 +67,30 @@ Parameter parameter_at(const JsonNode& node) {
   return parameter;
 }
 
+template <typename T>
+std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
+  std::vector<T> list;
+  const size_t size = node.size();
+  for (size_t i = 0; i < size && !node.failed(); ++i) list.push_back(read(node.element(i)));
+  return list;
+}
+
+KernelArithmetic arithmetic_at(const JsonNode& node) {
+  node.only({"each", "operand"});
+  const JsonNode each = node.field("each");
+  if (!node.failed() && !(each.json().is_number() && each.json().get<double>() >= 0)) each.fail("must be a number, at least 0");
+  if (node.failed()) return {};
+  return {each.json().get<double>(), static_cast<int>(node.field("operand").integer(0, kMostKernelOperands))};
+}
+
 Kernel kernel_at(const JsonNode& node) {
-  node.only({"name", "description", "extents", "elementwise"});
+  node.only({"name", "description", "extents", "elementwise", "arithmetic"});
   Kernel kernel;
   kernel.name = node.field("name").text();
   kernel.description = node.field("description").text();
   kernel.extents = node.field("extents").number();
   if (node.has("elementwise")) kernel.elementwise = node.field("elementwise").boolean();
+  if (node.has("arithmetic")) kernel.arithmetic = list_at(node.field("arithmetic"), arithmetic_at);
   return kernel;
 }
 
@@ -140,14 +158,6 @@ Output output_at(const JsonNode& node) {
 Update update_at(const JsonNode& node) {
   node.only({"name", "value"});
   return {node.field("name").text(), node.field("value").number()};
-}
-
-template <typename T>
-std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
-  std::vector<T> list;
-  const size_t size = node.size();
-  for (size_t i = 0; i < size && !node.failed(); ++i) list.push_back(read(node.element(i)));
-  return list;
 }
 
 Program program_at(const JsonNode& node) {

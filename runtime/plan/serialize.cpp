@@ -44,6 +44,7 @@ Json json_of(const Parameter& parameter) {
 Json json_of(const Kernel& kernel) {
   Json json = {{"name", kernel.name}, {"description", kernel.description}, {"extents", kernel.extents}};
   if (kernel.elementwise) json["elementwise"] = true;
+  for (const KernelArithmetic& term : kernel.arithmetic) json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
   return json;
 }
 
@@ -137,6 +138,7 @@ int minor_version(const Plan& plan, bool trains) {
   const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
   if (holds_program(plan.accumulate)) return 2;
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return !kernel.arithmetic.empty(); })) return 2;
   return trains ? 1 : 0;
 }
 

@@ -10,7 +10,7 @@ namespace sheaf {
 /// The format's version: a reader takes the same major and no newer minor number.
 inline constexpr int kPlanMajor = 1;
 /// A plan is written with the least minor number that has what it holds. 1: training programs; 2: layouts of values;
-/// steps in micro-batches.
+/// steps in micro-batches; arithmetic of kernels.
 inline constexpr int kPlanMinor = 2;
 
 /// The plan as JSON text: one step, value, parameter or kernel a line, objects in base64, and a SHA-256 over

@@ -1,0 +1,27 @@
+// How much arithmetic a kernel's definition holds, for cost estimates.
+#pragma once
+
+#include "codegen/kernels/spec.h"
+#include "runtime/plan/plan.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace sheaf::kernels {
+
+/// Floating-point operations of a kernel by its definition, not by what is emitted: a softmax that goes over its input
+/// twice takes each exponential once. A fused body counts its arith and math ops on floats (a comparison, a square
+/// root and an exponential are one each; conversions, selections and integer arithmetic aren't counted).
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ElementwiseSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const SoftmaxSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const NormalizationSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const MeanSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const LinearSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const EmbeddingBackwardSpec& spec);
+
+/// All other kernels move data.
+template <typename Spec>
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext&, const Spec&) {
+  return {};
+}
+
+}  // namespace sheaf::kernels
