@@ -1,5 +1,7 @@
 #include "runtime/bind/constants.h"
 
+#include "runtime/bind/non_finite.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +12,9 @@ ConstantStore::ConstantStore(std::shared_ptr<Device> host, const std::vector<Par
     : host_(std::move(host)), parameters_(parameters), state_(state) {}
 
 ConstantStore::~ConstantStore() {
-  for (const Node& node : nodes_) node.device->release(node.data);
+  for (const Node& node : nodes_) {
+    if (node.data) node.device->release(node.data);
+  }
 }
 
 void ConstantStore::keep(const Device& device, std::shared_ptr<const void> owner) {
@@ -88,6 +92,18 @@ ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
 void ConstantStore::changed() {
   set_ = true;
   done_ = 0;
+  finite_.reset();
+}
+
+bool ConstantStore::finite() {
+  if (!finite_) {
+    finite_ = true;
+    for (const auto& [name, node] : parameter_nodes_) {
+      const Node& made = nodes_[static_cast<size_t>(node)];
+      if (made.data && !all_finite(made.spec, made.data)) finite_ = false;
+    }
+  }
+  return *finite_;
 }
 
 ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {

@@ -59,9 +59,8 @@ Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const Device
     if (need != needs.end()) need->second.constants += static_cast<double>(node.spec.bytes);
   }
   for (const auto& [space, need] : needs) {
-    if (need.arenas + need.constants > static_cast<double>(need.device->info().memory_bytes)) {
-      return too_much(graph, plan, devices, need);
-    }
+    const auto there = static_cast<double>(need.device->info().memory_bytes);  // 0: the device doesn't say
+    if (there > 0 && need.arenas + need.constants > there) return too_much(graph, plan, devices, need);
   }
   return {};
 }
