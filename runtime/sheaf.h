@@ -59,6 +59,7 @@ struct TensorView {
 
 struct BindOptions {
   bool fast_numerics = false;  ///< allow Winograd convolutions: faster, other rounding
+  int64_t micro_batches = 1;   ///< of a Trainer: parts that a step's batch is run in
   int threads = 0;             ///< CPU threads in all, shared out among CPU devices; 0: all that the process may use
   bool explain = false;        ///< reasons in info() name the alternatives too; binding takes longer
 };
@@ -131,6 +132,8 @@ class Model {
  private:
   friend class Session;
   friend class Trainer;  // runtime/training/trainer.h
+  friend class MicroBatches;  // and what it is made of
+  friend class StepProgram;
   struct State;
   explicit Model(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;

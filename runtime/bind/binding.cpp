@@ -1,8 +1,10 @@
 #include "runtime/bind/binding.h"
 
+#include "runtime/bind/non_finite.h"
 #include "runtime/bind/planned_binding.h"
 #include "runtime/cpu/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -66,6 +68,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
   }
   binding->gathers_scalars_ = graph.gathers_scalars;
+  binding->cuts_nan_off_ = std::any_of(request.program.steps.begin(), request.program.steps.end(), cuts_nan_off);
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   return binding;
 }
@@ -209,9 +212,18 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
                           Trace* trace) {
   if (auto ok = take_buffers(inputs, outputs); !ok) return ok;
   if (gathers_scalars_) warn_of_scalars();
+  std::optional<NonFiniteRun> careful;
+  if (needs_care()) careful.emplace();
   if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return run_error();
   if (trains_) constants_->changed();
   return {};
+}
+
+bool Binding::needs_care() const {
+  if (!cuts_nan_off_) return false;
+  bool finite = constants_->finite();
+  for (size_t i = 0; finite && i < inputs_.size(); ++i) finite = all_finite(inputs_[i], bound_inputs_[i]);
+  return !finite;
 }
 
 Error Binding::run_error() const {

@@ -44,6 +44,8 @@ class ConstantStore {
   /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing.
   void changed();
   bool set() const { return set_; }
+  /// Whether all parameters and buffers are finite, as they are now. Looked at once after each change.
+  bool finite();
   /// Weights are set and all that depends on them is made.
   bool ready() const { return set_ && done_ == work_.size() && lasting_done_ == lasting_work_.size(); }
 
@@ -114,6 +116,7 @@ class ConstantStore {
   size_t done_ = 0, lasting_done_ = 0;  ///< work_[0, done_) is up to date
   size_t allocated_ = 0;                ///< nodes_[0, allocated_) have memory; later ones may
   bool set_ = false;
+  std::optional<bool> finite_;          ///< none: not known since weights changed
 };
 
 }  // namespace sheaf

@@ -1,6 +1,6 @@
 #include "runtime/cpu/ops.h"
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/keep_nan.h"
 
 #include <algorithm>
 #include <array>
@@ -78,7 +78,8 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
     require(check || !request.outputs.empty(), "the step has no output");
     const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),
                                    [](const TensorSpec& output) { return element_count(output) == 0; });
-    return empty ? prepare_nothing(operation) : found->second(operation);
+    if (empty) return prepare_nothing(operation);
+    return keep_nan(request, found->second(operation), found->second);
   } catch (const dnnl::error& error) {
     return failure(step, std::string("oneDNN refuses it: ") + error.what());
   } catch (const std::exception& error) {

@@ -124,6 +124,7 @@ Result<void> check_same_run(const std::string& file, const RunIdentity& then, co
     return refuse(std::string("its ") + what + " is " + std::to_string(before) + ", this run's is " + std::to_string(after));
   };
   if (then.batch_size != now.batch_size) return differ("--batch-size", then.batch_size, now.batch_size);
+  if (then.micro_batches != now.micro_batches) return differ("--micro-batches", then.micro_batches, now.micro_batches);
   if (then.seed != now.seed) return differ("--seed", then.seed, now.seed);
   if (then.rows != now.rows) return differ("number of rows", then.rows, now.rows);
   if (then.shuffle != now.shuffle)

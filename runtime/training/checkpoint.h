@@ -26,6 +26,7 @@ struct RunIdentity {
   std::vector<std::string> devices;
   std::string numerics;  ///< "strict", "fast"
   std::string cpu;       ///< instruction set and cores: "x86-64-v4, 8 cores"
+  int64_t micro_batches = 1;  ///< another number is another run, too
 };
 
 struct Checkpoint {

@@ -49,13 +49,17 @@ struct Scores {
   }
 };
 
+double weight_of(const std::vector<double>& weights, size_t i) {
+  return weights.empty() ? 1 : weights.size() == 1 ? weights[0] : weights[i % weights.size()];
+}
+
 double class_loss(const LossSection& loss, const Scores& scores, size_t target) {
-  if (loss.type == "NLLLoss") return -scores.at(target);
+  if (loss.type == "NLLLoss") return -weight_of(loss.weight, target) * scores.at(target);
   const double normalizer = scores.log_sum_exp();
-  double value = normalizer - scores.at(target);
+  const double value = weight_of(loss.weight, target) * (normalizer - scores.at(target));
   if (loss.label_smoothing == 0) return value;
   double all = 0;
-  for (size_t c = 0; c < scores.classes; ++c) all += normalizer - scores.at(c);
+  for (size_t c = 0; c < scores.classes; ++c) all += weight_of(loss.weight, c) * (normalizer - scores.at(c));
   return (1 - loss.label_smoothing) * value + loss.label_smoothing / static_cast<double>(scores.classes) * all;
 }
 
@@ -70,16 +74,21 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
     sums.correct += scores.largest() == static_cast<size_t>(wanted);
     ++sums.counted;
     sums.loss += class_loss(loss, scores, static_cast<size_t>(wanted));
-    sums.weight += 1;
+    sums.weight += weight_of(loss.weight, static_cast<size_t>(wanted));
   }
 }
 
-/// The loss of one element; BCE's logarithms are not below -100, as in PyTorch.
-double element_loss(const std::string& type, double x, double y) {
+/// The loss of element `i`; BCE's logarithms are not below -100, as in PyTorch. The last dimension is the innermost, so
+/// that weights along it come round again and again.
+double element_loss(const LossSection& loss, size_t i, double x, double y) {
+  const std::string& type = loss.type;
+  const double weight = weight_of(loss.weight, i);
   if (type == "MSELoss") return (x - y) * (x - y);
   if (type == "L1Loss") return std::fabs(x - y);
-  if (type == "BCELoss") return -y * std::max(std::log(x), -100.0) - (1 - y) * std::max(std::log(1 - x), -100.0);
-  return std::max(x, 0.0) - x * y + std::log1p(std::exp(-std::fabs(x)));  // BCEWithLogitsLoss
+  if (type == "BCELoss") return weight * (-y * std::max(std::log(x), -100.0) - (1 - y) * std::max(std::log(1 - x), -100.0));
+  // BCEWithLogitsLoss: (1 - y) x + (1 + (pos_weight - 1) y) log(1 + e^-x)
+  const double softplus = std::log1p(std::exp(-std::fabs(x))) + std::max(-x, 0.0);
+  return weight * ((1 - y) * x + (1 + (weight_of(loss.pos_weight, i) - 1) * y) * softplus);
 }
 
 }  // namespace
@@ -94,7 +103,7 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
     add_classes(loss, output, target, sums);
     return {};
   }
-  for (size_t i = 0; i < count_of(output); ++i) sums.loss += element_loss(loss.type, float_at(output, i), float_at(target, i));
+  for (size_t i = 0; i < count_of(output); ++i) sums.loss += element_loss(loss, i, float_at(output, i), float_at(target, i));
   sums.weight += static_cast<double>(count_of(output));
   return {};
 }

@@ -5,6 +5,13 @@
 namespace sheaf {
 namespace {
 
+std::vector<double> numbers(const Json& json) {
+  std::vector<double> list;
+  if (!json.is_array()) return list;
+  for (const Json& number : json) list.push_back(number.is_number() ? number.get<double>() : 0);
+  return list;
+}
+
 std::string text(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
 
 }  // namespace
@@ -47,6 +54,8 @@ Result<LossSection> loss_section(const Model& model) {
   section.sum = text(member_of(arguments, "reduction")) == "sum";
   if (const Json& ignored = member_of(arguments, "ignore_index"); ignored.is_number_integer()) section.ignore_index = ignored.get<int64_t>();
   if (const Json& smoothing = member_of(arguments, "label_smoothing"); smoothing.is_number()) section.label_smoothing = smoothing.get<double>();
+  section.weight = numbers(member_of(arguments, "weight"));
+  section.pos_weight = numbers(member_of(arguments, "pos_weight"));
 
   const bool integer = target->dtype == DType::int64 || target->dtype == DType::int32 || target->dtype == DType::uint8;
   section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");
@@ -56,6 +65,8 @@ Result<LossSection> loss_section(const Model& model) {
   if (shape.empty() || !shape[static_cast<size_t>(section.class_dim)].is_static())
     return refuse("training.loss: output '" + section.output + "' has no fixed number of classes");
   section.class_count = shape[static_cast<size_t>(section.class_dim)].constant;
+  if (!section.weight.empty() && std::ssize(section.weight) != section.class_count)
+    return refuse("training.loss: 'weight' has another number of entries than output '" + section.output + "' has classes");
   return section;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/sheaf.h"
 
 #include <string>
+#include <vector>
 
 namespace sheaf {
 
@@ -16,6 +17,8 @@ struct LossSection {
   bool sum = false;    ///< "reduction": "sum"
   int64_t ignore_index = -100;
   double label_smoothing = 0;
+  std::vector<double> weight;      ///< by class; of binary cross entropy by entry of the last dimension, or one for all
+  std::vector<double> pos_weight;  ///< likewise; empty where there is none
   /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
   bool classes = false;
   int class_dim = 0;        ///< dimension of the output that has the classes: 1, or 0 of a vector

@@ -49,7 +49,7 @@ Result<std::vector<TensorView>> ModelLearner::tensors() {
 std::vector<const Parameter*> ModelLearner::declarations() const {
   std::vector<const Parameter*> all;
   for (const Parameter& parameter : model_.plan().parameters) all.push_back(&parameter);
-  for (const Parameter& state : model_.plan().state) all.push_back(&state);
+  for (const Parameter& state : lasting_state(model_.plan())) all.push_back(&state);
   return all;
 }
 

@@ -49,13 +49,16 @@ Result<Ending> TrainRun::run() {
 
   BindOptions bind;
   bind.fast_numerics = settings_.fast;
+  bind.micro_batches = settings_.micro_batches;
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
   auto learner = ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind);
   if (!learner) return learner.error();
   learner_ = std::move(*learner);
   learner_->set_trace(trace_);
   if (eval_) {
-    auto evaluator = Evaluator::make(*model_, devices_, *eval_, loss_, settings_.batch_size, bind);
+    // No more rows at a time than in training, whose memory is known to be there.
+    const int64_t evaluated = (settings_.batch_size + settings_.micro_batches - 1) / settings_.micro_batches;
+    auto evaluator = Evaluator::make(*model_, devices_, *eval_, loss_, evaluated, bind);
     if (!evaluator) return evaluator.error();
     evaluator_ = std::move(*evaluator);
     evaluator_->set_trace(trace_);
@@ -111,7 +114,7 @@ Result<void> TrainRun::load_data() {
 
 RunIdentity TrainRun::identity() const {
   RunIdentity run{plan_hash_, model_->name(), data_->rows(), loop_.batch_size, settings_.seed, settings_.shuffle,
-                  {}, settings_.fast ? "fast" : "strict", isa_and_cores(*devices_)};
+                  {}, settings_.fast ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }

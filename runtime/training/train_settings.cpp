@@ -56,6 +56,8 @@ OptionParser train_options() {
       .repeatable()
       .option("--batch-size", "N", "rows of a step; the last of an epoch takes what is left over")
       .required()
+      .option("--micro-batches", "M",
+              "run each step's batch in M parts, one after another, and update once: less memory (default 1)")
       .option("--epochs", "E", "how many times all rows are gone through")
       .option("--steps", "K", "or how many steps are made, over as many epochs as it takes")
       .option("--eval", "NAME=SOURCE", "rows to evaluate on after each epoch, named as for --data")
@@ -99,13 +101,18 @@ Result<TrainSettings> train_settings(const Options& options) {
     const char* name;
     int64_t* value;
     int64_t least, most;
-  } numbers[] = {{"--batch-size", &settings.batch_size, 1, kMost}, {"--epochs", &settings.epochs, 1, kMost},
+  } numbers[] = {{"--batch-size", &settings.batch_size, 1, kMost}, {"--micro-batches", &settings.micro_batches, 1, kMost},
+                 {"--epochs", &settings.epochs, 1, kMost},
                  {"--steps", &settings.steps, 1, kMost},           {"--checkpoint-every", &settings.checkpoint_every, 1, kMost},
                  {"--keep", &keep, 1, 1'000'000},                  {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
   for (const auto& entry : numbers) {
     auto value = options.integer(entry.name, entry.least, entry.most, *entry.value);
     if (!value) return value.error();
     *entry.value = *value;
+  }
+  if (settings.micro_batches > settings.batch_size) {
+    return Error("--micro-batches " + std::to_string(settings.micro_batches) + ": a batch has only " +
+                 std::to_string(settings.batch_size) + (settings.batch_size == 1 ? " row" : " rows") + " (--batch-size)");
   }
   settings.keep = static_cast<int>(keep);
   settings.seed = static_cast<uint64_t>(seed);
@@ -138,6 +145,11 @@ std::string settings_text(const SettingsInForce& in_force) {
   const int64_t per_epoch = BatchLoader::batches_per_epoch(in_force.rows, batch);
   row("batch size", with_thousands(settings.batch_size) + ", " + with_thousands(per_epoch) + (per_epoch == 1 ? " step" : " steps") +
                         " an epoch" + (rest > 0 ? ", the last of " + with_thousands(rest) : batch < settings.batch_size ? " of " + with_thousands(batch) : ""));
+  if (settings.micro_batches > 1) {
+    const int64_t part = (batch + settings.micro_batches - 1) / settings.micro_batches, parts = (batch + part - 1) / part;
+    row("micro-batches", with_thousands(parts) + " of " + with_thousands(part) +
+                             (batch % part > 0 ? ", the last of " + with_thousands(batch % part) : "") + ", then one update");
+  }
   row("length", (settings.epochs > 0 ? with_thousands(settings.epochs) + (settings.epochs == 1 ? " epoch, " : " epochs, ") : "") +
                     with_thousands(in_force.loop.steps) + (in_force.loop.steps == 1 ? " step" : " steps"));
   row("order", settings.shuffle ? "shuffled anew each epoch" : "as it stands (--no-shuffle)");

@@ -20,6 +20,7 @@ struct TrainSettings {
   std::map<std::string, std::string> data, eval;  ///< SOURCE by NAME
   std::string weights, save, metrics, plot, checkpoint;  ///< file names; empty: not given
   int64_t batch_size = 0, epochs = 0, steps = 0;         ///< epochs or steps, the other 0
+  int64_t micro_batches = 1;
   int64_t checkpoint_every = 0;
   int keep = 3;
   bool resume = false, shuffle = true, fast = false;

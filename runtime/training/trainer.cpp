@@ -1,28 +1,13 @@
 #include "runtime/training/trainer.h"
 
-#include "runtime/bind/binding.h"
-#include "runtime/session_state.h"
+#include "runtime/training/micro_batches.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 namespace sheaf {
 namespace {
-
-/// Where the train program's settings lie (docs/training.md); its inputs of that role point here.
-struct Settings {
-  int64_t step = 0, seed = 0;
-  float lr = 0, bias_correction1 = 0, bias_correction2 = 0;
-
-  const void* find(const std::string& name) const {
-    if (name == "step") return &step;
-    if (name == "seed") return &seed;
-    if (name == "lr") return &lr;
-    if (name == "bias_correction1") return &bias_correction1;
-    if (name == "bias_correction2") return &bias_correction2;
-    return nullptr;
-  }
-};
 
 double number_in(const Json& list, size_t index, double otherwise) {
   return list.is_array() && index < list.size() && list[index].is_number() ? list[index].get<double>() : otherwise;
@@ -32,13 +17,12 @@ double number_in(const Json& list, size_t index, double otherwise) {
 
 struct Trainer::State {
   std::shared_ptr<Model::State> model;
-  std::unique_ptr<Binding> binding;
   std::shared_ptr<TrainingProgress> progress;
   std::vector<ValueInfo> inputs;
-  std::vector<size_t> places;         ///< of inputs, among the binding's
-  std::vector<const void*> buffers;   ///< the binding's inputs: the caller's and the settings
-  Settings settings;
-  float loss = 0;
+  std::vector<std::vector<int64_t>> shapes;  ///< of the inputs
+  StepSettings settings;
+  std::unique_ptr<StepProgram> whole;   ///< the step in one, or
+  std::unique_ptr<MicroBatches> parts;  ///< in micro-batches
   double betas[2] = {0.9, 0.999};
   bool corrects_bias = false;         ///< the program has Adam's settings
   // The learning rate is worked out anew only where what it depends on has changed.
@@ -59,22 +43,20 @@ struct Trainer::State {
     settings.bias_correction2 = static_cast<float>(1 - std::pow(betas[1], static_cast<double>(step)));
   }
 
-  Result<void> take(std::span<const void* const> given) {
-    if (given.size() != places.size()) {
-      return Error("a training step needs " + std::to_string(places.size()) +
+  Result<void> prepare(std::span<const void* const> given) {
+    if (given.size() != inputs.size()) {
+      return Error("a training step needs " + std::to_string(inputs.size()) +
                    " buffers, of the model's inputs and its targets; " + std::to_string(given.size()) + " are given");
     }
-    for (size_t i = 0; i < given.size(); ++i) buffers[places[i]] = given[i];
     set_settings();
     return {};
   }
-
-  std::span<void* const> outputs() {
-    output = &loss;
-    return {&output, 1};
-  }
-  void* output = nullptr;
 };
+
+std::span<const Parameter> lasting_state(const Plan& plan) {
+  const auto end = std::find_if(plan.state.begin(), plan.state.end(), [](const Parameter& entry) { return entry.transient; });
+  return {plan.state.begin(), end};
+}
 
 Trainer::Trainer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
@@ -97,11 +79,8 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
     return Error({plan.file}, "plan '" + plan.name + "' holds no training program")
         .note("add a 'training' section to the model, then compile it again");
   }
-  auto binding = model.state_->bind(program, std::move(devices), batch, options);
-  if (!binding) return binding.error();
   auto state = std::make_unique<State>();
   state->model = model.state_;
-  state->binding = std::move(*binding);
   const Json& optimizer = plan.training["optimizer"];
   const Json betas = optimizer.value("betas", Json());
   for (size_t i = 0; i < 2; ++i) state->betas[i] = number_in(betas, i, state->betas[i]);
@@ -112,53 +91,57 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   }
   state->progress = std::move(progress);
 
-  std::vector<size_t> targets;
-  std::vector<ValueInfo> target_infos;
+  std::vector<ValueInfo> targets;
   for (const Value& value : program.values) {
-    const size_t at = state->buffers.size();
-    if (value.role == Value::setting) {
-      state->corrects_bias |= value.name.starts_with("bias_correction");
-      state->buffers.push_back(state->settings.find(value.name));
-    } else if (value.role == Value::input || value.role == Value::target) {
-      const bool input = value.role == Value::input;
-      (input ? state->places : targets).push_back(at);
-      (input ? state->inputs : target_infos).push_back(describe_value(value, value.name));
-      state->buffers.push_back(nullptr);
-    }
+    if (value.role == Value::input) state->inputs.push_back(describe_value(value, value.name));
+    if (value.role == Value::target) targets.push_back(describe_value(value, value.name));
   }
-  state->places.insert(state->places.end(), targets.begin(), targets.end());
-  state->inputs.insert(state->inputs.end(), target_infos.begin(), target_infos.end());
+  state->inputs.insert(state->inputs.end(), targets.begin(), targets.end());
+  for (const auto* made : {&plan.train, &plan.update}) {
+    for (const Value& value : made->values) state->corrects_bias |= value.name.starts_with("bias_correction");
+  }
+  const StepProgram* bound = nullptr;
+  if (options.micro_batches > 1) {
+    auto parts = MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options, state->inputs, state->settings);
+    if (!parts) return parts.error();
+    state->parts = std::make_unique<MicroBatches>(std::move(*parts));
+    bound = &state->parts->largest();
+  } else {
+    auto whole = StepProgram::bind(*model.state_, program, std::move(devices), batch, options, state->inputs, state->settings);
+    if (!whole) return whole.error();
+    state->whole = std::make_unique<StepProgram>(std::move(*whole));
+    bound = state->whole.get();
+  }
+  for (size_t i = 0; i < state->inputs.size(); ++i) {
+    state->shapes.push_back(bound->shape(i));
+    if (const int dim = state->inputs[i].batch_dim; dim >= 0) state->shapes[i][static_cast<size_t>(dim)] = batch;
+  }
   return Trainer(std::move(state));
 }
 
 const std::vector<ValueInfo>& Trainer::inputs() const { return state_->inputs; }
-const std::vector<int64_t>& Trainer::input_shape(size_t index) const {
-  return state_->binding->inputs()[state_->places[index]].dims;
-}
+const std::vector<int64_t>& Trainer::input_shape(size_t index) const { return state_->shapes[index]; }
 TrainingProgress& Trainer::progress() { return *state_->progress; }
-const BindingInfo& Trainer::info() const { return state_->binding->info(); }
+const BindingInfo& Trainer::info() const { return state_->parts ? state_->parts->info() : state_->whole->info(); }
 
 Result<float> Trainer::step(std::span<const void* const> inputs, const RunOptions& options) {
   State& state = *state_;
-  if (auto ok = state.take(inputs); !ok) return ok.error();
-  auto done = state.binding->run(state.buffers, state.outputs(), &options.print, options.trace.get());
-  if (done) {
-    ++state.progress->steps;
-    return state.loss;
-  }
-  if (!state.binding->loss_not_finite()) return done.error();
-  return state.loss;
+  if (auto ok = state.prepare(inputs); !ok) return ok.error();
+  auto loss = state.parts ? state.parts->run(inputs, options) : state.whole->run(inputs, options);
+  if (loss && std::isfinite(*loss)) ++state.progress->steps;
+  return loss;
 }
 
 std::string Trainer::first_not_finite(std::span<const void* const> inputs) {
   State& state = *state_;
-  if (!state.take(inputs)) return {};
-  auto found = state.binding->first_not_finite(state.buffers, state.outputs());
+  if (!state.prepare(inputs)) return {};
+  if (state.parts) return state.parts->first_not_finite(inputs);
+  auto found = state.whole->first_not_finite(inputs);
   return found ? *found : std::string();
 }
 
 Result<std::vector<TensorView>> Trainer::state() {
-  const auto& entries = state_->model->plan.state;
+  const auto entries = lasting_state(state_->model->plan);
   std::vector<TensorView> views;
   for (size_t i = 0; i < entries.size(); ++i) {
     auto data = state_->model->constants->state_data(i);
@@ -169,7 +152,7 @@ Result<std::vector<TensorView>> Trainer::state() {
 }
 
 Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
-  const auto& entries = state_->model->plan.state;
+  const auto entries = lasting_state(state_->model->plan);
   std::vector<const TensorView*> found(entries.size(), nullptr);
   std::vector<void*> data;
   std::vector<std::string> problems;

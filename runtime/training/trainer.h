@@ -7,6 +7,7 @@
 // Parameters are the Model's: after a step its other sessions, such as one for evaluation, see the new values.
 #pragma once
 
+#include "runtime/plan/plan.h"
 #include "runtime/sheaf.h"
 
 namespace sheaf {
@@ -23,10 +24,15 @@ struct TrainingProgress {
 /// LinearLR; null: `base`): PyTorch's closed forms, stepped once an epoch.
 double learning_rate(const Plan& plan, double base, int64_t epoch);
 
+/// The optimiser's state, of Plan::state: without what lives within a step alone.
+std::span<const Parameter> lasting_state(const Plan& plan);
+
 class Trainer {
  public:
   /// Errors: the plan has no train program; those of Model::bind. Several trainers of one model (another batch size
-  /// for the last rows) share parameters and optimiser state; `progress` is then the same object.
+  /// for the last rows) share parameters and optimiser state; `progress` is then the same object. With
+  /// BindOptions::micro_batches above 1 a step runs the batch in that many parts, cut as torch.chunk does, and updates
+  /// once: less memory, the same mean. Batch norm takes each part's own statistics.
   static Result<Trainer> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch,
                               std::shared_ptr<TrainingProgress> progress, const BindOptions& options = {});
   static Result<Trainer> bind(const Model& model, std::string_view devices, int64_t batch, const BindOptions& options = {});
@@ -45,14 +51,15 @@ class Trainer {
   /// ("net.conv1"), found by running the same step once more and looking at each result; empty where none is.
   std::string first_not_finite(std::span<const void* const> inputs);
 
-  /// The optimiser's state as it is now, one tensor for each of Plan::state and in that order, dense in host memory;
+  /// The optimiser's state as it is now, one tensor for each of lasting_state(plan) and in that order, dense in host memory;
   /// valid until the next step or set_state. What a checkpoint saves beside Model::parameter_data.
   Result<std::vector<TensorView>> state();
   /// Copies all of the optimiser's state, shared by the trainers of one model. Errors: missing, superfluous and
-  /// misshapen tensors (names as in Plan::state), and then nothing is changed.
+  /// misshapen tensors (names as in lasting_state), and then nothing is changed.
   Result<void> set_state(std::span<const TensorView> tensors);
 
   TrainingProgress& progress();
+  /// Of the step's program; with micro-batches that of `accumulate`, for the largest part.
   const BindingInfo& info() const;
 
  private:

@@ -40,7 +40,7 @@ float apply(const Activation& activation, float x) {
   const float alpha = activation.alpha;
   switch (activation.algorithm) {
     case algorithm::eltwise_relu:
-      return x > 0 ? x : alpha * x;
+      return x > 0 || std::isnan(x) ? x : alpha == 0 ? 0 : alpha * x;
     case algorithm::eltwise_elu:
       return x > 0 ? x : alpha * std::expm1(x);
     case algorithm::eltwise_swish:

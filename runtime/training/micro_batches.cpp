@@ -1,0 +1,121 @@
+#include "runtime/training/micro_batches.h"
+
+#include "runtime/bind/chunk.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace sheaf {
+
+Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
+                                        const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings) {
+  const Plan& plan = model.plan;
+  if (plan.accumulate.steps.empty()) {
+    return Error({plan.file, 0, 0}, "plan '" + plan.name + "' has no programs for micro-batches")
+        .note("it was made by an older compiler: compile the model again");
+  }
+  MicroBatches made;
+  made.model_ = &model;
+  made.settings_ = &settings;
+  made.rows_ = rows;
+  made.sizes_ = chunk_sizes(rows, parts);
+  for (const int64_t size : made.sizes_) {
+    if (made.parts_.contains(size)) continue;
+    auto bound = StepProgram::bind(model, plan.accumulate, devices, size, options, inputs, settings);
+    if (!bound) return bound.error().note("of a micro-batch of " + std::to_string(size) + (size == 1 ? " row" : " rows"));
+    made.parts_.emplace(size, std::move(*bound));
+  }
+  auto update = StepProgram::bind(model, plan.update, devices, rows, options, {}, settings);
+  if (!update) return update.error();
+  made.update_ = std::make_unique<StepProgram>(std::move(*update));
+  if (auto ok = made.prepare(model, inputs); !ok) return ok.error();
+  return made;
+}
+
+Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInfo> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Cut cut;
+    const std::vector<int64_t>& shape = largest().shape(i);
+    cut.rows = inputs[i].batch_dim >= 0;
+    if (cut.rows) {
+      const auto dim = static_cast<size_t>(inputs[i].batch_dim);
+      cut.row_bytes = size_of(inputs[i].dtype);
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (d < dim) cut.outer *= static_cast<size_t>(shape[d]);
+        if (d > dim) cut.row_bytes *= static_cast<size_t>(shape[d]);
+      }
+      if (cut.outer > 1) cut.part.resize(cut.outer * cut.row_bytes * static_cast<size_t>(sizes_.front()));
+    }
+    cuts_.push_back(std::move(cut));
+  }
+  taken_.resize(inputs.size());
+  for (const Update& update : model.plan.accumulate.updates) {
+    for (size_t i = 0; i < model.plan.parameters.size(); ++i) {
+      const Parameter& parameter = model.plan.parameters[i];
+      if (parameter.name != update.name) continue;
+      auto data = model.constants->parameter_data(i);
+      if (!data) return data.error();
+      kept_.push_back({*data, std::vector<char>(plain_tensor(parameter.dtype, parameter.shape).bytes)});
+    }
+  }
+  return {};
+}
+
+void MicroBatches::take(std::span<const void* const> given, int64_t part, int64_t first, int64_t rows) {
+  settings_->micro_batch = part;
+  settings_->first_row = first;
+  for (size_t i = 0; i < given.size(); ++i) {
+    Cut& cut = cuts_[i];
+    const auto* from = static_cast<const char*>(given[i]);
+    if (from && cut.rows) from += static_cast<size_t>(first) * cut.row_bytes;
+    taken_[i] = from;
+    if (!from || cut.part.empty()) continue;
+    const size_t run = static_cast<size_t>(rows) * cut.row_bytes;
+    for (size_t o = 0; o < cut.outer; ++o)
+      std::memcpy(cut.part.data() + o * run, from + o * static_cast<size_t>(rows_) * cut.row_bytes, run);
+    taken_[i] = cut.part.data();
+  }
+}
+
+void MicroBatches::keep_buffers() {
+  for (Kept& kept : kept_)
+    if (!kept.bytes.empty()) std::memcpy(kept.bytes.data(), kept.data, kept.bytes.size());
+}
+
+void MicroBatches::restore_buffers() {
+  for (const Kept& kept : kept_)
+    if (!kept.bytes.empty()) std::memcpy(kept.data, kept.bytes.data(), kept.bytes.size());
+  model_->constants->changed();
+}
+
+Result<float> MicroBatches::run(std::span<const void* const> given, const RunOptions& options) {
+  keep_buffers();
+  int64_t first = 0;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    take(given, static_cast<int64_t>(i), first, sizes_[i]);
+    auto loss = parts_.at(sizes_[i]).run(taken_, options);
+    if (!loss || !std::isfinite(*loss)) {
+      restore_buffers();
+      return loss;
+    }
+    first += sizes_[i];
+  }
+  auto loss = update_->run({}, options);
+  if (!loss || !std::isfinite(*loss)) restore_buffers();
+  return loss;
+}
+
+std::string MicroBatches::first_not_finite(std::span<const void* const> given) {
+  int64_t first = 0;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    take(given, static_cast<int64_t>(i), first, sizes_[i]);
+    auto found = parts_.at(sizes_[i]).first_not_finite(taken_);
+    if (!found) return {};
+    if (!found->empty()) return *found;
+    first += sizes_[i];
+  }
+  auto found = update_->first_not_finite({});
+  return found ? *found : std::string();
+}
+
+}  // namespace sheaf

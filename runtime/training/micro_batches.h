@@ -1,0 +1,63 @@
+// A training step over a batch in parts: the plan's program `accumulate` for each of them, then `update`
+// (docs/training.md).
+#pragma once
+
+#include "runtime/training/step_program.h"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+class MicroBatches {
+ public:
+  /// Cuts `rows` rows in `parts` parts as torch.chunk does: there may be fewer, and the last may be smaller. `inputs`
+  /// are those of the step; `settings` and `model` must outlive it. Errors: the plan has no such programs; those of
+  /// Model::bind.
+  static Result<MicroBatches> bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
+                                   const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
+
+  /// A step: a buffer of the whole batch for each input. Gives the loss of the whole batch; where it or that of a part
+  /// isn't finite, that, and then parameters, buffers and optimiser state are as they were.
+  Result<float> run(std::span<const void* const> given, const RunOptions& options);
+  std::string first_not_finite(std::span<const void* const> given);
+
+  /// Of the largest part.
+  const BindingInfo& info() const { return parts_.at(sizes_.front()).info(); }
+  const StepProgram& largest() const { return parts_.at(sizes_.front()); }
+
+ private:
+  /// How an input is cut.
+  struct Cut {
+    bool rows = false;       ///< it has rows
+    size_t outer = 1;        ///< runs of rows; with more than one, a part's are gathered
+    size_t row_bytes = 0;    ///< of one row within a run
+    std::vector<char> part;  ///< where they are gathered
+  };
+  /// A buffer that `accumulate` changes, and what it held before the step.
+  struct Kept {
+    void* data;
+    std::vector<char> bytes;
+  };
+  MicroBatches() = default;
+  Result<void> prepare(Model::State& model, std::span<const ValueInfo> inputs);
+  /// Points `taken_` at rows [first, first + rows) of the inputs, for part number `part`.
+  void take(std::span<const void* const> given, int64_t part, int64_t first, int64_t rows);
+  void keep_buffers();
+  void restore_buffers();
+
+  Model::State* model_ = nullptr;
+  StepSettings* settings_ = nullptr;
+  int64_t rows_ = 0;
+  std::vector<int64_t> sizes_;
+  std::map<int64_t, StepProgram> parts_;  ///< by rows
+  std::unique_ptr<StepProgram> update_;
+  std::vector<Cut> cuts_;                 ///< by input
+  std::vector<const void*> taken_;        ///< by input
+  std::vector<Kept> kept_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,57 @@
+#include "runtime/training/step_program.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+const void* StepSettings::find(const std::string& name) const {
+  if (name == "step") return &step;
+  if (name == "seed") return &seed;
+  if (name == "micro_batch") return &micro_batch;
+  if (name == "first_row") return &first_row;
+  if (name == "lr") return &lr;
+  if (name == "bias_correction1") return &bias_correction1;
+  if (name == "bias_correction2") return &bias_correction2;
+  return nullptr;
+}
+
+Result<StepProgram> StepProgram::bind(Model::State& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+                                      int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
+                                      const StepSettings& settings) {
+  auto binding = model.bind(program, std::move(devices), rows, options);
+  if (!binding) return binding.error();
+  StepProgram bound;
+  bound.binding_ = std::move(*binding);
+  bound.places_.resize(names.size());
+  for (const Value& value : program.values) {
+    if (value.role == Value::setting) {
+      bound.buffers_.push_back(settings.find(value.name));
+    } else if (value.role == Value::input || value.role == Value::target) {
+      const auto found = std::find_if(names.begin(), names.end(), [&](const ValueInfo& info) { return info.name == value.name; });
+      if (found == names.end()) return Error("the plan's programs of a training step differ in their inputs: '" + value.name + "'");
+      bound.places_[static_cast<size_t>(found - names.begin())] = bound.buffers_.size();
+      bound.buffers_.push_back(nullptr);
+    }
+  }
+  return bound;
+}
+
+void StepProgram::take(std::span<const void* const> given) {
+  for (size_t i = 0; i < given.size(); ++i) buffers_[places_[i]] = given[i];
+}
+
+Result<float> StepProgram::run(std::span<const void* const> given, const RunOptions& options) {
+  take(given);
+  void* const output = &loss_;
+  auto done = binding_->run(buffers_, {&output, 1}, &options.print, options.trace.get());
+  if (done || binding_->loss_not_finite()) return loss_;
+  return done.error();
+}
+
+Result<std::string> StepProgram::first_not_finite(std::span<const void* const> given) {
+  take(given);
+  void* const output = &loss_;
+  return binding_->first_not_finite(buffers_, {&output, 1});
+}
+
+}  // namespace sheaf

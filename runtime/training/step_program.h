@@ -1,0 +1,46 @@
+// One of a training step's programs, bound: its buffers by name, its settings (internal to the Trainer's sources).
+#pragma once
+
+#include "runtime/bind/binding.h"
+#include "runtime/session_state.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// Where a step's settings lie (docs/training.md); its programs' inputs of that role point here.
+struct StepSettings {
+  int64_t step = 0, seed = 0, micro_batch = 0, first_row = 0;
+  float lr = 0, bias_correction1 = 0, bias_correction2 = 0;
+
+  const void* find(const std::string& name) const;
+};
+
+class StepProgram {
+ public:
+  /// `rows` of the batch; `names` are those of the caller's buffers in run(). `settings` and `model` must outlive it.
+  static Result<StepProgram> bind(Model::State& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+                                  int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
+                                  const StepSettings& settings);
+
+  /// The loss that the program gives. Where that isn't finite, it is given too, and no variable is changed.
+  Result<float> run(std::span<const void* const> given, const RunOptions& options);
+  /// The layer whose result wasn't finite first (Binding::first_not_finite); empty where all are.
+  Result<std::string> first_not_finite(std::span<const void* const> given);
+
+  /// The sizes of caller's buffer `index` for these rows.
+  const std::vector<int64_t>& shape(size_t index) const { return binding_->inputs()[places_[index]].dims; }
+  const BindingInfo& info() const { return binding_->info(); }
+
+ private:
+  void take(std::span<const void* const> given);
+
+  std::unique_ptr<Binding> binding_;
+  std::vector<size_t> places_;        ///< by caller's buffer: among the binding's inputs
+  std::vector<const void*> buffers_;  ///< the binding's inputs: the caller's and the settings
+  float loss_ = 0;
+};
+
+}  // namespace sheaf
