@@ -1,0 +1,125 @@
+// Arithmetic and traffic of operations, against numbers worked out by hand.
+#include "runtime/estimate/cost.h"
+#include "runtime/estimate/description.h"
+
+#include <gtest/gtest.h>
+
+namespace sheaf {
+namespace {
+
+struct Case {
+  Step step;
+  std::vector<TensorSpec> inputs, outputs;
+
+  Case(std::string op, Json attributes = Json::object()) {
+    step.op = std::move(op);
+    step.attributes = std::move(attributes);
+  }
+  Case& in(std::string role, std::vector<int64_t> dims) {
+    step.roles.push_back(std::move(role));
+    inputs.push_back(plain_tensor(DType::float32, std::move(dims)));
+    return *this;
+  }
+  Case& out(std::vector<int64_t> dims) {
+    outputs.push_back(plain_tensor(DType::float32, std::move(dims)));
+    return *this;
+  }
+  Cost cost(const Plan& plan = {}) const { return operation_cost(plan, step, inputs, outputs); }
+  double flops() const { return cost().flops; }
+};
+
+TEST(Cost, Convolutions) {
+  // 2·8·16·14·14 outputs, each a sum over 4 input channels of a group and 9 taps.
+  const double products = 2.0 * (2 * 16 * 14 * 14) * (4 * 9);
+  const double y = 2 * 16 * 14 * 14;
+  EXPECT_EQ(Case("conv").in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).out({2, 16, 14, 14}).flops(), products);
+  EXPECT_EQ(Case("conv", {{"activation", {{"kind", "relu"}}}})
+                .in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).in("bias", {16}).in("residual", {2, 16, 14, 14})
+                .out({2, 16, 14, 14}).flops(),
+            products + 3 * y);
+  EXPECT_EQ(Case("conv_backward_data").in("dy", {2, 16, 14, 14}).in("weight", {16, 4, 3, 3}).out({2, 8, 28, 28}).flops(), products);
+  EXPECT_EQ(Case("conv_backward_weight", {{"bias", true}})
+                .in("x", {2, 8, 28, 28}).in("dy", {2, 16, 14, 14}).out({16, 4, 3, 3}).out({16}).flops(),
+            products + y);
+  // Each input element meets every weight of its channel once.
+  EXPECT_EQ(Case("conv_transpose").in("x", {2, 8, 7, 7}).in("weight", {8, 4, 4, 4}).out({2, 4, 14, 14}).flops(),
+            2.0 * (2 * 8 * 7 * 7) * (4 * 16));
+}
+
+TEST(Cost, Products) {
+  EXPECT_EQ(Case("linear").in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(), 35 * 20 * (2 * 10 + 1.0));
+  EXPECT_EQ(Case("linear_backward_data").in("dy", {35, 20}).in("weight", {20, 10}).out({35, 10}).flops(), 2.0 * 35 * 10 * 20);
+  EXPECT_EQ(Case("linear_backward_weight").in("x", {35, 10}).in("dy", {35, 20}).out({20, 10}).out({20}).flops(), 2.0 * 35 * 20 * 10 + 35 * 20);
+  EXPECT_EQ(Case("matmul").in("a", {3, 4, 5}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
+  EXPECT_EQ(Case("matmul", {{"transpose_a", true}}).in("a", {3, 5, 4}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
+}
+
+TEST(Cost, RecurrentLayersMultiplyEveryWeightAtEachStep) {
+  Case lstm("lstm");
+  lstm.in("x", {11, 3, 8}).in("weight_ih_l0", {24, 8}).in("weight_hh_l0", {24, 6}).out({11, 3, 6});
+  EXPECT_EQ(lstm.flops(), 33 * (2.0 * 24 * (8 + 6) + 6 * 24));
+  Case backward = lstm;
+  backward.step.op = "lstm_backward";
+  EXPECT_EQ(backward.flops(), 33 * (4.0 * 24 * (8 + 6) + 6 * 24));
+}
+
+TEST(Cost, PoolsAndNorms) {
+  const Json window = {{"kernel_size", {3, 2}}};
+  EXPECT_EQ(Case("max_pool", window).in("x", {1, 4, 9, 8}).out({1, 4, 3, 4}).flops(), 6 * 48);
+  EXPECT_EQ(Case("max_pool_backward", window).in("dy", {1, 4, 3, 4}).in("workspace", {1}).out({1, 4, 9, 8}).flops(), 48);
+  EXPECT_EQ(Case("adaptive_avg_pool").in("x", {1, 4, 9, 8}).out({1, 4, 1, 1}).flops(), 288);
+  EXPECT_EQ(Case("batch_norm_train").in("x", {2, 4, 5, 5}).out({2, 4, 5, 5}).out({4}).out({4}).flops(), 6 * 200);
+}
+
+TEST(Cost, KernelsSayThemselves) {
+  Plan plan;
+  plan.kernels.resize(2);
+  plan.kernels[0].name = "other";
+  plan.kernels[0].arithmetic = {{100, 0}};
+  plan.kernels[1].name = "mean_1";
+  plan.kernels[1].arithmetic = {{3, 0}, {1, 2}, {7, 9}};  // the last names no operand: nothing
+  Case kernel("kernel");
+  kernel.step.kernel = "mean_1";
+  kernel.in("x", {4, 5}).in("x1", {4}).out({4});
+  EXPECT_EQ(kernel.cost(plan).flops, 3 * 20 + 4);
+  kernel.step.kernel = "gone";
+  EXPECT_EQ(kernel.cost(plan).flops, 0);
+}
+
+TEST(Cost, TrafficIsEachOperandOnce) {
+  const Cost cost = Case("reduce").in("x0", {10}).in("x1", {10}).in("x2", {10}).out({10}).cost();
+  EXPECT_EQ(cost.flops, 20);
+  EXPECT_EQ(cost.read_bytes, 120);
+  EXPECT_EQ(cost.written_bytes, 40);
+  EXPECT_EQ(Case("view").in("x", {10}).out({2, 5}).cost().bytes(), 0) << "another name for the same memory";
+  EXPECT_EQ(Case("reorder").in("x", {10}).out({10}).cost().bytes(), 80);
+  EXPECT_EQ(Case("reorder").in("x", {10}).out({10}).cost().flops, 0);
+}
+
+TEST(Cost, RooflineTakesTheLargerPart) {
+  const Roofline roofline{100, 10, 1};
+  EXPECT_DOUBLE_EQ(seconds(roofline, {400, 10, 10}), 5);
+  EXPECT_EQ(bound_by(roofline, {400, 10, 10}), Bound::compute);
+  EXPECT_DOUBLE_EQ(seconds(roofline, {400, 50, 10}), 7);
+  EXPECT_EQ(bound_by(roofline, {400, 50, 10}), Bound::memory);
+  EXPECT_EQ(bound_by(roofline, {1, 1, 0}), Bound::overhead);
+}
+
+TEST(Cost, LanesShareTheMachine) {
+  DeviceDescription cpu;
+  cpu.cores = 4;
+  cpu.flops_per_second = 400;
+  cpu.bytes_per_second = 40;
+  cpu.core_bytes_per_second = 20;
+  cpu.cache_bytes = 400;
+  cpu.cache_bytes_per_second = 800;
+  cpu.operations["conv"] = 200;
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "linear", 1e6).flops_per_second, 200);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 1e6).flops_per_second, 100);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 1e6).bytes_per_second, 20) << "half of the bandwidth";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", 1e6).bytes_per_second, 20) << "no more than a core can move";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 100).bytes_per_second, 400) << "in the cache";
+}
+
+}  // namespace
+}  // namespace sheaf

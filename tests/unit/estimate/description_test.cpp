@@ -1,0 +1,86 @@
+// Files that describe devices, and sizes on the command line: what they may say and what is refused.
+#include "runtime/base/file.h"
+#include "runtime/estimate/description.h"
+#include "runtime/estimate/estimate_main.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace sheaf {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Description : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(file_); }
+  Result<DeviceDescriptions> read(const std::string& text) {
+    EXPECT_TRUE(write_file_atomically(file_, text));
+    return read_devices(file_);
+  }
+  std::string refused(const std::string& text) {
+    auto devices = read(text);
+    return devices ? "read" : to_string(devices.error());
+  }
+  std::string file_ = ::testing::TempDir() + "devices-" + std::to_string(::getpid()) + ".json";
+};
+
+TEST_F(Description, ReadsWhatItWrites) {
+  DeviceDescriptions written = guessed_devices();
+  written.cpu.model = "some \"CPU\"";
+  written.cpu.cores = 3;
+  written.cpu.flops_per_second = 1.25e11;
+  written.cpu.operations = {{"conv", 1e11}, {"linear", 2e11}};
+  auto devices = read(devices_text(written));
+  ASSERT_TRUE(devices) << to_string(devices.error());
+  EXPECT_EQ(devices_text(*devices), devices_text(written));
+  EXPECT_EQ(devices->cpu.operations, written.cpu.operations);
+  EXPECT_EQ(devices->source, file_);
+}
+
+TEST_F(Description, LeavesGuessesWhereItSaysNothing) {
+  auto devices = read(R"({"sheaf_devices": "1.0", "cpu": {"bytes_per_second": 5e9}})");
+  ASSERT_TRUE(devices) << to_string(devices.error());
+  EXPECT_EQ(devices->cpu.bytes_per_second, 5e9);
+  EXPECT_EQ(devices->cpu.flops_per_second, guessed_devices().cpu.flops_per_second);
+  EXPECT_GT(devices->cuda.flops_per_second, devices->cpu.flops_per_second);
+}
+
+TEST_F(Description, RefusesWhatItCannotMean) {
+  EXPECT_THAT(refused("[]"), HasSubstr("error"));
+  EXPECT_THAT(refused("{"), HasSubstr("error"));
+  EXPECT_THAT(refused("{}"), HasSubstr("sheaf_devices"));
+  EXPECT_THAT(refused(R"({"sheaf_devices": "2.0"})"), HasSubstr("version '2.0' is unknown"));
+  EXPECT_THAT(refused(R"({"sheaf_devices": 1})"), HasSubstr("sheaf_devices"));
+  EXPECT_THAT(refused(R"({"sheaf_devices": "1.0", "tpu": {}})"), HasSubstr("tpu"));
+  EXPECT_THAT(refused(R"({"sheaf_devices": "1.0", "cpu": {"flops": 1}})"), HasSubstr("flops"));
+  EXPECT_THAT(refused(R"({"sheaf_devices": "1.0", "cpu": {"cores": 0}})"), HasSubstr("cpu.cores"));
+  for (const char* figure : {"0", "-1", "\"fast\"", "null", "[]"}) {
+    EXPECT_THAT(refused(std::string(R"({"sheaf_devices": "1.0", "cpu": {"flops_per_second": )") + figure + "}}"),
+                HasSubstr("cpu.flops_per_second"));
+    EXPECT_THAT(refused(std::string(R"({"sheaf_devices": "1.0", "cpu": {"operations": {"conv": )") + figure + "}}}"),
+                HasSubstr("cpu.operations.conv"));
+  }
+  EXPECT_THAT(refused(R"({"sheaf_devices": "1.0", "cpu": {"operations": []}})"), HasSubstr("operations"));
+  EXPECT_FALSE(read_devices(file_ + ".gone"));
+}
+
+TEST(Memory, SizesHaveUnits) {
+  const auto size = [](const char* text) {
+    auto parsed = parse_memory(text, "--memory");
+    return parsed ? *parsed : -1;
+  };
+  EXPECT_EQ(size("80GiB"), 80.0 * (int64_t{1} << 30));
+  EXPECT_EQ(size("16e9"), 16e9);
+  EXPECT_EQ(size("512 MB"), 512e6);
+  EXPECT_EQ(size("1.5KiB"), 1536);
+  EXPECT_EQ(size("64B"), 64);
+  for (const char* wrong : {"", "0", "-1", "GiB", "80 GiBs", "80GB ", "nan", "inf", "1e999", "0x10", "12 34", "many", "80gib", "1,5GiB"}) {
+    EXPECT_EQ(size(wrong), -1) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
