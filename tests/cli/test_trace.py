@@ -68,7 +68,7 @@ class Trace(TrainTest):
             layers = {o["args"].get("layer") for o in operations}
             self.assertLessEqual({"net.module.conv", "net.module.bn", "net.module.fc"}, layers, layers)
             kinds = {o["cat"] for o in operations}
-            self.assertLessEqual({"conv", "conv_backward_weight", "linear"}, kinds, kinds)
+            self.assertLessEqual({"conv", "conv_backward_weight", "linear_backward_weight", "update"}, kinds, kinds)
             self.assertEqual({o["args"]["replica"] for o in operations if o["cat"] == "conv"}, {0, 1})
         self.assertTrue(trace.operations("infer"), "evaluation is there, too")
         waits = [w for w in trace.on("data")]
