@@ -35,7 +35,9 @@ std::map<std::string, std::string> computed_with(const Program* executable) {
   for (const Step& step : executable->steps)
     for (const std::string& layer : step.fused)
       if (layer != step.layer) with.emplace(layer, step.layer);
-  for (const Step& step : executable->steps) with.erase(step.layer);  // it has an operation of its own too
+  // Not a layer that has an operation of its own too (of what runs in each step).
+  for (const Step& step : executable->steps)
+    if (!step.once) with.erase(step.layer);
   return with;
 }
 

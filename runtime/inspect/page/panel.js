@@ -30,13 +30,14 @@ function factButtons(list, name, entries, most = 60) {
 /** Opens the panel; `write` fills its list. From the keyboard the focus moves there, and back when it closes. */
 function openPanel(title, write, byKeyboard) {
   if (panel.hidden) opener = document.activeElement;
+  const inside = panel.contains(document.activeElement);  // a link that was followed goes with the old list
   panel.querySelector("h2").textContent = title;
   const list = panel.querySelector("dl");
   list.replaceChildren();
   write(list);
   panel.hidden = false;
   panel.scrollTop = 0;
-  if (byKeyboard) panel.querySelector("#close").focus();
+  if (byKeyboard || inside) panel.querySelector("#close").focus();
 }
 
 function closePanel() {

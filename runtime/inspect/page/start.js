@@ -80,7 +80,9 @@ function buttons() {
   search.addEventListener("input", () => find(search.value));
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1);
-    if (event.key === "Escape") search.blur();
+    if (event.key !== "Escape") return;
+    event.preventDefault();  // it would empty the field
+    search.blur();
   });
 }
 
