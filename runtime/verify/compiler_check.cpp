@@ -34,8 +34,10 @@ struct Side {
 
 class CompilerCheck {
  public:
-  CompilerCheck(const Plan& plan, const Plan& reference, const VerifyOptions& options)
-      : plan_(plan), reference_(reference), options_(options), relative_(relative_tolerance(plan) * options.factor) {}
+  CompilerCheck(const Plan& plan, const Plan& reference, const VerifyOptions& options, bool on_host)
+      : plan_(plan), reference_(reference), options_(options), on_host_(on_host), relative_(relative_tolerance(plan) * options.factor) {
+    result_.check = on_host ? "compiler" : "model";
+  }
 
   Result<ProgramVerification> infer(const NamedTensors& weights, const NamedTensors& data) {
     auto sides = bind(plan_.infer, reference_.infer, weights);
@@ -82,7 +84,7 @@ class CompilerCheck {
     auto devices = open_devices({});
     if (!devices) return devices.error();
     host.devices = std::make_shared<const DeviceSet>(std::move(*devices));
-    auto made = ObservedProgram::bind(plan_, program, weights, host);
+    auto made = ObservedProgram::bind(plan_, program, weights, on_host_ ? host : options_);
     if (!made) return made.error();
     auto expected = ObservedProgram::bind(reference_, reference, weights, host);
     if (!expected) return expected.error();
@@ -164,21 +166,21 @@ class CompilerCheck {
     row->end_to_end.merge(difference);
     if (difference.first_beyond < 0 || result_.divergence) return;
     Divergence divergence;
-    divergence.check = "compiler";
+    divergence.check = result_.check;
     divergence.layer = layer;
     divergence.value = value;
     divergence.index = position_of(difference.first_beyond, expected.shape);
     divergence.expected = number_at(expected, difference.first_beyond);
     divergence.found = number_at(found, difference.first_beyond);
     divergence.tolerance = tolerance;
-    divergence.explanation = "on one device already the plan doesn't compute the model: compiled without regions and fusions it gives another value";
+    divergence.explanation = "compiled without regions and fusions, the model gives the expected value";
     result_.divergence = std::move(divergence);
   }
 
   void missing(const std::string& name) {
     if (result_.divergence) return;
     result_.divergence = Divergence{};
-    result_.divergence->check = "compiler";
+    result_.divergence->check = result_.check;
     result_.divergence->layer = result_.divergence->value = name;
     result_.divergence->explanation = "the plan has no such value, or one of another shape";
   }
@@ -186,6 +188,7 @@ class CompilerCheck {
   const Plan& plan_;
   const Plan& reference_;
   const VerifyOptions& options_;
+  bool on_host_;
   double relative_;
   ProgramVerification result_;
 };
@@ -193,16 +196,15 @@ class CompilerCheck {
 }  // namespace
 
 Result<Verification> verify_compiler(const Plan& plan, const Plan& reference, const NamedTensors& weights,
-                                     const NamedTensors& data, const VerifyOptions& options) {
+                                     const NamedTensors& data, const VerifyOptions& options, const MixingPrograms& mixes) {
   Verification result;
   result.model = plan.name;
   result.batch = options.batch;
   for (const bool trains : {false, true}) {
     if (trains ? !options.train || plan.train.steps.empty() : !options.infer) continue;
-    CompilerCheck check(plan, reference, options);
+    CompilerCheck check(plan, reference, options, trains ? mixes.train : mixes.infer);
     auto checked = trains ? check.train(weights, data) : check.infer(weights, data);
     if (!checked) return checked.error();
-    checked->check = "compiler";
     result.programs.push_back(std::move(*checked));
     if (result.programs.back().divergence) break;
   }

@@ -14,6 +14,7 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
   StepSettings settings;
   settings.step = step;
   settings.seed = static_cast<int64_t>(seed);
+  if (!plan.training.is_object()) return NamedTensors();
   const Json optimizer = plan.training.value("optimizer", Json::object());
   settings.lr = static_cast<float>(learning_rate(plan, optimizer.value("lr", 0.0), 0));
   double betas[] = {0.9, 0.999};  // PyTorch's

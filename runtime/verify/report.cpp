@@ -114,6 +114,7 @@ void ValueDifference::merge(const ValueDifference& other) {
 std::vector<ValueDifference> ProgramVerification::layers() const {
   std::vector<ValueDifference> layers;
   for (const ValueDifference& value : values) {
+    if (value.op.empty() && check == "operations") continue;  // what the run was given
     auto known = std::find_if(layers.begin(), layers.end(), [&](const auto& row) { return row.layer == value.layer; });
     if (known == layers.end()) known = layers.insert(layers.end(), ValueDifference{value.layer, value.layer, {}, {}, 0, {}, {}});
     known->merge(value);
@@ -140,7 +141,8 @@ std::string to_text(const Verification& verification) {
   std::string text;
   for (const ProgramVerification& program : verification.programs) {
     text += verification.model + ", program " + program.program + ", " + std::to_string(verification.batch) + " rows ";
-    text += program.check == "compiler"  ? "on the host: as compiled, against unpartitioned and unfused"
+    text += program.check == "compiler" ? "on the host: as compiled, against unpartitioned and unfused"
+            : program.check == "model"    ? "on " + verification.devices + ": as compiled, against unpartitioned and unfused"
             : program.check == "against" ? "on " + verification.devices + ": against another framework's results"
                                          : "on " + verification.devices + ": partitioned, against unpartitioned";
     if (program.program.starts_with("train") && program.check != "against") text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");

@@ -21,7 +21,7 @@ struct ValueDifference {
 
 /// The first value that isn't what it should be.
 struct Divergence {
-  std::string check;        ///< "operation", "update", "run", "compiler", "against": what it came to light in
+  std::string check;        ///< "operation", "update", "run", "model", "compiler", "against": what it came to light in
   std::string layer, value, op;
   int step = -1;            ///< in the program
   int replica = -1;         ///< -1 outside regions, or where no replica is at fault by itself
@@ -35,8 +35,9 @@ struct Divergence {
 
 struct ProgramVerification {
   std::string program;      ///< "infer", "train"
-  /// "operations": of the partitioned run, against the unpartitioned program. "compiler": the plan on the host alone against
-  /// what was compiled by itself without regions and fusions. "against": against the results of another framework.
+  /// "operations": each of the partitioned run, against the unpartitioned program. "model": the whole run, against the model
+  /// compiled by itself without regions and fusions; "compiler": the same with the plan on the host alone. "against": against
+  /// the results of another framework.
   std::string check = "operations";
   int steps = 1;            ///< training steps
   std::vector<ValueDifference> values;  ///< in the order of the program; those compared
@@ -44,7 +45,7 @@ struct ProgramVerification {
   std::vector<ValueDifference> updated;    ///< parameters, buffers and state after each step
   std::optional<Divergence> divergence;
 
-  /// The same by layer, in the order of the program.
+  /// The same by layer, in the order of the program, without what the run was given.
   std::vector<ValueDifference> layers() const;
 };
 
