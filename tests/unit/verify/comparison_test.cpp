@@ -1,0 +1,79 @@
+#include "runtime/verify/comparison.h"
+#include "runtime/verify/slices.h"
+#include "runtime/verify/tolerance.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace sheaf {
+namespace {
+
+HostTensor floats(std::vector<int64_t> shape, const std::vector<float>& values) {
+  HostTensor tensor = *make_tensor(DType::float32, std::move(shape));
+  std::copy(values.begin(), values.end(), tensor.as<float>().begin());
+  return tensor;
+}
+
+TEST(Comparison, CountsRepresentableNumbers) {
+  const float next = std::nextafter(1.0F, 2.0F);
+  const Difference found = compare(floats({3}, {1, -1, 0}), floats({3}, {std::nextafter(next, 2.0F), -1, -0.0F}), 1e-3);
+  EXPECT_EQ(found.elements, 3);
+  EXPECT_EQ(found.differing, 2) << "zeros of two signs are other bits";
+  EXPECT_EQ(found.largest_ulps, 2);
+  EXPECT_EQ(found.first_beyond, -1);
+  EXPECT_FALSE(found.bitwise());
+}
+
+TEST(Comparison, FindsTheFirstBeyondTheTolerance) {
+  const Difference found = compare(floats({2, 2}, {1, 2, 3, 4}), floats({2, 2}, {1.01F, 2, 3.5F, 5}), 0.1);
+  EXPECT_EQ(found.first_beyond, 2);
+  EXPECT_EQ(position_of(found.first_beyond, {2, 2}), (std::vector<int64_t>{1, 0}));
+  EXPECT_NEAR(found.largest_absolute, 1, 1e-6);
+  EXPECT_NEAR(found.largest_relative, 0.25, 1e-6);
+}
+
+TEST(Comparison, NoNumberIsLikeNoNumberAlone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(compare(floats({2}, {nan, inf}), floats({2}, {-nan, inf}), 0).bitwise());
+  EXPECT_EQ(compare(floats({2}, {1, inf}), floats({2}, {nan, -inf}), 1e30).first_beyond, 0);
+}
+
+TEST(Comparison, ChunksMakeUpTheWhole) {
+  const HostTensor whole = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (int dim : {0, 1}) {
+    std::vector<HostTensor> parts;
+    const int64_t size = whole.shape[static_cast<size_t>(dim)];
+    parts.push_back(*slice(whole, dim, 0, 1));
+    parts.push_back(*slice(whole, dim, 1, 1));  // an empty chunk
+    parts.push_back(*slice(whole, dim, 1, size));
+    EXPECT_EQ(concatenate(parts, dim)->bytes, whole.bytes) << dim;
+  }
+  EXPECT_EQ(slice(whole, 1, 1, 3)->bytes, floats({2, 2}, {2, 3, 5, 6}).bytes);
+}
+
+TEST(Tolerance, GrowsWithTheNumbersThatAreAdded) {
+  const HostTensor ones = floats({4}, {1, 1, 1, 1});
+  EXPECT_LT(tolerance_of(ones, 1, 0), 1e-5);
+  EXPECT_GT(tolerance_of(ones, 1e6, 0), 10 * tolerance_of(ones, 1, 0));
+  EXPECT_LT(tolerance_of(ones, 1e6, 0), 1e-3);
+  EXPECT_GT(tolerance_of(ones, 1, 1), 1) << "where the result hangs on the last bit of the operands, much is rounding";
+  EXPECT_EQ(tolerance_of(*make_tensor(DType::int64, {4}), 1e6, 0), 0) << "integers don't round";
+}
+
+TEST(Tolerance, PerturbsByARoundingErrorEitherWay) {
+  const HostTensor tensor = floats({256}, std::vector<float>(256, 3));
+  const HostTensor moved = *perturbed(tensor, 1);
+  int up = 0;
+  for (float value : moved.as<float>()) {
+    EXPECT_NE(value, 3);
+    EXPECT_NEAR(value, 3, 3e-6);
+    up += value > 3;
+  }
+  EXPECT_GT(up, 64);
+  EXPECT_LT(up, 192);
+}
+
+}  // namespace
+}  // namespace sheaf

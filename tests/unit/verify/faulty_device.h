@@ -1,0 +1,64 @@
+// A CPU device with memory of its own, whose copies a test can spoil.
+#pragma once
+
+#include "runtime/bind/device_set.h"
+#include "runtime/cpu/cpu_device.h"
+
+#include <functional>
+#include <memory>
+
+namespace sheaf {
+
+/// Sees each copy before it is made, and may change it; false: it isn't made.
+using CopyFault = std::function<bool(char*& target, const char*& source, const CopyShape& shape)>;
+
+class FaultyQueue : public Queue {
+ public:
+  FaultyQueue(std::unique_ptr<Queue> queue, CopyFault fault) : queue_(std::move(queue)), fault_(std::move(fault)) {}
+  void launch(Executable& executable, void* const* buffers, void* scratch) override { queue_->launch(executable, buffers, scratch); }
+  void copy(void* target, const void* source, const CopyShape& shape) override {
+    auto* to = static_cast<char*>(target);
+    const auto* from = static_cast<const char*>(source);
+    if (!fault_ || fault_(to, from, shape)) queue_->copy(to, from, shape);
+  }
+  void record(Event& event) override { queue_->record(event); }
+  void wait(Event& event) override { queue_->wait(event); }
+  Result<void> synchronize() override { return queue_->synchronize(); }
+
+ private:
+  std::unique_ptr<Queue> queue_;
+  CopyFault fault_;
+};
+
+class FaultyDevice : public Device {
+ public:
+  FaultyDevice(int space, CopyFault fault) : space_(space), fault_(std::move(fault)) {}
+  const DeviceInfo& info() const override { return cpu_device()->info(); }
+  int memory_space() const override { return space_; }
+  Result<void*> allocate(size_t bytes) override { return cpu_device()->allocate(bytes); }
+  void release(void* memory) override { cpu_device()->release(memory); }
+  Result<std::unique_ptr<Queue>> open_queue(int threads) override {
+    auto queue = cpu_device()->open_queue(threads);
+    if (!queue) return queue.error();
+    return std::unique_ptr<Queue>(new FaultyQueue(std::move(*queue), fault_));
+  }
+  Result<std::unique_ptr<Event>> make_event() override { return cpu_device()->make_event(); }
+  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return cpu_device()->load_kernels(plan); }
+  Result<Prepared> prepare(const PrepareRequest& request) override { return cpu_device()->prepare(request); }
+  Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
+    return cpu_device()->prepare_reorder(from, to, threads);
+  }
+
+ private:
+  int space_;
+  CopyFault fault_;
+};
+
+/// Two devices, each with its own memory; the second one's copies may be spoilt.
+inline std::shared_ptr<const DeviceSet> two_devices(CopyFault fault) {
+  std::vector<std::shared_ptr<Device>> devices = {std::make_shared<FaultyDevice>(101, CopyFault()),
+                                                  std::make_shared<FaultyDevice>(102, std::move(fault))};
+  return std::make_shared<const DeviceSet>(cpu_device(), std::move(devices), std::vector<std::string>{"test:0", "test:1"}, 2);
+}
+
+}  // namespace sheaf
