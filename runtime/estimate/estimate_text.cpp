@@ -111,7 +111,7 @@ std::string work(const Estimate& estimate) {
     return first != second ? first > second : a < b;
   });
   Table table;
-  table.row({"layer", "work", "memory traffic", "time", "bound by"});
+  table.row({"layer (all replicas)", "work", "memory traffic", "time", "bound by"});
   for (size_t i = 0; i < std::min(order.size(), kShownLayers); ++i) {
     const LayerEstimate& layer = estimate.layers[order[i]];
     table.row({layer_text(layer.layer), flops_text(layer.cost.flops), size_text(layer.cost.bytes()), time_text(layer.seconds), name_of(layer.bound)});
@@ -124,15 +124,21 @@ std::string work(const Estimate& estimate) {
 std::string movements(const Estimate& estimate) {
   std::string text = "\nmoved between devices: " + size_text(static_cast<double>(estimate.bytes_moved)) + "\n";
   Table table;
-  for (size_t i = 0; i < std::min(estimate.movements.size(), kShownMovements); ++i) {
-    const MovementEstimate& movement = estimate.movements[i];
-    table.row({movement.op, layer_text(movement.layer), movement.chunks.empty() ? "" : "chunks " + chunks_text(movement.chunks),
-               size_text(static_cast<double>(movement.bytes_moved))});
+  size_t shown = 0, idle = 0, more = 0;
+  for (const MovementEstimate& movement : estimate.movements) {
+    if (movement.bytes_moved == 0) {
+      ++idle;
+    } else if (shown == kShownMovements) {
+      ++more;
+    } else {
+      ++shown;
+      table.row({movement.op, layer_text(movement.layer), movement.chunks.empty() ? "" : "chunks " + chunks_text(movement.chunks),
+                 size_text(static_cast<double>(movement.bytes_moved))});
+    }
   }
   text += table.text("  ", 3);
-  if (estimate.movements.size() > kShownMovements) {
-    text += "  … and " + std::to_string(estimate.movements.size() - kShownMovements) + " more (--json has them all)\n";
-  }
+  if (more > 0) text += "  … and " + std::to_string(more) + " more (--json has them all)\n";
+  if (idle > 0) text += "  " + std::to_string(idle) + " others move nothing: both sides are one device\n";
   return text;
 }
 
