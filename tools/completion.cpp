@@ -11,7 +11,7 @@ ValueKind value_kind(const OptionInfo& option) {
   if (says("SOURCE")) return ValueKind::source;
   if (says("LIST")) return ValueKind::devices;
   if (says("DIR")) return ValueKind::directory;
-  if (says("FILE")) return ValueKind::file;
+  if (says("FILE") || says("OLD")) return ValueKind::file;
   if (says("MODEL") && says("PLAN")) return ValueKind::model_or_plan;
   if (says("MODEL")) return ValueKind::model;
   if (says("PLAN")) return ValueKind::plan;

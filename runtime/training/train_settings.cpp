@@ -62,19 +62,21 @@ OptionParser train_options() {
       .option("--steps", "K", "or how many steps are made, over as many epochs as it takes")
       .option("--eval", "NAME=SOURCE", "rows to evaluate on after each epoch, named as for --data")
       .repeatable()
-      .option("--weights", "FILE", "parameters and buffers to begin with; without it they are drawn from --seed")
-      .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
       .option("--lr", "X", "learning rate, instead of the model file's")
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
+      .option("--numerics", "KIND", "arithmetic")
+      .choices({"strict", "fast"})
+      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)")
+      .group("Files")
+      .option("--weights", "FILE", "parameters and buffers to begin with; without it they are drawn from --seed")
+      .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
       .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
       .option("--plot", "FILE", "a picture of loss and accuracy, SVG")
+      .group("Checkpoints")
       .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")
       .option("--checkpoint-every", "STEPS", "checkpoints after every so many steps, too")
       .option("--keep", "N", "how many checkpoints are kept (default 3)")
-      .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)");
+      .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped");
   add_trace_options(parser);
   parser
       .example("two epochs on random rows, on two CPU devices",
