@@ -107,7 +107,9 @@ class Writer {
     const StepTimes& step = recording.step(kept.index);
     const std::string number = "\"step\":" + std::to_string(step.number) + "}";
     const int64_t begin = ns(step.begin), end = ns(step.end);
-    events_.add_slice(0, begin, end, "\"name\":\"step " + std::to_string(step.number) + "\",\"cat\":\"step\",\"args\":{\"program\":" +
+    const bool whole = program.program == "infer" || program.program == "train";  // others are parts of a training step
+    const std::string name = (whole ? "step " : program.program + " ") + std::to_string(step.number);
+    events_.add_slice(0, begin, end, "\"name\":" + json_string(name) + ",\"cat\":\"step\",\"args\":{\"program\":" +
                                          json_string(program.program) + ",\"rows\":" + std::to_string(program.batch) + "," + number);
     for (size_t l = 0; l < program.lanes.size(); ++l) {
       const TracedLane& lane = program.lanes[l];

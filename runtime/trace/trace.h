@@ -29,7 +29,7 @@ class Recording;
 class Trace {
  public:
   /// A trace keeps the last runs ("steps") whose operations are at most so many, and one at least. Of the size that
-  /// a file can have it is the bound: about 600 bytes an operation.
+  /// a file can have it is the bound: about 700 bytes an operation.
   static constexpr size_t kMostOperations = 100'000;
 
   explicit Trace(size_t most_operations = kMostOperations);
