@@ -229,7 +229,7 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
   if (!from.writers.empty() && graph_.instances[index_of(from.writers.front())].step >= 0) {
     reason += "was made by " + step_in_words(graph_.instances[index_of(from.writers.front())].step);
   } else {
-    reason += home.variable ? "is a variable, kept plain" : home.input >= 0 ? "is given by the caller" : "lies";
+    reason += home.variable ? "is a variable, kept" : home.input >= 0 ? "is given by the caller" : "lies";
   }
   reason += " as " + name_of(from.spec) + "; ";
   if (step < 0) return reason + "what leaves the program, and what a variable is set to, is plain";

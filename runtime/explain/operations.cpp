@@ -56,8 +56,8 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   operation.op = info.op == "reorder" || info.op == "check_finite" || info.implementation != "copy" ? info.op : "copy";
   operation.devices = {info.lane};
   if (info.replica >= 0) operation.replicas = {info.replica};
-  operation.implementation = info.implementation;
-  operation.reason = info.reason;
+  operation.implementation = info.op == "print" ? "print" : info.implementation;
+  operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
     operation.inputs.push_back({of_step ? step.roles[i] : "x" + (i ? std::to_string(i) : ""),
@@ -90,7 +90,7 @@ bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
 
 /// Why a step of the executable program has no operation.
 std::string idle_because(const Step& step) {
-  if (step.once) return "it depends on weights alone: it runs when they are set, not at each step";
+  if (step.once) return "once, when weights are set: it depends on nothing else";
   if (step.op == "view") return "a view: the same bytes under another shape";
   if (step.op == "scatter") return "each chunk is a view of the whole: it lies in memory that the devices share";
   if (step.op == "gather") return "the one chunk there is is the whole";

@@ -74,6 +74,7 @@ std::string operation_text(const ExplainedOperation& operation) {
     return text + fact("  because", "the part is made where it is wanted, in its slice of the whole: nothing is copied.");
   if (operation.op == "copy")
     text += fact("  because", "it goes from one device to another, or its rows don't lie together in the whole.");
+  if (operation.op == "print") return text;
   text += fact("  layout", operands_text(operation.inputs) + " → " + operands_text(operation.outputs));
   text += fact("  cost", (operation.cost.flops > 0 ? amount(operation.cost.flops, "FLOP") + ", " : "") + "reads " +
                              amount(operation.cost.read_bytes, "B") + ", writes " + amount(operation.cost.written_bytes, "B") +
@@ -96,11 +97,24 @@ std::string step_text(const ExplainedStep& explained, bool bound, bool alone) {
   } else {
     text = fact("computed", "by " + name + (step.fused.empty() ? "" : ", which does the work of " + list_text(step.fused) + " too"));
     for (const std::string& note : step.notes) text += fact("", "- " + printable(note));
-    if (step.once && bound) return text + fact("runs", sentence(explained.idle));
   }
   if (step.once) return text + fact("runs", "once, when weights are set: it depends on nothing else");
   if (!explained.idle.empty()) return text + fact("runs", "not at all: " + sentence(explained.idle));
   for (const ExplainedOperation& operation : explained.operations) text += operation_text(operation);
+  return text;
+}
+
+/// Steps that read alike, such as the replications of a layer's weights, are counted.
+std::string steps_text(const ExplainedLayer& layer, bool bound, bool alone) {
+  std::string text;
+  for (size_t i = 0; i < layer.steps.size();) {
+    std::string one = step_text(layer.steps[i], bound, alone);
+    size_t end = i + 1;
+    while (end < layer.steps.size() && step_text(layer.steps[end], bound, alone) == one) ++end;
+    if (end - i > 1) one.insert(one.find('\n'), " (" + std::to_string(end - i) + " times)");
+    text += one;
+    i = end;
+  }
   return text;
 }
 
@@ -141,7 +155,7 @@ std::string print_text(const Explanation& explanation) {
       text += "   " + printable(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
     }
     text += "\n" + where_text(layer);
-    for (const ExplainedStep& step : layer.steps) text += step_text(step, bound, alone);
+    text += steps_text(layer, bound, alone);
     if (!layer.vanished.empty()) text += fact("computed", "not at all: " + sentence(layer.vanished));
   }
   if (explanation.layers.empty()) text += "\nnothing here is all of that at once\n";
