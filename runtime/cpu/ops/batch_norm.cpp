@@ -5,7 +5,7 @@
 // channels.
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/choice.h"
-#include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {

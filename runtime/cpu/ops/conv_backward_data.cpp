@@ -17,7 +17,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
-  if (pixels_pay(g, ConvResult::dx, operation.request.threads, operation.request.fast_numerics))
+  if (pixels_pay(g, ConvResult::dx, /*training=*/true, operation.request.fast_numerics))
     return prepare_conv_backward_data_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {

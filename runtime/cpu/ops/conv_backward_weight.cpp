@@ -27,7 +27,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
     require(operation.wide_output(1).dims == g.bias, "dbias should have shape " + to_string(g.bias));
   }
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
-  if (!bias && pixels_pay(g, ConvResult::dweight, operation.request.threads, operation.request.fast_numerics))
+  if (pixels_pay(g, ConvResult::dweight, /*training=*/true, operation.request.fast_numerics))
     return prepare_conv_backward_weight_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {

@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops/conv_pixels.h"
 
+#include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pixel_runs.h"
 #include "runtime/cpu/ops/product_team.h"
 
@@ -8,9 +9,9 @@
 namespace sheaf {
 namespace {
 
-constexpr auto kF32 = dnnl::memory::data_type::f32;
-
-DnnlDesc taps_desc(const DnnlDims& weight) { return DnnlDesc(weight, kF32, dnnl::memory::format_tag::hwio); }
+DnnlDesc taps_desc(const DnnlDims& weight) {
+  return DnnlDesc(weight, dnnl::memory::data_type::f32, dnnl::memory::format_tag::hwio);
+}
 
 TensorSpec pixels_tensor(const DnnlDims& dims) {
   return dnnl_tensor(dims, pixels_desc(dims), plain_desc(dims), activation_letters(4));
@@ -23,14 +24,16 @@ TensorSpec taps_tensor(const DnnlDims& weight) {
 MatrixOperand matrix(BufferRef buffer, int64_t columns) { return {buffer, columns, 1}; }
 MatrixOperand transposed(MatrixOperand operand) { return {operand.buffer, operand.column_stride, operand.row_stride}; }
 
-/// Sums over runs into the pixels of `target`: y of x, or dx of dy.
-ProductList sums_into(const PixelPlan& plan, const ConvShape& g, int64_t source_channels, int64_t target_channels) {
-  const int64_t images = g.x[0], tap = g.x[1] * g.y[1];
+/// Sums over runs into the pixels of a tensor [N, C, H, W], y or dx; its rows of pixels are the parts.
+ProductList sums_into(const DnnlDims& target, std::vector<PixelSum> sums, const ConvShape& g, int64_t source_channels) {
+  const int64_t images = g.x[0], tap = g.x[1] * g.y[1], target_channels = target[1];
+  const PixelPlan plan = plan_pixels(std::move(sums), target[2], target[3]);
   ProductList list;
   list.columns = target_channels;
+  list.parts = target[2];
   for (const PixelSum& sum : plan.sums) {
     list.products.push_back({sum.length * images, source_channels, sum.source * images * source_channels, sum.tap * tap,
-                             sum.target * images * target_channels, sum.first, sum.last});
+                             sum.target * images * target_channels, sum.first, sum.last, sum.target / target[3]});
   }
   for (const int64_t pixel : plan.untouched)
     list.zeros.push_back({pixel * images * target_channels, images * target_channels});
@@ -42,7 +45,7 @@ ProductList sums_into(const PixelPlan& plan, const ConvShape& g, int64_t source_
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) {
   std::vector<PixelSum> sums;
   for (const TapRun& run : tap_runs(g)) sums.push_back({run.y_pixel, run.x_pixel, run.tap, run.length});
-  ProductList list = sums_into(plan_pixels(std::move(sums), g.y[2], g.y[3]), g, g.x[1], g.y[1]);
+  ProductList list = sums_into(g.y, std::move(sums), g, g.x[1]);
   list.a = matrix(operation.input_buffer("x"), g.x[1]);
   list.b = matrix(operation.input_buffer("weight"), g.y[1]);
   list.c = matrix(operation.output_buffer(), g.y[1]);
@@ -51,14 +54,14 @@ Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) {
   prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
   prepared.outputs[0] = pixels_tensor(g.y);
   prepare_products(operation, list, pixels_desc(g.y), "pixels", prepared);
-  prepared.reason = "strided 1x1: one product over the batch for each output pixel; direct convolution strides through memory";
+  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is left out";
   return prepared;
 }
 
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g) {
   std::vector<PixelSum> sums;
   for (const TapRun& run : tap_runs(g)) sums.push_back({run.x_pixel, run.y_pixel, run.tap, run.length});
-  ProductList list = sums_into(plan_pixels(std::move(sums), g.x[2], g.x[3]), g, g.y[1], g.x[1]);
+  ProductList list = sums_into(g.x, std::move(sums), g, g.y[1]);
   list.a = matrix(operation.input_buffer("dy"), g.y[1]);
   list.b = transposed(matrix(operation.input_buffer("weight"), g.y[1]));
   list.c = matrix(operation.output_buffer(), g.x[1]);
@@ -67,7 +70,7 @@ Prepared prepare_conv_backward_data_pixels(const Operation& operation, const Con
   prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
   prepared.outputs[0] = pixels_tensor(g.x);
   prepare_products(operation, list, pixels_desc(g.x), "pixels", prepared);
-  prepared.reason = "small strided images: products over the batch, which skip the padding and the pixels between strides";
+  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is left out";
   return prepared;
 }
 
@@ -92,36 +95,44 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   for (const TapRun& run : runs) touched[static_cast<size_t>(run.tap)] = true;
   for (size_t tap = 0; tap < touched.size(); ++tap)
     if (!touched[tap]) list.zeros.push_back({static_cast<int64_t>(tap) * in * out, in * out});
+  if (!g.bias.empty()) list.column_sums = {operation.output_buffer(1), g.y[2] * g.y[3] * images};
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("x")] = pixels_tensor(g.x);
   prepared.inputs[operation.find("dy")] = pixels_tensor(g.y);
   prepared.outputs[0] = taps_tensor(g.weight);
   prepare_products(operation, list, taps_desc(g.weight), "pixels", prepared);
-  prepared.reason = "small images: products over the batch, which skip the padding";
+  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding is left out";
   return prepared;
 }
 
-bool pixels_pay(const ConvShape& g, ConvResult result, int threads, bool fast) {
-  // Measured on AVX-512 against oneDNN 2.6, batches of 64 to 256. At rows of 4 pixels: gradients by the weight take
-  // 0.5 to 0.65 of the time of its direct convolution, strided gradients by x 0.5 to 0.7, strided 1x1 kernels 0.1 to
-  // 0.5 in all three passes. With stride 1 Winograd is quicker, and so is direct convolution at longer rows. Forward,
-  // whole kernel rows at once are as quick and take any x in nhwc (conv_taps.h).
-  constexpr int64_t images_per_thread = 8, least_channels = 128, widest_row = 4;
+// Measured on AVX-512 against oneDNN 2.6, one thread, milliseconds for 256 images (direct convolution → pixels):
+//
+//   channels, pixels, stride     y             dx            dweight
+//   512 → 512, 4×4               68 → 65       68 → 64       95 → 68
+//   256 → 512, 7×7 / 2           41 → 30       52 → 29       48 → 33
+//   256 → 512, 7×7 / 2, 1×1      15 → 4.6      20 → 5.1      8.6 → 5.4
+//   256 → 256, 7×7               60 → 55       63 → 58       64 → 63
+//   128 → 256, 14×14 / 2         42 → 32       42 → 29       36 → 37
+//   128 → 128, 14×14             68 → 65       77 → 62       61 → 82
+//   64 → 128, 28×28 / 2          54 → 34       37 → 31       33 → 46
+//
+// Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
+// times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, or to conv_taps.h.
+bool pixels_pay(const ConvShape& g, ConvResult result, bool training, bool fast) {
+  constexpr int64_t least_images = 32, least_channels = 128, widest = 14;
   if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core) return false;
-  if (g.x.size() != 4 || g.groups != 1 || g.dilation != DnnlDims{1, 1} || g.y[3] > widest_row) return false;
-  if (std::min(g.x[1], g.y[1]) < least_channels || g.x[0] < images_per_thread * threads) return false;
-  const bool strided = g.stride[1] > 1, pointwise = g.weight[2] * g.weight[3] == 1;
+  if (g.x.size() != 4 || g.groups != 1 || g.dilation != DnnlDims{1, 1} || g.x[0] < least_images) return false;
+  const int64_t width = std::max(g.y[2], g.y[3]);
+  if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
+  const bool strided = g.stride[1] > 1;
+  if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4 && every_pixel_is_reached(g);
+  if (fast && !strided) return false;
   switch (result) {
-    case ConvResult::y: return strided && pointwise && every_pixel_is_reached(g);
-    case ConvResult::dx: return strided;
-    case ConvResult::dweight: return strided || !fast;
+    case ConvResult::y: return training && every_pixel_is_reached(g);
+    case ConvResult::dx: return true;
+    case ConvResult::dweight: return width <= 4 || (width <= 7 && !strided);
   }
   return false;
-}
-
-DnnlDesc pixels_desc(const DnnlDims& dims) {
-  const int64_t pixel = dims[0] * dims[1];
-  return DnnlDesc(dims, kF32, DnnlDims{dims[1], 1, dims[3] * pixel, pixel});
 }
 
 }  // namespace sheaf

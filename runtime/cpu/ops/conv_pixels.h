@@ -21,16 +21,12 @@ namespace sheaf {
 enum class ConvResult { y, dx, dweight };
 
 /// Whether products over the batch are the better choice. Depends on sizes alone, so that results do not depend on
-/// the machine's mood. `fast`: Winograd is allowed.
-bool pixels_pay(const ConvShape& shape, ConvResult result, int threads, bool fast);
+/// the machine's mood. `training`: the weight changes from step to step. `fast`: Winograd is allowed.
+bool pixels_pay(const ConvShape& shape, ConvResult result, bool training, bool fast);
 
 /// Each pixel of y must see a pixel of x: every_pixel_is_reached().
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape);
-/// Without a bias's gradient.
 Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape);
-
-/// [N, C, H, W] pixel by pixel; to an operation that treats images and pixels alike it is [H, C, W, N] in nhwc.
-DnnlDesc pixels_desc(const DnnlDims& dims);
 
 }  // namespace sheaf

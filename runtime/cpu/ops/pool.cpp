@@ -1,5 +1,6 @@
 // Maximum, average and adaptive average pooling over 1 to 3 dims, with PyTorch's rules for edges.
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pool_shape.h"
 
 namespace sheaf {
@@ -9,7 +10,7 @@ using dnnl::algorithm;
 
 Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorithm, float scale = 1) {
   const std::string letters = activation_letters(p.x.size());
-  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
+  const DnnlDesc x = library_desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
   dnnl::primitive_attr attributes = step_attributes();
   if (scale != 1) {
     dnnl::post_ops post_ops;

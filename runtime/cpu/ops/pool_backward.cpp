@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pool_shape.h"
 #include "runtime/cpu/ops/workspace.h"
 
@@ -44,7 +45,7 @@ struct Dilated {
 template <typename Kind>
 Prepared max_pool_train(const Operation& operation, const Pooling& p) {
   const std::string letters = activation_letters(p.x.size());
-  const DnnlDesc x = desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
+  const DnnlDesc x = library_desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
   const auto pd = Kind::describe(p, algorithm::pooling_max, x, any_desc(p.y, operation.data_type()));
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x, operation.data_type()), letters);
@@ -98,7 +99,7 @@ std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& 
   const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   const std::vector<tag> candidates = dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]}
                                                  : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
-  const DnnlDesc at_hand = desc_at_hand(dy, plain_desc(p.y, type));
+  const DnnlDesc at_hand = library_desc_at_hand(dy, plain_desc(p.y, type));
   for (const tag tag : candidates)
     if (same_layout(at_hand, DnnlDesc(p.y, type, tag)))
       return {DnnlDesc(p.x, type, tag), DnnlDesc(p.y, type, tag)};

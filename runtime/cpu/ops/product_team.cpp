@@ -15,8 +15,33 @@ struct Zeros {
   size_t bytes;
 };
 
+/// Column sums of a row-major matrix, for the columns of one member.
+struct Sums {
+  BufferRef matrix, sums;
+  int64_t rows = 0, columns = 0, row_stride = 0;
+
+  /// In blocks of rows, whose sums are then added: rounding grows with the sum of both counts, not with their product.
+  void run(void* const* buffers, void* scratch) const {
+    constexpr int64_t block_rows = 128, strip = 64;
+    const auto* in = reinterpret_cast<const float*>(matrix.resolve(buffers, scratch));
+    auto* out = reinterpret_cast<float*>(sums.resolve(buffers, scratch));
+    for (int64_t first = 0; first < columns; first += strip) {
+      const int64_t width = std::min(strip, columns - first);
+      float total[strip] = {};
+      for (int64_t block = 0; block < rows; block += block_rows) {
+        float part[strip] = {};
+        for (int64_t row = block; row < std::min(rows, block + block_rows); ++row)
+          for (int64_t j = 0; j < width; ++j) part[j] += in[row * row_stride + first + j];
+        for (int64_t j = 0; j < width; ++j) total[j] += part[j];
+      }
+      std::copy_n(total, width, out + first);
+    }
+  }
+};
+
 struct Member {
   std::vector<Zeros> zeros;
+  Sums sums;
   std::vector<DnnlCall> calls;
 };
 
@@ -32,6 +57,7 @@ class TeamExecutable final : public Executable {
       for (int64_t i = begin; i < end; ++i) {
         Member& member = members_[static_cast<size_t>(i)];
         for (const Zeros& zeros : member.zeros) std::memset(zeros.where.resolve(buffers, scratch), 0, zeros.bytes);
+        if (member.sums.columns > 0) member.sums.run(buffers, scratch);
         for (DnnlCall& call : member.calls) call.run(buffers, scratch);
       }
     });
@@ -116,15 +142,28 @@ int64_t share_begin(int64_t columns, int64_t index, int64_t count) {
 void prepare_products(const Operation& operation, const ProductList& list, const DnnlDesc& target, const char* name,
                       Prepared& prepared) {
   const int64_t threads = operation.request.threads;
+  // Each share of columns packs all of a again, so they should be wide; parts should be enough to be dealt out evenly.
+  constexpr int64_t least_columns = 128, least_parts = 4;
+  const bool by_parts = list.column_sums.rows == 0 && list.columns < least_columns * threads &&
+                        list.parts >= least_parts * threads;
   std::vector<Member> members;
   ScratchPlan scratch;
+  prepared.implementation = name;
   {
     const TeamSize single(1);  // inside the team each product has one thread
     for (int64_t i = 0; i < threads; ++i) {
-      const int64_t begin = share_begin(list.columns, i, threads), end = share_begin(list.columns, i + 1, threads);
+      const int64_t begin = by_parts ? 0 : share_begin(list.columns, i, threads),
+                    end = by_parts ? list.columns : share_begin(list.columns, i + 1, threads);
+      const int64_t first_part = by_parts ? list.parts * i / threads : 0,
+                    end_part = by_parts ? list.parts * (i + 1) / threads : list.parts;
       MemberBuilder builder(operation, list, begin, end, scratch);
-      if (begin < end)
-        for (const Product& product : list.products) builder.add(product);
+      for (const Product& product : list.products)
+        if (begin < end && product.part >= first_part && product.part < end_part) builder.add(product);
+      if (list.column_sums.rows > 0) {
+        builder.member.sums = {at(list.b, begin), list.column_sums.sums, list.column_sums.rows, end - begin,
+                               list.b.row_stride};
+        builder.member.sums.sums.offset += static_cast<size_t>(begin) * sizeof(float);
+      }
       if (!builder.implementation.empty()) prepared.implementation = std::string(name) + ", " + builder.implementation;
       members.push_back(std::move(builder.member));
     }
