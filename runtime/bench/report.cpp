@@ -3,7 +3,9 @@
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/training/checkpoint.h"
+#include "runtime/training/display.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace sheaf {
@@ -15,6 +17,9 @@ std::string printed(const char* format, Values... values) {
   std::snprintf(text, sizeof text, format, values...);
   return text;
 }
+
+/// Four digits or, of larger numbers, all before the point.
+std::string number(double value) { return printed(value < 1000 ? "%.4g" : "%.0f", value); }
 
 std::string list_text(const Json& devices) {
   std::string text;
@@ -66,16 +71,17 @@ std::string bench_text(const Json& report) {
   const double median = report["step_seconds"];
   const double unit = median < 1e-3 ? 1e6 : median < 1 ? 1e3 : 1;
   const char* name = median < 1e-3 ? "µs" : median < 1 ? "ms" : "s";
-  const auto in_unit = [&](const char* member) { return report[member].get<double>() * unit; };
+  const auto in_unit = [&](const char* member) { return number(report[member].get<double>() * unit); };
   const int64_t threads = report["threads"], steps = report["steps"];
   std::string text = report["model"].get<std::string>() + ", " + (report["program"] == "train" ? "training step" : "inference") +
                      ", batch " + report["batch"].dump() + ", on " + list_text(report["devices"]) + ", " + std::to_string(threads) +
                      (threads == 1 ? " thread, " : " threads, ") + report["numerics"].get<std::string>() + " " +
                      report["precision"].get<std::string>() + "\n";
-  text += printed("  step     %.4g %s, median of %lld; quartiles %.4g to %.4g, fastest %.4g, slowest %.4g\n", in_unit("step_seconds"), name,
-                  static_cast<long long>(steps), in_unit("step_seconds_q1"), in_unit("step_seconds_q3"), in_unit("step_seconds_min"),
-                  in_unit("step_seconds_max"));
-  text += printed("  rate     %.5g samples/s\n", report["samples_per_s"].get<double>());
+  text += "  step     " + in_unit("step_seconds") + " " + name + ", median of " + std::to_string(steps) + "; quartiles " +
+          in_unit("step_seconds_q1") + " to " + in_unit("step_seconds_q3") + ", fastest " + in_unit("step_seconds_min") + ", slowest " +
+          in_unit("step_seconds_max") + "\n";
+  const double rate = report["samples_per_s"];
+  text += "  rate     " + (rate < 1000 ? number(rate) : with_thousands(std::llround(rate))) + " samples/s\n";
   text += printed("  binding  %.3g s\n", report["bind_seconds"].get<double>());
   return text + printed("  memory   %.0f MiB at most, of them %.1f MiB in arenas\n", report["peak_MiB"].get<double>(), report["arena_MiB"].get<double>());
 }
