@@ -177,6 +177,8 @@ std::pair<std::string, std::string> object_at(const JsonNode& node) {
 
 /// The format, its version and the features that the plan needs, before anything else is looked at.
 void check_header(const JsonNode& root) {
+  if (root.json().is_object() && root.has("sheaf") && root.has("layers"))
+    return root.fail("a model file, not a plan; `sheaf compile` makes a plan of it");
   if (!root.json().is_object() || !root.has("format") || root.field("format").json() != "sheaf-plan")
     return root.fail("not a plan: the field \"format\": \"sheaf-plan\" is missing");
   const JsonNode version = root.field("version");

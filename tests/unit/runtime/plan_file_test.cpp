@@ -138,6 +138,7 @@ TEST(PlanFile, SaysWhereJsonIsMalformed) {
 
 TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   EXPECT_THAT(error_of("{}"), HasSubstr("not a plan"));
+  EXPECT_THAT(error_of(R"({"sheaf": "1.0", "layers": []})"), HasSubstr("a model file, not a plan; `sheaf compile`"));
   EXPECT_THAT(error_of("[]"), HasSubstr("not a plan"));
   EXPECT_THAT(error_of("7"), HasSubstr("not a plan"));
   Json document = sample_document();
