@@ -2,6 +2,9 @@
 #include "tools/help.h"
 #include "tools/verbs.h"
 
+#include <cstdint>
+#include <cstdio>
+
 namespace sheaf {
 namespace {
 
@@ -15,13 +18,27 @@ std::string cell(std::string_view text) {
   return result;
 }
 
-/// Text for roff: backslashes, the dash of options (which must stay a plain one), and lines that would be requests.
+/// The character that begins at `at` in UTF-8 text, which is moved behind it; not for damaged text.
+uint32_t next_character(std::string_view text, size_t& at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const uint32_t first = byte(at++);
+  const int more = first < 0xC0 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+  uint32_t character = more == 0 ? first : first & (0x3F >> more);
+  for (int i = 0; i < more; ++i) character = character << 6 | (byte(at++) & 0x3F);
+  return character;
+}
+
+/// Text for roff: backslashes, the dash of options (which must stay a plain one), what isn't ASCII, and lines that would
+/// be requests.
 std::string roff(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (size_t at = 0; at < text.size();) {
+    const uint32_t c = next_character(text, at);
+    char escape[16];
     if (c == '\\') result += "\\e";
     else if (c == '-') result += "\\-";
-    else result += c;
+    else if (c < 0x80) result += static_cast<char>(c);
+    else std::snprintf(escape, sizeof escape, "\\[u%04X]", c), result += escape;
   }
   if (!result.empty() && (result[0] == '.' || result[0] == '\'')) result.insert(0, "\\&");
   return result;

@@ -37,6 +37,7 @@ class Text(ProgramTest):
 
     def test_markdown_and_manual_page_have_each_option(self):
         manual = must(sheaf("help", "--man")).out.replace("\\-", "-")
+        self.assertTrue(manual.isascii())
         for verb in VERBS:
             options = OPTION.findall(must(sheaf("help", verb)).out)
             table = must(sheaf("help", verb, "--markdown")).out
