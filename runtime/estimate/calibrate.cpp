@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -106,44 +107,64 @@ double triad(size_t floats, int threads) {
   return 3.0 * static_cast<double>(floats) * sizeof(float) / once;
 }
 
-/// Half a round trip of a flag between two threads, and the rate of copying what the other one has just written.
-void measure_lanes(DeviceDescription& cpu) {
-  constexpr int kTrips = 2000, kCopies = 8;
-  constexpr size_t kBytes = size_t{8} << 20;
-  std::vector<char> source(kBytes), target(kBytes);
-  std::atomic<int> turn{0};
-  const auto await = [&](int value) {
-    for (int spins = 0; turn.load(std::memory_order_acquire) != value; ++spins) {
-      if (spins > 1000) std::this_thread::yield();
+/// A second thread that does its part each time it is asked to.
+class Partner {
+ public:
+  explicit Partner(std::function<void()> part) : thread_([this, part] {
+    for (int turn = 1;; turn += 2) {
+      await(turn);
+      if (stop_) return;
+      part();
+      turn_.store(turn + 1, std::memory_order_release);
     }
-  };
-  std::thread other([&] {
-    for (int i = 0; i < kTrips; ++i) {
-      await(2 * i + 1);
-      turn.store(2 * i + 2, std::memory_order_release);
-    }
-    for (int i = 0; i < kCopies; ++i) {
-      await(2 * (kTrips + i) + 1);
-      std::memset(source.data(), i, kBytes);
-      turn.store(2 * (kTrips + i) + 2, std::memory_order_release);
-    }
-  });
-  const double start = now_seconds();
-  for (int i = 0; i < kTrips; ++i) {
-    turn.store(2 * i + 1, std::memory_order_release);
-    await(2 * i + 2);
+  }) {}
+  ~Partner() {
+    stop_ = true;
+    turn_.store(next_, std::memory_order_release);
+    thread_.join();
   }
-  cpu.seconds_per_wait = (now_seconds() - start) / (2 * kTrips);
+  void ask() {
+    turn_.store(next_, std::memory_order_release);
+    await(next_ + 1);
+    next_ += 2;
+  }
+
+ private:
+  void await(int value) const {
+    for (int spins = 0; turn_.load(std::memory_order_acquire) != value; ++spins) {
+      if (spins > 10'000) std::this_thread::yield();
+    }
+  }
+  std::atomic<int> turn_{0};
+  std::atomic<bool> stop_{false};
+  int next_ = 1;
+  std::thread thread_;
+};
+
+/// Half a round trip of a flag between two threads, and the rate of copying what the other one has just written.
+Result<void> measure_lanes(DeviceDescription& cpu) {
+  constexpr int kTrips = 100, kCopies = 12;
+  constexpr size_t kBytes = size_t{8} << 20;
+  {
+    Partner echo([] {});
+    cpu.seconds_per_wait = least_seconds([&] {
+      for (int i = 0; i < kTrips; ++i) echo.ask();
+    }) / (2 * kTrips);
+  }
+  auto queue = cpu_device()->open_queue(1);
+  if (!queue) return queue.error();
+  std::vector<char> source(kBytes), target(kBytes);
+  char value = 0;
+  Partner writer([&] { std::fill(source.begin(), source.end(), ++value); });
   double least = 1e9;
   for (int i = 0; i < kCopies; ++i) {
-    turn.store(2 * (kTrips + i) + 1, std::memory_order_release);
-    await(2 * (kTrips + i) + 2);
+    writer.ask();
     const double begin = now_seconds();
-    std::memcpy(target.data(), source.data(), kBytes);
+    (*queue)->copy(target.data(), source.data(), {kBytes, 1, 0, 0});
     least = std::min(least, now_seconds() - begin);
   }
-  other.join();
   cpu.copy_bytes_per_second = kBytes / least;
+  return {};
 }
 
 }  // namespace
@@ -158,7 +179,7 @@ Result<DeviceDescriptions> calibrate() {
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
   cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);
   cpu.cache_bytes_per_second = std::max(triad(kCacheFloats * static_cast<size_t>(cpu.cores), cpu.cores), cpu.bytes_per_second);
-  measure_lanes(cpu);
+  if (auto ok = measure_lanes(cpu); !ok) return ok.error();
   return devices;
 }
 
