@@ -17,19 +17,20 @@ class Memory(BrowserTest):
         for program in ("infer", "train"):
             with self.subTest(program=program):
                 options = (*TWO, "--program", program)
-                devices = {d["device"]: d for d in self.estimate("resnet18_w8", *options)["devices"] if d["arena_bound"] > 0}
+                devices = {d["device"]: d for d in self.estimate("resnet18_w8", *options)["devices"] if d["arena_bound_bytes"] > 0}
                 self.dump("resnet18_w8", *options)
                 charts = self.charts()
                 self.assertEqual(set(charts), set(devices))
                 for lane, chart in charts.items():
-                    self.assertEqual(int(chart.get_attribute("data-peak")), devices[lane]["arena_bound"])
+                    self.assertEqual(int(chart.get_attribute("data-peak")), devices[lane]["arena_bound_bytes"])
                 for lane in self.js("data.memory"):
                     self.assertEqual(max(lane["live"]), lane["peak"])
                     self.assertEqual(lane["live"][lane["peak_position"]], lane["peak"])
                     self.assertEqual(len(lane["live"]), len(lane["operations"]) + 1)
 
     def test_the_curve_is_drawn_to_scale(self):
-        self.dump("tutorial", *TWO)
+        self.dump("resnet18_w8", *TWO)
+        self.assertEqual(set(self.charts()), {"cpu:0", "cpu:1"})
         for lane, chart in self.charts().items():
             circle = chart.find_element("css selector", "circle.peak")
             box = self.js("(({x, y, width, height}) => [x, y, width, height])(arguments[0].getBBox())",
@@ -83,8 +84,13 @@ class Memory(BrowserTest):
         self.dump("tutorial")
         self.assertFalse(self.find("#dock").is_displayed())
 
+    def test_where_nothing_is_planned_the_page_says_so(self):
+        self.dump("tutorial", *TWO)  # a linear layer from an input to an output
+        self.assertEqual([lane["peak"] for lane in self.js("data.memory")], [0, 0, 0])
+        self.assertIn("No lane has memory of its own", self.find("#memory").text)
+
     def test_the_drawer_folds_and_grows(self):
-        self.dump("tutorial", *TWO)
+        self.dump("resnet18_w8", *TWO)
         height = self.find("#dock").rect["height"]
         self.js("document.getElementById('grip').focus()")
         self.press(Keys.ARROW_UP)

@@ -3,8 +3,10 @@
 const dock = document.getElementById("dock");
 const memory = data.memory && data.memory.some((lane) => lane.peak > 0) ? new MemoryChart(data.memory, document.getElementById("memory")) : null;
 const timeline = data.timeline ? new Timeline(data.timeline, document.getElementById("timeline")) : null;
-const noMemory = data.no_memory ? {draw() {}, note: makeHtml("p", "note", document.getElementById("memory"), "Not known: " + data.no_memory)} : null;
-const tabs = [["memory", memory || noMemory], ["timeline", timeline]].filter(([, chart]) => chart !== null);
+const noMemory = data.no_memory ? "Not known: " + data.no_memory
+  : data.memory && !memory ? "No lane has memory of its own: each value lies in an input, an output or a parameter." : "";
+const note = noMemory ? {draw() {}, element: makeHtml("p", "note", document.getElementById("memory"), noMemory)} : null;
+const tabs = [["memory", memory || note], ["timeline", timeline]].filter(([, chart]) => chart !== null);
 
 function openTab(name) {
   for (const [other, chart] of tabs) {
