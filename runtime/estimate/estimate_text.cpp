@@ -66,7 +66,7 @@ std::string operation_text(const OperationInfo& operation) {
 
 std::string memory_table(const Estimate& estimate) {
   Table table;
-  std::vector<std::string> heading = {"memory"};
+  std::vector<std::string> heading = {"memory at the peak"};
   for (const DeviceEstimate& device : estimate.devices) heading.push_back(device.device);
   table.row(heading);
   for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
