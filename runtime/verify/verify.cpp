@@ -1,6 +1,5 @@
 #include "runtime/verify/verify.h"
 
-#include "runtime/cpu/thread_pool.h"
 #include "runtime/data/source.h"
 #include "runtime/base/suggest.h"
 #include "runtime/random_bound.h"
@@ -208,7 +207,7 @@ Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const
   Verification result;
   result.model = plan.name;
   result.batch = options.batch;
-  auto runner = StepRunner::make(plan, available_cpus());
+  auto runner = StepRunner::make(plan, /*threads=*/1);  // steps are small: a team would wait more than it works
   if (!runner) return runner.error();
   for (const auto& [program, name, wanted] : {std::tuple{&plan.infer, "infer", options.infer}, {&plan.train, "train", options.train}}) {
     if (!wanted || program->steps.empty()) continue;
