@@ -174,9 +174,9 @@ TEST(Why, a_chain_from_the_model_file_on) {
   const std::string text = print_text(*scatter);
   EXPECT_THAT(text, HasSubstr("model.json:7:3: DataParallel layer 'net' with device_ids null"));
   EXPECT_THAT(text, HasSubstr("scatter asked for by 'net'."));
-  EXPECT_THAT(text, HasSubstr("before    x: 30×37 f32 on host, made by in0"));
+  EXPECT_THAT(text, HasSubstr("  before  x: 30×37 f32 on host, made by in0"));
   EXPECT_THAT(text, HasSubstr("15×37 f32 on each replica of 'net'"));
-  EXPECT_THAT(text, HasSubstr("linear net.module.fc on cpu:1, replica 1"));
+  EXPECT_THAT(scatter->chain.back(), HasSubstr("linear net.module.fc on cpu:1, replica 1"));
 
   Result<Why> layer = why(plan, {}, "s3");
   ASSERT_TRUE(layer);
