@@ -68,7 +68,7 @@ TEST(Dump, refuses_programs_that_the_plan_does_not_hold) {
   train.program = "eval";
   const auto other = dump(samples::training(), DumpFormat::text, train);
   ASSERT_FALSE(other);
-  EXPECT_THAT(to_string(other.error()), HasSubstr("it holds 'infer' and 'train'"));
+  EXPECT_THAT(to_string(other.error()), HasSubstr("it holds 'infer', 'train'"));
   Plan plan = samples::training();
   plan.train_ir = "module {}";
   train.program = "train";
