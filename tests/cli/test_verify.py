@@ -1,0 +1,138 @@
+"""`sheaf verify`: right plans pass, damaged ones are found; the command line and its output."""
+import hashlib
+import json
+import unittest
+
+import tensors
+from program import MODELS, ProgramTest, must, sheaf
+
+
+def signed(document):
+    """The text of a plan whose content was changed: as the digest is of its compact text, it is made anew."""
+    document.pop("sha256", None)
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    document["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps(document, ensure_ascii=False)
+
+
+class Passing(ProgramTest):
+    def test_a_model_file(self):
+        done = must(sheaf("verify", MODELS / "digits_cnn.json", "--devices", "cpu:0-2", "--batch", "7", "--steps", "1"))
+        for words in ("program infer, 7 rows", "program train, 7 rows", "gradient of", "after the step", "net.module.fc.weight", "no divergence"):
+            self.assertIn(words, done.out)
+        self.assertEqual(done.err, "")
+
+    def test_every_layer_of_a_model(self):
+        done = must(sheaf("verify", MODELS / "data_parallel_model.json", "--devices", "cpu:0-1", "--every-layer", "--steps", "1"))
+        self.assertIn("(every layer)", done.out)
+
+    def test_a_plan_as_json(self):
+        plan = self.compile(MODELS / "data_parallel_model.json")
+        found = json.loads(must(sheaf("verify", plan, "--devices", "cpu:0-2", "--json", "--program", "train")).out)
+        self.assertTrue(found["passed"])
+        self.assertEqual(found["batch"], 10, "three rows a device and one more")
+        (train,) = found["programs"]
+        self.assertEqual((train["program"], train["check"], train["steps"]), ("train", "operations", 2))
+        layouts = {value.get("layout") for value in train["values"]}
+        self.assertLessEqual({"split:0", "replicated", "partial"}, layouts)
+        for value in train["values"]:
+            self.assertGreater(value["compared"], 0)
+            self.assertGreaterEqual(value["alone"]["elements"], 1)
+        self.assertEqual({gradient["name"] for gradient in train["gradients"]}, {update["name"] for update in train["updated"]})
+
+    def test_a_device_twice_and_fewer_rows_than_devices(self):
+        for devices, batch in (("cpu:0,cpu:0", 5), ("cpu:0-3", 2), ("cpu", 3), ("cpu:0-3", 1)):
+            with self.subTest(devices=devices, batch=batch):
+                must(sheaf("verify", MODELS / "data_parallel_model.json", "--devices", devices, "--batch", batch))
+
+
+class Finding(ProgramTest):
+    def damaged(self, change):
+        plan = self.compile(MODELS / "data_parallel_model.json")
+        document = json.loads(plan.read_text())
+        change(document["programs"]["train"])
+        return self.write("damaged.plan", signed(document))
+
+    def test_a_missing_reduce(self):
+        layers = []
+
+        def change(train):
+            step = next(step for step in train["steps"] if step["op"] == "reduce")
+            step["op"] = "first"
+            layers.append(step["layer"])
+
+        plan = self.damaged(change)
+        done = sheaf("verify", plan, "--devices", "cpu:0-2", "--batch", "7")
+        self.assertEqual(done.status, 1, str(done))
+        self.assertIn(f"layer '{layers[0]}'", done.err)
+        self.assertIn("made by first, diverges at [", done.err)
+        self.assertRegex(done.err, r"expected -?[\d.e-]+, found -?[\d.e-]+")
+        self.assertNotIn("no divergence", done.out.split("program train")[1])
+        found = json.loads(sheaf("verify", plan, "--devices", "cpu:0-2", "--batch", "7", "--json").out)
+        self.assertFalse(found["passed"])
+        self.assertEqual(found["programs"][-1]["divergence"]["layer"], layers[0])
+        must(sheaf("verify", plan, "--devices", "cpu:0", "--batch", "7"))  # with one replica nothing is missing
+
+    def test_only_equal_bits(self):
+        done = sheaf("verify", MODELS / "digits_cnn.json", "--devices", "cpu:0-2", "--tolerance", "0", "--program", "train")
+        self.assertEqual(done.status, 1, str(done))
+        self.assertIn("diverges at [", done.err)
+
+
+class Against(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.plan = self.compile(MODELS / "data_parallel_model.json")
+        self.data = {"x": tensors.drawn("x", (7, 10))}
+        weights = {name: tensors.drawn(name, shape) for name, shape in (("block1.weight", (20, 10)), ("block1.bias", (20,)),
+                   ("block2.module.weight", (20, 20)), ("block2.module.bias", (20,)), ("block3.weight", (20, 20)), ("block3.bias", (20,)))}
+        self.weights = self.dir / "w.safetensors"
+        tensors.write_safetensors(self.weights, weights)
+        source = self.dir / "x.safetensors"
+        tensors.write_safetensors(source, self.data)
+        must(sheaf("run", self.plan, "--devices", "cpu", "--weights", self.weights, "--input", f"x={source}:x", "--output", self.dir / "out.safetensors"))
+        self.results = tensors.read_safetensors(self.dir / "out.safetensors")
+
+    def verify(self, given):
+        tensors.write_safetensors(self.dir / "theirs.safetensors", given)
+        return sheaf("verify", self.plan, "--devices", "cpu:0-2", "--weights", self.weights, "--against", self.dir / "theirs.safetensors")
+
+    def test_the_same_results(self):
+        done = must(self.verify({**self.data, **self.results}))
+        self.assertIn("against another framework's results", done.out)
+
+    def test_another_result(self):
+        (name, result), = self.results.items()
+        result.data[3 * result.shape[1] + 2] += 1
+        done = self.verify({**self.data, name: result})
+        self.assertEqual(done.status, 1, str(done))
+        self.assertIn(f"'{name}' diverges at [3, 2]", done.err)
+
+    def test_a_name_that_means_nothing(self):
+        (name, result), = self.results.items()
+        self.assert_refused(self.verify({**self.data, name + "s": result}), f"'{name}s' is neither data nor a value", "did you mean")
+        self.assert_refused(self.verify(self.data), "nothing to compare with")
+
+
+class CommandLine(ProgramTest):
+    def test_what_is_wrong_with_it(self):
+        model = MODELS / "tutorial.json"
+        for arguments, words in (((), ("MODEL-or-PLAN",)), ((model,), ("--devices",)), ((model, "--devices", "tpu:0"), ("tpu",)),
+                                 ((model, "--devices", "cpu", "--batch", "0"), ("--batch",)), ((model, "--devices", "cpu", "--steps", "x"), ("--steps",)),
+                                 ((model, "--devices", "cpu", "--tolerance", "-1"), ("--tolerance",)),
+                                 ((model, "--devices", "cpu", "--program", "test"), ("--program", "infer")),
+                                 ((model, "--devices", "cpu", "--input", "x"), ("--input",))):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(sheaf("verify", *arguments), *words, status=2)
+
+    def test_what_is_wrong_with_the_files(self):
+        model = MODELS / "tutorial.json"
+        self.assert_refused(sheaf("verify", model, "--devices", "cpu", "--program", "train"), "no training program")
+        self.assert_refused(sheaf("verify", model, "--devices", "cpu", "--input", "y=random:4"), "no input or target 'y'")
+        self.assert_refused(sheaf("verify", model, "--devices", "cpu", "--input", "x=random:4", "--batch", "5"), "'x' is", "[5, 5]")
+        self.assert_refused(sheaf("verify", self.dir / "missing.json", "--devices", "cpu"), "missing.json")
+        self.assert_refused(sheaf("verify", self.compile(model), "--devices", "cpu", "--every-layer"), "takes a model file")
+
+
+if __name__ == "__main__":
+    unittest.main()
