@@ -112,6 +112,7 @@ Result<StepRun> run_step(const StepCase& c) {
       run.outputs.push_back(read(bound.outputs[i], plain.data()));
     }
     run.implementation = prepared->implementation;
+    EXPECT_FALSE(prepared->reason.empty()) << c.op << " by " << run.implementation << " doesn't say why";
   }
   for (size_t i = 0; i < bound.outputs.size(); ++i) {
     const auto &a = runs[0].outputs[i].data, &b = runs[1].outputs[i].data;
