@@ -149,8 +149,6 @@ void prepare_products(const Operation& operation, const ProductList& list, const
   std::vector<Member> members;
   ScratchPlan scratch;
   prepared.implementation = name;
-  prepared.reason = "matrix products over the batch, pixel by pixel: at this width, with these channels and this many images, "
-                    "where that was measured to be faster than oneDNN's convolution";
   {
     const TeamSize single(1);  // inside the team each product has one thread
     for (int64_t i = 0; i < threads; ++i) {

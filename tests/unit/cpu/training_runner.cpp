@@ -68,6 +68,7 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
   EXPECT_EQ(prepared->inputs.size(), inputs.size());
   EXPECT_EQ(prepared->outputs.size(), outputs.size());
   EXPECT_FALSE(prepared->implementation.empty());
+  EXPECT_FALSE(prepared->reason.empty()) << step.op << " by " << prepared->implementation << " doesn't say why";
   TrainingRun runs[2];
   for (TrainingRun& run : runs) {
     std::vector<std::shared_ptr<Buffer>> buffers;
