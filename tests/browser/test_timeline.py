@@ -1,18 +1,24 @@
 """The timeline of a trace: a track per lane, slices and nodes choose each other, bad traces are refused."""
+from pathlib import Path
+
 from browser import MODELS, ActionChains, BrowserTest, Keys, json, must, sheaf, unittest
 
 TWO = ("--devices", "cpu:0-1", "--batch", "32")
 
 
 class TimelineTest(BrowserTest):
-    def setUp(self):
-        super().setUp()
-        self.trace = self.dir / "trace.json"
+    @classmethod
+    def setUpClass(cls):
+        """One run of two batches on two devices, traced, and its page."""
+        super().setUpClass()
+        cls.folder = Path(cls.profile)
+        cls.plan, cls.trace = cls.folder / "model.plan", cls.folder / "trace.json"
+        must(sheaf("compile", MODELS / "resnet18_w8.json", "-o", cls.plan))
+        must(sheaf("run", cls.plan, "--devices", "cpu:0-1", "--input", "x=random:64", "--batch-size", "32", "--trace", cls.trace))
+        must(sheaf("dump", cls.plan, "--format", "html", *TWO, "--trace", cls.trace, "-o", cls.folder / "page.html"))
 
-    def run_and_dump(self, model="resnet18_w8", rows=64):
-        plan = self.compile(MODELS / f"{model}.json")
-        must(sheaf("run", plan, "--devices", "cpu:0-1", "--input", f"x=random:{rows}", "--batch-size", "32", "--trace", self.trace))
-        self.dump(plan, *TWO, "--trace", self.trace)
+    def open_run(self):
+        self.open(self.folder / "page.html")
 
     def slices(self, op=None, layer=None):
         """Indices of slices."""
@@ -35,7 +41,7 @@ class TimelineTest(BrowserTest):
 
 class Tracks(TimelineTest):
     def test_a_track_for_each_lane_and_every_slice(self):
-        self.run_and_dump()
+        self.open_run()
         events = json.loads(self.trace.read_text())["traceEvents"]
         names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
         slices = [e for e in events if e["ph"] == "X"]
@@ -54,12 +60,12 @@ class Tracks(TimelineTest):
         self.assertGreater(painted, 5)
 
     def test_rows_don_t_overlap(self):
-        self.run_and_dump()
+        self.open_run()
         self.assertEqual(self.js("""timeline.tracks.flatMap((track) => track.rows).filter((row) => row.some((i, at) =>
           at > 0 && data.timeline.begin[row[at - 1]] + data.timeline.duration[row[at - 1]] > data.timeline.begin[i] + 0.001)).length"""), 0)
 
     def test_zooming_and_panning(self):
-        self.run_and_dump("tutorial", 30)
+        self.open_run()
         span = "timeline.to - timeline.from"
         before = self.js(span)
         self.js("timeline.canvas.focus()")
@@ -75,7 +81,7 @@ class Tracks(TimelineTest):
 
 class Choosing(TimelineTest):
     def test_a_slice_chooses_its_node(self):
-        self.run_and_dump()
+        self.open_run()
         i = self.slices(layer="net.module.resnet_block3.1.conv2")[-1]
         self.click_slice(i)
         facts = self.facts()
@@ -93,14 +99,17 @@ class Choosing(TimelineTest):
         return self.node(id=id)
 
     def test_a_movement_shows_why(self):
-        self.run_and_dump()
+        # The replicas of this model write their results where the gathered whole is: no slice tells of the gather.
+        trace = self.write("gather.json", json.dumps([{"ph": "X", "name": "net", "cat": "gather", "ts": 0, "dur": 4, "tid": 1,
+                                                       "args": {"op": "gather", "layer": "net"}}]))
+        self.dump("resnet18_w8", *TWO, "--trace", trace)
         self.click_slice(self.slices(op="gather")[0])
         gather = self.node(op="gather")
         self.assertEqual(self.chosen(), [gather["id"]])
         self.assertEqual(self.facts()["why it was inserted"], gather["reason"])
 
     def test_a_node_lights_its_slices(self):
-        self.run_and_dump()
+        self.open_run()
         node = self.node(layer="net.module.resnet_block1.0.conv1", replica=1)
         self.click_node(node)
         lit = self.js("data.timeline.begin.map((_, i) => i).filter((i) => timeline.does(i))")
@@ -110,7 +119,7 @@ class Choosing(TimelineTest):
         self.assertIsNone(self.js("timeline.work"))
 
     def test_keys_go_from_slice_to_slice(self):
-        self.run_and_dump("tutorial", 30)
+        self.open_run()
         self.js("timeline.canvas.focus()")
         self.press(Keys.ARROW_RIGHT)
         first = self.js("timeline.chosen")
@@ -122,8 +131,16 @@ class Choosing(TimelineTest):
         self.assertIn("took", self.facts())
         self.assertEqual(self.js("document.activeElement.id"), "close")
 
+    def test_a_trace_of_something_else_is_shown_all_the_same(self):
+        trace = self.write("other.json", json.dumps([{"ph": "X", "name": "</script><b>", "ts": 1.5, "dur": 2, "pid": 1, "tid": 1,
+                                                      "args": {"x": [1]}}]))
+        self.dump("tutorial", *TWO, "--trace", trace)
+        self.click_slice(0)
+        self.assertEqual(self.find("#panel h2").text, "</script><b>")
+        self.assertEqual(self.chosen(), [])
 
-class Refusals(TimelineTest):
+
+class Refusals(BrowserTest):
     def test_bad_traces_leave_no_page(self):
         for text, *words in (("", ":1:", "error"), ("{\"traceEvents\": [\n  7]}", ":2:3: error: event 0"), ("[]", "no slice"),
                              ("[{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1}]", "'dur'"), ("{\"nodes\": []}", "this is no trace")):
@@ -136,13 +153,6 @@ class Refusals(TimelineTest):
 
     def test_only_the_page_has_a_timeline(self):
         self.assert_refused(sheaf("dump", MODELS / "tutorial.json", "--format", "text", "--trace", "x"), "--format html", status=2)
-
-    def test_a_trace_of_something_else_is_shown_all_the_same(self):
-        self.trace.write_text(json.dumps([{"ph": "X", "name": "</script><b>", "ts": 1.5, "dur": 2, "pid": 1, "tid": 1, "args": {"x": [1]}}]))
-        self.dump("tutorial", *TWO, "--trace", self.trace)
-        self.click_slice(0)
-        self.assertEqual(self.find("#panel h2").text, "</script><b>")
-        self.assertEqual(self.chosen(), [])
 
 
 unittest.main()
