@@ -121,7 +121,7 @@ class DidYouMean(ProgramTest):
                 (2, "bash", ("completion", "bahs")),
                 (2, "cpu", ("run", plan, "--devices", "cpy:0", "--input", "x=random:4")),
                 (2, "random:4", (*run, "--input", "x=randm:4")),
-                (1, "x", (*run, "--input", "xx=random:4"))):
+                (1, "x", (*run, "--input", "X=random:4"))):
             with self.subTest(arguments=arguments):
                 self.assert_refused(sheaf(*arguments, cwd=self.dir), f"did you mean '{meant}'?", status=status)
 
