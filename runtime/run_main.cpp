@@ -95,6 +95,7 @@ int run_verb(std::span<const std::string> arguments) {
   auto sources = named_sources("--input", options->values("--input"));
   if (!sources) return report_usage(std::move(sources.error()), "run");
 
+  if (auto ok = TraceRequest::check(*options); !ok) return report_usage(std::move(ok.error()), "run");
   const TraceRequest trace(*options);
   auto opened = trace.open();
   if (!opened) return report(opened.error(), kFailed);

@@ -31,6 +31,7 @@ struct BenchSettings {
 };
 
 Result<BenchSettings> bench_settings(const Options& options) {
+  if (auto ok = TraceRequest::check(options); !ok) return ok.error();
   BenchSettings settings;
   auto devices = parse_devices(options.value("--devices"));
   if (!devices) return devices.error();
@@ -151,8 +152,8 @@ OptionParser bench_options() {
       .flag("--json", "print one JSON object")
       .option("-o", "FILE", "write that object to a file")
       .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread");
-  add_trace_options(parser);
   parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)");
+  add_trace_options(parser);
   parser
       .example("how fast, and against an earlier run",
                {"sheaf compile models/tutorial.json -o tutorial.plan",

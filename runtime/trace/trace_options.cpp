@@ -14,6 +14,11 @@ void add_trace_options(OptionParser& parser) {
       .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess");
 }
 
+Result<void> TraceRequest::check(const Options& options) {
+  if (!options.has("--describe") || options.has("--profile")) return {};
+  return Error("--describe needs --profile: it says what the shares of the roofline are of");
+}
+
 Result<std::shared_ptr<Trace>> TraceRequest::open() const {
   if (auto ok = check_output(file); !ok) return ok.error();
   if (file.empty() && !profile) return std::shared_ptr<Trace>();

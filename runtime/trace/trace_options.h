@@ -20,6 +20,8 @@ struct TraceRequest {
   explicit TraceRequest(const Options& options)
       : file(options.value("--trace")), profile(options.has("--profile")), devices(options.value("--describe")) {}
   TraceRequest() = default;
+  /// Error, of the command line: --describe without --profile.
+  static Result<void> check(const Options& options);
   /// Null where nothing is asked for. Errors: the file couldn't be written at the end; a bad description of the devices.
   Result<std::shared_ptr<Trace>> open() const;
   /// After the run: writes the file, prints the profile on stdout. `trace` may be null.

@@ -88,6 +88,7 @@ OptionParser train_options() {
 
 Result<TrainSettings> train_settings(const Options& options) {
   if (auto ok = check_companions(options); !ok) return ok.error();
+  if (auto ok = TraceRequest::check(options); !ok) return ok.error();
   TrainSettings settings;
   settings.plan = options.value("PLAN");
   auto devices = parse_devices(options.value("--devices"));

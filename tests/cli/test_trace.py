@@ -113,6 +113,11 @@ class Trace(TrainTest):
         self.assert_refused(self.train("--steps", 4, "--trace", self.dir, "--save", out), str(self.dir))
         self.assertFalse(out.exists())
         self.assert_refused(self.run_it("--trace"), "--trace", status=2)
+        devices = self.write("devices.json", "{}")
+        for command in (self.run_it, lambda *more: self.train("--steps", 1, *more)):
+            self.assert_refused(command("--describe", devices), "--profile", status=2)
+            self.assert_refused(command("--profile", "--describe", devices), "devices.json")
+            self.assert_refused(command("--profile", "--describe", self.path("none")), "none")
 
     def test_a_failed_run_leaves_no_trace(self):
         done = sheaf_run(self.plan, "--devices", "cpu:0,cpu:1", "--input", "x=missing.npy", "--trace", self.path("t.json"))
