@@ -53,7 +53,7 @@ Region region_at(const JsonNode& node) {
 }
 
 Parameter parameter_at(const JsonNode& node) {
-  node.only({"name", "dtype", "shape", "buffer", "transient", "aliases", "init", "transient"});
+  node.only({"name", "dtype", "shape", "buffer", "transient", "aliases", "init"});
   Parameter parameter;
   parameter.name = node.field("name").text();
   parameter.dtype = dtype_at(node.field("dtype"));
