@@ -33,6 +33,31 @@ def NnPlace : Pass<"nn-place", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NnSetPrecision : Pass<"nn-set-precision", "::mlir::func::FuncOp"> {
+  let summary = "Chooses the arithmetic of each layer and makes the casts that follow explicit";
+  let description = [{
+    With `precision` bf16 or f16, as torch.autocast: linear layers, convolutions and matrix products take narrow inputs and
+    weights and sum in f32; softmax, row norms, sums, losses and recurrent layers compute and return f32; the rest works in
+    what it is given. Parameters, statistics, inputs and outputs keep their type. With f32 it does nothing.
+
+    ```mlir
+    %y = nn.linear %x, %w : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
+    // becomes
+    %a = nn.cast %x {to = "bfloat16"} : (tensor<?x5xf32>) -> tensor<?x5xbf16>
+    %b = nn.cast %w {to = "bfloat16"} : (tensor<2x5xf32>) -> tensor<2x5xbf16>
+    %y = nn.linear %a, %b : (tensor<?x5xbf16>, tensor<2x5xbf16>) -> tensor<?x2xbf16>
+    ```
+  }];
+  let options = [Option<"precision", "precision", "std::string", "\"f32\"", "f32, bf16 or f16">];
+}
+
+def NnInlineRegions : Pass<"nn-inline-regions", "::mlir::func::FuncOp"> {
+  let summary = "Takes parallel regions away: the unpartitioned program, which `verify` compares with";
+  let description = [{
+    A `nn.data_parallel` becomes its body. All ops lose their device, so that placement leaves nothing to move.
+  }];
+}
+
 def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
   let summary = "Warns of layers in a parallel region that mix rows which the region splits";
   let description = [{

@@ -20,6 +20,11 @@ void add_partition(OpPassManager& passes, const PipelineOptions& options) {
   NnPlaceOptions place;
   place.deviceMemory = options.device_memory;
   passes.addNestedPass<func::FuncOp>(createNnPlace(place));
+  // Casts stand where the layer does that asks for them, so places must be known; and they come before the backward
+  // pass, in which each has its dual.
+  NnSetPrecisionOptions precision;
+  precision.precision = options.precision;
+  passes.addNestedPass<func::FuncOp>(createNnSetPrecision(precision));
   passes.addPass(createDistPartition());
   // Partition is local and inserts what each op needs by itself; what turns out superfluous goes here.
   add_simplification(passes);

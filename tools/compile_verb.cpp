@@ -30,10 +30,11 @@ OptionParser compile_options() {
   parser.positional("MODEL.json", "a model file (docs/model-format.md)")
       .option("-o", "FILE.plan", "where the plan goes")
       .required()
-      .option("--precision", "P", "arithmetic of the plan")
+      .option("--precision", "P", "arithmetic of the plan; parameters, statistics and sums stay f32 (docs/precision.md)")
       .choices({"f32", "bf16", "f16"})
       .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host")
-      .example("a plan that serves every device list and batch size", {"sheaf compile models/tutorial.json -o tutorial.plan"});
+      .example("a plan that serves every device list and batch size", {"sheaf compile models/tutorial.json -o tutorial.plan"})
+      .example("the same in bfloat16, for CPUs that have it", {"sheaf compile --precision bf16 models/tutorial.json -o tutorial_bf16.plan"});
   return parser;
 }
 
@@ -44,8 +45,9 @@ int compile_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   CompileOptions compile_options;
   compile_options.precision = options->value("--precision");
-  if (compile_options.precision != "f32")
-    return report_usage(Error("--precision " + compile_options.precision + ": this version compiles f32 plans only"), "compile");
+  if (compile_options.precision == "f16")
+    return report_usage(Error("--precision f16: no kind of device that this version knows computes in float16 (on CPUs oneDNN "
+                              "has no float16 arithmetic); bf16 halves the bytes too, and keeps float32's range"), "compile");
   if (options->has("--device-memory")) {
     Result<int64_t> bytes = parse_bytes(options->value("--device-memory"));
     if (!bytes) return report_usage(bytes.error(), "compile");

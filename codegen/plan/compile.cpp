@@ -162,9 +162,10 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   plan.producer = "sheaf " SHEAF_VERSION;
   plan.name = model.name;
   plan.precision = options.precision;
+  if (options.precision != "f32") plan.requires_.push_back(options.precision);
   ImportedModel imported = import_model(model, *context);
   auto infer = compiler.compile(
-      *imported.module, "infer", [&](PassManager& passes) { passes::build_partition_pipeline(passes, {options.device_memory}); },
+      *imported.module, "infer", [&](PassManager& passes) { passes::build_partition_pipeline(passes, {options.device_memory, options.precision}); },
       passes::build_inference_pipeline);
   if (!infer) return infer.error();
   plan.parameters = std::move(imported.parameters);
@@ -176,7 +177,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     plan.training = json_of(*model.training);
     ImportedModel training = import_model(model, *context, Purpose::training);
     auto train = compiler.compile(
-        *training.module, "train", [&](PassManager& passes) { passes::build_training_pipeline(passes, {options.device_memory}); },
+        *training.module, "train", [&](PassManager& passes) { passes::build_training_pipeline(passes, {options.device_memory, options.precision}); },
         passes::build_training_lowering_pipeline);
     if (!train) return train.error();
     if (!same_regions(plan.regions, train->regions)) return Error("internal error: training has other parallel regions than inference");

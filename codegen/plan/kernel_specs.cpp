@@ -47,18 +47,21 @@ Result<KernelUse> linear_kernel(KernelModule& module, nn::LinearOp op, const ir:
 }
 
 /// The element itself: what a sum over no dimensions is.
-Result<KernelUse> identity_kernel(KernelModule& module, const Operand& x) {
+Result<KernelUse> identity_kernel(KernelModule& module, const Operand& x, DType output) {
   kernels::ElementwiseSpec spec;
   spec.name = spec.description = "copy";
   spec.inputs = {x};
   spec.shape = x.shape;
-  spec.outputs = {x.dtype};
+  spec.outputs = {output};
   spec.body = [](OpBuilder&, mlir::Location, ValueRange scalars) { return SmallVector<mlir::Value>{scalars[0]}; };
   return module.add_elementwise(spec);
 }
 
 Result<KernelUse> reduction_kernel(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes) {
-  if (reduced_dims(op).empty()) return identity_kernel(module, operand_of(shapes.of(op.getOperand(0))));
+  if (reduced_dims(op).empty()) {
+    DType output = dtype_of(shapes.of(op.getResult(0)).element);
+    return identity_kernel(module, operand_of(shapes.of(op.getOperand(0))), output);
+  }
   auto spec = reduction_spec(op, shapes);
   if (!spec) return spec.error();
   spec->description = spec->name;

@@ -55,7 +55,7 @@ Value GradientBuilder::sum(Value x, ArrayRef<int64_t> dims, bool keepdim) const 
     while (!rest.empty() && rest.back() == adjacent.back() - 1) adjacent.push_back(rest.pop_back_val());
     llvm::sort(adjacent);
     auto sizes = reduced_sizes(x, adjacent, keepdim);
-    x = make<SumOp>(type(x, sizes), x, builder.getDenseI64ArrayAttr(adjacent), builder.getBoolAttr(keepdim));
+    x = make<SumOp>(RankedTensorType::get(sizes, sum_type(type(x).getElementType())), x, builder.getDenseI64ArrayAttr(adjacent), builder.getBoolAttr(keepdim));
   }
   return x;
 }

@@ -48,7 +48,7 @@ class GradientBuilder {
   mlir::Value mul(mlir::Value a, mlir::Value b) const;
   mlir::Value div(mlir::Value a, mlir::Value b) const;
   mlir::Value scale(mlir::Value x, double factor) const;
-  /// Σ over `dims` of x (adjacent or not; several sums where they aren't adjacent).
+  /// Σ over `dims` of x (adjacent or not; several sums where they aren't adjacent); f32 of bf16 and f16.
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
   mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
   /// torch.matmul, the last two dimensions of a, b swapped first where said; of two dimensions at least.

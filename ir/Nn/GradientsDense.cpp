@@ -26,8 +26,11 @@ SmallVector<int64_t> dims_but_channels(Value x) {
 template <typename Op, typename... Args>
 std::pair<Value, Value> weight_gradients(GradientBuilder& gradients, Value weight, Value bias, Args... arguments) {
   bool both = gradients.needed(bias);
-  SmallVector<Type> types = {weight.getType()};
-  if (both) types.push_back(bias.getType());
+  auto summed = [](Value x) -> Type {
+    return RankedTensorType::get(GradientBuilder::type(x).getShape(), sum_type(GradientBuilder::type(x).getElementType()));
+  };
+  SmallVector<Type> types = {summed(weight)};
+  if (both) types.push_back(summed(bias));
   auto op = gradients.builder.create<Op>(gradients.loc, types, arguments..., gradients.builder.getBoolAttr(both));
   return {op->getResult(0), both ? op->getResult(1) : Value()};
 }

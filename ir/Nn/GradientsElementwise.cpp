@@ -57,6 +57,10 @@ SHEAF_ACTIVATION(SigmoidOp)
 SHEAF_ACTIVATION(HardtanhOp)
 #undef SHEAF_ACTIVATION
 
+SHEAF_GRADIENT(CastOp) {
+  if (gradients.needed(0u)) operands[0] = cast_to(gradients.builder, gradients.loc, results[0], gradients.type(getX()).getElementType());
+}
+
 SHEAF_GRADIENT(ScaleOp) {
   if (gradients.needed(0u)) operands[0] = gradients.scale(results[0], getValue().convertToDouble());
 }

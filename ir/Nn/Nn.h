@@ -55,6 +55,15 @@ Value buildActivation(mlir::OpBuilder& builder, Location loc, mlir::DictionaryAt
 /// takes element-wise ops in, before and after.
 bool is_row_op(mlir::Operation* op);
 
+/// The floating-point type of a dtype's name ("bfloat16"); null for other names.
+mlir::FloatType float_type(mlir::MLIRContext* context, llvm::StringRef dtype);
+
+/// The type in which values of `element` are summed, and statistics of them kept: f32 for bf16 and f16.
+mlir::Type sum_type(mlir::Type element);
+
+/// x with elements of the floating-point type `element`: x itself where it has them, else an nn.cast.
+Value cast_to(mlir::OpBuilder& builder, Location loc, Value x, mlir::Type element);
+
 /// The file position in an op's location, for diagnostics.
 mlir::FileLineColLoc position_of(mlir::Location loc);
 

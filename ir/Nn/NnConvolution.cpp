@@ -155,14 +155,14 @@ LogicalResult ConvBackwardWeightOp::inferShapes(ArrayRef<TensorShape> operands, 
   if (!x.dims[1].is_static() || x.dims[1].constant % static_cast<int64_t>(getGroups()))
     return emitError("expects channels divisible by ") << getGroups() << " groups, but the input is " << ir::to_string(x);
   if (getBias() != static_cast<bool>(getDbias())) return emitError("expects a second result where 'bias' is true, and only there");
-  TensorShape weight{x.element, {dy.dims[1], Extent(x.dims[1].constant / static_cast<int64_t>(getGroups()))}};
+  TensorShape weight{sum_type(x.element), {dy.dims[1], Extent(x.dims[1].constant / static_cast<int64_t>(getGroups()))}};
   weight.dims.append(getKernelSize().begin(), getKernelSize().end());
   TensorShape y = x;
   if (failed(convolve(*this, y, ArrayRef(weight.dims).drop_front(2)))) return failure();
   y.dims[1] = dy.dims[1];
   if (failed(require_fit(*this, y, dy, "a gradient"))) return failure();
   results.push_back(weight);
-  if (getBias()) results.push_back({x.element, {dy.dims[1]}});
+  if (getBias()) results.push_back({sum_type(x.element), {dy.dims[1]}});
   return success();
 }
 /// A sum over the batch.

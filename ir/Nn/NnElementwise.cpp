@@ -31,6 +31,19 @@ SHEAF_ELEMENTWISE(ExpOp, same_shape)
 SHEAF_ELEMENTWISE(RsqrtOp, same_shape)
 #undef SHEAF_ELEMENTWISE
 
+LogicalResult CastOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  mlir::Type element = float_type(getContext(), getTo());
+  if (!element) return emitError("expects to: float32, bfloat16 or float16, but got '") << getTo() << "'";
+  if (failed(require_float(*this, operands))) return failure();
+  results.push_back({element, operands[0].dims});
+  return success();
+}
+std::optional<int64_t> CastOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+/// To the type that it has already.
+OpFoldResult CastOp::fold(FoldAdaptor) { return getX().getType() == getY().getType() ? getX() : OpFoldResult(); }
+
 LogicalResult BatchNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   if (operands[0].rank() < 2)
     return emitError("expects an input of at least 2 dimensions, but got ") << ir::to_string(operands[0]);

@@ -44,6 +44,14 @@ def Nn_AddOp : Nn_BinaryOp<"add", "a + b, broadcast as in PyTorch">;
 def Nn_SubOp : Nn_BinaryOp<"sub", "a - b, broadcast as in PyTorch">;
 def Nn_MulOp : Nn_BinaryOp<"mul", "a · b, broadcast as in PyTorch">;
 
+def Nn_CastOp : Nn_UnaryOp<"cast", "x with elements of the floating-point type `to`", (ins StrAttr:$to)> {
+  let description = [{
+    `to` is float32, bfloat16 or float16; narrowing rounds to nearest, ties to even, NaN stays NaN. nn-set-precision
+    inserts it. The gradient of its result may be wider than the result: what is computed as float32 stays so.
+  }];
+  let hasFolder = 1;
+}
+
 def Nn_BatchNormOp : Nn_ElementwiseOp<"batch_norm", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, ["operandDims"]>]> {
   let summary = "batch norm with given statistics, as in inference";

@@ -15,7 +15,9 @@ using ir::TensorShape;
 
 LogicalResult SumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   if (failed(require_float(*this, operands))) return failure();
-  return reduced_shape(*this, getDims(), getKeepdim(), operands, results);
+  if (failed(reduced_shape(*this, getDims(), getKeepdim(), operands, results))) return failure();
+  results[0].element = sum_type(results[0].element);
+  return success();
 }
 std::optional<int64_t> SumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   return reduced_split(getDims(), getKeepdim(), rank, dim);

@@ -77,7 +77,8 @@ def Nn_GradientOpInterface : OpInterface<"GradientOpInterface"> {
     InterfaceMethod<[{
       `results[i]` is the gradient of result i, null where the loss doesn't depend on it (at least one isn't null).
       Sets `operands[i]` for each operand for which `gradients.needed(i)`, but where no result depends on the operand's
-      elements; others may stay null. Gradients have the operand's type. Where there is none, an error is emitted.
+      elements; others may stay null. Gradients have the operand's shape; of its type dist-differentiate makes them.
+      Where there is none, an error is emitted.
     }], "void", "buildGradient",
       (ins "::sheaf::nn::GradientBuilder &":$gradients, "::mlir::ValueRange":$results,
            "::llvm::MutableArrayRef<::mlir::Value>":$operands)>,

@@ -26,6 +26,8 @@ SHEAF_SCALAR(HardtanhOp) {
 SHEAF_SCALAR(ScaleOp) {
   return b.create<arith::MulFOp>(loc, in[0], scalar::constant(b, loc, getValue().convertToDouble()));
 }
+// Kernels compute in f32; they widen what they load and round what they store.
+SHEAF_SCALAR(CastOp) { return in[0]; }
 SHEAF_SCALAR(AddOp) { return b.create<arith::AddFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(SubOp) { return b.create<arith::SubFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(MulOp) { return b.create<arith::MulFOp>(loc, in[0], in[1]); }

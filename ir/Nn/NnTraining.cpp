@@ -28,8 +28,8 @@ LogicalResult LinearBackwardWeightOp::inferShapes(ArrayRef<TensorShape> operands
   expected.dims.back() = dy.dims.back();
   if (failed(require_fit(*this, expected, dy, "a gradient"))) return failure();
   if (getBias() != static_cast<bool>(getDbias())) return emitError("expects a second result where 'bias' is true, and only there");
-  results.push_back({x.element, {dy.dims.back(), x.dims.back()}});
-  if (getBias()) results.push_back({x.element, {dy.dims.back()}});
+  results.push_back({sum_type(x.element), {dy.dims.back(), x.dims.back()}});
+  if (getBias()) results.push_back({sum_type(x.element), {dy.dims.back()}});
   return success();
 }
 /// A sum over the rows.
@@ -56,7 +56,7 @@ LogicalResult BatchNormTrainOp::inferShapes(ArrayRef<TensorShape> operands, Smal
   if (static_cast<bool>(getWeight()) != static_cast<bool>(getBias())) return emitError("expects a weight and a bias, or neither");
   if (failed(require_vectors(*this, operands.drop_front(), x.dims[1]))) return failure();
   results.push_back(x);
-  results.append(2, {x.element, {x.dims[1]}});
+  results.append(2, {sum_type(x.element), {x.dims[1]}});
   if (getActivation()) results.push_back(workspace_shape(getContext()));
   return success();
 }
@@ -75,7 +75,7 @@ LogicalResult BatchNormBackwardOp::inferShapes(ArrayRef<TensorShape> operands, S
   if (getParameters().size() != (getWeight() ? 2 : 0))
     return emitError("expects gradients of weight and bias where there is a weight, and only there");
   results.push_back(x);
-  results.append(getParameters().size(), {x.element, {x.dims[1]}});
+  results.append(getParameters().size(), {sum_type(x.element), {x.dims[1]}});
   return success();
 }
 std::optional<int64_t> BatchNormBackwardOp::splitDim(unsigned operand, int64_t, int64_t dim) {

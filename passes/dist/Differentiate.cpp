@@ -76,6 +76,10 @@ class BodyGradient {
   Block& forward_body() { return apply_->getRegion(0).front(); }
 
   void accumulate(mlir::Value forward, mlir::Value gradient) {
+    mlir::Type element = cast<RankedTensorType>(forward.getType()).getElementType();
+    // What a cast made narrow has a wide gradient: a weight's is summed in f32, for an f32 parameter.
+    if (forward.getDefiningOp<nn::CastOp>()) element = nn::sum_type(element);
+    gradient = nn::cast_to(builder_, gradient.getLoc(), gradient, element);
     mlir::Value& sum = gradients_[forward];
     sum = sum ? builder_.create<nn::AddOp>(gradient.getLoc(), sum.getType(), sum, gradient).getResult() : gradient;
   }

@@ -53,8 +53,12 @@ struct Fold : OpRewritePattern<nn::BatchNormOp> {
 
     rewriter.setInsertionPoint(producer);
     mlir::Location loc = norm.getLoc();
-    mlir::Value weight = rewriter.create<nn::FoldWeightOp>(loc, producer.getWeight().getType(), producer.getWeight(), norm.getVar(),
-                                                           norm.getWeight(), norm.getEpsAttr(), rewriter.getI64IntegerAttr(*axis));
+    // A weight that is cast is folded before it is rounded.
+    mlir::Value given = producer.getWeight();
+    if (auto narrowed = given.getDefiningOp<nn::CastOp>()) given = narrowed.getX();
+    mlir::Value weight = rewriter.create<nn::FoldWeightOp>(loc, given.getType(), given, norm.getVar(), norm.getWeight(),
+                                                           norm.getEpsAttr(), rewriter.getI64IntegerAttr(*axis));
+    weight = nn::cast_to(rewriter, loc, weight, cast<RankedTensorType>(producer.getWeight().getType()).getElementType());
     mlir::Value bias = rewriter.create<nn::FoldBiasOp>(loc, norm.getMean().getType(), norm.getMean(), norm.getVar(),
                                                        producer.getBias(), norm.getWeight(), norm.getBias(), norm.getEpsAttr());
     rewriter.modifyOpInPlace(producer, [&] {

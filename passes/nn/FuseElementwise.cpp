@@ -83,6 +83,8 @@ bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) 
   });
 }
 
+ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
+
 /// An nn.fused around one op.
 void wrap(Operation* op) {
   OpBuilder builder(op);
@@ -138,8 +140,11 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
       if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below))
         return "what stands beside a norm or sum in its kernel can't broadcast";
     }
-    // With another shape the producer would be computed once for each broadcast use.
-    if (made.getType() != wanted) return "the results differ in shape: it would be computed anew for each element of the larger one";
+    // With another shape the producer would be computed once for each broadcast use. Kernels over rows are written for
+    // one element type; a cast joins any other.
+    bool rows = above || below;
+    if (rows ? made.getType() != wanted : shape_of(made.getType()) != shape_of(wanted))
+      return "the results differ in shape or, beside a norm or sum, in element type";
     // What depends on parameters alone is computed once; it must not be drawn into a step.
     bool same = ir::depends_on_parameters_alone(made) == ir::depends_on_parameters_alone(consumer.getResult(0));
     return same ? "" : "one of them depends on weights alone and runs once";

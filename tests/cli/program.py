@@ -51,6 +51,12 @@ def must(done):
     return done
 
 
+def cpu_has_bf16():
+    """Whether a CPU device here runs plans that compute in bf16."""
+    flags = Path("/proc/cpuinfo").read_text().split()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
 class ProgramTest(unittest.TestCase):
     """A test case in a folder of its own, `self.dir`."""
 

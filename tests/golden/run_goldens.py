@@ -1,6 +1,6 @@
 """Compares sheaf with PyTorch's numbers: compiles a case's model and runs the plan on several device lists.
 
-    python3 run_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR]
+    python3 run_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR] [--precision bf16 --tolerance T]
 
 Each output must lie within the case's tolerance (relative to the tensor's largest value), and `cpu:0,cpu:1` must
 give the same bits as `cpu:0,cpu:0`. --keep leaves model, weights, inputs and outputs in DIR, to look into a failure.
@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from golden_runner import draw, run_cases
-from program import SOURCE, must, sheaf, sheaf_run
+from golden_runner import compile_case, draw, run_cases
+from program import SOURCE, must, sheaf_run
 from tensors import difference, read_safetensors, write_safetensors
 
 DEVICES = ["cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:0,cpu:0"]
 
 
-def check(case, devices, folder):
+def check(case, options, folder):
     """Returns a list of complaints."""
     expected, metadata = read_safetensors(case)
     recipe = json.loads(metadata["recipe"])
@@ -26,10 +26,11 @@ def check(case, devices, folder):
     plan, weights, inputs = folder / "model.plan", folder / "weights.safetensors", folder / "inputs.safetensors"
     write_safetensors(weights, draw(recipe["weights"]))
     write_safetensors(inputs, draw(recipe["inputs"]))
-    must(sheaf("compile", model, "-o", plan))
+    compile_case(model, plan, options)
+    tolerance = options.tolerance or recipe["tolerance"]
     sources = [argument for name in recipe["inputs"] for argument in ("--input", f"{name}={inputs}:{name}")]
     complaints, outputs = [], {}
-    for number, run_on in enumerate(devices or recipe.get("devices", DEVICES)):
+    for number, run_on in enumerate(options.devices or recipe.get("devices", DEVICES)):
         out = folder / f"out{number}.safetensors"
         given = ["--weights", weights] if recipe["weights"] else []
         must(sheaf_run(plan, "--devices", run_on, *given, *sources, "--output", out))
@@ -40,9 +41,9 @@ def check(case, devices, folder):
         for name, tensor in expected.items():
             actual = outputs[run_on][name]
             error = difference(actual, tensor)
-            if not error <= recipe["tolerance"]:
+            if not error <= tolerance:
                 complaints.append(f"{run_on}: {name} {actual.dtype} {list(actual.shape)} is off by {error:.2e} (relative), "
-                                  f"allowed {recipe['tolerance']:.0e}; expected {tensor.dtype} {list(tensor.shape)}, "
+                                  f"allowed {tolerance:.0e}; expected {tensor.dtype} {list(tensor.shape)}, "
                                   f"{list(tensor.data[:4])} …, got {list(actual.data[:4])} …")
     if "cpu:0,cpu:1" in outputs and "cpu:0,cpu:0" in outputs:
         for name in expected:

@@ -1,6 +1,6 @@
 """Compares `sheaf train` with PyTorch's numbers: losses, and parameters and buffers after a few steps.
 
-    python3 run_train_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR]
+    python3 run_train_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR] [--precision bf16 --tolerance T]
 
 On each of the case's device lists: an error may be the case's tolerance times the tensor's largest change, plus
 rounding of its largest value. A second run of the same command, and `cpu:0,cpu:0` next to `cpu:0,cpu:1`, must give
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from golden_runner import draw, run_cases
-from program import must, execute, sheaf
+from golden_runner import compile_case, draw, run_cases
+from program import must, execute
 from tensors import Tensor, read_safetensors, write_safetensors
 from training import TRAIN
 
@@ -39,21 +39,23 @@ def train(plan, devices, recipe, folder, name):
     out, metrics = folder / f"{name}.safetensors", folder / f"{name}.jsonl"
     sources = [part for key in recipe["data"] for part in ("--data", f"{key}={folder}/data.safetensors:{key}")]
     must(execute([*TRAIN, plan, "--devices", devices, "--weights", folder / "weights.safetensors", *sources, "--batch-size", recipe["batch"],
+                  *(["--micro-batches", recipe["micro_batches"]] if "micro_batches" in recipe else []),
                   "--steps", recipe["steps"], "--no-shuffle", "--save", out, "--metrics", metrics]))
     losses = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines()) if "step" in line]
     tensors, _ = read_safetensors(out)
     return {"loss": Tensor("F32", [len(losses)], [math.nan if v is None else v for v in losses]), **tensors}
 
 
-def check(case, devices, folder):
+def check(case, options, folder):
     """Returns a list of complaints."""
     expected, metadata = read_safetensors(case)
     recipe = json.loads(metadata["recipe"])
     plan, before, complaints, results = folder / "model.plan", draw(recipe["weights"]), [], {}
     write_safetensors(folder / "weights.safetensors", before)
     write_safetensors(folder / "data.safetensors", draw(recipe["data"]))
-    must(sheaf("compile", case.with_suffix(".json"), "-o", plan))
-    for number, run_on in enumerate(devices or recipe["devices"]):
+    compile_case(case.with_suffix(".json"), plan, options)
+    tolerance = options.tolerance or recipe["tolerance"]
+    for number, run_on in enumerate(options.devices or recipe["devices"]):
         results[run_on] = found = train(plan, run_on, recipe, folder, f"out{number}")
         prefix = f"{recipe['devices'][run_on]}/"
         wanted = {name[len(prefix):]: tensor for name, tensor in expected.items() if name.startswith(prefix)}
@@ -62,7 +64,7 @@ def check(case, devices, folder):
         for name, tensor in wanted.items():
             # The loss is held against zero, all else against what it was.
             old = before.get(name) or Tensor("F32", tensor.shape, [0.0] * len(tensor.data))
-            times = excess(found.get(name), tensor, old, recipe["tolerance"])
+            times = excess(found.get(name), tensor, old, tolerance)
             if not times <= 1:
                 got = list(found[name].data[:6]) if name in found else None
                 complaints.append(f"{run_on}: {name} {list(tensor.shape)} has {times:.3g} times the error allowed; "

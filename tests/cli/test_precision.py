@@ -1,0 +1,87 @@
+"""`sheaf compile --precision bf16`: what the plan says, where it runs, and that it learns."""
+import importlib.util
+import json
+import os
+import unittest
+from unittest import mock
+
+from program import MODELS, SOURCE, ProgramTest, cpu_has_bf16, execute, must, sheaf, sheaf_run
+from tensors import difference, read_safetensors
+from training import TRAIN
+
+NEEDS_BF16 = unittest.skipUnless(cpu_has_bf16(), "this CPU has no bf16; its refusal is tested")
+
+
+class Precision(ProgramTest):
+    def compile_bf16(self, model):
+        plan = self.dir / "bf16.plan"
+        must(sheaf("compile", "--precision", "bf16", MODELS / model, "-o", plan))
+        return plan
+
+    def outputs(self, plan, devices):
+        out = self.dir / "out.safetensors"
+        must(sheaf_run(plan, "--devices", devices, "--input", "x=random:5", "--seed", 3, "--output", out))
+        return read_safetensors(out)[0]
+
+
+class Plan(Precision):
+    def test_says_what_it_needs_and_casts_are_nodes(self):
+        plan = self.compile_bf16("resnet18_w8.json")
+        content = json.loads(plan.read_text())
+        self.assertEqual((content["precision"], content["requires"]), ("bf16", ["bf16"]))
+        graph = json.loads(must(sheaf("dump", plan, "--format", "json")).out)
+        casts = [node for node in graph["nodes"] if node["op"] == "cast"]
+        self.assertTrue(casts)
+        self.assertEqual([node for node in casts if not node.get("reason")], [])
+        kinds = {(e["dtype"]) for e in graph["edges"]}
+        self.assertEqual(kinds, {"float32", "bfloat16"})
+        # What leaves a convolution is bf16, in the training step too; what is updated is f32.
+        for program in ("infer", "train"):
+            values, steps = content["programs"][program]["values"], content["programs"][program]["steps"]
+            convolutions = [s for s in steps if s["op"] == "conv"]
+            self.assertTrue(convolutions)
+            self.assertEqual({values[s["outputs"][0]]["dtype"] for s in convolutions}, {"bfloat16"})
+        gradients = [s for s in steps if s["op"] == "conv_backward_weight"]
+        self.assertEqual({values[s["outputs"][0]]["dtype"] for s in gradients}, {"float32"})
+        self.assertEqual({p["dtype"] for p in content["parameters"]} - {"int64"}, {"float32"})
+
+    def test_f16_is_refused_with_the_reason(self):
+        done = sheaf("compile", "--precision", "f16", MODELS / "tutorial.json", "-o", self.dir / "f16.plan")
+        self.assert_refused(done, "float16", "bf16", status=2)
+        self.assertFalse((self.dir / "f16.plan").exists())
+
+    def test_a_cpu_without_bf16_refuses_it_with_the_reason(self):
+        plan = self.compile_bf16("resnet18_w8.json")
+        with mock.patch.dict(os.environ, {"DNNL_MAX_CPU_ISA": "AVX2"}):
+            done = sheaf_run(plan, "--devices", "cpu:0", "--input", "x=random:2", "--output", self.dir / "out.safetensors")
+        self.assert_refused(done, "bfloat16", "AVX-512 BF16", "--precision f32")
+        self.assertFalse((self.dir / "out.safetensors").exists())
+
+
+@NEEDS_BF16
+class Runs(Precision):
+    def test_close_to_f32_but_not_the_same_and_the_same_bits_each_time(self):
+        wide, narrow = self.compile(MODELS / "resnet18_w8.json"), self.compile_bf16("resnet18_w8.json")
+        for devices in ("cpu", "cpu:0", "cpu:0-2"):
+            expected, found = self.outputs(wide, devices), self.outputs(narrow, devices)
+            for name, tensor in expected.items():
+                self.assertEqual(found[name].dtype, "F32")
+                error = difference(found[name], tensor)
+                self.assertLess(error, 0.05)
+                self.assertGreater(error, 1e-5, "that is f32's accuracy")
+            self.assertEqual(found, self.outputs(narrow, devices))
+        self.assertEqual(self.outputs(narrow, "cpu:0,cpu:0"), self.outputs(narrow, "cpu:0,cpu:1"))
+
+    @unittest.skipUnless(importlib.util.find_spec("sklearn"), "scikit-learn ships the digits")
+    def test_digits_are_learned(self):
+        must(execute(["/usr/bin/python3", SOURCE / "tools/digits.py", self.dir]))
+        plan, metrics = self.compile_bf16("digits_cnn.json"), self.dir / "m.jsonl"
+        part = lambda option, name: [option, f"x={self.dir}/{name}-images-idx3-ubyte", option, f"label={self.dir}/{name}-labels-idx1-ubyte"]
+        must(execute([*TRAIN, plan, "--devices", "cpu:0,cpu:1", "--batch-size", 32, "--epochs", 8, *part("--data", "train"),
+                      *part("--eval", "test"), "--metrics", metrics]))
+        epochs = [line for line in map(json.loads, metrics.read_text().splitlines()) if "step" not in line]
+        self.assertGreaterEqual(epochs[-1]["eval_accuracy"], 0.97)
+
+
+if __name__ == "__main__":
+    unittest.main()

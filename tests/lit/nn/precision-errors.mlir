@@ -1,0 +1,23 @@
+// RUN: sheaf-opt %s --split-input-file --verify-diagnostics
+
+func.func @unknown(%x: tensor<?x5xf32>) {
+  // expected-error @+1 {{expects to: float32, bfloat16 or float16, but got 'int8'}}
+  %0 = nn.cast %x {to = "int8"} : (tensor<?x5xf32>) -> tensor<?x5xi8>
+  return
+}
+
+// -----
+
+func.func @integers(%x: tensor<?x5xi64>) {
+  // expected-error @+1 {{expects floating-point inputs, but one has elements of type 'i64'}}
+  %0 = nn.cast %x {to = "float32"} : (tensor<?x5xi64>) -> tensor<?x5xf32>
+  return
+}
+
+// -----
+
+func.func @other_result(%x: tensor<?x5xf32>) {
+  // expected-error @+1 {{has a result of type 'tensor<?x5xf32>' where its operands give 'tensor<?x5xbf16>'}}
+  %0 = nn.cast %x {to = "bfloat16"} : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  return
+}
