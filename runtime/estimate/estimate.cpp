@@ -11,14 +11,25 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-/// The same program with one step a layer: what inserted nodes are told from.
-const Program& logical(const Plan& plan, const Program& program) {
-  const Program& graph = &program == &plan.train ? plan.train_graph : plan.infer_graph;
-  return (&program == &plan.train || &program == &plan.infer) && !graph.steps.empty() ? graph : program;
+struct NamedProgram {
+  const char* name;
+  const Program* program;
+  const Program* graph;  ///< the same with one step a layer: what inserted nodes are told from
+};
+
+NamedProgram named(const Plan& plan, const Program& program) {
+  const NamedProgram all[] = {{"train", &plan.train, &plan.train_graph},
+                              {"accumulate", &plan.accumulate, &plan.accumulate_graph},
+                              {"update", &plan.update, &plan.update_graph}};
+  for (const NamedProgram& one : all) {
+    if (one.program == &program) return one;
+  }
+  return {"infer", &program, &program == &plan.infer ? &plan.infer_graph : &program};
 }
 
 Result<void> add_movements(const Plan& plan, const Program& program, Estimate& estimate) {
-  auto graph = expand(plan, logical(plan, program), estimate.list, estimate.batch);
+  const Program& logical = *named(plan, program).graph;
+  auto graph = expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch);
   if (!graph) return graph.error();
   for (const PlacementNode& node : graph->nodes) {
     if (!node.inserted) continue;
@@ -69,7 +80,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   const DeviceDescriptions description = options.description ? *options.description : guessed_devices();
   Estimate result;
   result.model = plan.name;
-  result.program = &program == &plan.train ? "train" : "infer";
+  result.program = named(plan, program).name;
   result.list = list;
   result.batch = batch;
   result.description = description.source;
@@ -79,7 +90,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   result.derived_bytes = planned->constants->derived_bytes();
   add_given(graph, result);
   add_costs(plan, program, graph, result);
-  add_memory(*planned, program, devices, result);
+  add_memory(plan, *planned, program, devices, result);
   add_times(graph, devices, description, result);
   if (auto ok = add_movements(plan, program, result); !ok) return ok.error();
   return result;

@@ -6,6 +6,7 @@
 #include "runtime/plan/reader.h"
 #include "runtime/report.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -13,16 +14,21 @@
 namespace sheaf {
 namespace {
 
-/// The longest time that a name on the command line can ask for: no batch has more rows.
+/// No batch has more rows.
 constexpr int64_t kMostRows = int64_t{1} << 40;
+
+constexpr const char* kPrograms[] = {"infer", "train", "accumulate", "update"};
+
+bool is_program(const std::string& name) { return std::find(std::begin(kPrograms), std::end(kPrograms), name) != std::end(kPrograms); }
 
 /// `train` where the plan has it and nothing else is asked for.
 Result<const Program*> program_of(const Plan& plan, const Options& options) {
-  const bool trains = !plan.train.steps.empty();
-  if (!options.has("--program")) return trains ? &plan.train : &plan.infer;
-  if (options.value("--program") == "infer") return &plan.infer;
-  if (trains) return &plan.train;
-  return Error({plan.file}, "the plan has no program 'train': its model has no `training` section");
+  const Program* all[] = {&plan.infer, &plan.train, &plan.accumulate, &plan.update};
+  if (!options.has("--program")) return plan.train.steps.empty() ? &plan.infer : &plan.train;
+  const std::string& name = options.value("--program");
+  const auto index = static_cast<size_t>(std::find(std::begin(kPrograms), std::end(kPrograms), name) - std::begin(kPrograms));
+  if (index == 0 || !all[index]->steps.empty()) return all[index];
+  return Error({plan.file}, "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ OptionParser estimate_options() {
       .required()
       .option("--batch", "N", "rows of a batch")
       .required()
-      .option("--program", "NAME", "infer or train (default: train where the plan has it)")
+      .option("--program", "NAME", "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
       .option("--numerics", "KIND", "arithmetic")
       .choices({"strict", "fast"})
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
@@ -80,8 +86,8 @@ int estimate_verb(std::span<const std::string> arguments) {
     if (!size) return usage(std::move(size.error()));
     memory = *size;
   }
-  if (options->has("--program") && options->value("--program") != "infer" && options->value("--program") != "train") {
-    return usage(Error("--program: '" + options->value("--program") + "' is neither infer nor train"));
+  if (options->has("--program") && !is_program(options->value("--program"))) {
+    return usage(Error("--program: '" + options->value("--program") + "' is none of infer, train, accumulate and update"));
   }
 
   auto plan = load_plan(options->value("PLAN"));

@@ -7,7 +7,8 @@
 namespace sheaf {
 
 /// Estimate::devices with their memory, one for each lane.
-void add_memory(const PlannedProgram& planned, const Program& program, const DeviceSet& devices, Estimate& estimate);
+void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
+                Estimate& estimate);
 
 /// Times of devices, layers and the step. Estimate::devices, layers, operations and costs are there.
 void add_times(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate);

@@ -15,12 +15,18 @@ bool moves_data(const Step& step) {
   return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
 }
 
+/// What micro-batches add up lives for a step alone.
+bool is_sum_of_gradients(const Plan& plan, const std::string& state) {
+  return std::any_of(plan.state.begin(), plan.state.end(),
+                     [&](const Parameter& entry) { return entry.name == state && entry.transient; });
+}
+
 /// Finds the parameters' gradients: what the steps that make their new values read besides parameters, the
 /// optimiser's state and settings, and what that was moved, summed, clipped or accumulated from.
 class Gradients {
  public:
-  Gradients(const Program& program, std::vector<MemoryClass>& classes)
-      : program_(program), classes_(classes), producers_(program.values.size(), nullptr), seen_(program.values.size(), false) {
+  Gradients(const Plan& plan, const Program& program, std::vector<MemoryClass>& classes)
+      : plan_(plan), program_(program), classes_(classes), producers_(program.values.size(), nullptr), seen_(program.values.size(), false) {
     for (const Step& step : program.steps) {
       for (int output : step.outputs) producers_[index_of(output)] = &step;
     }
@@ -32,7 +38,7 @@ class Gradients {
   void find() {
     for (const Update& update : program_.updates) {
       const Value& value = program_.values[index_of(update.value)];
-      if (is_parameter(update.name) && has_state_or_parameter(update.value, update.name)) visit(update.value, value.shape);
+      if ((is_parameter(update.name) || is_sum_of_gradients(plan_, update.name)) && has_state_or_parameter(update.value, update.name)) visit(update.value, value.shape);
     }
   }
 
@@ -94,6 +100,7 @@ class Gradients {
     }
   }
 
+  const Plan& plan_;
   const Program& program_;
   std::vector<MemoryClass>& classes_;
   std::vector<const Step*> producers_;
@@ -106,11 +113,11 @@ bool is_workspace(const Step& step, const Value& value) {
   return step.op.ends_with("_train") && value.dtype == DType::uint8 && value.shape == std::vector<Extent>{Extent(1)};
 }
 
-MemoryClass class_of_role(const Value& value) {
+MemoryClass class_of_role(const Plan& plan, const Value& value) {
   switch (value.role) {
     case Value::parameter:
     case Value::buffer: return MemoryClass::parameters;
-    case Value::state: return MemoryClass::optimizer;
+    case Value::state: return is_sum_of_gradients(plan, value.source) ? MemoryClass::gradients : MemoryClass::optimizer;
     case Value::input:
     case Value::target:
     case Value::setting: return MemoryClass::communication;
@@ -126,9 +133,9 @@ const char* name_of(MemoryClass kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-std::vector<MemoryClass> classes_of_values(const Program& program) {
+std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& program) {
   std::vector<MemoryClass> classes;
-  for (const Value& value : program.values) classes.push_back(class_of_role(value));
+  for (const Value& value : program.values) classes.push_back(class_of_role(plan, value));
   for (const Step& step : program.steps) {
     for (int output : step.outputs) {
       MemoryClass& kind = classes[index_of(output)];
@@ -144,19 +151,29 @@ std::vector<MemoryClass> classes_of_values(const Program& program) {
       }
     }
   }
-  Gradients(program, classes).find();
+  Gradients(plan, program, classes).find();
   for (const Update& update : program.updates) {
-    const bool state = std::any_of(program.values.begin(), program.values.end(), [&](const Value& value) {
-      return value.role == Value::state && value.source == update.name;
-    });
+    const bool state = std::any_of(plan.state.begin(), plan.state.end(), [&](const Parameter& entry) { return entry.name == update.name; });
     if (program.values[index_of(update.value)].role != Value::temporary) continue;
-    classes[index_of(update.value)] = state ? MemoryClass::optimizer : MemoryClass::parameters;
+    classes[index_of(update.value)] = !state                                    ? MemoryClass::parameters
+                                      : is_sum_of_gradients(plan, update.name) ? MemoryClass::gradients
+                                                                               : MemoryClass::optimizer;
   }
   return classes;
 }
 
-std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Program& program) {
-  const std::vector<MemoryClass> of_values = classes_of_values(program);
+MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node) {
+  switch (node.kind) {
+    case ConstantStore::Kind::parameter:
+    case ConstantStore::Kind::buffer: return MemoryClass::parameters;
+    case ConstantStore::Kind::state: return is_sum_of_gradients(plan, node.name) ? MemoryClass::gradients : MemoryClass::optimizer;
+    case ConstantStore::Kind::derived: return MemoryClass::derived;
+  }
+  return MemoryClass::derived;
+}
+
+std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan, const Program& program) {
+  const std::vector<MemoryClass> of_values = classes_of_values(plan, program);
   std::map<std::string_view, MemoryClass> by_name;
   for (size_t i = 0; i < program.values.size(); ++i) {
     by_name.emplace(program.values[i].name, of_values[i]);

@@ -11,7 +11,7 @@ namespace sheaf {
 
 /// parameters: with buffers, such as running means; also new values that wait until the step is sure.
 /// derived: parameters in a library's format, and what is folded from them.
-/// gradients: by parameters; those of activations are activations.
+/// gradients: by parameters, and their sums over micro-batches; those of activations are activations.
 /// activations: everything else that a layer makes, forward or backward.
 /// workspace: scratch memory, and what an operation keeps for its backward one alone.
 /// communication: chunks, gathered values, copies on another device, sums over replicas.
@@ -22,10 +22,13 @@ const char* name_of(MemoryClass kind);
 /// Bytes by class.
 using MemoryByClass = std::array<size_t, kMemoryClasses>;
 
-/// By value of `program`.
-std::vector<MemoryClass> classes_of_values(const Program& program);
+/// By value of `program`, one of `plan`'s.
+std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& program);
 
 /// By tensor of `graph`, which is `program` expanded.
-std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Program& program);
+std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan, const Program& program);
+
+/// Of what lies in the constant store.
+MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node);
 
 }  // namespace sheaf

@@ -19,8 +19,9 @@ std::string shape_of(const TensorSpec& spec) {
 
 class LaneMeasure {
  public:
-  LaneMeasure(const PlannedProgram& planned, const std::vector<MemoryClass>& classes, const Estimate& estimate, size_t lane)
-      : graph_(planned.binding.graph), arena_(planned.binding.memory.lanes[lane]), constants_(*planned.constants),
+  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const std::vector<MemoryClass>& classes, const Estimate& estimate,
+              size_t lane)
+      : plan_(plan), graph_(planned.binding.graph), arena_(planned.binding.memory.lanes[lane]), constants_(*planned.constants),
         classes_(classes), estimate_(estimate), lane_(lane) {}
 
   void add_to(DeviceEstimate& device) {
@@ -40,11 +41,8 @@ class LaneMeasure {
   void add_lasting(DeviceEstimate& device, int memory_space) const {
     for (const ConstantStore::Node& node : constants_.nodes()) {
       if (node.device->memory_space() != memory_space || node.spec.bytes == 0) continue;
-      const MemoryClass kind = node.kind == ConstantStore::Kind::derived ? MemoryClass::derived
-                               : node.kind == ConstantStore::Kind::state ? MemoryClass::optimizer
-                                                                         : MemoryClass::parameters;
       const std::string name = node.name.empty() ? "made from weights" : node.name;
-      device.largest.push_back({name, "", kind, node.spec.bytes, shape_of(node.spec)});
+      device.largest.push_back({name, "", sheaf::class_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
     }
   }
 
@@ -76,6 +74,7 @@ class LaneMeasure {
     return most;
   }
 
+  const Plan& plan_;
   const Graph& graph_;
   const LaneArena& arena_;
   const ConstantStore& constants_;
@@ -86,14 +85,15 @@ class LaneMeasure {
 
 }  // namespace
 
-void add_memory(const PlannedProgram& planned, const Program& program, const DeviceSet& devices, Estimate& estimate) {
-  const std::vector<MemoryClass> classes = classes_of_tensors(planned.binding.graph, program);
+void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
+                Estimate& estimate) {
+  const std::vector<MemoryClass> classes = classes_of_tensors(planned.binding.graph, plan, program);
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     DeviceEstimate device;
     device.device = devices.name(lane);
     device.threads = devices.threads(lane);
     device.lasting = planned.lasting[index_of(lane)];
-    LaneMeasure measure(planned, classes, estimate, index_of(lane));
+    LaneMeasure measure(plan, planned, classes, estimate, index_of(lane));
     measure.add_to(device);
     if (sum(device.lasting) > 0) measure.add_lasting(device, devices.device(lane).memory_space());
     device.peak_bytes = device.arena_bytes + sum(device.lasting);

@@ -4,20 +4,6 @@
 #include <numeric>
 
 namespace sheaf {
-namespace {
-
-MemoryClass class_of(ConstantStore::Kind kind) {
-  switch (kind) {
-    case ConstantStore::Kind::parameter:
-    case ConstantStore::Kind::buffer: return MemoryClass::parameters;
-    case ConstantStore::Kind::state: return MemoryClass::optimizer;
-    case ConstantStore::Kind::derived: return MemoryClass::derived;
-  }
-  return MemoryClass::derived;
-}
-
-}  // namespace
-
 size_t sum(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
 
 size_t PlannedProgram::peak_bytes() const {
@@ -43,7 +29,7 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
     for (int lane = 0; lane < devices.lanes(); ++lane) {
       if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
-      planned.lasting[static_cast<size_t>(lane)][static_cast<size_t>(class_of(node.kind))] += node.spec.bytes;
+      planned.lasting[static_cast<size_t>(lane)][static_cast<size_t>(class_of(plan, node))] += node.spec.bytes;
       break;
     }
   }

@@ -76,7 +76,7 @@ TEST(EstimateOfATrainingStep, FindsEachParametersGradient) {
   for (const char* name : {"data_parallel_model", "digits_cnn", "transformer_encoder", "word_language_model", "resnet18_w8"}) {
     SCOPED_TRACE(name);
     const Plan plan = plan_of(name, false);
-    const std::vector<MemoryClass> classes = classes_of_values(plan.train);
+    const std::vector<MemoryClass> classes = classes_of_values(plan, plan.train);
     std::multiset<std::vector<Extent>> gradients;
     for (size_t i = 0; i < classes.size(); ++i) {
       if (classes[i] == MemoryClass::gradients) gradients.insert(plan.train.values[i].shape);
