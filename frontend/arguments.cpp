@@ -81,7 +81,8 @@ std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const 
 }
 
 std::optional<Json> number_list(const ArgumentType& type, const JsonValue& value, Problems& problems) {
-  if (!value.is(Node::array) || value.node->items.size() != type.count) return {};
+  if (!value.is(Node::array) || value.node->items.empty()) return {};
+  if (type.count > 0 && value.node->items.size() != type.count) return {};
   Json list = Json::array();
   for (const JsonValue& item : items(value, problems)) {
     bool is_number = item.is(Node::integer) || item.is(Node::number);
@@ -211,7 +212,8 @@ std::string type_phrase(const Argument& argument, int rank) {
     case Kind::integers:
       return "a list, each " + range_phrase(type, "integer");
     case Kind::numbers:
-      return "a list of " + std::to_string(type.count) + ", each " + range_phrase(type, "number");
+      return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " +
+             range_phrase(type, "number");
     case Kind::device_ids:
       return "a list of device indices (2 or 'cuda:2')";
     case Kind::output_device:

@@ -29,7 +29,7 @@ struct ArgumentType {
     output_size,   ///< spatial, null (= the input's) allowed for each
     sizes,         ///< integer or list of integers → a list
     integers,      ///< list of integers
-    numbers,       ///< list of `count` numbers
+    numbers,       ///< list of `count` numbers, of any number but 0 where that is 0
     device_ids,    ///< list of device indices → integers; null = every device of the run
     output_device  ///< device index, "cuda:k", "cpu" or -1 → an integer, -1 for the host
   };
@@ -39,7 +39,7 @@ struct ArgumentType {
   bool minimum_excluded = false;
   bool maximum_excluded = false;
   bool nullable = false;
-  size_t count = 0;                    ///< of `numbers`
+  size_t count = 0;                    ///< of `numbers`; 0: any but none
   std::vector<std::string> choices{};  ///< of `choice`
 };
 

@@ -24,6 +24,9 @@ Argument above_zero(std::string name, std::optional<Json> fallback = {}) {
   return argument;
 }
 
+/// A tensor of PyTorch's in one dimension.
+Argument weights(std::string name) { return nullable(typed(std::move(name), Kind::numbers, Json(nullptr))); }
+
 Argument reduction() { return choice("reduction", {"mean", "sum"}, "mean"); }
 
 // How PyTorch runs its update, without effect on the result.
@@ -77,13 +80,13 @@ const std::vector<Signature>& distributions() {
 const std::vector<Signature>& losses() {
   static const std::vector<Signature> table = {
       {"CrossEntropyLoss",
-       {fixed("weight", nullptr), typed("ignore_index", Kind::integer, Json(-100)), reduction(),
+       {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction(),
         probability("label_smoothing", Json(0.0))}},
-      {"NLLLoss", {fixed("weight", nullptr), typed("ignore_index", Kind::integer, Json(-100)), reduction()}},
+      {"NLLLoss", {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction()}},
       {"MSELoss", {reduction()}},
       {"L1Loss", {reduction()}},
-      {"BCELoss", {fixed("weight", nullptr), reduction()}},
-      {"BCEWithLogitsLoss", {fixed("weight", nullptr), reduction(), fixed("pos_weight", nullptr)}},
+      {"BCELoss", {weights("weight"), reduction()}},
+      {"BCEWithLogitsLoss", {weights("weight"), reduction(), weights("pos_weight")}},
   };
   return table;
 }

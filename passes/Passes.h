@@ -18,6 +18,7 @@ namespace sheaf::passes {
 struct PipelineOptions {
   int64_t device_memory = 0;  ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
   std::string precision = "f32";  ///< arithmetic: f32, bf16 or f16 (docs/precision.md)
+  bool unpartitioned = false;     ///< without parallel regions, everything on one device
 };
 
 /// nn → dist: shapes, placement, partition, simplification. What `dump` shows.
@@ -29,8 +30,14 @@ void build_inference_pipeline(mlir::OpPassManager& passes);
 /// nn → dist for a training step: the backward pass and the updates are in it. What `dump --program train` shows.
 void build_training_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
+/// The same for a batch in parts: the module's function becomes two, `accumulate` and `update` (dist-accumulate).
+void build_accumulation_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
+
 /// Inside the regions of a training step: layers → library calls and kernels.
 void build_training_lowering_pipeline(mlir::OpPassManager& passes);
+
+/// Instead of the two lowerings: each op a step of its own, nothing folded or fused. What `verify` compares with.
+void build_plain_lowering_pipeline(mlir::OpPassManager& passes);
 
 /// Registers every pass and pipeline for sheaf-opt.
 void register_all();

@@ -71,7 +71,11 @@ def NnTrainingMode : Pass<"nn-training-mode", "::mlir::func::FuncOp"> {
   let description = [{
     A batch norm takes its batch's statistics and assigns the running ones; a dropout draws its mask from the settings
     `step` and `seed`, which become arguments of the program; the loss becomes softmax, element-wise ops and a sum.
+
+    With `accumulate` the program is that of a micro-batch: the loss is a sum even where it is a mean of the whole batch, what
+    it is to be divided by is a second output, `divisor`, and dropouts take the setting `first_row`.
   }];
+  let options = [Option<"accumulate", "accumulate", "bool", "false", "for a part of a batch">];
 }
 
 //===-- dist: where ---------------------------------------------------------------------------------===//
@@ -127,6 +131,16 @@ def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
 
+def DistAccumulate : Pass<"dist-accumulate", "::mlir::ModuleOp"> {
+  let summary = "Splits a training step into one that accumulates gradients and one that updates";
+  let description = [{
+    The function with gradients, of a micro-batch, becomes `accumulate`: it adds its loss, divisor and gradients to
+    accumulators, arguments that `nn.updates` names. A second function, `update`, divides them and returns loss and
+    gradients; `nn.optimizer` and `nn.clip_grad_norm` move there, so dist-optimize makes it the rest of the step.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
 //===-- nn inside regions: towards kernels and library calls ----------------------------------------===//
 
 def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
@@ -161,6 +175,9 @@ def NnFuseElementwise : Pass<"nn-fuse-elementwise", "::mlir::func::FuncOp"> {
     Every element-wise op, softmax and norm over rows becomes an `nn.fused` of its own, then a producer joins its only
     consumer where their results have the same shape. A group holds at most one op over rows.
   }];
+  let options = [
+    Option<"join", "join", "bool", "true", "false: each op stays in a group of its own">,
+  ];
 }
 
 #endif

@@ -33,6 +33,7 @@ void add_partition(OpPassManager& passes, const PipelineOptions& options) {
 }  // namespace
 
 void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
   // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
   // Only here do regions stand as the user wrote them.
@@ -50,10 +51,14 @@ void build_inference_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 
-void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+/// From nn to a step's gradients.
+static void add_differentiation(OpPassManager& passes, const PipelineOptions& options, bool accumulate) {
+  if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
   // Knows ranks, and comes before placement, since what it adds wants a place too.
-  passes.addNestedPass<func::FuncOp>(createNnTrainingMode());
+  NnTrainingModeOptions mode;
+  mode.accumulate = accumulate;
+  passes.addNestedPass<func::FuncOp>(createNnTrainingMode(mode));
   add_partition(passes, options);
   // What comes apart has its parts' gradients.
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
@@ -61,8 +66,20 @@ void build_training_pipeline(OpPassManager& passes, const PipelineOptions& optio
   // Before the backward pass, which has no dual for an assignment.
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
+}
+
+void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  add_differentiation(passes, options, /*accumulate=*/false);
   passes.addNestedPass<func::FuncOp>(createDistOptimize());
   // What nobody needs (a statistic of replica 1) goes; each device's updates become one body.
+  add_simplification(passes);
+}
+
+void build_accumulation_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  add_differentiation(passes, options, /*accumulate=*/true);
+  passes.addPass(createDistAccumulate());
+  // Of the second function, which has the gradients now.
+  passes.addNestedPass<func::FuncOp>(createDistOptimize());
   add_simplification(passes);
 }
 
@@ -70,6 +87,14 @@ void build_training_lowering_pipeline(OpPassManager& passes) {
   // Without nn-fold-batch-norm: statistics are the batch's own.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
+}
+
+void build_plain_lowering_pipeline(OpPassManager& passes) {
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
+  // Element-wise ops have kernels in groups alone: here each is a group.
+  NnFuseElementwiseOptions apart;
+  apart.join = false;
+  passes.addNestedPass<func::FuncOp>(createNnFuseElementwise(apart));
 }
 
 void register_all() {
@@ -82,6 +107,9 @@ void register_all() {
   });
   PassPipelineRegistration<>("sheaf-training", "a training step in nn to dist, with its backward pass and updates", [](OpPassManager& passes) {
     build_training_pipeline(passes, {});
+  });
+  PassPipelineRegistration<>("sheaf-accumulation", "a training step in nn to dist, for a batch in parts", [](OpPassManager& passes) {
+    build_accumulation_pipeline(passes, {});
   });
   PassPipelineRegistration<>("sheaf-training-lowering", "a dist training step to library calls and kernels", [](OpPassManager& passes) {
     build_training_lowering_pipeline(passes);

@@ -22,6 +22,7 @@ Result<KernelUse> build(Emitter& emitter, const LinearSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const PadSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const EmbeddingBackwardSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const InverseCountSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ConstantSpec& spec);
 
 /// For kernels that move bits: the dtype that stands for all of one width.
 DType dtype_of_width(DType dtype);

@@ -45,6 +45,7 @@ template Result<KernelUse> KernelModule::add(const LinearSpec&);
 template Result<KernelUse> KernelModule::add(const PadSpec&);
 template Result<KernelUse> KernelModule::add(const EmbeddingBackwardSpec&);
 template Result<KernelUse> KernelModule::add(const InverseCountSpec&);
+template Result<KernelUse> KernelModule::add(const ConstantSpec&);
 
 namespace {
 

@@ -31,6 +31,7 @@ class KernelModule {
   Result<KernelUse> add_pad(const PadSpec& spec) { return add(spec); }
   Result<KernelUse> add_embedding_backward(const EmbeddingBackwardSpec& spec) { return add(spec); }
   Result<KernelUse> add_inverse_count(const InverseCountSpec& spec) { return add(spec); }
+  Result<KernelUse> add_constant(const ConstantSpec& spec) { return add(spec); }
   Result<KernelUse> add_linear(const LinearSpec& spec) { return add(spec); }
 
   /// The plan's table of kernels, in the order they were first added.

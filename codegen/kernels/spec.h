@@ -174,6 +174,13 @@ struct InverseCountSpec {
   Shape shape;
 };
 
+/// y = `values`, all float32. Buffers: y.
+struct ConstantSpec {
+  std::string name = "constant";
+  std::string description;
+  std::vector<double> values;
+};
+
 /// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the
 /// step's.
 struct KernelUse {

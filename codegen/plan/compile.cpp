@@ -23,6 +23,8 @@ class Collector {
   Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
       : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
 
+  void take_no_warnings() { warnings_ = nullptr; }
+
   Error error(std::string otherwise) {
     if (error_.diagnostics.empty()) error_.add(std::move(otherwise));
     return std::move(error_);
@@ -87,17 +89,19 @@ std::string text_of(ModuleOp module) {
   return text;
 }
 
-/// The optimiser's states: arguments of a training program, all zeros at first.
-std::vector<Parameter> states_of(func::FuncOp function) {
+/// The optimiser's states (`role` "state") and what micro-batches add up ("accumulator"): arguments of a training program,
+/// all zeros at first.
+std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state") {
   std::vector<Parameter> states;
   for (BlockArgument argument : function.getArguments()) {
-    if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue() != "state") continue;
+    if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue() != role) continue;
     auto tensor = cast<dist::PlacedType>(argument.getType()).getTensor();
     Parameter state;
     state.name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str();
     state.dtype = codegen::dtype_of(tensor.getElementType());
     state.shape = tensor.getShape().vec();
     state.init = {{"type", "constant"}, {"value", 0.0}};
+    state.transient = role == "accumulator";
     states.push_back(std::move(state));
   }
   return states;
@@ -109,9 +113,9 @@ bool same_regions(const std::vector<sheaf::Region>& a, const std::vector<sheaf::
   });
 }
 
-/// One program of a plan, in both its forms.
+/// Programs of a plan that are made together, each in both its forms.
 struct Compiled {
-  Program graph, program;
+  std::vector<Program> graphs, programs;
   std::vector<sheaf::Region> regions;
   std::vector<Parameter> state;
   std::string ir;
@@ -122,28 +126,33 @@ struct Compiler {
   Collector& diagnostics;
   kernels::KernelModule& kernels;
 
-  /// nn to dist by `partition`, written down as the logical program; then by `lower` to what runs.
-  Result<Compiled> compile(ModuleOp module, StringRef name, llvm::function_ref<void(PassManager&)> partition,
+  /// nn to dist by `partition`, its functions `names` written down as logical programs; then by `lower` to what runs.
+  Result<Compiled> compile(ModuleOp module, ArrayRef<StringRef> names, llvm::function_ref<void(PassManager&)> partition,
                            void (*lower)(OpPassManager&)) {
     PassManager to_dist(&context, ModuleOp::getOperationName());
     partition(to_dist);
     if (failed(to_dist.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
-    auto function = module.lookupSymbol<func::FuncOp>(name);
     Compiled compiled;
     compiled.regions = codegen::regions_of(module);
-    compiled.state = states_of(function);
     compiled.ir = text_of(module);
-    codegen::LayerSteps layers;
-    Result<Program> graph = codegen::ProgramBuilder(function, layers).build();
-    if (!graph) return diagnostics.error(graph.error().message());
-    compiled.graph = std::move(*graph);
+    for (StringRef name : names) {
+      auto function = module.lookupSymbol<func::FuncOp>(name);
+      codegen::LayerSteps layers;
+      Result<Program> graph = codegen::ProgramBuilder(function, layers).build();
+      if (!graph) return diagnostics.error(graph.error().message());
+      compiled.graphs.push_back(std::move(*graph));
+      compiled.state = states_of(function);
+    }
+    for (Parameter& sum : states_of(module.lookupSymbol<func::FuncOp>(names.back()), "accumulator")) compiled.state.push_back(std::move(sum));
     PassManager lowering(&context, ModuleOp::getOperationName());
     lower(lowering);
     if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
-    codegen::ExecutableSteps steps(kernels);
-    Result<Program> program = codegen::ProgramBuilder(function, steps).build();
-    if (!program) return program.error();
-    compiled.program = std::move(*program);
+    for (StringRef name : names) {
+      codegen::ExecutableSteps steps(kernels);
+      Result<Program> program = codegen::ProgramBuilder(module.lookupSymbol<func::FuncOp>(name), steps).build();
+      if (!program) return program.error();
+      compiled.programs.push_back(std::move(*program));
+    }
     return compiled;
   }
 };
@@ -163,28 +172,44 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   plan.name = model.name;
   plan.precision = options.precision;
   if (options.precision != "f32") plan.requires_.push_back(options.precision);
+  const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned};
+  auto* const lower_training = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;
   ImportedModel imported = import_model(model, *context);
   auto infer = compiler.compile(
-      *imported.module, "infer", [&](PassManager& passes) { passes::build_partition_pipeline(passes, {options.device_memory, options.precision}); },
-      passes::build_inference_pipeline);
+      *imported.module, {"infer"}, [&](PassManager& passes) { passes::build_partition_pipeline(passes, pipeline); },
+      options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline);
   if (!infer) return infer.error();
   plan.parameters = std::move(imported.parameters);
   plan.regions = std::move(infer->regions);
   plan.ir = std::move(infer->ir);
-  plan.infer_graph = std::move(infer->graph);
-  plan.infer = std::move(infer->program);
+  plan.infer_graph = std::move(infer->graphs[0]);
+  plan.infer = std::move(infer->programs[0]);
   if (model.training) {
     plan.training = json_of(*model.training);
     ImportedModel training = import_model(model, *context, Purpose::training);
     auto train = compiler.compile(
-        *training.module, "train", [&](PassManager& passes) { passes::build_training_pipeline(passes, {options.device_memory, options.precision}); },
-        passes::build_training_lowering_pipeline);
+        *training.module, {"train"}, [&](PassManager& passes) { passes::build_training_pipeline(passes, pipeline); },
+        lower_training);
     if (!train) return train.error();
     if (!same_regions(plan.regions, train->regions)) return Error("internal error: training has other parallel regions than inference");
     plan.train_ir = std::move(train->ir);
-    plan.train_graph = std::move(train->graph);
-    plan.train = std::move(train->program);
-    plan.state = std::move(train->state);
+    plan.train_graph = std::move(train->graphs[0]);
+    plan.train = std::move(train->programs[0]);
+    // Of the same graph: its warnings are the ones above.
+    diagnostics.take_no_warnings();
+    ImportedModel part = import_model(model, *context, Purpose::training);
+    auto parts = compiler.compile(
+        *part.module, {"accumulate", "update"},
+        [&](PassManager& passes) { passes::build_accumulation_pipeline(passes, pipeline); },
+        lower_training);
+    if (!parts) return parts.error();
+    if (!same_regions(plan.regions, parts->regions)) return Error("internal error: micro-batches have other parallel regions than inference");
+    plan.accumulate_ir = std::move(parts->ir);
+    plan.accumulate_graph = std::move(parts->graphs[0]);
+    plan.accumulate = std::move(parts->programs[0]);
+    plan.update_graph = std::move(parts->graphs[1]);
+    plan.update = std::move(parts->programs[1]);
+    plan.state = std::move(parts->state);  // the optimiser's is that of `train`
   }
   plan.kernels = kernels.kernels();
   if (!options.objects) return plan;

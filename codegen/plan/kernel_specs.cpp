@@ -122,6 +122,15 @@ Result<KernelUse> inverse_count_kernel(KernelModule& module, nn::InverseCountOp 
   return module.add_inverse_count(spec);
 }
 
+/// Reads nothing.
+Result<KernelUse> constant_kernel(KernelModule& module, nn::ConstantOp op, std::vector<mlir::Value>& operands) {
+  operands.clear();
+  kernels::ConstantSpec spec;
+  spec.values.assign(op.getValues().begin(), op.getValues().end());
+  spec.description = spec.name;
+  return module.add_constant(spec);
+}
+
 Result<KernelUse> concat_kernel(KernelModule& module, nn::ConcatOp op, const ir::ShapeAnalysis& shapes) {
   kernels::ConcatSpec spec;
   for (mlir::Value input : op.getInputs()) spec.inputs.push_back(operand_of(shapes.of(input)).shape);
@@ -144,6 +153,7 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::EmbeddingBackwardOp o) { return embedding_backward_kernel(module, o, shapes); })
       .Case([&](nn::PadOp o) { return pad_kernel(module, o, shapes); })
       .Case([&](nn::InverseCountOp o) { return inverse_count_kernel(module, o, shapes, operands); })
+      .Case([&](nn::ConstantOp o) { return constant_kernel(module, o, operands); })
       .Case([&](nn::ConcatOp o) { return concat_kernel(module, o, shapes); })
       .Case([&](nn::PermuteOp o) {
         Operand x = operand_of(shapes.of(o.getX()));

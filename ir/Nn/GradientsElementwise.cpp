@@ -103,7 +103,9 @@ SHEAF_GRADIENT(DivOp) {
 SHEAF_GRADIENT(DropoutTrainOp) {
   if (gradients.needed(0u))
     operands[0] = gradients.make<DropoutTrainOp>(results[0].getType(), results[0], gradients.forward(getStep()),
-                                                 gradients.forward(getSeed()), getPAttr(), getLayerAttr());
+                                                 gradients.forward(getSeed()),
+                                                 getFirstRow() ? gradients.forward(getFirstRow()) : Value(), getPAttr(),
+                                                 getLayerAttr(), getRowsAttr());
 }
 
 SHEAF_GRADIENT(ElementwiseLossOp) {
@@ -113,7 +115,8 @@ SHEAF_GRADIENT(ElementwiseLossOp) {
     return;
   }
   Value a = gradients.make<ElementwiseLossBackwardOp>(getA().getType(), gradients.forward(getA()), gradients.forward(getT()),
-                                                      results[0], getKindAttr());
+                                                      results[0], getPosWeight() ? gradients.forward(getPosWeight()) : Value(),
+                                                      getKindAttr());
   if (gradients.needed(0u)) operands[0] = a;
   if (gradients.needed(1u)) operands[1] = gradients.scale(a, -1);
 }

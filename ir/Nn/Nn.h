@@ -34,6 +34,8 @@ inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutp
                                      // Of a training program: names of the parameters whose gradients, and of the
                                      // parameters, buffers and states whose new values, the results after the outputs are.
                                      kGradients = "nn.gradients", kUpdates = "nn.updates",
+                                     // Of a program that accumulates: its second output, what sums are divided by.
+                                     kDivisor = "divisor",
                                      // The optimiser's type and arguments; the norm that gradients are clipped to.
                                      kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
                                      // Of a batch norm that will be trained: the share of new running statistics.

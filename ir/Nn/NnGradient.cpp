@@ -108,7 +108,7 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
   if (failed(require_float(*this, operands.take_front()))) return failure();
   for (const TensorShape& setting : operands.drop_front())
     if (setting.rank() != 0 || !setting.element.isInteger(64))
-      return emitError("expects a step and a seed of one int64 each, but got ") << ir::to_string(setting) << " of " << setting.element;
+      return emitError("expects a step, a seed and a first row of one int64 each, but got ") << ir::to_string(setting) << " of " << setting.element;
   double p = getP().convertToDouble();
   if (!(p >= 0 && p <= 1)) return emitError("expects a probability, but got ") << p;
   if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
@@ -119,12 +119,16 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
 bool DropoutTrainOp::usesCoordinates() { return true; }
 Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   auto type = cast<RankedTensorType>(getY().getType());
-  ValueRange coordinates = in.drop_front(3);
+  ValueRange coordinates = in.drop_front(getFirstRow() ? 4 : 3);
   auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
   // The size of the dimension that depends on the batch isn't known: counted outermost, it isn't needed.
   Value position = integer(0);
   for (int64_t i = 0; i < type.getRank(); ++i)
     if (type.isDynamicDim(i)) position = coordinates[i];
+  if (getFirstRow()) {
+    Value before = b.create<arith::MulIOp>(loc, in[3], integer(static_cast<int64_t>(getRows())));
+    position = b.create<arith::AddIOp>(loc, position, before);
+  }
   for (int64_t i = 0; i < type.getRank(); ++i) {
     if (type.isDynamicDim(i)) continue;
     position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
@@ -141,31 +145,36 @@ std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64
 
 // Losses -------------------------------------------------------------------------------------------------------------
 
-static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands) {
+/// `stretching`: what broadcasts to a.
+static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands, ArrayRef<TensorShape> stretching) {
   if (!llvm::is_contained({"mse", "l1", "bce", "bce_with_logits"}, kind))
     return op->emitError("expects mse, l1, bce or bce_with_logits, but got '") << kind << "'";
-  return require_fit(op, operands[0], operands[1], "a target");
+  if (failed(require_fit(op, operands[0], operands[1], "a target"))) return failure();
+  for (const TensorShape& other : stretching) {
+    SmallVector<TensorShape> stretched;
+    if (failed(broadcast_shape(op, {operands[0], other}, stretched))) return failure();
+    if (failed(require_fit(op, operands[0], stretched[0], "an operand that stretches to one"))) return failure();
+  }
+  return success();
 }
 
 LogicalResult ElementwiseLossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (failed(check_loss(*this, getKind(), operands))) return failure();
+  if (getPosWeight() && getKind() != "bce_with_logits") return emitError("takes a pos_weight with kind bce_with_logits alone");
+  if (failed(check_loss(*this, getKind(), operands, operands.drop_front(2)))) return failure();
   return same_shape(*this, operands, results);
 }
 Value ElementwiseLossOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   if (getKind() == "mse") return scalar::mse(b, loc, in[0], in[1]);
   if (getKind() == "l1") return scalar::l1(b, loc, in[0], in[1]);
   if (getKind() == "bce") return scalar::bce(b, loc, in[0], in[1]);
-  return scalar::bce_with_logits(b, loc, in[0], in[1], /*pos_weight=*/Value());
+  return scalar::bce_with_logits(b, loc, in[0], in[1], getPosWeight() ? in[2] : Value());
 }
 std::optional<int64_t> ElementwiseLossOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return aligned_split(*this, operand, rank, dim);
 }
 
 LogicalResult ElementwiseLossBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (failed(check_loss(*this, getKind(), operands))) return failure();
-  SmallVector<TensorShape> stretched;
-  if (failed(broadcast_shape(*this, {operands[0], operands[2]}, stretched))) return failure();
-  if (failed(require_fit(*this, operands[0], stretched[0], "a gradient that stretches to one"))) return failure();
+  if (failed(check_loss(*this, getKind(), operands, operands.drop_front(2)))) return failure();
   return same_shape(*this, operands, results);
 }
 Value ElementwiseLossBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
@@ -173,7 +182,7 @@ Value ElementwiseLossBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRa
     if (getKind() == "mse") return scalar::mse_derivative(b, loc, in[0], in[1]);
     if (getKind() == "l1") return scalar::l1_derivative(b, loc, in[0], in[1]);
     if (getKind() == "bce") return scalar::bce_derivative(b, loc, in[0], in[1]);
-    return scalar::bce_with_logits_derivative(b, loc, in[0], in[1], /*pos_weight=*/Value());
+    return scalar::bce_with_logits_derivative(b, loc, in[0], in[1], getPosWeight() ? in[3] : Value());
   };
   return scalar::mul(b, loc, in[2], derivative());
 }

@@ -69,11 +69,16 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
   let description = [{
     The number is Philox's (ir/Scalars.h) for `seed`, `step` (0-dimensional int64), the stream `layer` and the element's
     index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one. So the
-    mask belongs to the element, however the batch is split.
+    mask belongs to the element, however the batch is split. Of a micro-batch, `first_row` (0-dimensional int64) is where
+    it begins in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it.
   }];
-  let arguments = (ins AnyTensor:$x, AnyTensor:$step, AnyTensor:$seed, F64Attr:$p, I64Attr:$layer);
+  let arguments = (ins AnyTensor:$x, AnyTensor:$step, AnyTensor:$seed, Optional<AnyTensor>:$first_row, F64Attr:$p,
+                       I64Attr:$layer, DefaultValuedAttr<I64Attr, "1">:$rows);
   let results = (outs AnyTensor:$y);
-  let assemblyFormat = "$x `step` `(` $step `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $x `step` `(` $step `)` `seed` `(` $seed `)` (`first_row` `(` $first_row^ `)`)? attr-dict `:`
+    functional-type(operands, results)
+  }];
 }
 
 // Losses ---------------------------------------------------------------------------------------------------------
@@ -81,18 +86,25 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
 def Nn_ElementwiseLossOp : Nn_TrainingElementwiseOp<"elementwise_loss", [],
     [Nn_Gradient]> {
   let summary = "the loss of each element of a with its target in t";
-  let description = "`kind` is mse, l1, bce or bce_with_logits: torch.nn's losses with reduction='none'.";
-  let arguments = (ins AnyTensor:$a, AnyTensor:$t, StrAttr:$kind);
+  let description = [{
+    `kind` is mse, l1, bce or bce_with_logits: torch.nn's losses with reduction='none'. The last may have a pos_weight, which
+    broadcasts to a.
+  }];
+  let arguments = (ins AnyTensor:$a, AnyTensor:$t, Optional<AnyTensor>:$pos_weight, StrAttr:$kind);
   let results = (outs AnyTensor:$y);
-  let assemblyFormat = "$kind $a `,` $t attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $kind $a `,` $t (`pos_weight` `(` $pos_weight^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
 }
 
 def Nn_ElementwiseLossBackwardOp : Nn_TrainingElementwiseOp<"elementwise_loss_backward"> {
   let summary = "g · the derivative of elementwise_loss with respect to a";
   let description = "g has the shape of a or broadcasts to it.";
-  let arguments = (ins AnyTensor:$a, AnyTensor:$t, AnyTensor:$g, StrAttr:$kind);
+  let arguments = (ins AnyTensor:$a, AnyTensor:$t, AnyTensor:$g, Optional<AnyTensor>:$pos_weight, StrAttr:$kind);
   let results = (outs AnyTensor:$da);
-  let assemblyFormat = "$kind $a `,` $t `,` $g attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $kind $a `,` $t `,` $g (`pos_weight` `(` $pos_weight^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
 }
 
 def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {

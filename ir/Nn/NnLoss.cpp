@@ -1,10 +1,12 @@
 // Shapes of losses and constants.
-#include "ir/Nn/Nn.h"
+#include "ir/Nn/ShapeRules.h"
+#include "ir/ScalarArithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 namespace ir = sheaf::ir;
+namespace scalar = sheaf::ir::scalar;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
@@ -25,15 +27,28 @@ static LogicalResult check_classes(LossOp op, const TensorShape& x, const Tensor
   return success();
 }
 
+/// The numbers of argument `name` must be as many as `size`; a single one serves for all where `one` is true.
+static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Extent& size, bool one, const Twine& what) {
+  auto list = op.getArguments().getAs<ArrayAttr>(name);
+  if (!list || sheaf::Extent(static_cast<int64_t>(list.size())) == size || (one && list.size() == 1)) return success();
+  return op.emitError("has ") << list.size() << (list.size() == 1 ? " number" : " numbers") << " in '" << name << "', but "
+                              << what << " has " << sheaf::to_string(size);
+}
+
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &x = operands[0], &target = operands[1];
   if (!isa<FloatType>(x.element)) return emitError("takes a value of floating point, but it is ") << x.element;
   if (getKind() == "CrossEntropyLoss" || getKind() == "NLLLoss") {
-    if (failed(check_classes(*this, x, target))) return failure();
+    if (failed(check_classes(*this, x, target)) ||
+        failed(check_weights(*this, "weight", x.dims[x.rank() > 1 ? 1 : 0], false, "the dimension of the classes")))
+      return failure();
   } else {
     if (!isa<FloatType>(target.element)) return emitError("takes a target of floating point, but it is ") << target.element;
     if (!may_fit(x, target))
       return emitError("takes a value and a target of one shape, but they are ") << to_string(x) << " and " << to_string(target);
+    for (StringRef name : {"weight", "pos_weight"})
+      if (failed(check_weights(*this, name, x.rank() > 0 ? x.dims.back() : sheaf::Extent(1), true, "the last dimension")))
+        return failure();
   }
   results.push_back({x.element, {}});
   return success();
@@ -49,4 +64,38 @@ LogicalResult FillOp::inferShapes(ArrayRef<TensorShape>, SmallVectorImpl<TensorS
 
 Value FillOp::buildScalar(OpBuilder& builder, Location loc, ValueRange) {
   return builder.create<arith::ConstantOp>(loc, builder.getF32FloatAttr(getValue().convertToDouble()));
+}
+
+LogicalResult ConstantOp::inferShapes(ArrayRef<TensorShape>, SmallVectorImpl<TensorShape>& results) {
+  TensorShape y{Float32Type::get(getContext()), {}};
+  int64_t size = 1;
+  for (int64_t dim : getShape()) {
+    if (dim < 1) return emitError("expects sizes of at least 1, but got ") << dim;
+    size *= dim;
+    y.dims.push_back(dim);
+  }
+  if (size != static_cast<int64_t>(getValues().size()))
+    return emitError("expects ") << size << " numbers for " << to_string(y) << ", but got " << getValues().size();
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> ConstantOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }
+
+LogicalResult WeightedOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_fit(*this, operands[0], operands[1], "a value"))) return failure();
+  return same_shape(*this, operands, results);
+}
+std::optional<int64_t> WeightedOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+Value WeightedOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  Value zero = scalar::constant(b, loc, 0);
+  return scalar::choose(b, loc, arith::CmpFPredicate::OEQ, in[0], zero, zero, scalar::mul(b, loc, in[0], in[1]));
+}
+void WeightedOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  if (gradients.needed(0u)) {
+    emitOpError("has no gradient of its weight");
+  } else if (gradients.needed(1u)) {
+    operands[1] = gradients.mul(results[0], gradients.forward(getWeight()));
+  }
 }

@@ -8,7 +8,9 @@ def Nn_LossOp : Nn_LayerOp<"loss"> {
   let summary = "a loss by PyTorch's name, of a model's value and a target: a 0-dimensional tensor";
   let description = [{
     `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target `[N, d…]` or `[]` of integers), MSELoss, L1Loss,
-    BCELoss or BCEWithLogitsLoss (x and target of one shape); `arguments` are PyTorch's. nn-expand-loss takes it apart.
+    BCELoss or BCEWithLogitsLoss (x and target of one shape); `arguments` are PyTorch's: `weight` of the first two has a
+    number for each class, that of the last two and `pos_weight` one for each entry of x's last dimension, or a single
+    one. nn-training-mode takes it apart.
   }];
   let arguments = (ins AnyTensor:$x, AnyTensor:$target, StrAttr:$kind, DictionaryAttr:$arguments);
   let results = (outs AnyTensor:$y);
@@ -21,6 +23,25 @@ def Nn_FillOp : Op<Nn_Dialect, "fill", [Pure, DeclareOpInterfaceMethods<Nn_Shape
   let arguments = (ins F64Attr:$value);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$value attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_ConstantOp : Nn_LayerOp<"constant"> {
+  let summary = "a float32 tensor of given numbers";
+  let description = [{
+    `values` in row-major order. Of `like` nothing is used but where it lives: the result is made there.
+  }];
+  let arguments = (ins AnyTensor:$like, DenseF64ArrayAttr:$values, DenseI64ArrayAttr:$shape);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$values `like` $like attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_WeightedOp : Nn_ElementwiseOp<"weighted", [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>,
+                                                  DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
+  let summary = "weight · x; 0 where the weight is 0, whatever x is";
+  let description = "A term of cross entropy: log p of another class than the target's may be minus infinity.";
+  let arguments = (ins AnyTensor:$weight, AnyTensor:$x);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$weight `,` $x attr-dict `:` functional-type(operands, results)";
 }
 
 #endif

@@ -65,6 +65,17 @@ SHEAF_SCALAR(IncrementOp) {
   return b.create<arith::AddIOp>(loc, in[0], b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(1)));
 }
 
+SHEAF_SPLIT(AccumulateOp)
+SHEAF_SHAPE(AccumulateOp) {
+  if (!operands[2].element.isInteger(64)) return emitError("expects a number of the micro-batch of type int64, but got ") << operands[2].element;
+  return update_shape(*this, 2, operands, results);
+}
+SHEAF_SCALAR(AccumulateOp) {
+  Value zero = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(0));
+  Value first = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, in[2], zero);
+  return b.create<arith::SelectOp>(loc, first, in[1], scalar::add(b, loc, in[0], in[1]));
+}
+
 SHEAF_SPLIT(ClipCoefficientOp)
 SHEAF_SHAPE(ClipCoefficientOp) {
   if (failed(require_scalar(*this, operands[0], "a sum"))) return failure();

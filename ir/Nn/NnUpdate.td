@@ -33,6 +33,14 @@ def Nn_IncrementOp : Nn_TrainingElementwiseOp<"increment"> {
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_AccumulateOp : Nn_TrainingElementwiseOp<"accumulate"> {
+  let summary = "sum + x, in the first micro-batch x";
+  let description = "`micro_batch` (0-dimensional int64, from 0) is the micro-batch's number: what `sum` holds before the first is not read.";
+  let arguments = (ins AnyTensor:$sum, AnyTensor:$x, AnyTensor:$micro_batch);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$sum `,` $x `micro_batch` `(` $micro_batch `)` attr-dict `:` functional-type(operands, results)";
+}
+
 def Nn_ClipCoefficientOp : Nn_TrainingElementwiseOp<"clip_coefficient"> {
   let summary = "min(1, max_norm / (√x + 1e-6)), x the sum of all gradients' squares (torch.nn.utils.clip_grad_norm_)";
   let arguments = (ins AnyTensor:$x, F64Attr:$max_norm);

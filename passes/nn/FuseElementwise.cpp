@@ -178,6 +178,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
 };
 
 struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
+  using NnFuseElementwiseBase::NnFuseElementwiseBase;
+
   void runOnOperation() override {
     SmallVector<Operation*> ops;
     getOperation().walk([&](Operation* op) {
@@ -185,6 +187,7 @@ struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
       if (fusable && !isa<nn::FusedOp>(op->getParentOp())) ops.push_back(op);
     });
     llvm::for_each(ops, wrap);
+    if (!join) return;
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseProducer>(&getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();

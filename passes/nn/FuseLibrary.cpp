@@ -41,7 +41,7 @@ struct FuseActivation : RewritePattern {
     rewriter.modifyOpInPlace(call, [&] {
       call.setActivationAttr(activation);
       call->setLoc(rewriter.getFusedLoc({call.getLoc(), op->getLoc()}));
-      note(call, "the activation of " + in_words(op) + " is a post-op: the result is written once");
+      note(call, "the activation of " + in_words(op) + " is part of the call: no tensor lies between them");
     });
     rewriter.replaceOp(op, call.getY());
     return success();

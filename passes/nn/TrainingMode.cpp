@@ -3,6 +3,7 @@
 #include "passes/Arguments.h"
 #include "passes/Passes.h"
 #include "passes/nn/NnBuilder.h"
+#include "passes/nn/Replacement.h"
 
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/xxhash.h"
@@ -17,30 +18,9 @@ namespace {
 
 RankedTensorType type_of(mlir::Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Builds nn ops in place of one op, which they take the layer's type and place from.
-class Replacement {
- public:
-  explicit Replacement(Operation* op) : builder(op), loc(op->getLoc()), op_(op) {}
-
-  template <typename Op, typename... Args>
-  Op make(TypeRange types, Args&&... args) {
-    auto made = builder.create<Op>(loc, types, std::forward<Args>(args)...);
-    for (StringRef name : {nn::kType, nn::kDevice})
-      if (mlir::Attribute attribute = op_->getAttr(name)) made->setAttr(name, attribute);
-    return made;
-  }
-  RankedTensorType scalar() { return RankedTensorType::get({}, builder.getF32Type()); }
-
-  OpBuilder builder;
-  mlir::Location loc;
-
- private:
-  Operation* op_;
-};
-
 class TrainingMode {
  public:
-  explicit TrainingMode(func::FuncOp function) : function_(function) {}
+  TrainingMode(func::FuncOp function, bool accumulate) : function_(function), accumulate_(accumulate) {}
 
   LogicalResult run() {
     take_attentions_apart();
@@ -54,7 +34,7 @@ class TrainingMode {
       } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
         train(dropout);
       } else {
-        take_apart(cast<nn::LossOp>(op));
+        train(cast<nn::LossOp>(op));
       }
     }
     return success();
@@ -126,72 +106,35 @@ class TrainingMode {
     Replacement with(op);
     // The stream belongs to the layer's name, so a layer more or less leaves the others' masks as they are.
     auto stream = static_cast<int64_t>(llvm::xxh3_64bits(nn::layer_of(op)) & 0xffffffff);
-    auto dropout = with.make<nn::DropoutTrainOp>(op.getY().getType(), op.getX(), setting("step"), setting("seed"), op.getPAttr(),
-                                                 with.builder.getI64IntegerAttr(stream));
+    auto dropout = with.make<nn::DropoutTrainOp>(op.getY().getType(), op.getX(), setting("step"), setting("seed"),
+                                                 accumulate_ ? setting("first_row") : mlir::Value(), op.getPAttr(),
+                                                 with.builder.getI64IntegerAttr(stream), with.builder.getI64IntegerAttr(1));
     op.getY().replaceAllUsesWith(dropout->getResult(0));
     op.erase();
   }
 
-  static SmallVector<int64_t> all_dims(mlir::Value value) {
-    return llvm::to_vector(llvm::seq<int64_t>(0, type_of(value).getRank()));
-  }
-
-  void take_apart(nn::LossOp op) {
-    Replacement with(op);
-    StringRef kind = op.getKind();
-    auto reduction = op.getArguments().getAs<StringAttr>("reduction");
-    bool mean = !reduction || reduction.getValue() == "mean";
-    mlir::Value loss = kind == "CrossEntropyLoss" || kind == "NLLLoss" ? classification(op, with, mean)
-                                                                       : elementwise(op, with, mean);
-    op.getY().replaceAllUsesWith(loss);
+  /// The loss becomes its parts; what it is to be divided by, if anything, a further result.
+  void train(nn::LossOp op) {
+    LossParts parts = take_apart(op, accumulate_);
+    op.getY().replaceAllUsesWith(parts.loss);
     op.erase();
-  }
-
-  mlir::Value elementwise(nn::LossOp op, Replacement& with, bool mean) {
-    StringRef kind = op.getKind() == "MSELoss"  ? "mse"
-                     : op.getKind() == "L1Loss" ? "l1"
-                     : op.getKind() == "BCELoss" ? "bce"
-                                                 : "bce_with_logits";
-    mlir::Value each = with.make<nn::ElementwiseLossOp>(op.getX().getType(), op.getX(), op.getTarget(), with.builder.getStringAttr(kind))->getResult(0);
-    return mean ? average(each, with) : sum(each, with);
-  }
-
-  static mlir::Value sum(mlir::Value x, Replacement& with) {
-    return with.make<nn::SumOp>(with.scalar(), x, with.builder.getDenseI64ArrayAttr(all_dims(x)), with.builder.getBoolAttr(false))->getResult(0);
-  }
-  static mlir::Value average(mlir::Value x, Replacement& with) {
-    if (type_of(x).getRank() == 0) return x;
-    return with.make<nn::MeanOp>(with.scalar(), x, with.builder.getDenseI64ArrayAttr(all_dims(x)), with.builder.getBoolAttr(false))->getResult(0);
-  }
-
-  /// -Σ q·log p, over the number of rows that count where it is a mean (torch.nn.functional.cross_entropy).
-  mlir::Value classification(nn::LossOp op, Replacement& with, bool mean) {
-    Builder& b = with.builder;
-    mlir::Value scores = op.getX();
-    RankedTensorType type = type_of(scores);
-    int64_t dim = type.getRank() > 1 ? 1 : 0;
-    auto arguments = op.getArguments();
-    auto ignored = arguments.getAs<IntegerAttr>("ignore_index");
-    auto smoothing = arguments.getAs<FloatAttr>("label_smoothing");
-    auto weights = [&](double epsilon) -> mlir::Value {
-      return with.make<nn::TargetWeightsOp>(type, op.getTarget(), b.getI64IntegerAttr(type.getDimSize(dim)),
-                                            b.getI64IntegerAttr(ignored ? ignored.getInt() : -100), b.getF64FloatAttr(epsilon))->getResult(0);
-    };
-    mlir::Value log = scores;
-    if (op.getKind() == "CrossEntropyLoss")
-      log = with.make<nn::SoftmaxOp>(type, scores, b.getI64IntegerAttr(dim), b.getBoolAttr(true))->getResult(0);
-    mlir::Value each = with.make<nn::MulOp>(type, weights(smoothing ? smoothing.getValueAsDouble() : 0), log)->getResult(0);
-    mlir::Value total = with.make<nn::ScaleOp>(with.scalar(), sum(each, with), b.getF64FloatAttr(-1))->getResult(0);
-    if (!mean) return total;
-    return with.make<nn::DivOp>(with.scalar(), total, sum(weights(0), with))->getResult(0);
+    if (!parts.divisor) return;
+    Operation* end = function_.getBody().front().getTerminator();
+    end->insertOperands(end->getNumOperands(), parts.divisor);
+    function_.setType(FunctionType::get(function_.getContext(), function_.getArgumentTypes(), end->getOperandTypes()));
+    SmallVector<mlir::Attribute> names(function_->getAttrOfType<ArrayAttr>(nn::kOutputs).getValue());
+    names.push_back(StringAttr::get(function_.getContext(), nn::kDivisor));
+    function_->setAttr(nn::kOutputs, ArrayAttr::get(function_.getContext(), names));
   }
 
   func::FuncOp function_;
+  bool accumulate_;
 };
 
 struct NnTrainingMode : impl::NnTrainingModeBase<NnTrainingMode> {
+  using NnTrainingModeBase::NnTrainingModeBase;
   void runOnOperation() override {
-    if (!getOperation().isExternal() && failed(TrainingMode(getOperation()).run())) signalPassFailure();
+    if (!getOperation().isExternal() && failed(TrainingMode(getOperation(), accumulate).run())) signalPassFailure();
   }
 };
 

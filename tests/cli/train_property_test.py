@@ -4,7 +4,7 @@
 
 Two steps on N devices leave the parameters that host-only mode leaves, within 1e-5 of each parameter's largest value
 (or of 0.01: biases begin at zero, and one in front of a softmax has no gradient but rounding). So it is with the losses. Devices cpu:0 … cpu:N-1 give the same bits as cpu:0 N times. Dropout masks belong to rows, so
-they don't depend on the split either.
+they don't depend on the split either. Nor do they depend on micro-batches: a step in parts is the step, within 1e-5 too.
 """
 import json
 import math
@@ -78,6 +78,11 @@ def check(number, folder):
                 error = difference(results[name], tensor) * min(1.0, largest / 0.01)
                 assert error <= TOLERANCE, f"{devices}, batch {batch}: {name} {list(tensor.shape)} is off by {error:.1e}"
                 assert results[name] == several[name], f"{devices}, batch {batch}: {name} differs in bits from distinct devices"
+        parts = trained(mixed, batch, "--micro-batches", maker.draw.randint(1, batch))
+        for name, tensor in whole.items():
+            largest = max(map(abs, tensor.data)) or 1.0
+            error = difference(parts[name], tensor) * min(1.0, largest / 0.01)
+            assert error <= TOLERANCE, f"micro-batches, batch {batch}: {name} {list(tensor.shape)} is off by {error:.1e}"
     # What was compared did move.
     before = trained("cpu", batch, "--lr", "0")
     assert any(before[name] != tensor for name, tensor in whole.items() if name != "loss"), "no parameter moved"

@@ -50,6 +50,51 @@ def schedule_of(training, optimizer):
     return getattr(torch.optim.lr_scheduler, arguments.pop("type"))(optimizer, **arguments)
 
 
+def criterion_of(training, **changed):
+    arguments = {**training["loss"], **changed}
+    arguments.pop("inputs", None)
+    for name in ("weight", "pos_weight"):
+        if arguments.get(name) is not None:
+            arguments[name] = torch.tensor(arguments[name], dtype=torch.float64)
+    return getattr(nn, arguments.pop("type"))(**arguments)
+
+
+def divisor_of(training, target):
+    """What PyTorch's mean over these targets divides by."""
+    loss = training["loss"]
+    if loss.get("reduction") == "sum":
+        return 1
+    if loss["type"] not in ("CrossEntropyLoss", "NLLLoss"):
+        return target.numel()
+    counted = target[target != loss.get("ignore_index", -100)]
+    return torch.tensor(loss["weight"], dtype=torch.float64)[counted].sum() if loss.get("weight") else counted.numel()
+
+
+def batch_loss(case, module, rows):
+    """The loss of a batch, its gradients added up: in one, or in micro-batches whose sums are divided by what the whole
+    batch's would be."""
+    spec, training = case.spec, case.spec["training"]
+    name = training["loss"].get("inputs", [None])[0]
+
+    def loss_of(criterion, part):
+        result = module(*[part[key] for key in spec["inputs"]])
+        if isinstance(result, tuple):
+            result = result[spec["outputs"].index(name)]
+        return criterion(result, part["y"])
+
+    if not case.micro_batches:
+        loss = loss_of(criterion_of(training), {key: values for key, (_, values) in rows.items()})
+        loss.backward()
+        return loss.detach()
+    total, divisor = 0, divisor_of(training, rows["y"][1])
+    cut = {key: torch.chunk(values, case.micro_batches, axis) for key, (axis, values) in rows.items()}
+    for i in range(len(cut["y"])):
+        loss = loss_of(criterion_of(training, reduction="sum"), {key: parts[i] for key, parts in cut.items()}) / divisor
+        loss.backward()
+        total += loss.detach()
+    return total
+
+
 def trained(case, replicas, weights, data):
     """loss and state after STEPS steps of DataParallel training with that many replicas."""
     spec, training = case.spec, case.spec["training"]
@@ -60,21 +105,12 @@ def trained(case, replicas, weights, data):
             tensor.copy_(weights[name])
     optimizer = optimizer_of(training, module.parameters())
     schedule = schedule_of(training, optimizer)
-    arguments = dict(training["loss"])
-    pair = arguments.pop("inputs", [None, "y"])
-    criterion = getattr(nn, arguments.pop("type"))(**arguments)
-    outputs = spec.get("outputs")
     losses = []
     begin = 0
     for _ in range(STEPS):
         count = min(case.batch, case.rows - begin)
-        rows = {name: values.narrow(axis, begin, count) for name, (axis, values) in data.items()}
-        result = module(*[rows[name] for name in spec["inputs"]])
-        if isinstance(result, tuple):
-            result = result[outputs.index(pair[0])]
-        loss = criterion(result, rows["y"])
         optimizer.zero_grad()
-        loss.backward()
+        loss = batch_loss(case, module, {name: (axis, values.narrow(axis, begin, count)) for name, (axis, values) in data.items()})
         if "clip_grad_norm" in training:
             nn.utils.clip_grad_norm_(module.parameters(), training["clip_grad_norm"])
         optimizer.step()
@@ -82,14 +118,14 @@ def trained(case, replicas, weights, data):
         if begin == case.rows:
             begin = 0
             schedule.step()
-        losses.append(loss.detach())
+        losses.append(loss)
     return {"loss": torch.stack(losses), **{name: tensor.clone() for name, tensor in module.state_dict().items()}}
 
 
 def make(case):
     spec = case.spec
     (HERE / "train" / f"{case.name}.json").write_text(pretty(spec) + "\n")
-    recipe = {"batch": case.batch, "steps": STEPS, "tolerance": case.tolerance, "devices": {}, "weights": {}, "data": {}}
+    recipe = {"batch": case.batch, **({"micro_batches": case.micro_batches} if case.micro_batches else {}), "steps": STEPS, "tolerance": case.tolerance, "devices": {}, "weights": {}, "data": {}}
     module = Model(spec)
     owners = {p.data_ptr(): n for n, p in module.named_parameters()}
     weights, data = {}, {}

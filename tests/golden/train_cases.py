@@ -24,13 +24,14 @@ class Case:
     rows: int
     # Target → (lowest, highest) of what is drawn; integers are cut off towards zero.
     targets: dict = field(default_factory=dict)
+    micro_batches: int = 0  # 0: the batch is run in one
 
 
 CASES = []
 
 
 def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=USUAL, high=None, low=None, outputs=None, tolerance=1e-4,
-         rows=None, schedule=None, clip=None, **more):
+         rows=None, schedule=None, clip=None, micro=0, **more):
     """`target`: its shape, or (shape, "int64") with `high` classes. `loss`: a type, or a dict. `rows` of the data: three
     batches if not given, which is one epoch of the three steps."""
     spec = model(name, inputs, layers, outputs, **more)
@@ -43,7 +44,7 @@ def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=U
     if clip:
         spec["training"]["clip_grad_norm"] = clip
     low = low if low is not None else 0 if classes or "BCE" in loss["type"] else -1
-    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}))
+    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}, micro))
 
 
 def parallel(name, module, **arguments):
@@ -190,6 +191,41 @@ for reduction in ("mean", "sum"):
     case("cross_entropy" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", reduction=reduction, ignore_index=2, label_smoothing=0.2), sgd, high=4, devices=FEW)
     case("cross_entropy_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], ([B, 4, 3], INT),
          of("CrossEntropyLoss", reduction=reduction, ignore_index=-1, label_smoothing=0.1), sgd, low=-2, high=4, devices=FEW)
+
+# Weights.
+W = [0.5, 2.0, 0.0, 1.25]
+for reduction in ("mean", "sum"):
+    sgd = {"type": "SGD", "lr": 0.3 if reduction == "mean" else 0.03}
+    suffix = "" if reduction == "mean" else "_sum"
+    case("weighted_cross_entropy" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", reduction=reduction, weight=W), sgd, high=4)
+    case("weighted_cross_entropy_all" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT),
+         of("CrossEntropyLoss", reduction=reduction, weight=W, ignore_index=1, label_smoothing=0.2), sgd, high=4)
+    case("weighted_cross_entropy_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], ([B, 4, 3], INT),
+         of("CrossEntropyLoss", reduction=reduction, weight=W, ignore_index=-1, label_smoothing=0.1), sgd, low=-2, high=4, devices=FEW)
+    case("weighted_nll" + suffix, {"x": [B, 5]}, [*LOGITS, named("log", of("LogSoftmax", dim=1))], ([B], INT),
+         of("NLLLoss", reduction=reduction, weight=W, ignore_index=-1), sgd, low=-2, high=4, devices=FEW)
+    case("weighted_bce" + suffix, {"x": [B, 5]}, [*LOGITS, named("p", SIGMOID)], [B, 4], of("BCELoss", reduction=reduction, weight=W), sgd, devices=FEW)
+    case("weighted_bce_with_logits" + suffix, {"x": [B, 5]}, LOGITS, [B, 4],
+         of("BCEWithLogitsLoss", reduction=reduction, weight=[1.5], pos_weight=[3.0, 0.5, 1.0, 2.0]), sgd, devices=FEW)
+case("pos_weight_3d", {"x": [B, 3, 6]}, [parallel("net", linear(6, 4))], [B, 3, 4], of("BCEWithLogitsLoss", weight=W, pos_weight=[4.0]), {"type": "SGD", "lr": 0.5})
+case("weighted_one_output", {"x": [B, 5]}, [parallel("net", chain(linear(5, 1), of("Reshape", shape=[-1])))], [B], of("BCEWithLogitsLoss", pos_weight=[2.5]),
+     {"type": "SGD", "lr": 0.5}, devices=FEW)
+
+# Micro-batches: of 10 rows 4, 4 and 2; the last step has what is left over.
+case("micro", {"x": [B, 6]}, [parallel("net", chain(linear(6, 5), TANH, linear(5, 4)))], [B, 4], "MSELoss", ADAM, micro=3, rows=24)
+case("micro_more_than_rows", {"x": [B, 6]}, [parallel("net", linear(6, 4))], [B, 4], of("L1Loss", reduction="sum"), {"type": "SGD", "lr": 0.01, "momentum": 0.9},
+     batch=6, micro=6, rows=16)
+case("micro_batch_norm", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
+    conv(3, 6, 3, padding=1, bias=False), of("BatchNorm2d", num_features=6), SILU, of("MaxPool2d", kernel_size=2), FLAT, linear(54, 3, bias=False),
+    of("BatchNorm1d", num_features=3, momentum=None)))], ([B], INT), "CrossEntropyLoss", {"type": "SGD", "lr": 0.1, "momentum": 0.9}, batch=22, high=3, micro=2, rows=60)
+case("micro_weighted", {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", weight=W, ignore_index=1, label_smoothing=0.2), {"type": "AdamW", "lr": 0.05},
+     high=4, micro=5, clip=0.2)
+case("micro_split_along_1", {"x": [3, B, 6]}, [parallel("a", chain(linear(6, 5), TANH), dim=1), parallel("c", linear(5, 2), dim=1)], [3, B, 2], "MSELoss",
+     {"type": "SGD", "lr": 0.5}, micro=4)
+case("micro_model_parallel", {"x": ([B], INT)}, [
+    {"name": "embedding", "type": "Embedding", "num_embeddings": 12, "embedding_dim": 6, "device": "cpu"},
+    {"name": "first", **chain(linear(6, 8), SILU), "device": "cuda:0"}, {"name": "second", **linear(8, 4), "device": "cuda:1"}],
+     [B, 4], "MSELoss", {"type": "RMSprop", "lr": 0.02, "momentum": 0.5}, devices=TWO, micro=2, clip=0.3)
 
 # Optimizers.
 OPTIMIZERS = {

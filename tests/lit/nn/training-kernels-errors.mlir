@@ -183,3 +183,35 @@ func.func @learning_rate(%p: tensor<3xf32>) {
   %0 = nn.sgd_update %p, %p, %p {momentum = 0.0 : f64, weight_decay = 0.0 : f64, maximize = false} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @constant(%n: tensor<i64>) {
+  // expected-error @+1 {{expects 3 numbers}}
+  %0 = nn.constant array<f64: 1.0, 2.5> like %n {shape = array<i64: 3>} : (tensor<i64>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @weighted(%x: tensor<?x4xf32>, %q: tensor<?x5xf32>) {
+  // expected-error @+1 {{expects a value}}
+  %0 = nn.weighted %q, %x : (tensor<?x5xf32>, tensor<?x4xf32>) -> tensor<?x5xf32>
+  return
+}
+
+// -----
+
+func.func @pos_weight(%x: tensor<?x4xf32>, %w: tensor<4xf32>) {
+  // expected-error @+1 {{takes a pos_weight with kind bce_with_logits alone}}
+  %0 = nn.elementwise_loss "bce" %x, %x pos_weight(%w) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate(%w: tensor<4xf32>, %n: tensor<i32>) {
+  // expected-error @+1 {{expects a number of the micro-batch of type int64}}
+  %0 = nn.accumulate %w, %w micro_batch(%n) : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
+  return
+}

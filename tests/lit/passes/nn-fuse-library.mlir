@@ -3,7 +3,7 @@
 // relu(conv(x) + r) is one library call.
 // CHECK-LABEL: func.func @block(
 // CHECK-NEXT: %[[Y:.*]] = nn.conv %arg0, %arg1 residual(%arg2) {activation = {kind = "relu"}
-// CHECK-SAME: nn.notes = ["the sum of 'add' is a post-op: it adds to what lies in the result's place", "the activation of 'relu' is a post-op: the result is written once"]
+// CHECK-SAME: nn.notes = ["the sum of 'add' is a post-op: it adds to what lies in the result's place", "the activation of 'relu' is part of the call: no tensor lies between them"]
 // CHECK-NEXT: return %[[Y]]
 func.func @block(%x: tensor<?x4x9xf32>, %w: tensor<6x4x3xf32>, %r: tensor<?x6x7xf32>) -> tensor<?x6x7xf32> {
   %0 = nn.conv %x, %w {stride = array<i64: 1>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x9xf32>, tensor<6x4x3xf32>) -> tensor<?x6x7xf32>

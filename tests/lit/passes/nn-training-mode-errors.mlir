@@ -30,3 +30,19 @@ func.func @images(%x: tensor<?x10x4xf32>, %t: tensor<?x5xi64>) {
   %l = nn.loss "NLLLoss" %x, %t {arguments = {}} : (tensor<?x10x4xf32>, tensor<?x5xi64>) -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @other_classes(%x: tensor<?x3xf32>, %t: tensor<?xi64>) {
+  // expected-error @+1 {{has 2 numbers in 'weight', but the dimension of the classes has 3}}
+  %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {weight = [1.0, 2.0]}} : (tensor<?x3xf32>, tensor<?xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @other_features(%x: tensor<?x3xf32>, %t: tensor<?x3xf32>) {
+  // expected-error @+1 {{has 2 numbers in 'pos_weight', but the last dimension has 3}}
+  %l = nn.loss "BCEWithLogitsLoss" %x, %t {arguments = {pos_weight = [1.0, 2.0]}} : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<f32>
+  return
+}

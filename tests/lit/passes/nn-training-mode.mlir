@@ -43,7 +43,7 @@ func.func @dropout(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> te
 func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
   // CHECK: %[[LOG:.*]] = nn.softmax %arg0 {dim = 1 : i64, log = true}
   // CHECK: %[[Q:.*]] = nn.target_weights %arg1 {classes = 10 : i64, ignore_index = -100 : i64, label_smoothing = 1.000000e-01 : f64}
-  // CHECK: %[[EACH:.*]] = nn.mul %[[Q]], %[[LOG]]
+  // CHECK: %[[EACH:.*]] = nn.weighted %[[Q]], %[[LOG]]
   // CHECK: %[[SUM:.*]] = nn.sum %[[EACH]] {dims = array<i64: 0, 1>, keepdim = false}
   // CHECK: %[[TOTAL:.*]] = nn.scale %[[SUM]] {value = -1.000000e+00 : f64}
   // CHECK: %[[ONES:.*]] = nn.target_weights %arg1 {classes = 10 : i64, ignore_index = -100 : i64, label_smoothing = 0.000000e+00 : f64}
@@ -71,4 +71,31 @@ func.func @attention(%x: tensor<?x3x8xf32> {nn.name = "x", nn.role = "input"}, %
   // CHECK-NOT: nn.multihead_attention
   %y, %weights = nn.multihead_attention %x, %x, %x in_proj(%wi) out_proj(%wo) {num_heads = 2 : i64, batch_first = true, nn.dropout = 0.1 : f64} : (tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<?x3x8xf32>, tensor<24x8xf32>, tensor<8x8xf32>) -> (tensor<?x3x8xf32>, tensor<?x3x3xf32>)
   return %y : tensor<?x3x8xf32>
+}
+
+// Class weights are a constant along the classes; the mean is over the weights of the targets.
+// CHECK-LABEL: func.func @class_weights(
+func.func @class_weights(%x: tensor<?x3x5xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x5xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[W:.*]] = nn.constant array<f64: 5.000000e-01, 2.000000e+00, 0.000000e+00> like %arg1 {shape = array<i64: 3, 1>}
+  // CHECK: %[[Q:.*]] = nn.target_weights
+  // CHECK: %[[QW:.*]] = nn.mul %[[Q]], %[[W]]
+  // CHECK: nn.weighted %[[QW]], %arg0
+  // CHECK: %[[ONES:.*]] = nn.target_weights
+  // CHECK: %[[WEIGHTS:.*]] = nn.mul %[[ONES]], %[[W]]
+  // CHECK: %[[SUM:.*]] = nn.sum %[[WEIGHTS]]
+  // CHECK: nn.div %{{.*}}, %[[SUM]]
+  %l = nn.loss "NLLLoss" %x, %t {arguments = {reduction = "mean", weight = [0.5, 2.0, 0.0]}} : (tensor<?x3x5xf32>, tensor<?x5xi64>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// Weights of binary cross entropy run along the last dimension; the mean is over the elements whatever they are.
+// CHECK-LABEL: func.func @pos_weight(
+func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[P:.*]] = nn.constant array<f64: 3.000000e+00> like %arg1 {shape = array<i64: 1>}
+  // CHECK: %[[EACH:.*]] = nn.elementwise_loss "bce_with_logits" %arg0, %arg1 pos_weight(%[[P]])
+  // CHECK: %[[W:.*]] = nn.constant array<f64: 1.000000e+00, 2.000000e+00>
+  // CHECK: %[[WEIGHTED:.*]] = nn.mul %[[EACH]], %[[W]]
+  // CHECK: nn.mean %[[WEIGHTED]]
+  %l = nn.loss "BCEWithLogitsLoss" %x, %t {arguments = {reduction = "mean", weight = [1.0, 2.0], pos_weight = [3.0]}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
 }

@@ -126,7 +126,7 @@ TEST_F(Checkpoints, HostileMetadata) {
   ASSERT_EQ(refusal(with_content(sound)), "");
   const std::vector<std::pair<const char*, nlohmann::json>> changes = {
       {"version", 2}, {"version", "1"}, {"plan", 7}, {"rows", 0}, {"rows", -5}, {"rows", 1e300}, {"rows", uint64_t{1} << 63},
-      {"batch_size", 0}, {"batch_size", nullptr}, {"seed", -1}, {"seed", UINT64_MAX}, {"shuffle", 1}, {"devices", "cpu"},
+      {"batch_size", 0}, {"batch_size", nullptr}, {"micro_batches", 0}, {"seed", -1}, {"seed", UINT64_MAX}, {"shuffle", 1}, {"devices", "cpu"},
       {"devices", {1, 2}}, {"lr", nullptr}, {"lr", "0.1"}, {"step", -1}, {"step", 5}, {"step", uint64_t{1} << 60}, {"epoch", 2},
       {"epoch", int64_t{1} << 52}, {"position", 4}, {"position", -2}, {"epoch_rows", 5}, {"epoch_loss_sum", nullptr}, {"epochs", 3},
       {"epochs", nlohmann::json::array()}, {"epochs", {1}}, {"curve", {"a"}}, {"curve", std::vector<double>(600)},

@@ -1,4 +1,5 @@
 // Losses and accuracy on the host (expected values: PyTorch 2.11), target checks, and evaluation through a session.
+#include "runtime/base/file.h"
 #include "runtime/bind/device_set.h"
 #include "runtime/training/evaluator.h"
 #include "runtime/training/train_settings.h"
@@ -81,6 +82,33 @@ TEST(HostLoss, ElementByElement) {
   EXPECT_NEAR(mean("BCEWithLogitsLoss", z), 17.321834564208984, 1e-5);
   EXPECT_NEAR(mean("MSELoss", p), 0.3956249952316284, 1e-7);
   EXPECT_NEAR(mean("L1Loss", p) * 4, 1.9500000476837158, 1e-6);
+}
+
+TEST(HostLoss, Weights) {
+  LossSection loss = classes_loss("CrossEntropyLoss", 3);
+  loss.weight = {0.5, 2, 1.25};
+  const auto mean = [&](const HostTensor& output, const HostTensor& target) {
+    EvaluationSums sums;
+    EXPECT_TRUE(add_batch(loss, output, target, sums));
+    return sums.loss / sums.weight;
+  };
+  EXPECT_NEAR(mean(kOutput, kTarget), 0.678357720375061, 1e-6);
+  loss.label_smoothing = 0.1;
+  EXPECT_NEAR(mean(kOutput, kTarget), 0.805962324142456, 1e-6);
+  loss.label_smoothing = 0;
+  loss.type = "NLLLoss";
+  EXPECT_NEAR(mean(kOutput, kTarget), -1.600000023841858, 1e-6);
+  const HostTensor p = tensor_of<float>(DType::float32, {2, 2}, {0.1F, 0.9F, 0, 1});
+  const HostTensor z = tensor_of<float>(DType::float32, {2, 2}, {-200, -1, 0.5F, 90});
+  const HostTensor q = tensor_of<float>(DType::float32, {2, 2}, {0, 1, 1, 0.25F});
+  loss = LossSection();
+  loss.type = "BCELoss";
+  loss.weight = {2, 0.5};
+  EXPECT_NEAR(mean(p, q), 59.44084930419922, 1e-5);
+  loss.type = "BCEWithLogitsLoss";
+  loss.weight = {3};
+  loss.pos_weight = {2, 0.5};
+  EXPECT_NEAR(mean(z, q), 51.828590393066406, 1e-5);
 }
 
 TEST(HostLoss, ShapesThatDoNotFit) {

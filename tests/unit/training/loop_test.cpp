@@ -241,6 +241,9 @@ TEST(Identity, OtherPlansAndOtherDevices) {
   now.numerics = "fast";
   EXPECT_TRUE(check_same_run("f", then, now));
   EXPECT_THAT(rounding_differences(then, now), ElementsAre("devices cpu:0,cpu:1 then, cpu:0 now", "numerics strict then, fast now"));
+  now.micro_batches = 2;
+  EXPECT_THAT(check_same_run("f", then, now).error().message(), HasSubstr("--micro-batches is 1, this run's is 2"));
+  now.micro_batches = 1;
   now.plan = "other";
   const auto refused = check_same_run("f", then, now);
   ASSERT_FALSE(refused);

@@ -1,0 +1,167 @@
+// dist-accumulate: a step over several micro-batches as two programs, one for each micro-batch and one for the end.
+#include "ir/ShapeAnalysis.h"
+#include "passes/Arguments.h"
+#include "passes/dist/Apply.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_DISTACCUMULATE
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+using dist::PlacedType;
+
+namespace {
+
+Attribute layout_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getLayout(); }
+
+/// `value` on `place`, moved there if need be.
+mlir::Value on(OpBuilder& builder, mlir::Value value, Attribute place, const std::string& reason) {
+  if (layout_of(value) == place) return value;
+  auto type = PlacedType::get(builder.getContext(), cast<PlacedType>(value.getType()).getTensor(), place);
+  return builder.create<dist::TransferOp>(value.getLoc(), type, value, builder.getStringAttr(reason));
+}
+
+/// How much a size grows with each row of the batch.
+int64_t rows_per_row(const Extent& size, const ir::ShapeAnalysis& shapes) {
+  int64_t rows = 0;
+  for (const auto& [name, factor] : size.terms)
+    for (const sheaf::Symbol& symbol : shapes.symbols())
+      if (symbol.name == name && symbol.kind != sheaf::Symbol::replicas)
+        rows += factor * (symbol.kind == sheaf::Symbol::batch ? 1 : rows_per_row(symbol.of, shapes));
+  return rows;
+}
+
+/// A sum over the micro-batches.
+struct Accumulator {
+  std::string name;
+  mlir::Type type;
+  mlir::Location loc;
+};
+
+class Accumulation {
+ public:
+  explicit Accumulation(func::FuncOp step) : step_(step), end_(step.getBody().front().getTerminator()), builder_(end_) {}
+
+  LogicalResult run() {
+    if (failed(tell_rows())) return failure();
+    auto gradients = step_->getAttrOfType<ArrayAttr>(nn::kGradients);
+    auto outputs = step_->getAttrOfType<ArrayAttr>(nn::kOutputs);
+    SmallVector<mlir::Value> results(end_->getOperands());
+    ArrayRef<mlir::Value> all = results;
+    SmallVector<mlir::Value> kept = {all[0]};
+    llvm::append_range(kept, all.drop_front(outputs.size()).drop_back(gradients.size()));
+    if (auto known = step_->getAttrOfType<ArrayAttr>(nn::kUpdates)) llvm::append_range(updates_, known);
+    accumulate("loss", all[0], layout_of(all[0]));
+    bool divides = outputs.size() > 1;
+    if (divides) accumulate("loss_divisor", all[1], layout_of(all[0]));
+    for (auto [name, gradient] : llvm::zip(gradients.getAsRange<StringAttr>(), all.take_back(gradients.size()))) {
+      mlir::Value parameter = find_argument(step_, "parameter", name.getValue());
+      accumulate((name.getValue() + ".grad").str(), gradient, layout_of(parameter));
+    }
+    llvm::append_range(kept, sums_);
+    end_->setOperands(kept);
+    build_update(gradients, divides);
+    step_.setName("accumulate");
+    step_->setAttr(nn::kOutputs, builder_.getStrArrayAttr({"loss"}));
+    step_->setAttr(nn::kUpdates, builder_.getArrayAttr(updates_));
+    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm}) step_->removeAttr(name);
+    step_.setType(builder_.getFunctionType(step_.getArgumentTypes(), end_->getOperandTypes()));
+    return success();
+  }
+
+ private:
+  /// Sets nn.dropout_train's `rows`.
+  LogicalResult tell_rows() {
+    ir::ShapeAnalysis shapes;
+    if (failed(shapes.run(step_))) return failure();
+    step_.walk([&](nn::DropoutTrainOp op) {
+      int64_t rows = 0;
+      for (const Extent& dim : shapes.of(op.getX()).dims) rows += rows_per_row(dim, shapes);
+      op.setRows(rows);
+    });
+    return success();
+  }
+
+  void accumulate(const std::string& name, mlir::Value value, Attribute place) {
+    mlir::Value part = on(builder_, value, place, "accumulated where the parameter lives");
+    mlir::Value micro_batch = setting(place);
+    BlockArgument sum = add_argument(step_, part.getType(), "accumulator", name);
+    sums_.push_back(make_apply(builder_, value.getLoc(), place, {sum, part, micro_batch}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+      return {b.create<nn::AccumulateOp>(value.getLoc(), in[0].getType(), in[0], in[1], in[2])};
+    })[0]);
+    accumulators_.push_back({name, part.getType(), value.getLoc()});
+    updates_.push_back(builder_.getStringAttr(name));
+  }
+
+  /// The number of the micro-batch, on `place`.
+  mlir::Value setting(Attribute place) {
+    mlir::Value& moved = settings_[place];
+    if (moved) return moved;
+    mlir::Value value = find_argument(step_, "setting", "micro_batch");
+    if (!value) {
+      auto host = dist::HostAttr::get(step_.getContext());
+      auto type = RankedTensorType::get({}, builder_.getI64Type());
+      value = add_argument(step_, PlacedType::get(step_.getContext(), type, host), "setting", "micro_batch");
+    }
+    return moved = on(builder_, value, place, "the number of the micro-batch is needed where gradients are accumulated");
+  }
+
+  /// The function `update`: returns the loss and the gradients of the whole batch.
+  void build_update(ArrayAttr gradients, bool divides) {
+    OpBuilder after(step_);
+    after.setInsertionPointAfter(step_);
+    update_ = after.create<func::FuncOp>(step_.getLoc(), "update", after.getFunctionType({}, {}));
+    OpBuilder b = OpBuilder::atBlockEnd(update_.addEntryBlock());
+    auto end = b.create<func::ReturnOp>(step_.getLoc(), ValueRange());
+    b.setInsertionPoint(end);
+    for (StringAttr name : gradients.getAsRange<StringAttr>())
+      add_argument(update_, find_argument(step_, "parameter", name.getValue()).getType(), "parameter", name.getValue());
+    SmallVector<mlir::Value> sums, results;
+    for (const Accumulator& accumulator : accumulators_) sums.push_back(add_argument(update_, accumulator.type, "accumulator", accumulator.name));
+    mlir::Value divisor = divides ? sums[1] : mlir::Value();
+    DenseMap<Attribute, mlir::Value> divisors;
+    for (auto [i, accumulator] : llvm::enumerate(accumulators_)) {
+      if (divides && i == 1) continue;
+      if (!divides && i > 0) {
+        results.push_back(sums[i]);
+        continue;
+      }
+      mlir::Location loc = accumulator.loc;
+      SmallVector<mlir::Value> inputs = {sums[i]};
+      if (divides) {
+        mlir::Value& moved = divisors[layout_of(sums[i])];
+        if (!moved) moved = on(b, divisor, layout_of(sums[i]), "gradients of the sum become those of the mean where they lie");
+        inputs.push_back(moved);
+      }
+      results.push_back(make_apply(b, loc, layout_of(sums[i]), inputs, [&](OpBuilder& inner, ValueRange in) -> SmallVector<mlir::Value> {
+        if (in.size() > 1) return {inner.create<nn::DivOp>(loc, in[0].getType(), in[0], in[1])};
+        return {inner.create<nn::ScaleOp>(loc, in[0].getType(), in[0], inner.getF64FloatAttr(1))};
+      })[0]);
+    }
+    end->setOperands(results);
+    update_->setAttr(nn::kOutputs, b.getStrArrayAttr({"loss"}));
+    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm})
+      if (mlir::Attribute attribute = step_->getAttr(name)) update_->setAttr(name, attribute);
+    update_.setType(b.getFunctionType(update_.getArgumentTypes(), end->getOperandTypes()));
+  }
+
+  func::FuncOp step_, update_;
+  Operation* end_;
+  OpBuilder builder_;
+  SmallVector<Accumulator> accumulators_;
+  SmallVector<mlir::Value> sums_;          ///< the accumulators' new values
+  SmallVector<mlir::Attribute> updates_;   ///< nn.updates
+  DenseMap<Attribute, mlir::Value> settings_;
+};
+
+struct DistAccumulate : impl::DistAccumulateBase<DistAccumulate> {
+  void runOnOperation() override {
+    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (function->hasAttr(nn::kGradients) && failed(Accumulation(function).run())) return signalPassFailure();
+  }
+};
+
+}  // namespace
+}  // namespace sheaf::passes

@@ -1,0 +1,41 @@
+// Building nn ops in place of one op.
+#pragma once
+
+#include "passes/Passes.h"
+
+namespace sheaf::passes {
+
+/// Makes ops before `op` that take its layer's type and place over.
+class Replacement {
+ public:
+  explicit Replacement(mlir::Operation* op) : builder(op), loc(op->getLoc()), op_(op) {}
+
+  template <typename Op, typename... Args>
+  Op make(mlir::TypeRange types, Args&&... args) {
+    auto made = builder.create<Op>(loc, types, std::forward<Args>(args)...);
+    for (llvm::StringRef name : {nn::kType, nn::kDevice})
+      if (mlir::Attribute attribute = op_->getAttr(name)) made->setAttr(name, attribute);
+    return made;
+  }
+  /// A 0-dimensional float32.
+  mlir::RankedTensorType scalar() { return mlir::RankedTensorType::get({}, builder.getF32Type()); }
+
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+
+ private:
+  mlir::Operation* op_;
+};
+
+/// A loss as softmax, element-wise ops and sums.
+struct LossParts {
+  mlir::Value loss;
+  /// What the sum over a whole batch is to be divided by; null where it is the loss itself.
+  mlir::Value divisor;
+};
+
+/// Builds the parts in front of `op`. With `undivided`, `loss` is a sum over the rows even where the reduction is "mean":
+/// then `divisor` is these rows' part of the divisor.
+LossParts take_apart(nn::LossOp op, bool undivided);
+
+}  // namespace sheaf::passes

@@ -1,0 +1,108 @@
+// Losses of PyTorch as ops that have kernels and gradients. Part of nn-training-mode.
+#include "passes/nn/Replacement.h"
+
+#include "llvm/ADT/Sequence.h"
+
+namespace sheaf::passes {
+
+using namespace mlir;
+
+namespace {
+
+RankedTensorType type_of(mlir::Value value) { return cast<RankedTensorType>(value.getType()); }
+
+class Loss {
+ public:
+  Loss(nn::LossOp op, bool undivided) : op_(op), with_(op), undivided_(undivided) {
+    auto reduction = op.getArguments().getAs<StringAttr>("reduction");
+    mean_ = !reduction || reduction.getValue() == "mean";
+  }
+
+  LossParts parts() {
+    StringRef kind = op_.getKind();
+    return kind == "CrossEntropyLoss" || kind == "NLLLoss" ? classification() : elementwise();
+  }
+
+ private:
+  SmallVector<int64_t> all_dims(mlir::Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, type_of(value).getRank())); }
+
+  mlir::Value sum(mlir::Value x) {
+    Builder& b = with_.builder;
+    return with_.make<nn::SumOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
+  }
+  mlir::Value product(mlir::Value x, mlir::Value y) { return with_.make<nn::MulOp>(x.getType(), x, y)->getResult(0); }
+  mlir::Value quotient(mlir::Value x, mlir::Value y) { return with_.make<nn::DivOp>(with_.scalar(), x, y)->getResult(0); }
+
+  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null where there
+  /// are none.
+  mlir::Value numbers(StringRef name, int64_t rank, int64_t dim) {
+    auto list = op_.getArguments().getAs<ArrayAttr>(name);
+    if (!list) return {};
+    SmallVector<double> values;
+    for (mlir::Attribute number : list) values.push_back(cast<FloatAttr>(number).getValueAsDouble());
+    // Dimensions in front are left out: broadcasting aligns at the end.
+    SmallVector<int64_t> shape(rank - dim, 1);
+    if (rank > 0) shape[0] = static_cast<int64_t>(values.size());
+    Builder& b = with_.builder;
+    return with_.make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getTarget(), b.getDenseF64ArrayAttr(values),
+                                      b.getDenseI64ArrayAttr(shape))->getResult(0);
+  }
+
+  LossParts elementwise() {
+    Builder& b = with_.builder;
+    mlir::Value x = op_.getX();
+    int64_t rank = type_of(x).getRank(), last = rank > 0 ? rank - 1 : 0;
+    StringRef kind = op_.getKind() == "MSELoss"   ? "mse"
+                     : op_.getKind() == "L1Loss"  ? "l1"
+                     : op_.getKind() == "BCELoss" ? "bce"
+                                                  : "bce_with_logits";
+    mlir::Value each = with_.make<nn::ElementwiseLossOp>(x.getType(), x, op_.getTarget(), numbers("pos_weight", rank, last),
+                                                         b.getStringAttr(kind))->getResult(0);
+    if (mlir::Value weight = numbers("weight", rank, last)) each = product(each, weight);
+    if (!mean_) return {sum(each), {}};
+    if (!undivided_) return {average(each), {}};
+    mlir::Value one = with_.make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({1.0}), b.getDenseI64ArrayAttr({}))->getResult(0);
+    mlir::Value inverse = with_.make<nn::InverseCountOp>(with_.scalar(), each, b.getDenseI64ArrayAttr(all_dims(each)))->getResult(0);
+    return {sum(each), quotient(one, inverse)};
+  }
+
+  mlir::Value average(mlir::Value x) {
+    Builder& b = with_.builder;
+    if (type_of(x).getRank() == 0) return x;
+    return with_.make<nn::MeanOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
+  }
+
+  /// -Σ q·log p, where it is a mean over the sum of the targets' weights (torch.nn.functional.cross_entropy).
+  LossParts classification() {
+    Builder& b = with_.builder;
+    mlir::Value scores = op_.getX();
+    RankedTensorType type = type_of(scores);
+    int64_t dim = type.getRank() > 1 ? 1 : 0;
+    auto ignored = op_.getArguments().getAs<IntegerAttr>("ignore_index");
+    auto smoothing = op_.getArguments().getAs<FloatAttr>("label_smoothing");
+    mlir::Value weight = numbers("weight", type.getRank(), dim);
+    auto weights = [&](double epsilon) -> mlir::Value {
+      mlir::Value q = with_.make<nn::TargetWeightsOp>(type, op_.getTarget(), b.getI64IntegerAttr(type.getDimSize(dim)),
+                                                      b.getI64IntegerAttr(ignored ? ignored.getInt() : -100), b.getF64FloatAttr(epsilon))->getResult(0);
+      return weight ? product(q, weight) : q;
+    };
+    mlir::Value log = scores;
+    if (op_.getKind() == "CrossEntropyLoss")
+      log = with_.make<nn::SoftmaxOp>(type, scores, b.getI64IntegerAttr(dim), b.getBoolAttr(true))->getResult(0);
+    mlir::Value each = with_.make<nn::WeightedOp>(type, weights(smoothing ? smoothing.getValueAsDouble() : 0), log)->getResult(0);
+    mlir::Value total = with_.make<nn::ScaleOp>(with_.scalar(), sum(each), b.getF64FloatAttr(-1))->getResult(0);
+    if (!mean_) return {total, {}};
+    mlir::Value divisor = sum(weights(0));
+    return undivided_ ? LossParts{total, divisor} : LossParts{quotient(total, divisor), {}};
+  }
+
+  nn::LossOp op_;
+  Replacement with_;
+  bool undivided_, mean_ = true;
+};
+
+}  // namespace
+
+LossParts take_apart(nn::LossOp op, bool undivided) { return Loss(op, undivided).parts(); }
+
+}  // namespace sheaf::passes
