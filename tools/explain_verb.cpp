@@ -33,8 +33,8 @@ OptionParser explain_options() {
       .option("--numerics", "KIND", "implementations that may be chosen")
       .choices({"strict", "fast"})
       .flag("--json", "print JSON")
-      .example("what becomes of the first convolution",
-               {"sheaf explain models/resnet18.json conv1 --devices cpu:0,cpu:1 --batch 32"})
+      .example("what becomes of a convolution",
+               {"sheaf explain models/resnet18.json resnet_block1.0.conv1 --devices cpu:0,cpu:1 --batch 32"})
       .example("why the input is scattered", {"sheaf explain models/tutorial.json --op scatter",
                                               "sheaf explain models/tutorial.json --why s0"});
   return parser;

@@ -201,6 +201,7 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   calls.push_back(std::move(call));
   // As a post-op, oneDNN would apply it one element after another.
   if (const auto activation = activation_of(operation)) {
+    prepared.reason += "; its activation is a primitive of its own, as oneDNN applies a post-op here to one element after another";
     const dnnl::eltwise_forward::primitive_desc eltwise(
         dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, activation->algorithm, pd.dst_desc(),
                                     activation->alpha, activation->beta),
