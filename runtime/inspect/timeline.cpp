@@ -84,8 +84,9 @@ class TimelineReader {
       start = std::min(start, slice.begin_us);
     }
     std::sort(slices.begin(), slices.end(), [](const TimelineSlice& a, const TimelineSlice& b) {
-      return std::make_tuple(a.track, a.begin_us, -a.duration_us, std::cref(a.name)) <
-             std::make_tuple(b.track, b.begin_us, -b.duration_us, std::cref(b.name));
+      // What took no measurable time is over when another begins; a longer one may have others within it.
+      return std::make_tuple(a.track, a.begin_us, a.duration_us > 0, -a.duration_us, std::cref(a.name)) <
+             std::make_tuple(b.track, b.begin_us, b.duration_us > 0, -b.duration_us, std::cref(b.name));
     });
     for (TimelineSlice& slice : slices) slice.begin_us -= start;
     return std::move(timeline_);

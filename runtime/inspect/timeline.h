@@ -32,7 +32,7 @@ struct TimelineSlice {
 struct Timeline {
   std::string file;
   std::vector<TimelineTrack> tracks;  ///< by the trace's sort index, or else in order of appearance
-  std::vector<TimelineSlice> slices;  ///< by track and begin; of two with one begin the longer first
+  std::vector<TimelineSlice> slices;  ///< by track and begin; of those with one begin first what took no time, then the longer
   size_t left_out = 0;                ///< slices beyond the most that are kept, the latest
 };
 

@@ -118,6 +118,16 @@ class Choosing(TimelineTest):
         self.press(Keys.ESCAPE)
         self.assertIsNone(self.js("timeline.work"))
 
+    def test_a_node_of_the_backward_part_lights_its_own(self):
+        trace = self.write("train.json", json.dumps([
+            {"ph": "X", "name": "net.module.0", "ts": ts, "dur": 1, "tid": 1, "args": {"op": op, "layer": "net.module.0", "replica": 0}}
+            for ts, op in enumerate(("conv", "conv_backward_weight", "conv", "conv_backward_weight"))]))
+        self.dump("resnet18_w8", *TWO, "--program", "train", "--trace", trace)
+        for op, expected in (("conv2d", "conv"), ("conv_backward_weight", "conv_backward_weight")):
+            self.click_node(self.node(layer="net.module.0", op=op, replica=0))
+            lit = self.js("data.timeline.begin.map((_, i) => i).filter((i) => timeline.does(i)).map((i) => timeline.op(i))")
+            self.assertEqual(lit, [expected] * 2)
+
     def test_keys_go_from_slice_to_slice(self):
         self.open_run()
         self.js("timeline.canvas.focus()")

@@ -56,9 +56,21 @@ function chooseWork(work) {
   return nodes;
 }
 
-/** What a node does, in the words of executed operations: {layer, op, replica, phase}. */
+let executed = null;  // "layer op" of all executed operations that the page knows of
+
+function isExecuted(layer, op) {
+  if (!executed) {
+    executed = new Set();
+    for (const lane of data.memory || []) for (const operation of lane.operations) executed.add(operation.layer + " " + operation.op);
+    if (timeline) data.timeline.begin.forEach((_, i) => executed.add(timeline.layer(i) + " " + timeline.op(i)));
+  }
+  return executed.has(layer + " " + op);
+}
+
+/** What a node does, in the words of executed operations: {layer, op, replica, phase}; without an op where none has its name. */
 function workOf(node) {
-  return {layer: node.computed_with || node.layer, op: node.inserted ? node.op : "", replica: node.replica, phase: node.phase, node};
+  const layer = node.computed_with || node.layer;
+  return {layer, op: node.inserted || isExecuted(layer, node.op) ? node.op : "", replica: node.replica, phase: node.phase};
 }
 
 function phaseOf(op) {

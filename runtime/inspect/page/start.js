@@ -90,6 +90,7 @@ document.getElementById("title").textContent = data.model;
 document.getElementById("subtitle").textContent = data.subtitle;
 legend();
 filters();
+document.getElementById("subtitle").title = document.getElementById("subtitle").textContent;
 dragging();
 keys();
 buttons();

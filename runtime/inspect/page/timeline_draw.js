@@ -86,7 +86,7 @@ function drawRow(timeline, context, colour, colourOf, row, y) {
     const left = Math.max(x, TRACK_LEFT), room = x + width - left;
     if (room < 26) continue;
     context.fillStyle = colour(timeline.op(i) === "wait" ? "muted" : "text");
-    context.fillText(clipped(timeline.name(i), room - 4, 11), left + 4, y + height / 2 + 0.5);
+    context.fillText(clipped(timeline.name(i), room - 4, 11, timeline.op(i) === "wait"), left + 4, y + height / 2 + 0.5);
   }
   context.globalAlpha = 1;
 }

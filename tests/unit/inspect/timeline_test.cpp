@@ -49,6 +49,14 @@ TEST(Timeline, reads_slices_with_their_arguments) {
   EXPECT_EQ(fc.args.dump(), R"({"flops":320,"kernel":"k","list":"[1,2]"})");
 }
 
+TEST(Timeline, puts_what_took_no_time_before_what_begins_then) {
+  const Timeline timeline = parsed(R"([{"ph":"X","name":"b","ts":1,"dur":1}, {"ph":"X","name":"none","ts":1,"dur":0},
+                                       {"ph":"X","name":"whole","ts":1,"dur":5}, {"ph":"X","name":"first","ts":0,"dur":1}])");
+  std::vector<std::string> names;
+  for (const TimelineSlice& slice : timeline.slices) names.push_back(slice.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("first", "none", "whole", "b"));
+}
+
 TEST(Timeline, takes_the_bare_array_and_strange_names) {
   const Timeline timeline = parsed("[{\"ph\":\"X\",\"name\":\"a\\u001b[31m\",\"ts\":1,\"dur\":1,\"tid\":\"worker\"}]");
   ASSERT_EQ(timeline.slices.size(), 1u);
