@@ -60,7 +60,7 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
       Operation* fused = rewriter.clone(*call);
       fused->setLoc(rewriter.getFusedLoc({call.getLoc(), add.getLoc()}));
       rewriter.modifyOpInPlace(fused, [&, other = other] { cast<Op>(fused).getResidualMutable().assign(other); });
-      note(fused, "the sum of " + in_words(add) + " is a post-op: it adds to what lies in the result's place");
+      note(fused, "the sum of " + in_words(add) + " is part of the call: it reads the other summand");
       rewriter.replaceOp(add, fused->getResults());
       rewriter.eraseOp(call);
       return success();
@@ -80,7 +80,7 @@ void explain_rest(Operation* op) {
     else if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>) {
       if (auto add = dyn_cast<nn::AddOp>(op)) why = obstacle_to_residual(call, add->getOperand(position == 0 ? 1 : 0));
     }
-    if (!why.empty()) note(op, "no post-op of " + in_words(call) + ": " + why);
+    if (!why.empty()) note(op, "not part of the call of " + in_words(call) + ": " + why);
   }
 }
 
