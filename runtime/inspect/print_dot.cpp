@@ -111,14 +111,13 @@ class DotPrinter {
   const PlacementNode& first(size_t box) const {
     return graph_.nodes[static_cast<size_t>(picture_.boxes[box].nodes[0])];
   }
-  /// "linear net.module.fc (s3_r0)", "conv2d … relu net.module.conv1 (s4)": viewers that draw no labels show it.
+  /// "net.module.fc: linear (s3_r0)", "net.module.conv1: conv2d … relu (s4)": viewers that draw no labels show it, Netron
+  /// from the last dot on.
   std::string id(int box) const {
     const PictureBox& of = picture_.boxes[static_cast<size_t>(box)];
     const PlacementNode &head = first(static_cast<size_t>(box)), &tail = graph_.nodes[static_cast<size_t>(of.nodes.back())];
-    std::string text = head.op + (of.nodes.size() > 1 ? " … " + tail.op : "");
     const std::string& name = head.layer.empty() ? head.name : head.layer;
-    if (!name.empty()) text += " " + name;
-    return dot_string(text + " (" + head.id + ")");
+    return dot_string((name.empty() ? "" : name + ": ") + head.op + (of.nodes.size() > 1 ? " … " + tail.op : "") + " (" + head.id + ")");
   }
 
   std::string title() const {
