@@ -14,11 +14,21 @@ using dnnl::convolution_forward;
 
 constexpr auto bf16 = dnnl::memory::data_type::bf16;
 
-/// x, y and weight in the layouts that oneDNN prefers: blocks of 16 channels on CPUs with AVX-512 BF16.
+/// Layouts of x and y; the weight's is left to oneDNN. Without AMX, blocks of 16 channels where the channels fill them:
+/// left to choose, oneDNN 2.6 takes channels last forward and blocks backward, with a reorder between them; and its
+/// forward kernels for blocks are the faster, 109 ms against 137 for ResNet-18 at batch 64 on one thread (Zen 5).
 struct Layouts {
   DnnlDesc x, weight, y;
   explicit Layouts(const ConvShape& g)
-      : x(any_desc(g.x, bf16)), weight(any_desc(g.weight, bf16)), y(any_desc(g.y, bf16)) {}
+      : x(any_desc(g.x, bf16)), weight(any_desc(g.weight, bf16)), y(any_desc(g.y, bf16)) {
+    using tag = dnnl::memory::format_tag;
+    constexpr int64_t block = 16, image_channels = 4;
+    const bool amx = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_amx;
+    if (amx || g.x.size() != 4 || g.groups != 1 || g.y[1] % block != 0) return;
+    if (g.x[1] % block != 0 && g.x[1] > image_channels) return;
+    x = DnnlDesc(g.x, bf16, g.x[1] % block ? tag::nchw : tag::nChw16c);
+    y = DnnlDesc(g.y, bf16, tag::nChw16c);
+  }
 };
 
 convolution_forward::primitive_desc describe(const ConvShape& g, dnnl::prop_kind kind,
