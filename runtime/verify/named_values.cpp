@@ -38,14 +38,16 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
 
 std::vector<std::pair<std::string, int>> layer_results(const Program& program) {
   std::vector<std::pair<std::string, int>> results;
+  std::map<std::string, int> steps;
   for (const Step& step : program.steps) {
     static const char* const kMoves[] = {"scatter", "replicate", "gather", "transfer"};
     const bool moves = std::any_of(std::begin(kMoves), std::end(kMoves), [&](const char* op) { return step.op == op; });
     if (step.once || moves || step.layer.empty() || is_opaque(program, step, 0)) continue;
     const std::string& layer = step.fused.empty() ? step.layer : step.fused.back();
-    std::erase_if(results, [&](const auto& other) { return other.first == layer; });
+    ++steps[layer];
     results.emplace_back(layer, step.outputs[0]);
   }
+  std::erase_if(results, [&](const auto& result) { return steps[result.first] > 1; });
   return results;
 }
 

@@ -14,8 +14,8 @@ namespace sheaf {
 /// Parameters without an update have none.
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program);
 
-/// The value of each layer of an inference program, in order: what its last step makes, which is that of the last layer where
-/// several are fused into one.
+/// The values of an inference program that are a layer's result, in order. A step of several layers gives the last one's;
+/// of a layer that takes several steps it isn't known which of them gives its result, so it is left out.
 std::vector<std::pair<std::string, int>> layer_results(const Program& program);
 
 }  // namespace sheaf
