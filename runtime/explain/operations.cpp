@@ -51,11 +51,11 @@ std::string value_name(const std::string& description, const TensorSpec& spec) {
   return description.ends_with(rest) ? description.substr(0, description.size() - rest.size()) : description;
 }
 
-ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info) {
+ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info, bool host_only) {
   ExplainedOperation operation;
   operation.op = info.op == "reorder" || info.op == "check_finite" || info.implementation != "copy" ? info.op : "copy";
   operation.devices = {info.lane};
-  if (info.replica >= 0) operation.replicas = {info.replica};
+  if (info.replica >= 0 && !host_only) operation.replicas = {info.replica};
   operation.implementation = info.op == "print" ? "print" : info.implementation;
   operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
@@ -106,12 +106,13 @@ Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std
   auto bound = BoundPlan::bind(plan, request);
   if (!bound) return bound.error();
   const Program& program = request.program == "train" ? plan.train : plan.infer;
+  const bool host_only = request.devices.size() == 1 && request.devices[0] == "cpu";
   std::map<const Step*, std::vector<ExplainedOperation>> by_step;
   for (const OperationInfo& info : bound->operations()) {
     if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
     const Step& step = program.steps[static_cast<size_t>(info.step)];
     std::vector<ExplainedOperation>& operations = by_step[&step];
-    ExplainedOperation operation = explained(plan, step, info);
+    ExplainedOperation operation = explained(plan, step, info, host_only);
     const auto known = std::find_if(operations.begin(), operations.end(),
                                     [&](const ExplainedOperation& other) { return alike(other, operation); });
     if (known == operations.end()) {
