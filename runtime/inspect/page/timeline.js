@@ -136,6 +136,7 @@ class Timeline {
   light(work) {
     this.work = work;
     this.lit = work === null ? null : Uint8Array.from(this.trace.begin, (_, i) => Number(this.doing(work, i)));
+    if (this.lit && !this.lit.includes(1)) this.work = this.lit = null;  // nothing to tell apart from the rest
     if (this.chosen >= 0 && !this.does(this.chosen)) this.chosen = -1;
     this.draw();
   }

@@ -88,7 +88,7 @@ function openSlice(timeline, i, byKeyboard) {
 function describeTimes(list, node) {
   if (!timeline) return;
   const times = timeline.durations(workOf(node));
-  if (!times.length) return fact(list, "in the trace", "no slice of its own");
+  if (!times.length) return fact(list, "in the trace", "nothing is executed for it by itself");
   fact(list, "in the trace", (times.length > 1 ? `${times.length} slices, median ` : "") + timeText(times[times.length >> 1]) +
     (times.length > 1 ? `, longest ${timeText(times[times.length - 1])}` : ""));
 }
