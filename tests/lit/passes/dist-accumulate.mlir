@@ -41,7 +41,8 @@ func.func @train(%w: !dist.tensor<tensor<4xf32>, #dist.device<1>> {nn.name = "w"
 // CHECK-LABEL: func.func @update(
 // CHECK-NOT: loss_divisor
 // CHECK-NOT: nn.div
-// CHECK: nn.scale %{{.*}} {value = 1.000000e+00 : f64}
+// CHECK: %[[ONE:.*]] = nn.fill 1.000000e+00
+// CHECK: nn.mul %{{.*}}, %[[ONE]]
 func.func @train(%w: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "w", nn.role = "parameter"}, %l: !dist.tensor<tensor<f32>, #dist.host> {nn.name = "l", nn.role = "input"}, %x: !dist.tensor<tensor<?x6xf32>, #dist.host> {nn.name = "x", nn.role = "input"}, %s: !dist.tensor<tensor<i64>, #dist.host> {nn.name = "step", nn.role = "setting"})
     -> (!dist.tensor<tensor<f32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>)
     attributes {nn.outputs = ["loss"], nn.gradients = ["w"], nn.optimizer = {type = "SGD", lr = 0.1}} {
