@@ -67,11 +67,12 @@ Step library_step(std::string op, std::vector<std::string> roles, Json attribute
 /// Matrix products for the peak, a convolution of ResNet-18's and its gradients for what those reach of it.
 Result<void> measure_arithmetic(int threads, DeviceDescription& cpu) {
   LibraryTimer timer(threads);
-  constexpr int64_t kSide = 1024;
-  auto product = timer.time(library_step("matmul", {"a", "b"}), {{kSide, kSide}, {kSide, kSide}}, {kSide, kSide});
+  // Large enough to be at their best, small enough to fit between two interruptions.
+  const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
+  auto product = timer.time(library_step("matmul", {"a", "b"}), {{side, side}, {side, side}}, {side, side});
   if (!product) return product.error();
   cpu.flops_per_second = product->flops / product->seconds;
-  const std::vector<int64_t> image = {16, 64, 28, 28}, weight = {64, 64, 3, 3};
+  const std::vector<int64_t> image = {rows, 64, 28, 28}, weight = {64, 64, 3, 3};
   const Json ones = Json::array({1, 1});
   const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
   Json data = conv, gradient = conv;

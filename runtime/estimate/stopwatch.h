@@ -10,7 +10,7 @@ inline double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds of one call: the best of at least five rounds, each long enough for the clock, over 0.2 s in all. The best,
+/// Seconds of one call: the best of at least thirty rounds, each long enough for the clock, over 0.2 s in all. The best,
 /// since what disturbs only ever adds.
 template <typename Work>
 double least_seconds(const Work& work) {
@@ -18,7 +18,7 @@ double least_seconds(const Work& work) {
   work();
   double least = 1e9;
   const double start = now_seconds();
-  for (int round = 0; round < 5 || now_seconds() - start < kTotal; ++round) {
+  for (int round = 0; round < 30 || now_seconds() - start < kTotal; ++round) {
     int calls = 0;
     const double begin = now_seconds();
     double end = begin;
