@@ -75,7 +75,7 @@ DeviceDescriptions guessed_devices() {
   cpu.bytes_per_second = all.bytes_per_second;
   cpu.core_bytes_per_second = one.bytes_per_second;
   cpu.cache_bytes = cpu.cores * double{1 << 20};
-  cpu.cache_bytes_per_second = cpu.cores * 40e9;
+  cpu.cache_bytes_per_second = cpu.cores * 150e9;
   cpu.seconds_per_operation = all.seconds_per_operation;
   cpu.seconds_per_wait = 1e-6;
   cpu.copy_bytes_per_second = one.bytes_per_second / 2;
