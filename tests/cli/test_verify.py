@@ -91,7 +91,7 @@ class Against(ProgramTest):
         source = self.dir / "x.safetensors"
         tensors.write_safetensors(source, self.data)
         must(sheaf("run", self.plan, "--devices", "cpu", "--weights", self.weights, "--input", f"x={source}:x", "--output", self.dir / "out.safetensors"))
-        self.results = tensors.read_safetensors(self.dir / "out.safetensors")
+        self.results, _ = tensors.read_safetensors(self.dir / "out.safetensors")
 
     def verify(self, given):
         tensors.write_safetensors(self.dir / "theirs.safetensors", given)
