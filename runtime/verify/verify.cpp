@@ -44,6 +44,7 @@ class ProgramCheck {
     for (const ValueDifference& value : values_)
       if (value.compared > 0) result_.values.push_back(value);
     for (const auto& [parameter, value] : gradients_of(plan_, program_)) {
+      if (values_[static_cast<size_t>(value)].compared == 0) continue;  // the run stopped before
       result_.gradients.push_back(values_[static_cast<size_t>(value)]);
       result_.gradients.back().name = parameter;
     }
