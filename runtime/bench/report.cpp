@@ -83,7 +83,8 @@ std::string bench_text(const Json& report) {
   const double rate = report["samples_per_s"];
   text += "  rate     " + (rate < 1000 ? number(rate) : with_thousands(std::llround(rate))) + " samples/s\n";
   text += printed("  binding  %.3g s\n", report["bind_seconds"].get<double>());
-  return text + printed("  memory   %.0f MiB at most, of them %.1f MiB in arenas\n", report["peak_MiB"].get<double>(), report["arena_MiB"].get<double>());
+  return text + printed("  memory   %.0f MiB at most, of them %.1f MiB in arenas\n", report["peak_MiB"].get<double>(),
+                        report["arena_MiB"].get<double>());
 }
 
 }  // namespace sheaf

@@ -92,7 +92,8 @@ class Writer {
         slices.push_back(slice_text(operation));
         std::string others;
         for (int other : lane.waits_for[i]) others += (others.empty() ? "" : ", ") + program.lanes[static_cast<size_t>(other)].name;
-        waits.push_back(others.empty() ? "" : "\"name\":" + json_string("wait for " + others) + ",\"cat\":\"wait\",\"args\":{\"for\":" + json_string(others) + ",");
+        waits.push_back(others.empty() ? "" : "\"name\":" + json_string("wait for " + others) +
+                                                  ",\"cat\":\"wait\",\"args\":{\"for\":" + json_string(others) + ",");
         const auto instance = static_cast<size_t>(operation.instance);
         if (described->places.size() <= instance) described->places.resize(instance + 1, {SIZE_MAX, 0});
         described->places[instance] = {l, i};
@@ -152,8 +153,9 @@ class Writer {
     // slice gives its inputs away as it begins and takes its outputs before it ends.
     const int64_t leaves = communication.producer < 0 ? from.begin : std::max(from.begin, from.done - 1);
     const int64_t arrives = std::max(leaves, communication.consumer < 0 ? std::max(to.begin, to.done - 1) : to.begin);
-    events_.add_flow({from.tid, leaves}, {to.tid, arrives}, "\"name\":" + json_string(communication.op) + ",\"cat\":\"communication\",\"args\":{\"layer\":" +
-                     json_string(communication.layer) + ",\"bytes\":" + std::to_string(communication.bytes) + "," + number);
+    events_.add_flow({from.tid, leaves}, {to.tid, arrives},
+                     "\"name\":" + json_string(communication.op) + ",\"cat\":\"communication\",\"args\":{\"layer\":" +
+                         json_string(communication.layer) + ",\"bytes\":" + std::to_string(communication.bytes) + "," + number);
   }
 
   void add_data_waits(const std::vector<KeptStep>& steps) {
@@ -169,7 +171,8 @@ class Writer {
     for (int64_t i = 0; i < count; ++i) {
       const StepTimes& wait = state_.data_waits[static_cast<size_t>(i)];
       if (wait.number < first) continue;
-      events_.add_slice(kDataTrack, ns(wait.begin), ns(wait.end), "\"name\":\"wait for data\",\"cat\":\"wait\",\"args\":{\"step\":" + std::to_string(wait.number) + "}");
+      events_.add_slice(kDataTrack, ns(wait.begin), ns(wait.end),
+                        "\"name\":\"wait for data\",\"cat\":\"wait\",\"args\":{\"step\":" + std::to_string(wait.number) + "}");
     }
   }
 

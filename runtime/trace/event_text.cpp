@@ -56,10 +56,12 @@ void EventText::add_slice(int tid, int64_t begin_at, int64_t end_at, const std::
 void EventText::add_flow(Point from, Point to, const std::string& rest) {
   const std::string id = std::to_string(++flows_);
   begin(from.at);
-  body_ += "{\"ph\":\"s\",\"pid\":1,\"tid\":" + std::to_string(from.tid) + ",\"ts\":" + microseconds(from.at) + ",\"id\":" + id + "," + rest + "}";
+  body_ += "{\"ph\":\"s\",\"pid\":1,\"tid\":" + std::to_string(from.tid) + ",\"ts\":" + microseconds(from.at) +
+           ",\"id\":" + id + "," + rest + "}";
   end();
   begin(to.at);
-  body_ += "{\"ph\":\"f\",\"bp\":\"e\",\"pid\":1,\"tid\":" + std::to_string(to.tid) + ",\"ts\":" + microseconds(to.at) + ",\"id\":" + id + "," + rest + "}";
+  body_ += "{\"ph\":\"f\",\"bp\":\"e\",\"pid\":1,\"tid\":" + std::to_string(to.tid) + ",\"ts\":" + microseconds(to.at) +
+           ",\"id\":" + id + "," + rest + "}";
   end();
 }
 
@@ -72,7 +74,8 @@ void EventText::add_counter(int64_t at, const std::string& name, size_t bytes) {
 std::string EventText::text(const Json& other_data) const {
   std::vector<Event> sorted = events_;
   std::sort(sorted.begin(), sorted.end(), [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.offset < b.offset; });
-  std::string file = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + other_data.dump(-1, ' ', false, Json::error_handler_t::replace) + ",\n\"traceEvents\":[\n";
+  const std::string other = other_data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string file = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + other + ",\n\"traceEvents\":[\n";
   file.reserve(file.size() + head_.size() + body_.size() + 2 * sorted.size() + 16);
   std::string_view head(head_);
   if (sorted.empty() && head.size() >= 2) head.remove_suffix(2);  // its last comma
