@@ -24,6 +24,8 @@ class Everything(ProgramTest):
                     for more in ((), EXPANDED):
                         if form in ("svg", "html") and more == () and source == model:
                             continue  # the slow ones once less
+                        if form == "model-explorer" and source == model or form == "mlir-generic" and (more or source == model):
+                            continue  # printed from what the other formats show to be the same
                         with self.subTest(source=source.name, model=model.name, format=form, more=more):
                             text = must(sheaf("dump", source, "--format", form, *more)).out
                             self.assertTrue(text.strip())
