@@ -84,7 +84,8 @@ class Verifier {
     const std::string& file = options_.value("MODEL-or-PLAN");
     auto model = read_model(file);
     if (!model) return model.error();
-    auto plan = *model ? compile(**model) : read_model_or_plan(file, /*objects=*/true);
+    std::vector<Diagnostic> warnings;
+    auto plan = *model ? compile(**model, {}, &warnings) : read_model_or_plan(file, /*objects=*/true);
     if (!plan) return plan.error();
     if (!wanted_.infer && plan->train.steps.empty())
       return Error({plan->file}, "'" + plan->name + "' holds no training program").note("add a 'training' section to the model");
@@ -103,7 +104,7 @@ class Verifier {
       apart.unpartitioned = apart.unfused = true;
       auto reference = compile(**model, apart);
       if (!reference) return reference.error();
-      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_)); !ok) return ok.error();
+      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, warnings))); !ok) return ok.error();
     }
     if (all_.passed())
       if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
@@ -136,6 +137,15 @@ class Verifier {
     if (!data) return data.error();
     for (const auto& [name, tensor] : given) (*data)[name] = tensor;
     return verify_against(plan, weights, *data, *theirs, wanted_);
+  }
+
+  /// The compiler warns of layers that mix rows which a region splits; batch norm does so in training, as in PyTorch.
+  static MixingPrograms mixing(const Plan& plan, const std::vector<Diagnostic>& warnings) {
+    MixingPrograms mixes;
+    for (const Diagnostic& warning : warnings) mixes.infer |= warning.message.find("mixes what the DataParallel") != std::string::npos;
+    mixes.train = mixes.infer;
+    for (const Step& step : plan.train.steps) mixes.train |= step.op == "batch_norm_train" && step.place.kind == Place::region;
+    return mixes;
   }
 
   Result<void> add(Result<Verification> found, const std::string& which = "") {
