@@ -37,8 +37,9 @@ class PatchedBuild:
     def make(self, targets):
         self.copy_sources()
         self.changed = self.apply()
-        leave = shutil.ignore_patterns("package-test", "adding-a-layer", "Testing", "bin", "tests", "bench", "about", "*.log")
-        shutil.copytree(self.first_build, self.build, ignore=leave, copy_function=copy_or_link, symlinks=True)
+        for name in ("CMakeFiles", "cmake", "codegen", "frontend", "ir", "lib", "passes", "runtime", "tools"):
+            if (self.first_build / name).is_dir():
+                shutil.copytree(self.first_build / name, self.build / name, copy_function=copy_or_link, symlinks=True)
         (self.build / "bin").mkdir()
         commands = execute(["ninja", "-C", self.first_build, "-t", "commands", *targets]).splitlines()
         tables = [command for command in commands if "-tblgen" in command]
