@@ -7,10 +7,11 @@
 // Parameters are the Model's: after a step its other sessions, such as one for evaluation, see the new values.
 #pragma once
 
-#include "runtime/plan/plan.h"
 #include "runtime/sheaf.h"
 
 namespace sheaf {
+
+struct Parameter;  // runtime/plan/plan.h
 
 /// What the optimiser keeps between steps besides Plan::state.
 struct TrainingProgress {
