@@ -50,6 +50,7 @@ Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t ba
 Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
                                                     int64_t batch, const BindOptions& options) {
   BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
+  request.arenas = options.arenas;
   for (int lane = 0; lane < devices->lanes(); ++lane) {
     auto loaded = kernels_for(devices->device(lane));
     if (!loaded) return loaded.error();

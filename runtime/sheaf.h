@@ -29,6 +29,7 @@ namespace sheaf {
 
 struct Plan;         // runtime/plan/plan.h
 struct BindingInfo;  // runtime/bind/binding.h: what `estimate` and `bench` print
+class ArenaPool;
 class Binding;
 class DeviceSet;
 class Trace;         // runtime/trace/trace.h
@@ -60,6 +61,8 @@ struct TensorView {
 struct BindOptions {
   bool fast_numerics = false;  ///< allow Winograd convolutions: faster, other rounding
   int64_t micro_batches = 1;   ///< of a Trainer: parts that a step's batch is run in
+  /// Memory shared with what was bound with the same pool and never runs at the same time (runtime/bind/arena_pool.h).
+  std::shared_ptr<ArenaPool> arenas = nullptr;
   int threads = 0;             ///< CPU threads in all, shared out among CPU devices; 0: all that the process may use
   bool explain = false;        ///< reasons in info() name the alternatives too; binding takes longer
 };

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   for (int output : graph.outputs) binding->outputs_.push_back(graph.tensors[index_of(output)].spec);
 
   if (auto ok = request.constants->allocate(); !ok) return ok.error();
-  if (auto ok = binding->allocate_arenas(planned->memory, graph); !ok) return ok.error();
+  if (auto ok = binding->allocate_arenas(planned->memory, graph, request.arenas.get()); !ok) return ok.error();
   binding->describe(graph, planned->memory);
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
@@ -75,7 +75,6 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
 
 Binding::~Binding() {
   executor_.reset();  // its threads first: they use all the rest
-  for (const ArenaMemory& arena : arenas_) arena.device->release(arena.memory);
 }
 
 Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& memory) {
@@ -122,7 +121,7 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& 
       } else if (home.node >= 0) {
         *slot = constants_->data({home.node, offset});
       } else {
-        *slot = static_cast<char*>(arenas_[index_of(home.lane)].memory) + memory.root_offsets[index_of(root.tensor)] + offset;
+        *slot = static_cast<char*>(arenas_[index_of(home.lane)].get()) + memory.root_offsets[index_of(root.tensor)] + offset;
       }
     };
     for (int i : graph.lane_order[lane]) {
@@ -156,7 +155,7 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& 
         for (int tensor : instance.outputs) address(tensor, 0);
         operation.executable = instance.executable.get();
         executables_.push_back(std::move(instance.executable));
-        operation.scratch = static_cast<char*>(arenas_[lane].memory) + memory.scratch_offsets[index_of(i)];
+        operation.scratch = static_cast<char*>(arenas_[lane].get()) + memory.scratch_offsets[index_of(i)];
       }
       program.operations.push_back(operation);
     }

@@ -18,6 +18,7 @@ namespace sheaf {
 
 struct Graph;
 struct MemoryPlan;
+class ArenaPool;
 class Recording;
 class Trace;
 struct DeviceDescriptions;
@@ -50,6 +51,7 @@ struct BindRequest {
   bool fast_numerics = false;
   bool explain = false;  ///< reasons name the alternatives too
   bool observe = false;  ///< Binding::observe() will be called
+  std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 
 /// A value of the program on one replica, as observe() shows it.
@@ -109,13 +111,9 @@ class Binding {
     void** slot;
     size_t offset;
   };
-  struct ArenaMemory {
-    Device* device;
-    void* memory;
-  };
 
   Binding() = default;
-  Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph);
+  Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph, ArenaPool* shared);
   Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory);
   void describe(const Graph& graph, const MemoryPlan& memory);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
@@ -140,7 +138,7 @@ class Binding {
   const Program* program_ = nullptr;
   int64_t batch_ = 0;
   std::vector<TensorSpec> inputs_, outputs_;
-  std::vector<ArenaMemory> arenas_;                   ///< by lane
+  std::vector<std::shared_ptr<void>> arenas_;         ///< by lane
   std::vector<std::unique_ptr<Executable>> executables_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::string> texts_;

@@ -1,4 +1,5 @@
 // A binding's arenas, allocated, and what it says about itself.
+#include "runtime/bind/arena_pool.h"
 #include "runtime/bind/binding.h"
 #include "runtime/bind/planned_binding.h"
 
@@ -9,13 +10,14 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
-Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Graph& graph) {
+Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Graph& graph, ArenaPool* shared) {
+  ArenaPool own;
+  ArenaPool& pool = shared ? *shared : own;
   for (int lane = 0; lane < devices_->lanes(); ++lane) {
     const LaneArena& arena = plan.lanes[index_of(lane)];
-    Device& device = devices_->device(lane);
-    auto memory = device.allocate(arena.bytes);
+    auto memory = pool.take(devices_, lane, arena.bytes);
     if (!memory) return memory.error().note("needed as the arena of " + devices_->name(lane));
-    arenas_.push_back({&device, *memory});
+    arenas_.push_back(std::move(*memory));
     info_.lanes.push_back({devices_->name(lane), arena.bytes, arena.lower_bound, graph.lane_order[index_of(lane)].size()});
   }
   return {};

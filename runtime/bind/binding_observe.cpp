@@ -82,7 +82,7 @@ void Binding::note_values(const Graph& graph, const MemoryPlan& memory) {
     } else if (home.node >= 0) {
       *slot = constants_->data({home.node, root.offset});
     } else {
-      *slot = static_cast<char*>(arenas_[index_of(home.lane)].memory) + memory.root_offsets[index_of(root.tensor)] + root.offset;
+      *slot = static_cast<char*>(arenas_[index_of(home.lane)].get()) + memory.root_offsets[index_of(root.tensor)] + root.offset;
     }
   }
 }

@@ -163,7 +163,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   run.model = fields.text("model");
   run.rows = fields.integer("rows", 1);
   run.batch_size = fields.integer("batch_size", 1);
-  if (fields.has("micro_batches")) run.micro_batches = fields.integer("micro_batches", 1);
+  run.micro_batches = fields.integer("micro_batches", 1);
   run.seed = static_cast<uint64_t>(fields.integer("seed", 0, INT64_MAX));
   run.shuffle = fields.boolean("shuffle");
   for (const nlohmann::json& device : fields.array("devices", 1024)) {

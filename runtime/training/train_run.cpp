@@ -1,6 +1,7 @@
 #include "runtime/training/train_run.h"
 
 #include "runtime/base/file.h"
+#include "runtime/bind/arena_pool.h"
 #include "runtime/bind/device_set.h"
 #include "runtime/cpu/isa.h"
 #include "runtime/data/safetensors.h"
@@ -50,6 +51,7 @@ Result<Ending> TrainRun::run() {
   BindOptions bind;
   bind.fast_numerics = settings_.fast;
   bind.micro_batches = settings_.micro_batches;
+  bind.arenas = std::make_shared<ArenaPool>();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
   auto learner = ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind);
   if (!learner) return learner.error();

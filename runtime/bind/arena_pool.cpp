@@ -1,0 +1,17 @@
+#include "runtime/bind/arena_pool.h"
+
+namespace sheaf {
+
+Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const DeviceSet>& devices, int lane, size_t bytes) {
+  Device& device = devices->device(lane);
+  Arena& arena = arenas_[{&device, lane}];
+  if (auto memory = arena.memory.lock(); memory && arena.bytes >= bytes) return memory;
+  auto made = device.allocate(bytes);
+  if (!made) return made.error();
+  // The device set keeps the device.
+  std::shared_ptr<void> memory(*made, [devices, lane](void* at) { devices->device(lane).release(at); });
+  arena = {memory, bytes};
+  return memory;
+}
+
+}  // namespace sheaf
