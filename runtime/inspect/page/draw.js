@@ -67,7 +67,7 @@ function drawNode(node, parent) {
   const [first, second] = folded ? foldedText(node)
     : [leaf.op, leaf.inserted ? "moves " + leaf.moved : leaf.name || nameWithin(leaf.layer, node.open)];
   const changes = folded ? changesText(node.members) : "";
-  const box = make("g", {class: `node ${kind}${folded ? " group-node" : " " + (leaf.change || "")}`, tabindex: -1, role: "button",
+  const box = make("g", {class: ["node", kind, folded ? "" : leaf.change].filter(Boolean).join(" "), tabindex: -1, role: "button",
     "data-key": node.key, transform: `translate(${node.x} ${node.y})`}, parent);
   if (folded) {
     box.setAttribute("aria-label", `Unfold ${first.slice(2)} on ${leaf.device}, ${second}`);
