@@ -11,7 +11,7 @@
 namespace sheaf {
 
 /// By parameter: the value of its shape that its update, or the optimiser's new state, is made from: the gradient.
-/// Parameters without an update have none.
+/// Parameters without an update have none, nor those whose gradients are added up in the optimiser's kernel.
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program);
 
 /// The values of an inference program that are a layer's result, in order. A step of several layers gives the last one's;
