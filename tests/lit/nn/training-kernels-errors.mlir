@@ -90,7 +90,7 @@ func.func @probability(%x: tensor<?x3xf32>, %s: tensor<i64>) {
 // -----
 
 func.func @seed(%x: tensor<?x3xf32>, %s: tensor<i32>) {
-  // expected-error @+1 {{expects a step and a seed of one int64 each, but got [] of 'i32'}}
+  // expected-error @+1 {{expects a step, a seed and a first row of one int64 each, but got [] of 'i32'}}
   %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x3xf32>, tensor<i32>, tensor<i32>) -> tensor<?x3xf32>
   return
 }
@@ -123,7 +123,7 @@ func.func @loss_target(%x: tensor<?x3xf32>, %t: tensor<?xf32>) {
 // -----
 
 func.func @loss_gradient(%x: tensor<3xf32>, %g: tensor<2x3xf32>) {
-  // expected-error @+1 {{expects a gradient that stretches to one of shape [3], but got [2, 3]}}
+  // expected-error @+1 {{expects an operand that stretches to one of shape [3], but got [2, 3]}}
   %0 = nn.elementwise_loss_backward "mse" %x, %x, %g : (tensor<3xf32>, tensor<3xf32>, tensor<2x3xf32>) -> tensor<3xf32>
   return
 }
@@ -188,7 +188,7 @@ func.func @learning_rate(%p: tensor<3xf32>) {
 
 func.func @constant(%n: tensor<i64>) {
   // expected-error @+1 {{expects 3 numbers}}
-  %0 = nn.constant array<f64: 1.0, 2.5> like %n {shape = array<i64: 3>} : (tensor<i64>) -> tensor<3xf32>
+  %0 = nn.constant [1.0, 2.5] like %n {shape = array<i64: 3>} : (tensor<i64>) -> tensor<3xf32>
   return
 }
 

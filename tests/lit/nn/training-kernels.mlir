@@ -51,8 +51,8 @@ func.func @elementwise(%x: tensor<?x4xf32>, %g: tensor<f32>, %step: tensor<i64>)
 // What each class counts for: the classes become dimension 1, or the only one.
 // CHECK-LABEL: func.func @weights(
 func.func @weights(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %q: tensor<?x4xf32>, %n: tensor<i64>) {
-  // CHECK: nn.constant array<f64: 1.000000e+00, 2.500000e+00> like %{{.*}} {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
-  %0 = nn.constant array<f64: 1.0, 2.5> like %n {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
+  // CHECK: nn.constant [1.000000e+00, 2.500000e+00] like %{{.*}} {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
+  %0 = nn.constant [1.0, 2.5] like %n {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
   // CHECK: nn.weighted %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   %1 = nn.weighted %q, %x : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   // CHECK: nn.elementwise_loss "bce_with_logits" %{{.*}}, %{{.*}} pos_weight(%{{.*}}) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>

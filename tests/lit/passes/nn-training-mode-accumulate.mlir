@@ -14,7 +14,7 @@ func.func @cross_entropy(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"},
 
 // CHECK-LABEL: func.func @mean_of_squares(
 func.func @mean_of_squares(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> attributes {nn.outputs = ["loss"]} {
-  // CHECK: %[[ONE:.*]] = nn.constant array<f64: 1.000000e+00>
+  // CHECK: %[[ONE:.*]] = nn.constant [1.000000e+00]
   // CHECK: %[[INVERSE:.*]] = nn.inverse_count %{{.*}} {dims = array<i64: 0, 1>}
   // CHECK: %[[COUNT:.*]] = nn.div %[[ONE]], %[[INVERSE]]
   // CHECK: return %{{.*}}, %[[COUNT]]

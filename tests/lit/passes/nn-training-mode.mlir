@@ -76,7 +76,7 @@ func.func @attention(%x: tensor<?x3x8xf32> {nn.name = "x", nn.role = "input"}, %
 // Class weights are a constant along the classes; the mean is over the weights of the targets.
 // CHECK-LABEL: func.func @class_weights(
 func.func @class_weights(%x: tensor<?x3x5xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x5xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
-  // CHECK: %[[W:.*]] = nn.constant array<f64: 5.000000e-01, 2.000000e+00, 0.000000e+00> like %arg1 {shape = array<i64: 3, 1>}
+  // CHECK: %[[W:.*]] = nn.constant [5.000000e-01, 2.000000e+00, 0.000000e+00] like %arg1 {shape = array<i64: 3, 1>}
   // CHECK: %[[Q:.*]] = nn.target_weights
   // CHECK: %[[QW:.*]] = nn.mul %[[Q]], %[[W]]
   // CHECK: nn.weighted %[[QW]], %arg0
@@ -91,9 +91,9 @@ func.func @class_weights(%x: tensor<?x3x5xf32> {nn.name = "x", nn.role = "input"
 // Weights of binary cross entropy run along the last dimension; the mean is over the elements whatever they are.
 // CHECK-LABEL: func.func @pos_weight(
 func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
-  // CHECK: %[[P:.*]] = nn.constant array<f64: 3.000000e+00> like %arg1 {shape = array<i64: 1>}
+  // CHECK: %[[P:.*]] = nn.constant [3.000000e+00] like %arg1 {shape = array<i64: 1>}
   // CHECK: %[[EACH:.*]] = nn.elementwise_loss "bce_with_logits" %arg0, %arg1 pos_weight(%[[P]])
-  // CHECK: %[[W:.*]] = nn.constant array<f64: 1.000000e+00, 2.000000e+00>
+  // CHECK: %[[W:.*]] = nn.constant [1.000000e+00, 2.000000e+00]
   // CHECK: %[[WEIGHTED:.*]] = nn.mul %[[EACH]], %[[W]]
   // CHECK: nn.mean %[[WEIGHTED]]
   %l = nn.loss "BCEWithLogitsLoss" %x, %t {arguments = {reduction = "mean", weight = [1.0, 2.0], pos_weight = [3.0]}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
