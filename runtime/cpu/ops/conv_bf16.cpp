@@ -19,24 +19,26 @@ constexpr auto bf16 = dnnl::memory::data_type::bf16;
 /// forward kernels for blocks are the faster, 109 ms against 137 for ResNet-18 at batch 64 on one thread (Zen 5).
 struct Layouts {
   DnnlDesc x, weight, y;
-  explicit Layouts(const ConvShape& g)
+  const char* why = "in the layouts that oneDNN prefers";
+  /// `images`: x may have too few channels for a block; oneDNN has a kernel for those, but for gradients by x.
+  explicit Layouts(const ConvShape& g, bool images = true)
       : x(any_desc(g.x, bf16)), weight(any_desc(g.weight, bf16)), y(any_desc(g.y, bf16)) {
     using tag = dnnl::memory::format_tag;
     constexpr int64_t block = 16, image_channels = 4;
     const bool amx = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_amx;
     if (amx || g.x.size() != 4 || g.groups != 1 || g.y[1] % block != 0) return;
-    if (g.x[1] % block != 0 && g.x[1] > image_channels) return;
+    if (g.x[1] % block != 0 && (!images || g.x[1] > image_channels)) return;
     x = DnnlDesc(g.x, bf16, g.x[1] % block ? tag::nchw : tag::nChw16c);
     y = DnnlDesc(g.y, bf16, tag::nChw16c);
+    why = "in blocks of 16 channels: without AMX they are the faster, and the backward pass has them too";
   }
 };
 
-convolution_forward::primitive_desc describe(const ConvShape& g, dnnl::prop_kind kind,
+convolution_forward::primitive_desc describe(const ConvShape& g, const Layouts& layouts, dnnl::prop_kind kind,
                                              const dnnl::primitive_attr& attributes) {
-  const Layouts any(g);
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
-  return {convolution_forward::desc(kind, algorithm::convolution_direct, any.x, any.weight, bias, any.y, g.stride,
-                                    conv_gaps(g), g.padding_begin, g.padding_end),
+  return {convolution_forward::desc(kind, algorithm::convolution_direct, layouts.x, layouts.weight, bias,
+                                    layouts.y, g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
           attributes, dnnl_engine()};
 }
 
@@ -49,10 +51,12 @@ TensorSpec weight(const ConvShape& g, const DnnlDims& dims, const DnnlDesc& desc
   return dnnl_tensor(dims, desc, plain_desc(g.weight, desc.data_type()), weight_letters(g));
 }
 
-Prepared finish(Prepared prepared, const char* implementation, ResidualCopy residual, DnnlCall call,
-                const ScratchPlan& scratch, int threads) {
+/// `layouts`: Layouts::why.
+Prepared finish(Prepared prepared, const char* implementation, const char* layouts, ResidualCopy residual,
+                DnnlCall call, const ScratchPlan& scratch, int threads) {
   prepared.implementation = implementation;
-  prepared.reason = library_reason("direct convolution of bf16 values with f32 sums, in the layouts that oneDNN prefers", nullptr);
+  prepared.reason =
+      library_reason(std::string("direct convolution of bf16 values with f32 sums, ") + layouts, nullptr);
   prepared.scratch_bytes = scratch.bytes();
   prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), threads);
   return prepared;
@@ -63,7 +67,8 @@ Prepared finish(Prepared prepared, const char* implementation, ResidualCopy resi
 Prepared prepare_conv_bf16(const Operation& operation, const ConvShape& g) {
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
-  const auto pd = describe(g, dnnl::prop_kind::forward_inference, attributes);
+  const Layouts layouts(g);
+  const auto pd = describe(g, layouts, dnnl::prop_kind::forward_inference, attributes);
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
   prepared.inputs[size_t(operation.find("weight"))] =
@@ -77,16 +82,16 @@ Prepared prepare_conv_bf16(const Operation& operation, const ConvShape& g) {
       .argument(DNNL_ARG_DST, pd.dst_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (!g.bias.empty()) call.argument(DNNL_ARG_BIAS, pd.bias_desc(), operation.input_buffer("bias"));
-  return finish(std::move(prepared), pd.impl_info_str(), std::move(residual), std::move(call), scratch,
+  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, std::move(residual), std::move(call), scratch,
                 operation.request.threads);
 }
 
 Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvShape& g) {
-  const Layouts any(g);
+  const Layouts layouts(g, /*images=*/false);
   const convolution_backward_data::primitive_desc pd(
-      convolution_backward_data::desc(algorithm::convolution_direct, any.x, any.weight, any.y, g.stride, conv_gaps(g),
-                                      g.padding_begin, g.padding_end),
-      step_attributes(), dnnl_engine(), describe(g, dnnl::prop_kind::forward_training, {}));
+      convolution_backward_data::desc(algorithm::convolution_direct, layouts.x, layouts.weight, layouts.y,
+                                      g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+      step_attributes(), dnnl_engine(), describe(g, layouts, dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
   prepared.inputs[size_t(operation.find("weight"))] =
@@ -98,16 +103,17 @@ Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvS
       .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
       .argument(DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
-  return finish(std::move(prepared), pd.impl_info_str(), {}, std::move(call), scratch, operation.request.threads);
+  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch,
+                operation.request.threads);
 }
 
 Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const ConvShape& g) {
-  const Layouts any(g);
+  const Layouts layouts(g);
   const DnnlDesc dbias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   const convolution_backward_weights::primitive_desc pd(
-      convolution_backward_weights::desc(algorithm::convolution_direct, any.x, any_desc(g.weight), dbias, any.y,
+      convolution_backward_weights::desc(algorithm::convolution_direct, layouts.x, any_desc(g.weight), dbias, layouts.y,
                                          g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
-      step_attributes(), dnnl_engine(), describe(g, dnnl::prop_kind::forward_training, {}));
+      step_attributes(), dnnl_engine(), describe(g, layouts, dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
   prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
@@ -119,7 +125,8 @@ Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const Con
       .argument(DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (!g.bias.empty()) call.argument(DNNL_ARG_DIFF_BIAS, pd.diff_bias_desc(), operation.output_buffer(1));
-  return finish(std::move(prepared), pd.impl_info_str(), {}, std::move(call), scratch, operation.request.threads);
+  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch,
+                operation.request.threads);
 }
 
 }  // namespace sheaf
