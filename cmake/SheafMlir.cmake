@@ -28,16 +28,9 @@ include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 include_directories(${CMAKE_BINARY_DIR})  # tablegen's output
 separate_arguments(SHEAF_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 
-# Without the timestamp in it, a header found in ccache serves as well as one just made. (ccache itself
-# wants sloppiness=pch_defines,time_macros for files that use one.)
-set(SHEAF_PCH_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
-
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/mlir_pch.cpp
-  CONTENT "// Gives the precompiled header a target to be built in.\n")
-add_library(sheaf_mlir_pch OBJECT ${CMAKE_BINARY_DIR}/mlir_pch.cpp)
+include(SheafPch)
+sheaf_pch(sheaf_mlir_pch ${CMAKE_CURRENT_LIST_DIR}/mlir_pch.h)
 target_compile_definitions(sheaf_mlir_pch PRIVATE ${SHEAF_LLVM_DEFINITIONS})
-target_compile_options(sheaf_mlir_pch PRIVATE ${SHEAF_PCH_OPTIONS})
-target_precompile_headers(sheaf_mlir_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/mlir_pch.h)
 
 function(sheaf_mlir_compile_options target)
   target_compile_definitions(${target} PRIVATE ${SHEAF_LLVM_DEFINITIONS})

@@ -1,0 +1,37 @@
+# Precompiled headers. JSON, GoogleTest and the standard library are most of what a file of the runtime, or of its
+# tests, takes to compile: 1.1 of 1.9 seconds. (Files that include MLIR have a header of their own: SheafMlir.cmake.)
+#
+#   sheaf_precompile(TARGET)        a library, compiled with -fPIC
+#   sheaf_precompile_test(TARGET)   a test program
+include_guard(GLOBAL)
+
+# Without the timestamp in it, a header found in ccache serves as well as one just made. (ccache itself
+# wants sloppiness=pch_defines,time_macros for files that use one.)
+set(SHEAF_PCH_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
+# An object library that does nothing but precompile `header`, for others to reuse.
+function(sheaf_pch name header)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp
+    CONTENT "// Gives the precompiled header a target to be built in.\n")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE ${ARGN})
+  target_compile_options(${name} PRIVATE ${SHEAF_PCH_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${header})
+endfunction()
+
+sheaf_pch(sheaf_runtime_pch ${CMAKE_CURRENT_LIST_DIR}/runtime_pch.h nlohmann_json::nlohmann_json)
+
+function(sheaf_precompile target)
+  target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM sheaf_runtime_pch)
+endfunction()
+
+function(sheaf_precompile_test target)
+  if(NOT TARGET sheaf_test_pch)
+    sheaf_pch(sheaf_test_pch ${CMAKE_SOURCE_DIR}/cmake/test_pch.h nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
+  endif()
+  # As the header was: -fPIC, not a program's -fPIE.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC ${SHEAF_PCH_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM sheaf_test_pch)
+endfunction()
