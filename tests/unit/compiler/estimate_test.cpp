@@ -7,7 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <map>
+#include <set>
 
 namespace sheaf {
 namespace {
