@@ -1,12 +1,12 @@
 """`sheaf train --micro-batches`: the same step with less memory."""
 import json
 import math
-import shutil
+import sys
 import unittest
 
-from program import SHEAF, execute, must, sheaf
+from program import execute, must, sheaf
 from tensors import Tensor, drawn, read_safetensors, write_safetensors
-from training import TRAIN, TrainTest
+from training import TrainTest
 
 # Rows know nothing of each other; dropout draws by row, momentum and clipping see one step. A weight that isn't there
 # makes divisors differ from part to part.
@@ -96,6 +96,25 @@ class Separate(TrainTest):
                 self.assertIn(word, text, program)
         graph = json.loads(must(sheaf("dump", self.plan, "--format", "json", "--program", "accumulate", "--devices", "cpu:0,cpu:1", "--batch", 5)).out)
         self.assertIn([3, 2], [node["chunks"] for node in graph["nodes"] if node["op"] == "scatter"])
+
+
+class Memory(TrainTest):
+    """Activations of 1024 rows are 16 MiB a layer; weights are next to nothing."""
+    model = json.dumps({
+        "sheaf": "1.0", "name": "wide", "inputs": {"x": {"shape": ["batch", 4]}}, "layers": [
+            {"type": "Linear", "in_features": 4, "out_features": 64}, {"type": "Reshape", "shape": [-1, 64, 1]},
+            *[layer for width in (1, 64, 64, 64) for layer in ({"type": "Linear", "in_features": width, "out_features": 64}, {"type": "Tanh"})],
+            {"type": "Mean", "dim": [1, 2]}],
+        "training": {"targets": {"y": {"shape": ["batch"]}}, "loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "lr": 0.1}}})
+
+    def peak(self, *more):
+        program = self.command("--steps", 2, *more, batch=1024, devices="cpu:0", data=("x=random:1024", "y=random:1024"))
+        measured = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        return int(must(execute([sys.executable, "-c", measured, *program], cwd=self.shared)).out.split()[-1]) / 1024
+
+    def test_falls_with_the_parts(self):
+        whole, parts = self.peak(), self.peak("--micro-batches", 16)
+        self.assertLess(parts, whole - 48, "MiB")
 
 
 class WithBatchNorm(TrainTest):

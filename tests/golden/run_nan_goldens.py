@@ -2,7 +2,7 @@
 
     python3 run_nan_goldens.py [FIRST COUNT]       cases number FIRST … FIRST + COUNT - 1; all of them
 
-On the host alone and on two devices. On a CPU with bf16 the fused cases are compiled for that, too.
+On the host alone and on four devices. On a CPU with bf16 the fused cases are compiled for that, too.
 """
 import json
 import math
@@ -33,7 +33,7 @@ def check(name, case, folder):
     complaints = []
     for precision in ("f32", "bf16") if "/" not in name and cpu_has_bf16() else ("f32",):
         must(sheaf("compile", model, "-o", plan, "--precision", precision))
-        for devices in ("cpu", "cpu:0,cpu:1"):
+        for devices in ("cpu", "cpu:0-3"):
             must(sheaf_run(plan, "--devices", devices, "--weights", weights, *sources, "--output", out))
             found = read_safetensors(out)[0]
             for key, ranges in zip(spec.get("outputs") or list(found), case["nan"]):
