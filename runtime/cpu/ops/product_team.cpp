@@ -75,17 +75,21 @@ BufferRef at(const MatrixOperand& operand, int64_t elements) {
 /// Makes the products for a share of the columns, by one thread.
 class MemberBuilder {
  public:
-  MemberBuilder(const Operation& operation, const ProductList& list, int64_t begin, int64_t end, ScratchPlan& scratch)
-      : operation_(operation), list_(list), begin_(begin), columns_(end - begin), scratch_(scratch) {}
+  MemberBuilder(const Operation& operation, const ProductList& list, int64_t begin, int64_t end, const ScratchPlan& scratch)
+      : operation_(operation),
+        list_(list),
+        begin_(begin),
+        columns_(end - begin),
+        scratchpad_{BufferRef::scratch, scratch.bytes()} {}
 
   void add(const Product& product) {
     const bool biased = product.first && operation_.has("bias");
-    const auto& [pd, scratchpad] = primitive_of(product, biased);
+    const dnnl::matmul::primitive_desc& pd = primitive_of(product, biased);
     DnnlCall call{dnnl::matmul(pd)};
     call.argument(DNNL_ARG_SRC, pd.src_desc(), at(list_.a, product.a))
         .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), at(list_.b, product.b + begin_ * list_.b.column_stride))
         .argument(DNNL_ARG_DST, pd.dst_desc(), at(list_.c, product.c + begin_ * list_.c.column_stride))
-        .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad);
+        .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad_);
     if (biased) {
       BufferRef bias = operation_.input_buffer("bias");
       bias.offset += static_cast<size_t>(begin_) * sizeof(float);
@@ -96,14 +100,10 @@ class MemberBuilder {
 
   Member member;
   std::string implementation;
+  size_t scratchpad_bytes = 0;  ///< one for all products, which come one after another
 
  private:
-  struct Primitive {
-    dnnl::matmul::primitive_desc pd;
-    BufferRef scratchpad;  ///< the member's own
-  };
-
-  const Primitive& primitive_of(const Product& product, bool biased) {
+  const dnnl::matmul::primitive_desc& primitive_of(const Product& product, bool biased) {
     const auto key = std::make_tuple(product.rows, product.depth, product.first, product.last);
     if (auto found = primitives_.find(key); found != primitives_.end()) return found->second;
     const auto matrix = [](int64_t rows, int64_t columns, const MatrixOperand& operand) {
@@ -115,20 +115,20 @@ class MemberBuilder {
       post_ops.append_eltwise(1.f, activation->algorithm, activation->alpha, activation->beta);
     dnnl::primitive_attr attributes = step_attributes();
     attributes.set_post_ops(post_ops);
-    const dnnl::matmul::primitive_desc pd(
+    dnnl::matmul::primitive_desc pd(
         dnnl::matmul::desc(matrix(product.rows, product.depth, list_.a), matrix(product.depth, columns_, list_.b),
                            biased ? plain_desc({1, columns_}) : DnnlDesc(), matrix(product.rows, columns_, list_.c)),
         attributes, dnnl_engine());
     implementation = pd.impl_info_str();
-    const BufferRef scratchpad = scratch_.take(pd.scratchpad_desc().get_size());
-    return primitives_.emplace(key, Primitive{pd, scratchpad}).first->second;
+    scratchpad_bytes = std::max(scratchpad_bytes, pd.scratchpad_desc().get_size());
+    return primitives_.emplace(key, std::move(pd)).first->second;
   }
 
   const Operation& operation_;
   const ProductList& list_;
   int64_t begin_, columns_;
-  ScratchPlan& scratch_;
-  std::map<std::tuple<int64_t, int64_t, bool, bool>, Primitive> primitives_;
+  BufferRef scratchpad_;
+  std::map<std::tuple<int64_t, int64_t, bool, bool>, dnnl::matmul::primitive_desc> primitives_;
 };
 
 /// Where member `index` of `count` begins: shares are whole cache lines of 16 columns.
@@ -159,6 +159,7 @@ void prepare_products(const Operation& operation, const ProductList& list, const
       MemberBuilder builder(operation, list, begin, end, scratch);
       for (const Product& product : list.products)
         if (begin < end && product.part >= first_part && product.part < end_part) builder.add(product);
+      scratch.take(builder.scratchpad_bytes);
       if (list.column_sums.rows > 0) {
         builder.member.sums = {at(list.b, begin), list.column_sums.sums, list.column_sums.rows, end - begin,
                                list.b.row_stride};
