@@ -15,6 +15,7 @@
 #include "runtime/report.h"
 #include "runtime/trace/print_profile.h"
 #include "runtime/trace/trace.h"
+#include "runtime/training/trainer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +57,7 @@ void print_memory(const Model& model, const BoundProgram& bound, size_t before) 
     arena += lane.arena_bytes;
     bound_below += lane.arena_bound;
   }
-  for (const Parameter& entry : model.plan().state) state += plain_tensor(entry.dtype, entry.shape).bytes;
+  for (const Parameter& entry : lasting_state(model.plan())) state += plain_tensor(entry.dtype, entry.shape).bytes;
   const size_t parameters = bound.info().parameter_bytes, derived = bound.info().derived_bytes;
   const size_t now = resident_bytes("RssAnon");
   std::cout << "{\"bind_seconds\": " << bound.bind_seconds() << ", \"arena_bytes\": " << arena
