@@ -39,10 +39,30 @@ struct Sums {
   }
 };
 
+/// One of a member's products: which of its calls makes it, and on what.
+struct MemberProduct {
+  size_t call;
+  BufferRef a, b, c;
+};
+
+/// Products of the same sizes share a call, whose arguments are moved: there may be thousands of them.
 struct Member {
   std::vector<Zeros> zeros;
   Sums sums;
-  std::vector<DnnlCall> calls;
+  std::vector<DnnlCall> calls;  ///< their first three arguments are a, b and c
+  std::vector<MemberProduct> products;
+
+  void run(void* const* buffers, void* scratch) {
+    for (const Zeros& range : zeros) std::memset(range.where.resolve(buffers, scratch), 0, range.bytes);
+    if (sums.columns > 0) sums.run(buffers, scratch);
+    for (const MemberProduct& product : products) {
+      DnnlCall& call = calls[product.call];
+      call.move_argument(0, product.a);
+      call.move_argument(1, product.b);
+      call.move_argument(2, product.c);
+      call.run(buffers, scratch);
+    }
+  }
 };
 
 class TeamExecutable final : public Executable {
@@ -54,12 +74,7 @@ class TeamExecutable final : public Executable {
     set_team_size(count);
     residual_.run(buffers, scratch);
     parallel_for(count, 1, count, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Member& member = members_[static_cast<size_t>(i)];
-        for (const Zeros& zeros : member.zeros) std::memset(zeros.where.resolve(buffers, scratch), 0, zeros.bytes);
-        if (member.sums.columns > 0) member.sums.run(buffers, scratch);
-        for (DnnlCall& call : member.calls) call.run(buffers, scratch);
-      }
+      for (int64_t i = begin; i < end; ++i) members_[static_cast<size_t>(i)].run(buffers, scratch);
     });
   }
 
@@ -83,19 +98,9 @@ class MemberBuilder {
         scratchpad_{BufferRef::scratch, scratch.bytes()} {}
 
   void add(const Product& product) {
-    const bool biased = product.first && operation_.has("bias");
-    const dnnl::matmul::primitive_desc& pd = primitive_of(product, biased);
-    DnnlCall call{dnnl::matmul(pd)};
-    call.argument(DNNL_ARG_SRC, pd.src_desc(), at(list_.a, product.a))
-        .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), at(list_.b, product.b + begin_ * list_.b.column_stride))
-        .argument(DNNL_ARG_DST, pd.dst_desc(), at(list_.c, product.c + begin_ * list_.c.column_stride))
-        .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad_);
-    if (biased) {
-      BufferRef bias = operation_.input_buffer("bias");
-      bias.offset += static_cast<size_t>(begin_) * sizeof(float);
-      call.argument(DNNL_ARG_BIAS, pd.bias_desc(), bias);
-    }
-    member.calls.push_back(std::move(call));
+    member.products.push_back({call_of(product), at(list_.a, product.a),
+                               at(list_.b, product.b + begin_ * list_.b.column_stride),
+                               at(list_.c, product.c + begin_ * list_.c.column_stride)});
   }
 
   Member member;
@@ -103,9 +108,11 @@ class MemberBuilder {
   size_t scratchpad_bytes = 0;  ///< one for all products, which come one after another
 
  private:
-  const dnnl::matmul::primitive_desc& primitive_of(const Product& product, bool biased) {
+  /// Index of the call for products of this one's sizes.
+  size_t call_of(const Product& product) {
     const auto key = std::make_tuple(product.rows, product.depth, product.first, product.last);
-    if (auto found = primitives_.find(key); found != primitives_.end()) return found->second;
+    if (auto found = calls_.find(key); found != calls_.end()) return found->second;
+    const bool biased = product.first && operation_.has("bias");
     const auto matrix = [](int64_t rows, int64_t columns, const MatrixOperand& operand) {
       return DnnlDesc({rows, columns}, dnnl::memory::data_type::f32, DnnlDims{operand.row_stride, operand.column_stride});
     };
@@ -115,20 +122,31 @@ class MemberBuilder {
       post_ops.append_eltwise(1.f, activation->algorithm, activation->alpha, activation->beta);
     dnnl::primitive_attr attributes = step_attributes();
     attributes.set_post_ops(post_ops);
-    dnnl::matmul::primitive_desc pd(
+    const dnnl::matmul::primitive_desc pd(
         dnnl::matmul::desc(matrix(product.rows, product.depth, list_.a), matrix(product.depth, columns_, list_.b),
                            biased ? plain_desc({1, columns_}) : DnnlDesc(), matrix(product.rows, columns_, list_.c)),
         attributes, dnnl_engine());
     implementation = pd.impl_info_str();
     scratchpad_bytes = std::max(scratchpad_bytes, pd.scratchpad_desc().get_size());
-    return primitives_.emplace(key, std::move(pd)).first->second;
+    DnnlCall call{dnnl::matmul(pd)};
+    call.argument(DNNL_ARG_SRC, pd.src_desc(), {})
+        .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), {})
+        .argument(DNNL_ARG_DST, pd.dst_desc(), {})
+        .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad_);
+    if (biased) {
+      BufferRef bias = operation_.input_buffer("bias");
+      bias.offset += static_cast<size_t>(begin_) * sizeof(float);
+      call.argument(DNNL_ARG_BIAS, pd.bias_desc(), bias);
+    }
+    member.calls.push_back(std::move(call));
+    return calls_[key] = member.calls.size() - 1;
   }
 
   const Operation& operation_;
   const ProductList& list_;
   int64_t begin_, columns_;
   BufferRef scratchpad_;
-  std::map<std::tuple<int64_t, int64_t, bool, bool>, dnnl::matmul::primitive_desc> primitives_;
+  std::map<std::tuple<int64_t, int64_t, bool, bool>, size_t> calls_;
 };
 
 /// Where member `index` of `count` begins: shares are whole cache lines of 16 columns.
