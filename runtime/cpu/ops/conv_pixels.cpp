@@ -24,54 +24,48 @@ TensorSpec taps_tensor(const DnnlDims& weight) {
 MatrixOperand matrix(BufferRef buffer, int64_t columns) { return {buffer, columns, 1}; }
 MatrixOperand transposed(MatrixOperand operand) { return {operand.buffer, operand.column_stride, operand.row_stride}; }
 
-/// Sums over runs into the pixels of a tensor [N, C, H, W], y or dx; its rows of pixels are the parts.
-ProductList sums_into(const DnnlDims& target, std::vector<PixelSum> sums, const ConvShape& g, int64_t source_channels) {
-  const int64_t images = g.x[0], tap = g.x[1] * g.y[1], target_channels = target[1];
+/// y of x, or dx of dy: sums over runs into the pixels of a tensor, whose rows are the parts.
+Prepared prepare_sums(const Operation& operation, const ConvShape& g, ConvResult result) {
+  const bool forward = result == ConvResult::y;
+  const DnnlDims &source = forward ? g.x : g.y, &target = forward ? g.y : g.x;
+  const char* source_role = forward ? "x" : "dy";
+  std::vector<PixelSum> sums;
+  for (const TapRun& run : tap_runs(g)) {
+    sums.push_back({forward ? run.y_pixel : run.x_pixel, forward ? run.x_pixel : run.y_pixel, run.tap, run.length});
+  }
   const PixelPlan plan = plan_pixels(std::move(sums), target[2], target[3]);
+  const MatrixOperand weight = matrix(operation.input_buffer("weight"), g.y[1]);
+  const int64_t source_pixel = source[0] * source[1], target_pixel = target[0] * target[1], tap = g.x[1] * g.y[1];
   ProductList list;
-  list.columns = target_channels;
+  list.a = matrix(operation.input_buffer(source_role), source[1]);
+  list.b = forward ? weight : transposed(weight);
+  list.c = matrix(operation.output_buffer(), target[1]);
+  list.columns = target[1];
   list.parts = target[2];
   for (const PixelSum& sum : plan.sums) {
-    list.products.push_back({sum.length * images, source_channels, sum.source * images * source_channels, sum.tap * tap,
-                             sum.target * images * target_channels, sum.first, sum.last, sum.target / target[3]});
+    list.products.push_back({sum.length * source[0], source[1], sum.source * source_pixel, sum.tap * tap,
+                             sum.target * target_pixel, sum.first, sum.last, sum.target / target[3]});
   }
-  for (const int64_t pixel : plan.untouched)
-    list.zeros.push_back({pixel * images * target_channels, images * target_channels});
-  return list;
+  for (const int64_t pixel : plan.untouched) list.zeros.push_back({pixel * target_pixel, target_pixel});
+  Prepared prepared = operation.prepared();
+  prepared.inputs[operation.find(source_role)] = pixels_tensor(source);
+  prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
+  prepared.outputs[0] = pixels_tensor(target);
+  prepare_products(operation, list, pixels_desc(target), "pixels", prepared);
+  prepared.reason =
+      "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is "
+      "left out";
+  return prepared;
 }
 
 }  // namespace
 
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) {
-  std::vector<PixelSum> sums;
-  for (const TapRun& run : tap_runs(g)) sums.push_back({run.y_pixel, run.x_pixel, run.tap, run.length});
-  ProductList list = sums_into(g.y, std::move(sums), g, g.x[1]);
-  list.a = matrix(operation.input_buffer("x"), g.x[1]);
-  list.b = matrix(operation.input_buffer("weight"), g.y[1]);
-  list.c = matrix(operation.output_buffer(), g.y[1]);
-  Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("x")] = pixels_tensor(g.x);
-  prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
-  prepared.outputs[0] = pixels_tensor(g.y);
-  prepare_products(operation, list, pixels_desc(g.y), "pixels", prepared);
-  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is left out";
-  return prepared;
+  return prepare_sums(operation, g, ConvResult::y);
 }
 
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g) {
-  std::vector<PixelSum> sums;
-  for (const TapRun& run : tap_runs(g)) sums.push_back({run.x_pixel, run.y_pixel, run.tap, run.length});
-  ProductList list = sums_into(g.x, std::move(sums), g, g.y[1]);
-  list.a = matrix(operation.input_buffer("dy"), g.y[1]);
-  list.b = transposed(matrix(operation.input_buffer("weight"), g.y[1]));
-  list.c = matrix(operation.output_buffer(), g.x[1]);
-  Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("dy")] = pixels_tensor(g.y);
-  prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
-  prepared.outputs[0] = pixels_tensor(g.x);
-  prepare_products(operation, list, pixels_desc(g.x), "pixels", prepared);
-  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is left out";
-  return prepared;
+  return prepare_sums(operation, g, ConvResult::dx);
 }
 
 Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& g) {
