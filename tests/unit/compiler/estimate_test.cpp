@@ -23,8 +23,9 @@ Plan plan_of(const std::string& name, bool objects) {
 }
 
 std::vector<std::string> names_of(const std::string& list) {
+  const auto devices = parse_devices(list);
   std::vector<std::string> names;
-  for (const DeviceSpec& device : *parse_devices(list)) names.push_back(to_string(device));
+  for (const DeviceSpec& device : *devices) names.push_back(to_string(device));
   return names;
 }
 
