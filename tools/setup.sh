@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what tools/packages.txt lists and this machine lacks, through apt; silent if nothing does.
+# Installs what tools/packages.txt lists and this machine lacks, through apt, and, where the CUDA toolkit is, unpacks
+# cudnn-frontend's headers (PyPI) into .packages/; silent if nothing is missing.
 #   tools/setup.sh            install (as root, or with sudo)
 #   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
 #   tools/setup.sh --demo     also what tools/demo-packages.txt lists
@@ -26,6 +27,25 @@ missing() {
   done < <(cat "${lists[@]}")
 }
 
+# The headers alone: a wheel is a zip file, and nothing of it is run. The version is the one that the graphs were tried with.
+cudnn_frontend=1.23.0
+unpack_cudnn_frontend() {
+  local target=.packages/cudnn-frontend wheel
+  [ -e "$target/$cudnn_frontend" ] && return
+  command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || return 0
+  wheel=$(mktemp -d)
+  echo "setup: unpacking the headers of cudnn-frontend $cudnn_frontend"
+  if python3 -m pip download -q --no-deps --only-binary=:all: -d "$wheel" "nvidia-cudnn-frontend==$cudnn_frontend" >"$wheel/log" 2>&1 &&
+     rm -rf "$target" && mkdir -p "$target" && python3 -m zipfile -e "$wheel"/*.whl "$wheel/content" &&
+     mv "$wheel/content/include" "$target/include" && touch "$target/$cudnn_frontend"; then
+    rm -rf "$wheel"
+  else
+    tail -n 20 "$wheel/log" >&2
+    rm -rf "$wheel"
+    echo "setup: cudnn-frontend's headers cannot be had: the CUDA backend won't be built" >&2
+  fi
+}
+
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: this machine has no dpkg: install the counterparts of tools/packages.txt by hand" >&2
   exit 1
@@ -35,7 +55,10 @@ if [ "${1:-}" = --missing ]; then
   [ ${#wanted[@]} -eq 0 ] || { printf '%s\n' "${wanted[@]}"; exit 1; }
   exit 0
 fi
-[ ${#wanted[@]} -eq 0 ] && exit 0
+if [ ${#wanted[@]} -eq 0 ]; then
+  unpack_cudnn_frontend
+  exit 0
+fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -60,3 +83,4 @@ if [ ${#wanted[@]} -ne 0 ]; then
   echo "setup: the versions that apt has of ${wanted[*]} won't do; ${lists[*]} say which are needed" >&2
   exit 1
 fi
+unpack_cudnn_frontend

@@ -48,6 +48,10 @@ class Executable {
   /// didn't. A failed run leaves its outputs unspecified, and touches no memory but its own.
   virtual std::string failure() const { return {}; }
   virtual bool failed() const { return false; }
+  /// Whether a queue that records work may record it too.
+  virtual bool recordable() const { return true; }
+  /// Whether an asynchronous queue can launch it guarded (runtime/device/device.h).
+  virtual bool guardable() const { return false; }
 };
 
 /// What a step sees when it is bound.
@@ -57,7 +61,7 @@ struct PrepareRequest {
   std::span<const TensorSpec> inputs;   ///< in the formats in which they are at hand
   std::span<const TensorSpec> outputs;  ///< dims and dtype; formats to be chosen by the operation
   int threads = 1;                      ///< of the lane
-  bool fast_numerics = false;           ///< --numerics fast: Winograd allowed
+  bool fast_numerics = false;           ///< --numerics fast: Winograd (CPU), TF32 (CUDA) allowed
   /// Inputs that depend on weights alone: a reordering of them is done once, so any format may be asked for.
   std::span<const bool> constant;
   /// Of op `kernel`: the loaded objects (null where a binding is only planned: then there is no executable), and the
@@ -66,6 +70,7 @@ struct PrepareRequest {
   std::span<const int64_t> extents = {};
   int64_t work = 0;
   bool explain = false;  ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
+  bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order in which threads come
 };
 
 struct Prepared {

@@ -21,18 +21,18 @@ constexpr int64_t kParallelCopyBytes = 1 << 18;  ///< least bytes a copying thre
 /// Work is done before a call returns, so record() has nothing to note: who calls wait() knows that it was called.
 class CpuEvent : public Event {
  public:
-  void synchronize() override {}
+  Result<void> synchronize() override { return {}; }
 };
 
 class CpuQueue : public Queue {
  public:
   explicit CpuQueue(int threads) : threads_(threads) {}
 
-  void launch(Executable& executable, void* const* buffers, void* scratch) override {
+  void launch(Executable& executable, void* const* buffers, void* scratch, bool) override {
     executable.run(buffers, scratch);
   }
 
-  void copy(void* target, const void* source, const CopyShape& shape) override {
+  void copy(void* target, const void* source, const CopyShape& shape, bool) override {
     if (shape.row_bytes == 0 || shape.rows == 0) return;
     auto* to = static_cast<char*>(target);
     auto* from = static_cast<const char*>(source);
@@ -50,7 +50,7 @@ class CpuQueue : public Queue {
   }
 
   void record(Event&) override {}
-  void wait(Event& event) override { event.synchronize(); }
+  Result<void> wait(Event& event) override { return event.synchronize(); }
   Result<void> synchronize() override { return {}; }
 
  private:

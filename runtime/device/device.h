@@ -13,7 +13,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace sheaf {
 
@@ -23,6 +25,7 @@ struct DeviceInfo {
   int cores = 1;             ///< CPU: those this process may use
   std::string isa;           ///< CPU: "x86-64-v4"; CUDA: "sm_90"
   int64_t memory_bytes = 0;
+  int multiprocessors = 0;   ///< CUDA
   bool asynchronous = false; ///< queues return before the work is done
 };
 
@@ -36,8 +39,15 @@ class Kernels : public std::enable_shared_from_this<Kernels> {
 class Event {
  public:
   virtual ~Event() = default;
-  /// Blocks the calling thread until the work before record() is done.
-  virtual void synchronize() = 0;
+  /// Blocks the calling thread until the work before record() is done. Errors: the work failed, or it was not done by
+  /// the queue's deadline.
+  virtual Result<void> synchronize() = 0;
+};
+
+/// Work of a queue that was noted down to be handed over at once, again and again (a CUDA graph).
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
 };
 
 /// A copy of `rows` runs of `row_bytes` bytes, `source_pitch` and `target_pitch` bytes apart.
@@ -48,26 +58,54 @@ struct CopyShape {
   size_t target_pitch = 0;
 };
 
-/// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory.
+/// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory, but those that
+/// begin and end a recording. A call that fails is kept: synchronize() reports the first.
 class Queue {
  public:
   virtual ~Queue() = default;
+  /// A run begins: no operation of it has failed yet. (Asynchronous queues clear the flag that `guarded` work looks at.)
+  virtual void begin_run() {}
   /// Runs a bound operation of the same device. Buffers: inputs, then outputs, in the device's memory; they and
-  /// `scratch` stay valid until the work is done, the array `buffers` itself until the call returns.
-  virtual void launch(Executable& executable, void* const* buffers, void* scratch) = 0;
-  /// Copies between any two memories that the device can reach: its own and the host's.
-  virtual void copy(void* target, const void* source, const CopyShape& shape) = 0;
+  /// `scratch` stay valid until the work is done, the array `buffers` itself until the call returns. `guarded`, on an
+  /// asynchronous queue: it does nothing if an operation of this queue has failed since begin_run().
+  virtual void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded = false) = 0;
+  /// Copies between any two memories that the device can reach: its own, the host's, another device's of its kind.
+  virtual void copy(void* target, const void* source, const CopyShape& shape, bool guarded = false) = 0;
   virtual void record(Event& event) = 0;
-  /// `event` may be another device's, of another kind too.
-  virtual void wait(Event& event) = 0;
-  /// Returns when all work is done; an error says what failed in it.
+  /// `event` may be another device's, of another kind too. Errors, of a queue that has to block for it: as
+  /// Event::synchronize().
+  virtual Result<void> wait(Event& event) = 0;
+  /// Returns when all work is done; an error says what failed in it, or what ran last when the deadline had passed.
   virtual Result<void> synchronize() = 0;
+
+  /// Whether this queue can note work down; the rest is for those that can.
+  virtual bool records() const { return false; }
+  /// From here to end_recording() launch() and copy() within the device only note down what they would do.
+  virtual Result<void> begin_recording() { return Error("this queue cannot record work"); }
+  virtual Result<std::unique_ptr<RecordedWork>> end_recording() { return Error("this queue cannot record work"); }
+  virtual void replay(RecordedWork& work) {}
+};
+
+/// Several devices of one kind, no two the same, send each other buffers in one call. `buffers`: for each of `parts`
+/// a buffer a member.
+struct CollectiveRequest {
+  enum Kind {
+    broadcast,  ///< root's buffers to all others'
+    gather,     ///< every other member's buffers to buffers of the root's: the root has one for each part and other member
+    reduce,     ///< the sum of all members' to root's, in whatever order the library takes
+  } kind = broadcast;
+  int root = 0;                ///< a rank: position among the members
+  std::vector<size_t> parts;   ///< bytes of each
+  DType dtype = DType::float32;
+  std::string what;            ///< for messages and explain: "gradients of 12 parameters"
 };
 
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  /// Bytes that could be allocated now, as far as is known.
+  virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
   virtual int memory_space() const = 0;
   /// Memory of at least `bytes` (0 allowed) bytes, aligned to 64; an error where there is not enough.
@@ -82,6 +120,16 @@ class Device {
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
+  /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null where there is
+  /// none: parts that are not the same generated kernel over elements. The parts stay as they are.
+  virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }
+  /// By member, this device being the first: the operation that it launches. An empty list where these devices have no
+  /// collectives: then copies do. Buffers of an operation: broadcast: the parts'; gather: root: for each other member
+  /// its parts, in rank order; others: their parts; reduce: the parts', root's being also the results.
+  virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,
+                                                           std::span<Device* const> members) {
+    return std::vector<Prepared>{};
+  }
 };
 
 /// Opens the device that `spec` names. Errors: no backend of this kind in this build, or no such device.

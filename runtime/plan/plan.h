@@ -133,6 +133,9 @@ struct Kernel {
   int extents = 0;              ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
   bool elementwise = false;     ///< any layout will do, if all operands have the same one (no broadcast)
   std::vector<KernelArithmetic> arithmetic;  ///< for estimates: what it computes, by its definition
+  /// On a GPU (docs/cuda.md): threads of a block, and how many items of the range one block does at a time. 0: the plan
+  /// has no such form of it.
+  int gpu_block = 0, gpu_items = 0;
 };
 
 /// A parameter or buffer of the model, under its PyTorch name with every `module.` in place.
@@ -156,7 +159,7 @@ struct Plan {
   std::vector<Parameter> parameters;
   std::vector<Parameter> state;  ///< of the training step: the optimiser's, then what is transient
   std::vector<Kernel> kernels;
-  /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4".
+  /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4"; and "ptx": PTX text for sm_80 and later.
   std::vector<std::pair<std::string, std::string>> objects;
   Program infer;        ///< what runs
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows

@@ -18,9 +18,10 @@ namespace sheaf {
 
 class FakeEvent : public Event {
  public:
-  void synchronize() override {
+  Result<void> synchronize() override {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return done == recorded; });
+    return {};
   }
   std::mutex mutex;
   std::condition_variable changed;
@@ -53,11 +54,11 @@ class FakeQueue : public Queue {
     worker_.join();
   }
 
-  void launch(Executable& executable, void* const* buffers, void* scratch) override {
+  void launch(Executable& executable, void* const* buffers, void* scratch, bool) override {
     const std::vector<void*> kept(buffers, buffers + static_cast<FakeExecutable&>(executable).operands);
     enqueue([&executable, kept, scratch] { executable.run(kept.data(), scratch); });
   }
-  void copy(void* target, const void* source, const CopyShape& shape) override {
+  void copy(void* target, const void* source, const CopyShape& shape, bool) override {
     enqueue([=] {
       for (size_t row = 0; row < shape.rows; ++row) {
         std::memcpy(static_cast<char*>(target) + row * shape.target_pitch,
@@ -75,13 +76,14 @@ class FakeQueue : public Queue {
       fake.changed.notify_all();
     });
   }
-  void wait(Event& event) override {
+  Result<void> wait(Event& event) override {
     enqueue([&event] { event.synchronize(); });
+    return {};
   }
   Result<void> synchronize() override {
     FakeEvent end;
     record(end);
-    end.synchronize();
+    if (auto ok = end.synchronize(); !ok) return ok;
     const std::lock_guard lock(end.mutex);  // the worker has let go of it
     if (failing) return Error("the device fell off the bus");
     return {};

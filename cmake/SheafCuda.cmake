@@ -1,0 +1,26 @@
+# The CUDA backend's vendor part (runtime/cuda/vendor, runtime/cuda/kernels): built wherever CUDA's, cuDNN's and NCCL's headers,
+# nvcc and cudnn-frontend's headers are. It links none of their libraries: they are opened at run time.
+set(SHEAF_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (where its headers are)")
+set_property(CACHE SHEAF_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(SHEAF_HAVE_CUDA OFF)
+if(SHEAF_CUDA)
+  find_program(SHEAF_NVCC nvcc HINTS /usr/local/cuda/bin)
+  find_path(SHEAF_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include)
+  find_path(SHEAF_CUDNN_INCLUDE cudnn.h HINTS /usr/local/cuda/include)
+  find_path(SHEAF_NCCL_INCLUDE nccl.h HINTS /usr/local/cuda/include)
+  # tools/setup.sh unpacks the wheel there.
+  find_path(SHEAF_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h
+            HINTS ${CMAKE_SOURCE_DIR}/.packages/cudnn-frontend/include)
+  set(missing)
+  foreach(part NVCC CUDA_INCLUDE CUDNN_INCLUDE NCCL_INCLUDE CUDNN_FRONTEND_INCLUDE)
+    if(NOT SHEAF_${part})
+      list(APPEND missing ${part})
+    endif()
+  endforeach()
+  if(NOT missing)
+    set(SHEAF_HAVE_CUDA ON)
+  elseif(NOT SHEAF_CUDA STREQUAL AUTO)
+    message(FATAL_ERROR "the CUDA backend lacks ${missing}: install CUDA 13, cuDNN 9, NCCL and (tools/setup.sh) cudnn-frontend")
+  endif()
+endif()
+message(STATUS "CUDA backend: ${SHEAF_HAVE_CUDA} ${missing}")

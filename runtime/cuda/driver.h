@@ -1,0 +1,108 @@
+// What the CUDA backend asks of a driver: memory, streams, events, modules, graphs. Three kinds implement it: NVIDIA's
+// (vendor/driver.h, opened at run time), the recording one of the tests (tests/sim), and none. It mirrors the CUDA
+// driver interface call by call, so that all logic above it is the same with and without a GPU.
+// No header of CUDA is included here: the backend but vendor/ is built everywhere.
+#pragma once
+
+#include "runtime/base/error.h"
+#include "runtime/device/device.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sheaf::cuda {
+
+// Opaque handles; NVIDIA's own behind vendor/.
+using Stream = struct StreamHandle*;
+using DriverEvent = struct EventHandle*;
+using Module = struct ModuleHandle*;
+using Function = struct FunctionHandle*;
+using Graph = struct GraphHandle*;  ///< instantiated, ready to be launched
+
+struct DeviceProperties {
+  std::string name;                  ///< "NVIDIA H200"
+  std::string pci_bus_id;            ///< "0000:3b:00.0"
+  int major = 0, minor = 0;          ///< compute capability: 9.0 is sm_90
+  int multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  int l2_bytes = 0;
+  int shared_bytes_per_block = 0;    ///< without opting in to more
+};
+
+struct MemoryInUse {
+  int64_t free_bytes = 0, total_bytes = 0;
+};
+
+struct Launch {
+  Function function = nullptr;
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block = 1;          ///< threads, in one dimension
+  unsigned shared_bytes = 0;   ///< dynamic shared memory
+  void** arguments = nullptr;  ///< addresses of the parameters; read during the call
+};
+
+/// A range of memory that enqueued work touches.
+struct Access {
+  const void* data = nullptr;
+  size_t bytes = 0;
+  bool writes = false;
+};
+
+/// Where a copy's end lies.
+inline constexpr int kHost = -1;
+
+/// Every call may be made from any thread and makes the device current that it needs. `device` counts as
+/// CUDA_VISIBLE_DEVICES has it. Errors name the call and the reason ("cuMemAlloc: out of memory"). The calls that are
+/// made in a step (from record() on) allocate no host memory where they succeed.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  virtual int devices() const = 0;
+  virtual const DeviceProperties& properties(int device) const = 0;
+  virtual Result<MemoryInUse> memory(int device) = 0;
+
+  virtual Result<void*> allocate(int device, size_t bytes) = 0;
+  virtual void release(int device, void* memory) = 0;
+  /// Page-locked host memory that every device reaches.
+  virtual Result<void*> allocate_pinned(size_t bytes) = 0;
+  virtual void release_pinned(void* memory) = 0;
+  /// Lets `device` reach `peer`'s memory. False where they cannot; copies between them then go through the host.
+  virtual Result<bool> enable_peer(int device, int peer) = 0;
+
+  virtual Result<Stream> make_stream(int device) = 0;
+  virtual void destroy(Stream stream) = 0;
+  virtual Result<DriverEvent> make_event(int device) = 0;
+  virtual void destroy(DriverEvent event) = 0;
+  /// PTX text; the driver compiles it for `device`. Errors have the compiler's log.
+  virtual Result<Module> load(int device, const std::string& ptx) = 0;
+  virtual void unload(int device, Module module) = 0;
+  virtual Result<Function> function(Module module, const std::string& name) = 0;
+
+  virtual Result<void> record(DriverEvent event, Stream stream) = 0;
+  virtual Result<void> wait(Stream stream, DriverEvent event) = 0;
+  /// Whether the work before the last record() is done. An event that was never recorded is done. An error is one of
+  /// the work itself: a fault of a kernel, a lost device.
+  virtual Result<bool> done(DriverEvent event) = 0;
+  virtual Result<bool> done(Stream stream) = 0;
+
+  /// Ends are devices or kHost; host memory is pinned.
+  virtual Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
+                            const CopyShape& shape) = 0;
+  virtual Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) = 0;
+  virtual Result<void> launch(Stream stream, const Launch& launch) = 0;
+
+  /// Between begin_capture() and end_capture() what is enqueued on `stream` is only noted down. (Per thread: others go on.)
+  virtual Result<void> begin_capture(Stream stream) = 0;
+  virtual Result<Graph> end_capture(Stream stream) = 0;
+  virtual Result<void> launch(Stream stream, Graph graph) = 0;
+  virtual void destroy(Graph graph) = 0;
+
+  /// A driver that checks what work touches is told so, right before that work is enqueued, through watch().
+  virtual bool watches() const { return false; }
+  virtual void watch(Stream stream, std::span<const Access> accesses, std::string_view what) {}
+};
+
+}  // namespace sheaf::cuda

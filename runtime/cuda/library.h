@@ -1,0 +1,38 @@
+// Library operations on one GPU: what prepares them. vendor/library.h has the real one (cuDNN, cuBLASLt, NCCL and the kernels
+// of runtime/cuda/kernels); tests/sim one that computes on the CPU.
+#pragma once
+
+#include "runtime/cuda/operation.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sheaf::cuda {
+
+class Library {
+ public:
+  virtual ~Library() = default;
+  /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
+  virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
+};
+
+/// Operations among several GPUs (NCCL). One for a list of distinct devices; ranks count in that list.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  /// By rank: the operation that this member launches. Errors: as prepare().
+  virtual Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) = 0;
+};
+
+/// What opens libraries and communicators; one in a process.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Driver& driver() = 0;
+  virtual Result<std::unique_ptr<Library>> open_library(int device) = 0;
+  /// Null where collectives cannot be had (NCCL is not there); `why` then says so.
+  virtual Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) = 0;
+};
+
+}  // namespace sheaf::cuda

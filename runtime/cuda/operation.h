@@ -1,0 +1,34 @@
+// Operations of a GPU: they are put into a stream rather than run.
+#pragma once
+
+#include "runtime/bind/op.h"
+#include "runtime/cuda/driver.h"
+
+namespace sheaf::cuda {
+
+/// Where and on what an operation is enqueued.
+struct Enqueue {
+  Stream stream = nullptr;
+  void* const* buffers = nullptr;   ///< inputs, then outputs
+  void* scratch = nullptr;          ///< in the device's memory
+  const int32_t* guard = nullptr;   ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
+  int32_t* flag = nullptr;          ///< device memory: an operation that can fail makes it not 0 where it does
+};
+
+/// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().
+class Operation : public Executable {
+ public:
+  void run(void* const* buffers, void* scratch) final;
+  /// Puts the work into the stream; allocates nothing, waits for nothing.
+  virtual Result<void> enqueue(const Enqueue& at) = 0;
+  struct Operand {
+    size_t bytes = 0;
+    bool writes = false;
+  };
+  // Set by CudaDevice from what was prepared; for a driver that watches, and for messages.
+  std::vector<Operand> operands;
+  size_t scratch_bytes = 0;
+  std::string what;  ///< "layer 'conv1', operation conv"
+};
+
+}  // namespace sheaf::cuda
