@@ -45,9 +45,6 @@ int compile_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   CompileOptions compile_options;
   compile_options.precision = options->value("--precision");
-  if (compile_options.precision == "f16")
-    return report_usage(Error("--precision f16: no kind of device that this version knows computes in float16 (on CPUs oneDNN "
-                              "has no float16 arithmetic); bf16 halves the bytes too, and keeps float32's range"), "compile");
   if (options->has("--device-memory")) {
     Result<int64_t> bytes = parse_bytes(options->value("--device-memory"));
     if (!bytes) return report_usage(bytes.error(), "compile");

@@ -152,11 +152,6 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
 }  // namespace
 
 Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
-  if (plan.precision == "bf16" && !has_bf16()) {
-    return Error({plan.file}, "the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
-                 ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
-  }
-  if (plan.precision == "f16") return Error({plan.file}, "the plan computes in float16, which CPU devices cannot");
   auto kernels = std::make_shared<CpuKernels>();
   if (plan.kernels.empty()) return std::shared_ptr<const Kernels>(kernels);
   const std::string* object = nullptr;

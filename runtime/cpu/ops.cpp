@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops.h"
 
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/ops/keep_nan.h"
 
 #include <algorithm>
@@ -61,6 +62,23 @@ Error failure(const Step& step, const std::string& why) {
   return Error(layer + "operation '" + step.op + "': " + why);
 }
 
+/// Products of narrow values that this CPU would only imitate: refused, so that nobody takes them for what they aren't.
+Result<void> check_arithmetic(const PrepareRequest& request) {
+  const auto takes = [&](DType dtype) {
+    return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const TensorSpec& x) { return x.dtype == dtype; });
+  };
+  const auto refused = [&](const std::string& why) { return Error({request.plan.file}, "layer '" + request.step.layer + "': " + why); };
+  if (takes(DType::float16)) {
+    return refused("the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
+                   "on CUDA devices, or compile the model with --precision bf16 or f32");
+  }
+  if (takes(DType::bfloat16) && !has_bf16()) {
+    return refused("the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
+                   ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
@@ -68,6 +86,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   const auto found = std::find_if(operations.begin(), operations.end(),
                                   [&](const auto& entry) { return entry.first == step.op; });
   if (found == operations.end()) return failure(step, "the CPU has no library operation of this name");
+  if (auto ok = check_arithmetic(request); !ok) return ok.error();
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);

@@ -198,8 +198,8 @@ void check_header(const JsonNode& root) {
                         "; compile the model again, or take a newer sheaf");
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
-    if (feature != "bf16") required.fail("the plan needs the feature '" + feature.substr(0, 80) +
-                  "', which this program doesn't know");
+    if (feature != "bf16" && feature != "f16")
+      required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
 }
 
 /// The digest covers the compact text of the whole document without the field itself.

@@ -45,10 +45,17 @@ class Plan(Precision):
         self.assertEqual({values[s["outputs"][0]]["dtype"] for s in gradients}, {"float32"})
         self.assertEqual({p["dtype"] for p in content["parameters"]} - {"int64"}, {"float32"})
 
-    def test_f16_is_refused_with_the_reason(self):
-        done = sheaf("compile", "--precision", "f16", MODELS / "tutorial.json", "-o", self.dir / "f16.plan")
-        self.assert_refused(done, "float16", "bf16", status=2)
-        self.assertFalse((self.dir / "f16.plan").exists())
+    def test_f16_compiles_for_gpus_and_cpus_refuse_it_with_the_reason(self):
+        plan = self.dir / "f16.plan"
+        must(sheaf("compile", "--precision", "f16", MODELS / "resnet18_w8.json", "-o", plan))
+        content = json.loads(plan.read_text())
+        self.assertEqual((content["precision"], content["requires"]), ("f16", ["f16"]))
+        values, steps = content["programs"]["train"]["values"], content["programs"]["train"]["steps"]
+        self.assertEqual({values[s["outputs"][0]]["dtype"] for s in steps if s["op"] == "conv"}, {"float16"})
+        self.assertEqual({values[s["outputs"][0]]["dtype"] for s in steps if s["op"] == "conv_backward_weight"}, {"float32"})
+        done = sheaf_run(plan, "--devices", "cpu:0", "--input", "x=random:2", "--output", self.dir / "out.safetensors")
+        self.assert_refused(done, "layer 'net.0'", "float16", "CUDA", "--precision bf16")
+        self.assertFalse((self.dir / "out.safetensors").exists())
 
     def test_a_cpu_without_bf16_refuses_it_with_the_reason(self):
         plan = self.compile_bf16("resnet18_w8.json")
