@@ -1,0 +1,15 @@
+// A GPU as a device of sheaf's.
+#pragma once
+
+#include "runtime/cuda/library.h"
+#include "runtime/device/device.h"
+
+#include <memory>
+
+namespace sheaf::cuda {
+
+/// GPU `device` (counted from 0, less than backend->driver().devices()) of a backend. Its library is opened when the first
+/// operation asks for it. Make one for each GPU and backend: two have the same memory_space().
+std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device);
+
+}  // namespace sheaf::cuda

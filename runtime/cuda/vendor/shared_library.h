@@ -1,0 +1,57 @@
+// A shared library that is opened while the program runs, and functions in it under their C types.
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <initializer_list>
+#include <string>
+
+namespace sheaf::cuda {
+
+/// Stays open until the process ends: NVIDIA's libraries have threads and contexts of their own.
+class SharedLibrary {
+ public:
+  /// Opens the first of `names` ("libcudnn.so.9") that is there: where the loader looks (LD_LIBRARY_PATH, its cache), then in
+  /// $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64. `product`: what messages call it ("cuDNN"). Errors: the
+  /// loader's own words, of the first name that is somewhere but cannot be opened, else of the first.
+  static Result<SharedLibrary> open(std::string product, std::initializer_list<const char*> names);
+
+  const std::string& product() const { return product_; }
+  const std::string& name() const { return name_; }  ///< as opened
+  /// The file that it was loaded from; empty if unknown.
+  std::string path() const;
+
+  /// Null if there is none.
+  void* find(const char* symbol) const;
+
+ private:
+  std::string product_, name_;
+  void* handle_ = nullptr;
+};
+
+/// Fills a table of functions, and notes the first that is missing:
+///   auto found = Symbols(library)("cuInit", driver.init)("cuMemAlloc_v2", driver.allocate).result();
+class Symbols {
+ public:
+  explicit Symbols(const SharedLibrary& library) : library_(library) {}
+  template <typename F>
+  Symbols& operator()(const char* symbol, F*& function) {
+    function = reinterpret_cast<F*>(library_.find(symbol));
+    if (!function && missing_.empty()) missing_ = symbol;
+    return *this;
+  }
+  /// Not there in all versions: null then.
+  template <typename F>
+  Symbols& optional(const char* symbol, F*& function) {
+    function = reinterpret_cast<F*>(library_.find(symbol));
+    return *this;
+  }
+  /// Error: "cuDNN (libcudnn.so.9) has no function cudnnFoo: another version is needed".
+  Result<void> result() const;
+
+ private:
+  const SharedLibrary& library_;
+  std::string missing_;
+};
+
+}  // namespace sheaf::cuda
