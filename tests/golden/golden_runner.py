@@ -3,8 +3,15 @@
 With --precision bf16 a case is compiled for that, and compared with the same numbers: a tolerance that the caller
 gives takes the place of the case's. On a CPU without bf16 (where cli.precision sees that plans are refused) the status
 is 77: skipped.
+
+With --gpu each of a case's device lists becomes one of as many replicas on cuda:0, and the results must besides be
+those of the CPU's same split, to 1e-5 of a tensor's largest value. Where the environment variable SHEAF_COMPILED_PLANS
+names a folder (tests/gpu/pack.py), plans are taken from there: a machine with a GPU need not have the compiler.
 """
 import argparse
+import hashlib
+import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -14,9 +21,35 @@ from tensors import drawn
 SKIPPED = 77
 
 
+# A GPU's results may be off from the CPU's by this much of a tensor's largest value, each layer in float32.
+GPU_TOLERANCE = 1e-5
+
+
+def compiled_name(model, precision):
+    """The plan's file name in a folder of compiled plans."""
+    return f"{hashlib.sha256(Path(model).read_bytes()).hexdigest()[:20]}-{precision or 'f32'}.plan"
+
+
 def compile_case(model, plan, options):
     """Compiles `model`, as the command line's options say."""
+    if folder := os.environ.get("SHEAF_COMPILED_PLANS"):
+        shutil.copyfile(Path(folder) / compiled_name(model, options.precision), plan)
+        return
     must(sheaf("compile", model, "-o", plan, *(["--precision", options.precision] if options.precision else [])))
+
+
+def entries(devices):
+    """How many entries a device list has: cpu:0-2 is three."""
+    count = 0
+    for entry in devices.split(","):
+        first, _, last = entry.partition(":")[2].partition("-")
+        count += int(last) - int(first) + 1 if last else 1
+    return count
+
+
+def on_gpu(lists):
+    """{list of replicas on cuda:0: the CPU list that splits alike}, of lists that aren't `cpu` alone."""
+    return {",".join(["cuda:0"] * entries(d)): d for d in reversed(list(lists)) if d != "cpu"}
 
 
 def draw(recipes):
@@ -31,8 +64,9 @@ def run_cases(description, check):
     p.add_argument("--keep", type=Path)
     p.add_argument("--precision", help="compile for this arithmetic")
     p.add_argument("--tolerance", type=float, help="in place of the case's")
+    p.add_argument("--gpu", action="store_true", help="on cuda:0 in place of CPU devices")
     a = p.parse_args()
-    if a.precision == "bf16" and not cpu_has_bf16():
+    if not a.gpu and a.precision == "bf16" and not cpu_has_bf16():
         print("skipped: this CPU has no bf16")
         return SKIPPED
     failed = 0

@@ -1,6 +1,6 @@
 """Compares sheaf with PyTorch's numbers: compiles a case's model and runs the plan on several device lists.
 
-    python3 run_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR] [--precision bf16 --tolerance T]
+    python3 run_goldens.py FILE.safetensors... [--devices LIST]... [--gpu] [--keep DIR] [--precision bf16 --tolerance T]
 
 Each output must lie within the case's tolerance (relative to the tensor's largest value), and `cpu:0,cpu:1` must
 give the same bits as `cpu:0,cpu:0`. --keep leaves model, weights, inputs and outputs in DIR, to look into a failure.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from golden_runner import compile_case, draw, run_cases
+from golden_runner import GPU_TOLERANCE, compile_case, draw, on_gpu, run_cases
 from program import SOURCE, must, sheaf_run
 from tensors import difference, read_safetensors, write_safetensors
 
@@ -30,7 +30,11 @@ def check(case, options, folder):
     tolerance = options.tolerance or recipe["tolerance"]
     sources = [argument for name in recipe["inputs"] for argument in ("--input", f"{name}={inputs}:{name}")]
     complaints, outputs = [], {}
-    for number, run_on in enumerate(options.devices or recipe.get("devices", DEVICES)):
+    lists = options.devices or recipe.get("devices", DEVICES)
+    twins = on_gpu(lists) if options.gpu else {}
+    if options.gpu:
+        lists = [*twins, *([] if options.precision else twins.values())]
+    for number, run_on in enumerate(lists):
         out = folder / f"out{number}.safetensors"
         given = ["--weights", weights] if recipe["weights"] else []
         must(sheaf_run(plan, "--devices", run_on, *given, *sources, "--output", out))
@@ -45,6 +49,11 @@ def check(case, options, folder):
                 complaints.append(f"{run_on}: {name} {actual.dtype} {list(actual.shape)} is off by {error:.2e} (relative), "
                                   f"allowed {tolerance:.0e}; expected {tensor.dtype} {list(tensor.shape)}, "
                                   f"{list(tensor.data[:4])} …, got {list(actual.data[:4])} …")
+    for gpu, cpu in twins.items():
+        for name in expected if cpu in outputs else ():
+            error = difference(outputs[gpu][name], outputs[cpu][name])
+            if not error <= GPU_TOLERANCE:
+                complaints.append(f"{name}: {gpu} is off from {cpu} by {error:.2e} (relative), allowed {GPU_TOLERANCE:.0e}")
     if "cpu:0,cpu:1" in outputs and "cpu:0,cpu:0" in outputs:
         for name in expected:
             if outputs["cpu:0,cpu:1"].get(name) != outputs["cpu:0,cpu:0"].get(name):

@@ -1,6 +1,6 @@
 """Compares `sheaf train` with PyTorch's numbers: losses, and parameters and buffers after a few steps.
 
-    python3 run_train_goldens.py FILE.safetensors... [--devices LIST]... [--keep DIR] [--precision bf16 --tolerance T]
+    python3 run_train_goldens.py FILE.safetensors... [--devices LIST]... [--gpu] [--keep DIR] [--precision bf16 --tolerance T]
 
 On each of the case's device lists: an error may be the case's tolerance times the tensor's largest change, plus
 rounding of its largest value. A second run of the same command, and `cpu:0,cpu:0` next to `cpu:0,cpu:1`, must give
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from golden_runner import compile_case, draw, run_cases
+from golden_runner import compile_case, draw, on_gpu, run_cases
 from program import must, execute
 from tensors import Tensor, read_safetensors, write_safetensors
 from training import TRAIN
@@ -55,9 +55,10 @@ def check(case, options, folder):
     write_safetensors(folder / "data.safetensors", draw(recipe["data"]))
     compile_case(case.with_suffix(".json"), plan, options)
     tolerance = options.tolerance or recipe["tolerance"]
-    for number, run_on in enumerate(options.devices or recipe["devices"]):
+    lists = {d: d for d in options.devices or recipe["devices"]}
+    for number, (run_on, split) in enumerate((on_gpu(lists) if options.gpu else lists).items()):
         results[run_on] = found = train(plan, run_on, recipe, folder, f"out{number}")
-        prefix = f"{recipe['devices'][run_on]}/"
+        prefix = f"{recipe['devices'][split]}/"
         wanted = {name[len(prefix):]: tensor for name, tensor in expected.items() if name.startswith(prefix)}
         if found.keys() != wanted.keys():
             complaints.append(f"{run_on}: saved {sorted(found)}, expected {sorted(wanted)}")

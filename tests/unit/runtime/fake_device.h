@@ -77,7 +77,7 @@ class FakeQueue : public Queue {
     });
   }
   Result<void> wait(Event& event) override {
-    enqueue([&event] { event.synchronize(); });
+    enqueue([&event] { EXPECT_TRUE(event.synchronize()); });
     return {};
   }
   Result<void> synchronize() override {

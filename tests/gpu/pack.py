@@ -1,0 +1,75 @@
+"""Makes a folder that a machine with a GPU can run tests/gpu/suite.py from: programs, their libraries, compiled plans.
+
+    python3 pack.py BUILD FOLDER
+
+Such a machine needs neither the compiler nor oneDNN's packages, only CUDA's driver, cuDNN, cuBLASLt and (for several GPUs)
+NCCL. The plans are those of all golden cases and of the models that bench/run.py times, by the names that
+tests/golden/golden_runner.py gives them.
+"""
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/golden"), str(ROOT / "tests/cli")]
+from golden_runner import compiled_name
+from tensors import read_safetensors
+
+PROGRAMS = ["sheaf-run", "bench-step", "conformance_tests", "cuda_tests"]
+# Libraries that every Linux machine has in a version of its own, to be used with its own loader.
+OF_THE_SYSTEM = ("ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "linux-vdso")
+BENCHED = ["models/resnet18.json", "models/resnet50.json", "models/tutorial.json", "bench/linear.json"]
+
+
+def libraries(program):
+    for line in subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout.splitlines():
+        words = line.split()
+        if len(words) > 2 and words[2].startswith("/") and not words[0].startswith(OF_THE_SYSTEM):
+            yield Path(words[2])
+
+
+def models():
+    """(model file, precision) of all that is compiled."""
+    cases = ROOT / "tests/golden"
+    for case in sorted([*cases.glob("layers/*.safetensors"), *cases.glob("models/*.safetensors"), *cases.glob("train/*.safetensors")]):
+        recipe = read_safetensors(case)[1]["recipe"]
+        named = __import__("json").loads(recipe).get("model")
+        model = ROOT / named if named else case.with_suffix(".json")
+        yield from ((model, precision) for precision in ("f32", "bf16"))
+    yield from ((ROOT / model, precision) for model in BENCHED for precision in ("f32", "bf16", "f16"))
+
+
+def main():
+    build, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("bin", "lib", "plans"):
+        (folder / part).mkdir(parents=True)
+    for name in PROGRAMS:
+        program = build / "bin" / name
+        shutil.copy2(program, folder / "bin")
+        subprocess.run(["strip", folder / "bin" / name], check=True)
+        for library in libraries(program):
+            shutil.copy2(library, folder / "lib" / library.name)
+    for kernels in build.glob("lib/conformance_kernels.so"):
+        shutil.copy2(kernels, folder / "lib")
+
+    def compile_plan(model, precision):
+        plan = folder / "plans" / compiled_name(model, precision)
+        if not plan.exists():
+            subprocess.run([build / "bin/sheaf", "compile", "--precision", precision, model, "-o", plan], check=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(compile_plan, *job) for job in dict.fromkeys(models())]:
+            done.result()
+    with tarfile.open(folder / "plans.tar.xz", "w:xz") as archive:
+        archive.add(folder / "plans", "plans")
+    shutil.rmtree(folder / "plans")
+    size = sum(f.stat().st_size for f in folder.rglob("*"))
+    print(f"{folder}: {size / 2**20:.0f} MiB")
+
+
+main()

@@ -1,0 +1,129 @@
+"""The GPU suite: what only a GPU can show, in one go and in minutes. One line a check, `N passed, N failed` at the end.
+
+    python3 suite.py FOLDER [--jobs N] [--only WORD]
+
+FOLDER is what pack.py made. Without a usable GPU the status is 77, and the reason is printed. The checks: the conformance suite
+of the device contract; every golden case of PyTorch on one, two and more replicas on cuda:0, in float32 within 1e-5 of the CPU's
+same split too; training goldens; bfloat16; graphs on and off give the same bits; `verify`; a trace that shows neither an
+allocation nor a wait inside a step.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/golden"
+SKIPPED = 77
+# Layers that say nothing about bf16 (tests/golden/CMakeLists.txt has the tolerances on the CPU).
+BF16_LAYERS = ["linear", "conv2d", "conv2d_groups", "conv_transpose2d", "fused_residual", "matmul_broadcast", "attention_self",
+               "batch_norm2d", "lstm", "sequential"]
+
+
+class Suite:
+    def __init__(self, folder, scratch):
+        self.bin, self.scratch = folder / "bin", scratch
+        self.environment = dict(os.environ, SHEAF_RUN=f"{self.bin}/sheaf-run run", SHEAF=str(self.bin / "sheaf-run"), SHEAF_SOURCE_DIR=str(ROOT),
+                                SHEAF_COMPILED_PLANS=str(scratch / "plans"), SHEAF_KERNELS=str(folder / "lib/conformance_kernels.so"),
+                                PYTHONDONTWRITEBYTECODE="1", SHEAF_LIMIT_SECONDS="120")
+        # The packed libraries come last: the machine's own C++ runtime may be the newer one.
+        path = self.environment.get("LD_LIBRARY_PATH")
+        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [path, str(folder / "lib")]))
+
+    def run(self, *command, limit=240):
+        return subprocess.run([str(c) for c in command], env=self.environment, capture_output=True, text=True, timeout=limit)
+
+    def why_not(self):
+        """Why there is nothing to run on; empty if there is."""
+        done = self.run(self.bin / "sheaf-run", "devices", "--json")
+        if done.returncode:
+            return f"sheaf-run does not start: {done.stderr.strip()}"
+        cuda = json.loads(done.stdout)["cuda"]
+        return "" if cuda["available"] else cuda["reason"]
+
+    def golden(self, runner, case, *options):
+        done = self.run(sys.executable, GOLDEN / runner, GOLDEN / f"{case}.safetensors", "--gpu", *options)
+        return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()
+
+    def tests(self, program, *options):
+        done = self.run(self.bin / program, "--gtest_brief=1", *options)
+        return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()[-3000:]
+
+    def plan(self, model, precision="f32"):
+        sys.path[:0] = [str(GOLDEN), str(ROOT / "tests/cli")]
+        from golden_runner import compiled_name
+        return self.scratch / "plans" / compiled_name(ROOT / model, precision)
+
+    def same_bits_with_and_without_graphs(self, precision):
+        saved = []
+        for options in ((), ("--no-graphs",)):
+            out = self.scratch / f"graphs-{precision}-{len(saved)}.safetensors"
+            done = self.run(self.bin / "sheaf-run", "train", self.plan("models/resnet18.json", precision), "--devices", "cuda:0", "--data",
+                            "x=random:64", "--data", "label=random:64", "--batch-size", 32, "--steps", 4, "--seed", 1, "--save", out, *options)
+            if done.returncode:
+                return done.stderr.strip()
+            saved.append(out.read_bytes())
+        return "" if saved[0] == saved[1] else "parameters differ in bits"
+
+    def verified(self, devices):
+        done = self.run(self.bin / "sheaf-run", "verify", self.plan("models/resnet18.json"), "--devices", devices, "--batch", 8)
+        return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()[-2000:]
+
+    def checks(self):
+        yield "conformance", lambda: self.tests("conformance_tests")
+        yield "cuda unit tests", lambda: self.tests("cuda_tests")
+        for folder, runner in (("layers", "run_goldens.py"), ("models", "run_goldens.py"), ("train", "run_train_goldens.py")):
+            for case in sorted((GOLDEN / folder).glob("*.safetensors")):
+                name = f"{folder}/{case.stem}"
+                yield name, lambda r=runner, n=name: self.golden(r, n)
+        for layer in BF16_LAYERS:
+            yield f"bf16 layers/{layer}", lambda n=layer: self.golden("run_goldens.py", f"layers/{n}", "--precision", "bf16", "--tolerance", 0.015)
+        for precision in ("f32", "bf16"):
+            yield f"graphs on and off, {precision}", lambda p=precision: self.same_bits_with_and_without_graphs(p)
+        for devices in ("cuda:0", "cuda:0,cuda:0", "cpu:0,cuda:0"):
+            yield f"verify resnet18 on {devices}", lambda d=devices: self.verified(d)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("folder", type=Path)
+    p.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1), help="checks at a time; they share the GPU")
+    p.add_argument("--only", help="checks whose name contains this")
+    options = p.parse_args()
+    if not (options.folder / "plans.tar.xz").exists():
+        print(f"skipped: {options.folder} was not packed (tools/gpu-suite.sh pack, where the compiler is)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="sheaf-gpu-") as scratch:
+        suite = Suite(options.folder.resolve(), Path(scratch))
+        if reason := suite.why_not():
+            print(f"skipped: {reason}")
+            return SKIPPED
+        with tarfile.open(options.folder / "plans.tar.xz") as archive:
+            archive.extractall(scratch)
+        checks = [(n, c) for n, c in suite.checks() if not options.only or options.only in n]
+        started, failed = time.monotonic(), 0
+
+        def timed(check):
+            begin = time.monotonic()
+            try:
+                complaint = check()
+            except subprocess.TimeoutExpired as late:
+                complaint = f"did not end within {late.timeout} s"
+            return complaint, time.monotonic() - begin
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for (name, _), done in zip(checks, [pool.submit(timed, check) for _, check in checks]):
+                complaint, seconds = done.result()
+                failed += bool(complaint)
+                print(f"{'FAILED' if complaint else 'ok    '} {name} ({seconds:.1f} s)" + (f"\n{complaint}" if complaint else ""), flush=True)
+    print(f"{time.monotonic() - started:.0f} s\n{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed or not checks else 0
+
+
+sys.exit(main())
