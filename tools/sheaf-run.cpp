@@ -1,18 +1,24 @@
-// sheaf-run: `sheaf run` alone (and `sheaf-run train`, `bench` and `estimate`, which are those verbs of `sheaf`), for
-// machines that run plans and compile none. Links no LLVM or MLIR.
+// sheaf-run: `sheaf run` alone (and `sheaf-run train`, `bench`, `estimate` and `devices`, which are those verbs of
+// `sheaf`), for machines that run plans and compile none. Links no LLVM or MLIR.
 #include "runtime/bench/bench_main.h"
 #include "runtime/estimate/estimate_main.h"
 #include "runtime/run_main.h"
 #include "runtime/training/train_main.h"
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const std::string verb = arguments.empty() ? "" : arguments.front();
-  if (verb != "train" && verb != "bench" && verb != "estimate") return sheaf::run_verb(arguments);
-  arguments.erase(arguments.begin());
-  if (verb == "estimate") return sheaf::estimate_verb(arguments);
-  return verb == "train" ? sheaf::train_verb(arguments) : sheaf::bench_verb(arguments);
+  using Verb = int (*)(std::span<const std::string>);
+  constexpr std::array<std::pair<std::string_view, Verb>, 4> verbs = {{{"train", sheaf::train_verb},
+                                                                       {"bench", sheaf::bench_verb},
+                                                                       {"estimate", sheaf::estimate_verb},
+                                                                       {"devices", sheaf::devices_verb}}};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (const auto& [name, verb] : verbs) {
+    if (!arguments.empty() && arguments.front() == name) return verb(std::span(arguments).subspan(1));
+  }
+  return sheaf::run_verb(arguments);
 }
