@@ -1,12 +1,13 @@
 """Peer: a ResNet's inference or training step in PyTorch, timed in rounds so that it can take turns with sheaf.
 
-    resnet_torch.py [--program infer|train] [--net 18|50] [--mode eager|compile] [--dtype f32|bf16] [--batch 256]
-                    [--threads N] [--nchw]
+    resnet_torch.py [--program infer|train] [--net 18|50] [--mode eager|compile|max-autotune] [--dtype f32|tf32|bf16]
+                    [--batch 256] [--threads N] [--nchw] [--device cpu|cuda] [--steps 1]
 
 --net 18 is the modified ResNet-18 of models/resnet18.json (1x28x28 input, 3x3/64 stem, no max-pool, 10 classes);
 --net 50 is ImageNet's. A training step is forward, cross entropy, backward and SGD; bf16 is autocast with f32
 parameters. It first prints a line of JSON, the most memory that it has had after two steps; then for each line on stdin
-it times one step and prints a line: seconds, and CPU seconds of the process.
+it times --steps steps and prints a line: seconds of one, and CPU seconds of the process. On a GPU rows come from pinned host
+memory each step, and the host waits once after the last of the steps.
 Needs: torch.
 """
 import argparse
@@ -71,47 +72,64 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", default="infer", choices=["infer", "train"])
     p.add_argument("--net", default="18", choices=["18", "50"])
-    p.add_argument("--mode", default="eager", choices=["eager", "compile"])
-    p.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
+    p.add_argument("--mode", default="eager", choices=["eager", "compile", "max-autotune"])
+    p.add_argument("--dtype", default="f32", choices=["f32", "tf32", "bf16"])
     p.add_argument("--batch", type=int, default=256)
     p.add_argument("--threads", type=int, default=0, help="0: PyTorch's choice")
     p.add_argument("--nchw", action="store_true", help="plain layout; default: channels_last, the faster one")
+    p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    p.add_argument("--steps", type=int, default=1)
     a = p.parse_args()
+    gpu = a.device == "cuda"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = a.dtype == "tf32"
+    torch.backends.cudnn.benchmark = True
     if a.threads:
         torch.set_num_threads(a.threads)
     torch.manual_seed(0)
     net, shape, classes = resnet18() if a.net == "18" else resnet50()
     net, x, y = net.train(a.program == "train"), torch.randn(a.batch, *shape), torch.randint(0, classes, (a.batch,))
+    if gpu:
+        net, x, y = net.to("cuda"), x.pin_memory(), y.pin_memory()
     if not a.nchw:
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
 
-    autocast = lambda: torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16")
+    autocast = lambda: torch.autocast(a.device, dtype=torch.bfloat16, enabled=a.dtype == "bf16")
 
     def loss_of(x, y):
         with autocast():
             return criterion(net(x), y)
 
     forward = net if a.program == "infer" else loss_of
-    forward = torch.compile(forward) if a.mode == "compile" else forward
+    if a.mode != "eager":
+        forward = torch.compile(forward, mode=None if a.mode == "compile" else a.mode)
+
+    def rows():
+        return (x.to("cuda", non_blocking=True), y.to("cuda", non_blocking=True)) if gpu else (x, y)
 
     def infer():
         with torch.inference_mode(), autocast():
-            return forward(x)
+            return forward(rows()[0])
 
     def train():
         optimizer.zero_grad(set_to_none=True)
-        forward(x, y).backward()
+        forward(*rows()).backward()
         optimizer.step()
 
     step = infer if a.program == "infer" else train
-    for _ in range(2):
-        step()
-    print(json.dumps({"peak_bytes": peak_bytes()}), flush=True)
+
+    def steps(count):
+        for _ in range(count):
+            step()
+        if gpu:
+            torch.cuda.synchronize()
+
+    steps(10 if gpu else 2)
+    print(json.dumps({"peak_bytes": torch.cuda.max_memory_allocated() if gpu else peak_bytes()}), flush=True)
     for _ in sys.stdin:
         start, cpu = time.perf_counter(), time.process_time()
-        step()
-        print(time.perf_counter() - start, time.process_time() - cpu, flush=True)
+        steps(a.steps)
+        print((time.perf_counter() - start) / a.steps, (time.process_time() - cpu) / a.steps, flush=True)
 
 
 main()
