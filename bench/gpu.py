@@ -21,8 +21,10 @@ MLPERF_RESNET50 = 7950  # images a second of one H200 in MLPerf Training's ResNe
 
 
 class GpuBench:
-    def __init__(self, options, scratch):
-        self.options, self.bin, self.plans = options, options.folder / "bin", scratch / "plans"
+    def __init__(self, options, scratch, library_path):
+        self.options, self.plans = options, scratch / "plans"
+        # For our programs alone: PyTorch has libraries of its own.
+        self.step = ["env", f"LD_LIBRARY_PATH={library_path}", options.folder / "bin/bench-step"]
 
     def plan(self, model, precision):
         sys.path[:0] = [str(ROOT / "tests/golden"), str(ROOT / "tests/cli")]
@@ -30,7 +32,7 @@ class GpuBench:
         return self.plans / compiled_name(ROOT / model, precision)
 
     def ours(self, model, precision, batch, *arguments):
-        return [self.bin / "bench-step", self.plan(model, precision), "--devices", "cuda:0", "--batch", batch, "--program", "train", *arguments]
+        return [*self.step, self.plan(model, precision), "--devices", "cuda:0", "--batch", batch, "--program", "train", *arguments]
 
     def next_to_torch(self, net, dtype, batch, bar):
         precision = "bf16" if dtype == "bf16" else "f32"
@@ -91,10 +93,9 @@ def main():
         if reason := suite.why_not():
             print(f"skipped: {reason}")
             return SKIPPED
-        os.environ["LD_LIBRARY_PATH"] = suite.environment["LD_LIBRARY_PATH"]
         with tarfile.open(options.folder / "plans.tar.xz") as archive:
             archive.extractall(scratch)
-        bench = GpuBench(options, Path(scratch))
+        bench = GpuBench(options, Path(scratch), suite.environment["LD_LIBRARY_PATH"])
         for name in options.only:
             MEASUREMENTS[name](bench)
     return 0

@@ -20,8 +20,8 @@ from golden_runner import compiled_name
 from tensors import read_safetensors
 
 PROGRAMS = ["sheaf-run", "bench-step", "conformance_tests", "cuda_tests"]
-# Libraries that every Linux machine has in a version of its own, to be used with its own loader.
-OF_THE_SYSTEM = ("ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "linux-vdso")
+# Libraries that every Linux machine has in a version of its own, at least as new as Debian 12's.
+OF_THE_SYSTEM = ("ld-linux", "libstdc++", "libgcc_s", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "linux-vdso")
 BENCHED = ["models/resnet18.json", "models/resnet50.json", "models/tutorial.json", "bench/linear.json"]
 
 

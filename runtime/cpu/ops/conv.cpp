@@ -24,7 +24,7 @@ convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind,
                                              bool may_fail = false) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   return {convolution_forward::desc(kind, algorithm, formats.x, any_desc(g.weight), bias, formats.y, g.stride,
-                                    conv_gaps(g), g.padding_begin, g.padding_end),
+                                    gaps_of(g.dilation), g.padding_begin, g.padding_end),
           attributes, dnnl_engine(), may_fail};
 }
 

@@ -3,15 +3,15 @@
 
 #include <cstring>
 
+#include "runtime/bind/conv_shape.h"
 #include "runtime/cpu/ops/choice.h"
-#include "runtime/cpu/ops/conv_shape.h"
 
 namespace sheaf {
 
 /// The forward pass that a gradient belongs to, which oneDNN wants to know.
 inline dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& g, dnnl::algorithm algorithm) {
   return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, any_desc(g.x),
-                                          any_desc(g.weight), any_desc(g.y), g.stride, conv_gaps(g),
+                                          any_desc(g.weight), any_desc(g.y), g.stride, gaps_of(g.dilation),
                                           g.padding_begin, g.padding_end),
           dnnl_engine()};
 }

@@ -23,7 +23,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
     return convolution_backward_data::primitive_desc(
         convolution_backward_data::desc(algorithm, any_desc(g.x), any_desc(g.weight), any_desc(g.y), g.stride,
-                                        conv_gaps(g), g.padding_begin, g.padding_end),
+                                        gaps_of(g.dilation), g.padding_begin, g.padding_end),
         step_attributes(), dnnl_engine(), forward_hint(g, algorithm), may_fail);
   };
   const auto pd = choose_gradient(g, operation.request.fast_numerics, /*least_channels=*/32, describe);  // as forward

@@ -34,7 +34,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
     const DnnlDesc dbias = bias ? plain_desc(g.bias) : DnnlDesc();
     return convolution_backward_weights::primitive_desc(
         convolution_backward_weights::desc(algorithm, any_desc(g.x), any_desc(g.weight), dbias, any_desc(g.y),
-                                           g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+                                           g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
         step_attributes(), dnnl_engine(), forward_hint(g, algorithm), may_fail);
   };
   // With 64 channels Winograd was slower: 83 ms against 62 for 64 → 64 at 28×28, batch 256, one thread.

@@ -38,7 +38,7 @@ convolution_forward::primitive_desc describe(const ConvShape& g, const Layouts& 
                                              const dnnl::primitive_attr& attributes) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   return {convolution_forward::desc(kind, algorithm::convolution_direct, layouts.x, layouts.weight, bias,
-                                    layouts.y, g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+                                    layouts.y, g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
           attributes, dnnl_engine()};
 }
 
@@ -90,7 +90,7 @@ Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvS
   const Layouts layouts(g, /*images=*/false);
   const convolution_backward_data::primitive_desc pd(
       convolution_backward_data::desc(algorithm::convolution_direct, layouts.x, layouts.weight, layouts.y,
-                                      g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+                                      g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
       step_attributes(), dnnl_engine(), describe(g, layouts, dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
@@ -112,7 +112,7 @@ Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const Con
   const DnnlDesc dbias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   const convolution_backward_weights::primitive_desc pd(
       convolution_backward_weights::desc(algorithm::convolution_direct, layouts.x, any_desc(g.weight), dbias, layouts.y,
-                                         g.stride, conv_gaps(g), g.padding_begin, g.padding_end),
+                                         g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
       step_attributes(), dnnl_engine(), describe(g, layouts, dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());

@@ -1,7 +1,8 @@
 // Convolutions and their gradients on bf16 values, summed in f32 (docs/precision.md).
 #pragma once
 
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 

@@ -13,7 +13,8 @@
 // worse. Sums are plain f32 sums, as in direct convolution. The weight lies as hwio, where each tap is a matrix.
 #pragma once
 
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 

@@ -11,7 +11,8 @@
 // The weight lies as hwio, where each such part of a kernel row is a matrix as it stands.
 #pragma once
 
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 

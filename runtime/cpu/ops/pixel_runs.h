@@ -2,7 +2,8 @@
 // products (conv_pixels.h).
 #pragma once
 
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 

@@ -1,7 +1,7 @@
 // Maximum, average and adaptive average pooling over 1 to 3 dims, with PyTorch's rules for edges.
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
-#include "runtime/cpu/ops/pool_shape.h"
+#include "runtime/cpu/ops/window_average.h"
 
 namespace sheaf {
 namespace {
@@ -35,7 +35,7 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   const auto kind = dnnl::prop_kind::forward_inference;
   if (p.dilated()) {
     const dnnl::pooling_v2_forward::primitive_desc pd(
-        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, p.gaps(),
+        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, gaps_of(p.dilation),
                                        p.padding_begin, p.padding_end),
         attributes, dnnl_engine());
     finish(pd, dnnl::pooling_v2_forward(pd));
@@ -68,7 +68,7 @@ Prepared prepare_windows(const Operation& operation, const Pooling& p,
 
 Prepared prepare(const Operation& operation, const Pooling& p, const Averaging& average) {
   if (!average.windows.empty()) return prepare_windows(operation, p, average.windows);
-  return prepare(operation, p, average.algorithm, average.scale);
+  return prepare(operation, p, algorithm_of(average), average.scale);
 }
 
 }  // namespace

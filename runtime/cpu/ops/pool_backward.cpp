@@ -3,7 +3,7 @@
 
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
-#include "runtime/cpu/ops/pool_shape.h"
+#include "runtime/cpu/ops/window_average.h"
 #include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {
@@ -32,13 +32,13 @@ struct Dilated {
   using backward = dnnl::pooling_v2_backward;
   static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
                                           const DnnlDesc& y) {
-    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, p.gaps(),
+    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, gaps_of(p.dilation),
                           p.padding_begin, p.padding_end),
             step_attributes(), dnnl_engine()};
   }
   static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
                                  const DnnlDesc& y) {
-    return backward::desc(algorithm, x, y, p.stride, p.kernel, p.gaps(), p.padding_begin, p.padding_end);
+    return backward::desc(algorithm, x, y, p.stride, p.kernel, gaps_of(p.dilation), p.padding_begin, p.padding_end);
   }
 };
 
@@ -110,7 +110,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
   require(operation.request.inputs.size() == 1, "expected one input");
   if (average.windows.empty() && average.scale == 1) {
     const auto [x, y] = layout_of_dy(operation.operand("dy"), p);
-    return backward<Undilated>(operation, p, average.algorithm, x, y, operation.prepared());
+    return backward<Undilated>(operation, p, algorithm_of(average), x, y, operation.prepared());
   }
   if (average.windows.empty()) {  // one divisor for all windows: it stands with those of the first dimension
     const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();

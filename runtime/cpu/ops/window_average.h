@@ -1,19 +1,20 @@
 // Averages over windows that differ in size: what oneDNN's pooling, with its one kernel size, cannot do.
 #pragma once
 
+#include "runtime/bind/pool_shape.h"
+#include "runtime/cpu/dnnl_format.h"
+#include "runtime/cpu/ops/elements.h"
+
 #include <utility>
 #include <vector>
 
-#include "runtime/bind/op.h"
-#include "runtime/cpu/ops/elements.h"
-
 namespace sheaf {
 
-/// One output position's window along one dimension: elements [begin, end); the average divides by the
-/// product of the dimensions' divisors.
-struct Window {
-  int64_t begin, end, divisor;
-};
+/// Of an averaging that oneDNN has.
+inline dnnl::algorithm algorithm_of(const Averaging& average) {
+  return average.include_padding ? dnnl::algorithm::pooling_avg_include_padding
+                                 : dnnl::algorithm::pooling_avg_exclude_padding;
+}
 
 /// y[n, i…] = Σ x[n, window] / Π divisors, over `planes` plain planes of 1 to 3 dims. Element: float or BFloat16.
 template <typename Element>

@@ -1,8 +1,8 @@
-#include "runtime/cpu/ops/pool_shape.h"
+#include "runtime/bind/pool_shape.h"
 
 #include <algorithm>
 
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
 
 namespace sheaf {
 namespace {
@@ -17,7 +17,7 @@ int64_t pooled_size(int64_t size, int64_t reach, int64_t stride, int64_t padding
   return out;
 }
 
-void check_shapes(const DnnlDims& x, const DnnlDims& y) {
+void check_shapes(const Dims& x, const Dims& y) {
   require(x.size() >= 3 && x.size() <= 5,
           "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
   require(y.size() == x.size() && y[0] == x[0] && y[1] == x[1],
@@ -30,13 +30,7 @@ bool Pooling::dilated() const {
   return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; });
 }
 
-DnnlDims Pooling::gaps() const {
-  DnnlDims gaps = dilation;
-  for (int64_t& gap : gaps) gap -= 1;
-  return gaps;
-}
-
-Pooling pooling_of(const Operation& operation, const DnnlDims& x, const DnnlDims& y) {
+Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y) {
   check_shapes(x, y);
   const size_t spatial = x.size() - 2;
   const bool ceil_mode = operation.flag("ceil_mode", false);
@@ -56,26 +50,25 @@ Pooling pooling_of(const Operation& operation, const DnnlDims& x, const DnnlDims
     require(out == expected && out > 0, "output " + to_string(y) + " doesn't fit x " + to_string(x) +
                                             ": dimension " + std::to_string(i + 2) + " should be " +
                                             std::to_string(expected));
-    // What the last window needs; at least the padding asked for, which oneDNN checks against the output's
-    // size.
+    // What the last window needs; at least the padding asked for, which oneDNN checks against the output's size.
     const int64_t needed = (out - 1) * p.stride[i] + reach - size - p.padding_begin[i];
     p.padding_end.push_back(std::max(needed, p.padding_begin[i]));
   }
   return p;
 }
 
-Averaging averaging_of(const Operation& operation, const Pooling& p) {
+Averaging averaging_of(const StepOperands& operation, const Pooling& p) {
   require(!p.dilated(), "avg_pool has no dilation");
   Averaging average;
   const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();
-  // Including the padding, oneDNN always divides by the kernel's size: also right for any other fixed
+  // Including the padding, a library always divides by the kernel's size: also right for any other fixed
   // divisor.
   if (divisor > 0) {
     average.scale = float(double(product(p.kernel, 0, p.spatial())) / double(divisor));
     return average;
   }
   if (!operation.flag("count_include_pad", true)) {
-    average.algorithm = dnnl::algorithm::pooling_avg_exclude_padding;
+    average.include_padding = false;
     return average;
   }
   if (p.padding_end == p.padding_begin) return average;
@@ -91,7 +84,7 @@ Averaging averaging_of(const Operation& operation, const Pooling& p) {
   return average;
 }
 
-Averaging adaptive_pooling_of(const DnnlDims& x, const DnnlDims& y, Pooling& p) {
+Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& p) {
   check_shapes(x, y);
   p = {};
   p.x = x;
@@ -113,13 +106,13 @@ Averaging adaptive_pooling_of(const DnnlDims& x, const DnnlDims& y, Pooling& p) 
   p.dilation.assign(p.kernel.size(), 1);
   p.padding_begin.assign(p.kernel.size(), 0);
   p.padding_end = p.padding_begin;
-  if (uniform) average = {dnnl::algorithm::pooling_avg_exclude_padding, 1, {}};
+  if (uniform) average = {.include_padding = false};
   return average;
 }
 
-DnnlDims pooled_from(const Operation& operation) {
-  const DnnlDims &dy = operation.operand("dy").dims, &dx = operation.output().dims;
-  DnnlDims x = {};
+Dims pooled_from(const StepOperands& operation) {
+  const Dims &dy = operation.operand("dy").dims, &dx = operation.output().dims;
+  Dims x = {};
   for (const int64_t size : spatial_sizes(operation, "size", dy.size())) x.push_back(size);
   x.insert(x.begin(), dy.begin(), dy.begin() + 2);
   require(dx == x, "output has shape " + to_string(dx) + ", expected " + to_string(x));

@@ -1,8 +1,8 @@
-#include "runtime/cpu/ops/conv_shape.h"
+#include "runtime/bind/conv_shape.h"
 
 namespace sheaf {
 
-ConvShape conv_shape(const Operation& operation, const DnnlDims& x, const DnnlDims& weight, const DnnlDims& y,
+ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
                      const std::string& y_name) {
   const size_t rank = x.size();
   require(rank >= 3 && rank <= 5,
@@ -38,8 +38,8 @@ ConvShape conv_shape(const Operation& operation, const DnnlDims& x, const DnnlDi
   return g;
 }
 
-ConvShape conv_shape(const Operation& operation) {
-  const DnnlDims& weight = operation.operand("weight").dims;
+ConvShape conv_shape(const StepOperands& operation) {
+  const Dims& weight = operation.operand("weight").dims;
   ConvShape g = conv_shape(operation, operation.operand("x").dims, weight, operation.output().dims, "output");
   if (operation.has("bias")) {
     g.bias = {weight[0]};
@@ -48,15 +48,9 @@ ConvShape conv_shape(const Operation& operation) {
   return g;
 }
 
-DnnlDims conv_gaps(const ConvShape& shape) {
-  DnnlDims gaps = shape.dilation;
-  for (int64_t& gap : gaps) gap -= 1;
-  return gaps;
-}
-
-DnnlDims spatial_sizes(const Operation& operation, const char* name, size_t rank) {
+Dims spatial_sizes(const StepOperands& operation, const char* name, size_t rank) {
   require(rank >= 3 && rank <= 5, "expected operands [N, C, …] with 1 to 3 more dims");
-  const DnnlDims sizes = operation.integers(name, rank - 2, 0, 0);
+  const Dims sizes = operation.integers(name, rank - 2, 0, 0);
   for (const int64_t size : sizes)
     require(size > 0, std::string("attribute '") + name + "' is missing or not positive");
   return sizes;
