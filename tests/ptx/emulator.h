@@ -1,6 +1,5 @@
 // An emulator of PTX, for tests: runs what LLVM's NVPTX back-end and nvcc emit for our kernels, as the PTX ISA says
-// (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. Global memory is the process's own: addresses
-// are host addresses. What it does not know is an error that names the line, never a guess.
+// (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. What it does not know is an error that names the line, never a guess.
 //
 // A warp's 32 threads run together where they are at the same instruction; those at the lowest one run first. Blocks run
 // one after another. Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all that they name; where
@@ -32,20 +31,20 @@ struct LaunchSize {
   size_t shared_bytes = 0;                 ///< dynamic shared memory
 };
 
-/// Says which global memory a kernel may touch. Called for each global access of each thread, by the thread that called
-/// launch().
-class MemoryChecker {
+/// The global memory that a kernel sees. Asked at each global access of each thread, in the thread that called launch().
+class Memory {
  public:
-  virtual ~MemoryChecker() = default;
-  virtual bool allows(uint64_t address, size_t bytes, bool write) = 0;
-  /// For the message where allows() was false: what is there, e.g. "16 bytes behind the arena of lane 0".
-  virtual std::string explain(uint64_t address, size_t bytes, bool write) { return "outside of the memory given to it"; }
+  virtual ~Memory() = default;
+  /// Where the host has the `bytes` (1 to 16) at `address`; null where they may not be touched. An atomic operation writes.
+  virtual void* access(uint64_t address, size_t bytes, bool writes) = 0;
+  /// For the message where access() gave null: what is there, e.g. "16 bytes behind the arena of lane 0".
+  virtual std::string explain(uint64_t address, size_t bytes, bool writes) { return "outside of the memory given to it"; }
 };
 
-/// Allows everything: a wild access faults in the process.
-class UncheckedMemory final : public MemoryChecker {
+/// The process's own memory, all of it: a wild access faults in the process.
+class HostMemory final : public Memory {
  public:
-  bool allows(uint64_t, size_t, bool) override { return true; }
+  void* access(uint64_t address, size_t, bool) override { return reinterpret_cast<void*>(address); }
 };
 
 struct LaunchOptions {
@@ -80,9 +79,9 @@ class PtxModule {
 
   /// Runs an entry to its end. `arguments[i]` is the address of the value of parameter i, as cuLaunchKernel takes it.
   /// Errors: no such entry, a size that the entry or the hardware doesn't allow; a fault, with entry, line of the text, block and
-  /// thread: memory that `checker` refuses, a misaligned address, a barrier that cannot complete, a race.
+  /// thread: memory that `memory` refuses, a misaligned address, a barrier that cannot complete, a race.
   Result<LaunchCounts> launch(std::string_view entry, const LaunchSize& size, const void* const* arguments,
-                              MemoryChecker& checker, const LaunchOptions& options = {}) const;
+                              Memory& memory, const LaunchOptions& options = {}) const;
 
  private:
   explicit PtxModule(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
