@@ -27,7 +27,7 @@ BF16_LAYERS = ["linear", "conv2d", "conv2d_groups", "conv_transpose2d", "fused_r
 
 class Suite:
     def __init__(self, folder, scratch):
-        self.bin, self.scratch = folder / "bin", scratch
+        self.folder, self.bin, self.scratch = folder, folder / "bin", scratch
         self.environment = dict(os.environ, SHEAF_RUN=f"{self.bin}/sheaf-run run", SHEAF=str(self.bin / "sheaf-run"), SHEAF_SOURCE_DIR=str(ROOT),
                                 SHEAF_COMPILED_PLANS=str(scratch / "plans"), SHEAF_KERNELS=str(folder / "lib/conformance_kernels.so"),
                                 PYTHONDONTWRITEBYTECODE="1", SHEAF_LIMIT_SECONDS="120")
@@ -40,6 +40,8 @@ class Suite:
 
     def why_not(self):
         """Why there is nothing to run on; empty if there is."""
+        if not (self.folder / "plans.tar.xz").exists():
+            return f"{self.folder} was not packed (tools/gpu-suite.sh pack, where the compiler is)"
         done = self.run(self.bin / "sheaf-run", "devices", "--json")
         if done.returncode:
             return f"sheaf-run does not start: {done.stderr.strip()}"
@@ -89,9 +91,6 @@ def main():
     p.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1), help="checks at a time; they share the GPU")
     p.add_argument("--only", help="checks whose name contains this")
     options = p.parse_args()
-    if not (options.folder / "plans.tar.xz").exists():
-        print(f"skipped: {options.folder} was not packed (tools/gpu-suite.sh pack, where the compiler is)")
-        return SKIPPED
     with tempfile.TemporaryDirectory(prefix="sheaf-gpu-") as scratch:
         suite = Suite(options.folder.resolve(), Path(scratch))
         if reason := suite.why_not():
