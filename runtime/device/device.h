@@ -58,6 +58,11 @@ struct CopyShape {
   size_t target_pitch = 0;
 };
 
+/// A run of bytes within the target of Queue::fetch().
+struct CopyPart {
+  size_t offset = 0, bytes = 0;
+};
+
 /// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory, but those that
 /// begin and end a recording. A call that fails is kept: synchronize() reports the first.
 class Queue {
@@ -71,6 +76,13 @@ class Queue {
   virtual void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded = false) = 0;
   /// Copies between any two memories that the device can reach: its own, the host's, another device's of its kind.
   virtual void copy(void* target, const void* source, const CopyShape& shape, bool guarded = false) = 0;
+  /// Copies several pieces of the host's memory to their places in `target`; on a queue that has to stage what comes from
+  /// there, in one transfer. What lies between them is left unspecified. Few bytes: a batch's labels, a learning rate.
+  virtual void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      copy(static_cast<char*>(target) + parts[i].offset, sources[i], {parts[i].bytes, 1, 0, 0});
+    }
+  }
   virtual void record(Event& event) = 0;
   /// `event` may be another device's, of another kind too. Errors, of a queue that has to block for it: as
   /// Event::synchronize().
