@@ -1,30 +1,15 @@
 // sheaf compile MODEL.json -o FILE.plan
 #include "codegen/plan/compile.h"
+#include "runtime/base/byte_size.h"
 #include "runtime/base/file.h"
 #include "runtime/options.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/report.h"
 #include "tools/verbs.h"
 
-#include <cmath>
-#include <cstdlib>
+#include <algorithm>
 
 namespace sheaf {
-namespace {
-
-/// "16GiB", "512MiB", "1000000": bytes.
-Result<int64_t> parse_bytes(const std::string& text) {
-  char* end = nullptr;
-  double number = std::strtod(text.c_str(), &end);
-  std::string unit = end;
-  double factor = unit.empty() || unit == "B" ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
-  if (end == text.c_str() || factor == 0 || !(number > 0) || number * factor > 0x1p60)
-    return Error("--device-memory '" + text + "': expected a size such as 16GiB, 512MiB or a number of bytes");
-  return static_cast<int64_t>(number * factor);
-}
-
-}  // namespace
-
 OptionParser compile_options() {
   OptionParser parser("compile", "Compiles a model file to an execution plan.");
   parser.positional("MODEL.json", "a model file (docs/model-format.md)")
@@ -46,9 +31,9 @@ int compile_verb(std::span<const std::string> arguments) {
   CompileOptions compile_options;
   compile_options.precision = options->value("--precision");
   if (options->has("--device-memory")) {
-    Result<int64_t> bytes = parse_bytes(options->value("--device-memory"));
+    Result<double> bytes = parse_byte_size(options->value("--device-memory"), "--device-memory");
     if (!bytes) return report_usage(bytes.error(), "compile");
-    compile_options.device_memory = *bytes;
+    compile_options.device_memory = static_cast<int64_t>(std::min(*bytes, 0x1p60));
   }
   auto model = frontend::load_model(options->value("MODEL.json"));
   if (!model) return report(model.error(), kFailed);

@@ -80,7 +80,9 @@ DeviceDescriptions guessed_devices() {
   cpu.seconds_per_wait = 1e-6;
   cpu.copy_bytes_per_second = one.bytes_per_second / 2;
   cpu.memory_bytes = static_cast<double>(info.memory_bytes);
-  const Roofline gpu = default_roofline({DeviceKind::cuda, "", 1, "", 0, true}, 1);
+  DeviceInfo any_gpu;
+  any_gpu.kind = DeviceKind::cuda;
+  const Roofline gpu = default_roofline(any_gpu, 1);
   devices.cuda = {"a graphics card", 1, gpu.flops_per_second, gpu.bytes_per_second, gpu.bytes_per_second, 32e6, 4e12,
                   gpu.seconds_per_operation, 10e-6, 25e9, 80e9, {}};
   return devices;

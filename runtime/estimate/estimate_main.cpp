@@ -1,5 +1,6 @@
 #include "runtime/estimate/estimate_main.h"
 
+#include "runtime/base/byte_size.h"
 #include "runtime/bind/device_set.h"
 #include "runtime/estimate/estimate.h"
 #include "runtime/estimate/print_estimate.h"
@@ -7,9 +8,6 @@
 #include "runtime/report.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 namespace sheaf {
 namespace {
@@ -54,22 +52,6 @@ OptionParser estimate_options() {
   return parser;
 }
 
-Result<double> parse_memory(const std::string& text, const std::string& what) {
-  static const std::pair<const char*, double> kUnits[] = {
-      {"", 1},   {"B", 1},          {"kB", 1e3},            {"KB", 1e3},           {"MB", 1e6},           {"GB", 1e9},
-      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  double number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view rest(parsed.ptr, text.data() + text.size());
-  if (rest.size() > 1 && rest.front() == ' ') rest.remove_prefix(1);
-  if (parsed.ec == std::errc() && std::isfinite(number) && number > 0) {
-    for (const auto& [unit, bytes] : kUnits) {
-      if (rest == unit) return number * bytes;
-    }
-  }
-  return Error(what + ": '" + text + "' is no size; expected e.g. 80GiB, 512MB or 16e9");
-}
-
 int estimate_verb(std::span<const std::string> arguments) {
   const OptionParser parser = estimate_options();
   auto options = parser.parse(arguments);
@@ -82,7 +64,7 @@ int estimate_verb(std::span<const std::string> arguments) {
   if (!batch) return usage(std::move(batch.error()));
   double memory = 0;
   if (options->has("--memory")) {
-    auto size = parse_memory(options->value("--memory"), "--memory");
+    auto size = parse_byte_size(options->value("--memory"), "--memory");
     if (!size) return usage(std::move(size.error()));
     memory = *size;
   }

@@ -13,8 +13,4 @@ namespace sheaf {
 int estimate_verb(std::span<const std::string> arguments);
 OptionParser estimate_options();
 
-/// Bytes from "16e9", "80GiB", "512 MB": a number and a unit of 1000 (kB, MB, GB, TB) or 1024 (KiB, MiB, GiB, TiB), none
-/// for bytes. Errors: anything else, a size that isn't positive.
-Result<double> parse_memory(const std::string& text, const std::string& what);
-
 }  // namespace sheaf

@@ -1,7 +1,7 @@
 // Files that describe devices, and sizes on the command line: what they may say and what is refused.
+#include "runtime/base/byte_size.h"
 #include "runtime/base/file.h"
 #include "runtime/estimate/description.h"
-#include "runtime/estimate/estimate_main.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST_F(Description, RefusesWhatItCannotMean) {
 
 TEST(Memory, SizesHaveUnits) {
   const auto size = [](const char* text) {
-    auto parsed = parse_memory(text, "--memory");
+    auto parsed = parse_byte_size(text, "--memory");
     return parsed ? *parsed : -1;
   };
   EXPECT_EQ(size("80GiB"), 80.0 * (int64_t{1} << 30));
