@@ -1,0 +1,59 @@
+// The library operations of one NVIDIA GPU: a table of steps' names and what prepares them with cuDNN, cuBLASLt or the
+// kernels of runtime/cuda/kernels.
+#pragma once
+
+#include "runtime/cuda/library.h"
+
+#include <memory>
+#include <string>
+
+namespace sheaf::cuda {
+
+class Cudnn;     // vendor/cudnn.h
+class CublasLt;  // vendor/cublaslt.h
+
+/// What operations of one device are prepared with. A library that cannot be opened leaves the reason: only the operations
+/// that want it fail.
+struct LibraryContext {
+  Driver* driver = nullptr;     ///< null where a binding is only planned, for a device that need not be there
+  int device = 0;
+  DeviceProperties properties;
+  std::shared_ptr<Cudnn> cudnn;
+  std::string no_cudnn;         ///< why `cudnn` is null
+  std::shared_ptr<CublasLt> cublaslt;
+  std::string no_cublaslt;      ///< why `cublaslt` is null
+
+  /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null.
+  bool planning() const { return driver == nullptr; }
+};
+
+/// Binds one kind of step. Operands, attributes and their rules: docs/steps.md. May throw OperationError
+/// (runtime/bind/step_operands.h), which prepare() of the library makes an Error.
+using PrepareOperation = Result<Prepared> (*)(const PrepareRequest&, LibraryContext&);
+
+/// The library of device `device` of `driver`. Libraries that are missing are errors of the operations that want them.
+Result<std::unique_ptr<Library>> open_library(Driver& driver, int device);
+
+/// One that chooses engines for a GPU that need not be there: `properties` as cuDNN serialises them (JSON; tests/cuda/h200.json).
+/// Errors: no such properties, or cuDNN cannot be opened.
+Result<std::unique_ptr<Library>> open_planning_library(const std::string& properties);
+
+// By file: cudnn_conv.cpp
+Result<Prepared> prepare_conv(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryContext& context);
+// cudnn_conv_backward.cpp
+Result<Prepared> prepare_conv_backward_data(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, LibraryContext& context);
+// cudnn_batch_norm.cpp
+Result<Prepared> prepare_batch_norm_train(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_batch_norm_backward(const PrepareRequest& request, LibraryContext& context);
+// cudnn_pool.cpp, which hands on to pooling_kernels.cpp what cuDNN cannot do
+Result<Prepared> prepare_max_pool(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_avg_pool(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_adaptive_avg_pool(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_max_pool_train(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_max_pool_backward(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_adaptive_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
+
+}  // namespace sheaf::cuda
