@@ -24,3 +24,26 @@ if(SHEAF_CUDA)
   endif()
 endif()
 message(STATUS "CUDA backend: ${SHEAF_HAVE_CUDA} ${missing}")
+
+# Adds the project's own kernels to `target`: each .cu compiled to PTX for sm_80 and later, as text in a generated source. Where
+# nvcc isn't there the source has none, and what asks for them is told so.
+function(sheaf_embed_kernels target folder)
+  file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.cuh)
+  set(built ${CMAKE_CURRENT_BINARY_DIR}/cuda/kernels)
+  file(MAKE_DIRECTORY ${built})
+  set(ptx "")
+  if(SHEAF_CUDA AND SHEAF_NVCC)
+    foreach(kernel ${kernels})
+      get_filename_component(name ${kernel} NAME_WE)
+      add_custom_command(OUTPUT ${built}/${name}.ptx
+        COMMAND ${SHEAF_NVCC} -std=c++17 -ptx -arch=compute_80 -o ${built}/${name}.ptx ${kernel}
+        DEPENDS ${kernel} ${headers} COMMENT "Compiling ${name}.cu to PTX" VERBATIM)
+      list(APPEND ptx ${built}/${name}.ptx)
+    endforeach()
+  endif()
+  add_custom_command(OUTPUT ${built}/embedded.cpp
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${built}/embedded.cpp "-DPTX=${ptx}" -P ${CMAKE_SOURCE_DIR}/cmake/EmbedPtx.cmake
+    DEPENDS ${ptx} ${CMAKE_SOURCE_DIR}/cmake/EmbedPtx.cmake VERBATIM)
+  target_sources(${target} PRIVATE ${built}/embedded.cpp)
+endfunction()
