@@ -14,10 +14,7 @@ namespace sheaf {
 /// refuses, a symbol missing.
 Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan);
 
-/// Binds a step of op `kernel`. An element-wise kernel takes any format that its operands share without padding;
-/// all else is plain. The step's attributes: `grain`, the least work a thread is given; `in_place`, pairs [input,
-/// output] that may share a buffer; `status`, the output (one int64) in which a table lookup reports an index that is
-/// out of range, which makes the run fail.
+/// Binds a step of op `kernel` (runtime/bind/kernel_step.h). A further attribute: `grain`, the least work a thread is given.
 Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request);
 
 }  // namespace sheaf
