@@ -15,12 +15,6 @@ class Library {
   virtual ~Library() = default;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
-  /// As Device::prepare_reorder(); guardable.
-  virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to) = 0;
-  /// A copy within the device that does nothing where *guard isn't 0 by then. Allocates nothing.
-  virtual Result<void> copy(Stream stream, void* target, const void* source, const CopyShape& shape, const int32_t* guard) = 0;
-  /// Makes *flag `code` where it is 0 and *status, which a kernel's lookups write, isn't. Allocates nothing.
-  virtual Result<void> flag_status(Stream stream, const int64_t* status, int32_t* flag, int32_t code) = 0;
 };
 
 /// Operations among several GPUs (NCCL). One for a list of distinct devices; ranks count in that list.
