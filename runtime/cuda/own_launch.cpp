@@ -1,0 +1,156 @@
+#include "runtime/cuda/own_launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr size_t kAlignment = 256;
+constexpr int64_t kMostParts = 512;  ///< of a sum over rows
+
+struct NamedActivation {
+  const char* name;
+  KernelActivation::Kind kind;
+  const char *alpha, *beta;  ///< attributes; null: none
+  float alpha_otherwise, beta_otherwise;
+};
+constexpr NamedActivation kActivations[] = {
+    {"relu", KernelActivation::relu, nullptr, nullptr, 0, 0},
+    {"leaky_relu", KernelActivation::relu, "negative_slope", nullptr, 0.01F, 0},
+    {"elu", KernelActivation::elu, "alpha", nullptr, 1, 0},
+    {"silu", KernelActivation::silu, nullptr, nullptr, 0, 0},
+    {"gelu", KernelActivation::gelu, nullptr, nullptr, 0, 0},
+    {"gelu_tanh", KernelActivation::gelu_tanh, nullptr, nullptr, 0, 0},
+    {"tanh", KernelActivation::tanh, nullptr, nullptr, 0, 0},
+    {"sigmoid", KernelActivation::sigmoid, nullptr, nullptr, 0, 0},
+    {"hardtanh", KernelActivation::hardtanh, "min_val", "max_val", -1, 1},
+};
+
+float number(const Json& object, const char* name, float otherwise) {
+  if (!name) return otherwise;
+  const auto found = object.find(name);
+  if (found == object.end() || found->is_null()) return otherwise;
+  require(found->is_number(), std::string("activation's '") + name + "' should be a number");
+  return found->get<float>();
+}
+
+}  // namespace
+
+MemoryRef take_scratch(size_t& used, size_t bytes) {
+  const size_t begin = (used + kAlignment - 1) / kAlignment * kAlignment;
+  used = begin + bytes;
+  return {MemoryRef::kScratch, begin};
+}
+
+KernelCall::KernelCall(Function function, std::array<uint64_t, 3> grid, unsigned block) {
+  launch_.function = function;
+  for (size_t i = 0; i < 3; ++i) launch_.grid[i] = unsigned(std::max<uint64_t>(grid[i], 1));
+  launch_.block = block;
+}
+
+KernelCall& KernelCall::bytes(const void* data, size_t size, size_t alignment) {
+  image_.resize((image_.size() + alignment - 1) / alignment * alignment);
+  parameters_.push_back(image_.size());
+  arguments_.resize(parameters_.size());
+  const auto* begin = static_cast<const unsigned char*>(data);
+  image_.insert(image_.end(), begin, begin + size);
+  return *this;
+}
+
+KernelCall& KernelCall::address(MemoryRef where) { return addresses({where}, 1); }
+
+KernelCall& KernelCall::addresses(const std::vector<MemoryRef>& where, size_t slots) {
+  const std::vector<uint64_t> none(slots, 0);
+  bytes(none.data(), slots * sizeof(uint64_t), alignof(uint64_t));
+  for (size_t i = 0; i < where.size(); ++i) patches_.push_back({parameters_.back() + i * sizeof(uint64_t), where[i], false});
+  return *this;
+}
+
+KernelCall& KernelCall::guard() {
+  addresses({}, 1);
+  patches_.push_back({parameters_.back(), {}, true});
+  return *this;
+}
+
+Result<void> KernelCall::enqueue(Driver& driver, const Enqueue& at) {
+  for (const Patch& patch : patches_) {
+    const void* address = patch.guard ? static_cast<const void*>(at.guard) : patch.where.resolve(at);
+    std::memcpy(&image_[patch.at], &address, sizeof address);
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) arguments_[i] = &image_[parameters_[i]];
+  launch_.arguments = arguments_.data();
+  return driver.launch(at.stream, launch_);
+}
+
+Result<void> KernelOperation::enqueue(const Enqueue& at) {
+  for (KernelCall& call : calls_)
+    if (auto done = call.enqueue(kernels_->driver(), at); !done) return done;
+  return {};
+}
+
+std::string kernel_suffix(DType dtype) {
+  return dtype == DType::float32 ? "f32" : dtype == DType::bfloat16 ? "bf16" : dtype == DType::float16 ? "f16" : "";
+}
+
+Function own_kernel(OwnKernels& kernels, const char* file, const std::string& name) {
+  auto found = kernels.find(file, name);
+  require(bool(found), found ? "" : found.error().message());
+  return *found;
+}
+
+void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                     int64_t rows, int64_t columns, size_t& scratch_bytes) {
+  require(!kernel_suffix(dtype).empty(), "sums over rows are of floating-point numbers");
+  // Parts of the rows are summed side by side, then their sums: as many parts as make a few thousand blocks at most. By the
+  // sizes alone, so that every GPU has the same bits.
+  const int64_t tiles = (columns + 31) / 32;
+  const int64_t parts = std::clamp<int64_t>(std::min(rows / 64, 2048 / std::max<int64_t>(tiles, 1)), 1, kMostParts);
+  const auto stretch = uint64_t((rows + parts - 1) / parts);
+  const MemoryRef partial = parts == 1 ? sums : take_scratch(scratch_bytes, size_t(parts * columns) * sizeof(float));
+  if (!kernels || columns == 0) return;
+  const auto add = [&](MemoryRef to, MemoryRef from, DType of, uint64_t from_rows, uint64_t stretch_rows, uint64_t to_rows) {
+    calls.push_back(KernelCall(own_kernel(*kernels, "sum", "sum_columns_" + kernel_suffix(of)), {uint64_t(tiles), to_rows, 1})
+                        .address(to)
+                        .address(from)
+                        .value(from_rows)
+                        .value(uint64_t(columns))
+                        .value(stretch_rows));
+  };
+  add(partial, x, dtype, uint64_t(rows), stretch, uint64_t(parts));
+  if (parts > 1) add(sums, partial, DType::float32, uint64_t(parts), uint64_t(parts), 1);
+}
+
+std::optional<KernelActivation> kernel_activation_of(const Step& step) {
+  const auto found = step.attributes.find("activation");
+  if (found == step.attributes.end() || found->is_null()) return std::nullopt;
+  require(found->is_object() && found->contains("kind") && (*found)["kind"].is_string(),
+          "attribute 'activation' should be an object with a 'kind'");
+  const auto name = (*found)["kind"].get<std::string>();
+  for (const NamedActivation& known : kActivations)
+    if (name == known.name)
+      return KernelActivation{known.kind, number(*found, known.alpha, known.alpha_otherwise),
+                              number(*found, known.beta, known.beta_otherwise), name};
+  throw OperationError("activation '" + name + "' is unknown");
+}
+
+void add_activation(std::vector<KernelCall>& calls, OwnKernels& kernels, const ActivationCall& call) {
+  const std::string suffix = kernel_suffix(call.dtype);
+  require(!suffix.empty(), "activations are of floating-point numbers");
+  if (call.elements == 0) return;
+  const uint64_t at_once = 256 * 16 / size_of(call.dtype);
+  const uint64_t blocks = std::min<uint64_t>((uint64_t(call.elements) + at_once - 1) / at_once, kernels.most_blocks());
+  calls.push_back(KernelCall(own_kernel(kernels, "activation", "activate_" + suffix), {blocks, 1, 1})
+                      .address(call.y)
+                      .address(call.x)
+                      .address(call.bias)
+                      .address(call.residual)
+                      .value(uint64_t(call.elements))
+                      .value(uint64_t(std::max<int64_t>(call.inner, 1)))
+                      .value(uint64_t(std::max<int64_t>(call.channels, 1)))
+                      .value(int32_t(call.activation.kind))
+                      .value(call.activation.alpha)
+                      .value(call.activation.beta));
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,111 @@
+// Launches of the project's own kernels as parts of operations: their arguments are found when they are enqueued.
+#pragma once
+
+#include "runtime/bind/step_operands.h"
+#include "runtime/cuda/operation.h"
+#include "runtime/cuda/own_kernels.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace sheaf::cuda {
+
+/// A place in one of an operation's buffers or in its scratch memory.
+struct MemoryRef {
+  static constexpr int kNone = -1, kScratch = -2;
+  int buffer = kNone;  ///< inputs, then outputs
+  size_t offset = 0;   ///< bytes
+
+  char* resolve(const Enqueue& at) const {
+    if (buffer == kNone) return nullptr;
+    return static_cast<char*>(buffer == kScratch ? at.scratch : at.buffers[buffer]) + offset;
+  }
+};
+
+/// Takes `bytes` of scratch memory, aligned to 256, behind the `used` bytes that are taken already.
+MemoryRef take_scratch(size_t& used, size_t bytes);
+
+/// One launch. Its parameters are given in their order. Used by one thread at a time.
+class KernelCall {
+ public:
+  KernelCall(Function function, std::array<uint64_t, 3> grid, unsigned block = 256);
+
+  KernelCall& address(MemoryRef where);
+  /// One parameter, an array of `slots` addresses of which the first are these.
+  KernelCall& addresses(const std::vector<MemoryRef>& where, size_t slots);
+  template <typename T>
+  KernelCall& value(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return bytes(&value, sizeof value, alignof(T));
+  }
+  /// Enqueue::guard.
+  KernelCall& guard();
+
+  Result<void> enqueue(Driver& driver, const Enqueue& at);
+
+ private:
+  KernelCall& bytes(const void* data, size_t size, size_t alignment);
+
+  struct Patch {
+    size_t at;  ///< in image_
+    MemoryRef where;
+    bool guard;
+  };
+  Launch launch_;
+  std::vector<unsigned char> image_;  ///< of the parameters
+  std::vector<size_t> parameters_;    ///< where in image_ each begins
+  std::vector<void*> arguments_;
+  std::vector<Patch> patches_;
+};
+
+/// An operation that is nothing but such launches.
+class KernelOperation final : public Operation {
+ public:
+  KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable)
+      : kernels_(std::move(kernels)), calls_(std::move(calls)), guardable_(guardable) {}
+  Result<void> enqueue(const Enqueue& at) override;
+  bool guardable() const override { return guardable_; }
+
+ private:
+  std::shared_ptr<OwnKernels> kernels_;
+  std::vector<KernelCall> calls_;
+  bool guardable_;
+};
+
+/// "f32", "bf16" or "f16", the kernels' names end so; empty for other dtypes.
+std::string kernel_suffix(DType dtype);
+
+/// The kernel `name` of `file`; throws OperationError where it cannot be had.
+Function own_kernel(OwnKernels& kernels, const char* file, const std::string& name);
+
+/// sums[c] = Σ x[r, c] over the rows of x [rows, columns] (f32, bf16, f16), in f32 and in an order that depends on the sizes
+/// alone. Takes scratch. `kernels` null: only that. Throws OperationError.
+void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                     int64_t rows, int64_t columns, size_t& scratch_bytes);
+
+/// An activation of docs/steps.md as the kernels know it.
+struct KernelActivation {
+  enum Kind : int32_t { none, relu, elu, silu, gelu, gelu_tanh, tanh, sigmoid, hardtanh } kind = none;
+  float alpha = 0, beta = 0;  ///< relu: slope below 0; elu: alpha; hardtanh: bounds
+  std::string name;           ///< as the step has it: "leaky_relu"
+};
+
+/// The step's attribute `activation`; empty where it has none. Throws OperationError.
+std::optional<KernelActivation> kernel_activation_of(const Step& step);
+
+/// y = activation(x + bias + residual), all but the bias (f32) of `dtype`; y may be x or the residual.
+struct ActivationCall {
+  MemoryRef y, x, bias, residual;  ///< bias and residual may be none
+  DType dtype = DType::float32;
+  int64_t elements = 0;
+  int64_t inner = 1, channels = 1;  ///< element i has bias (i / inner) % channels
+  KernelActivation activation;
+};
+/// Throws OperationError.
+void add_activation(std::vector<KernelCall>& calls, OwnKernels& kernels, const ActivationCall& call);
+
+}  // namespace sheaf::cuda

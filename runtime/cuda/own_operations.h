@@ -1,0 +1,31 @@
+// Operations that are kernels of the project's own (runtime/cuda/kernels), because no library has them.
+#pragma once
+
+#include "runtime/cuda/own_launch.h"
+
+namespace sheaf::cuda {
+
+// `kernels` null: the binding is only planned, the executable is null.
+
+/// Between the plain format and channels last, or a copy where both are the same: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
+/// and more. Guardable. Errors: other formats; from and to are not the same tensor.
+Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to,
+                                     const std::shared_ptr<OwnKernels>& kernels);
+
+// These throw OperationError (runtime/bind/step_operands.h).
+
+/// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
+Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+
+/// `check_finite`: sets the queue's flag.
+Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+
+/// max_pool, avg_pool, adaptive_avg_pool, max_pool_train, and the three's gradients, in f32, bf16, f16, with PyTorch's rules,
+/// in the format in which x (dy) is at hand. `why`: why no library does it.
+/// The workspace of max_pool_train is read by max_pool_backward of this function alone; the latter gives dx the format that x
+/// had.
+Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                             const std::string& why);
+bool is_own_pool_workspace(const TensorSpec& tensor);
+
+}  // namespace sheaf::cuda
