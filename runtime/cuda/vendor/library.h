@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/own_kernels.h"
 
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ struct LibraryContext {
   std::string no_cudnn;         ///< why `cudnn` is null
   std::shared_ptr<CublasLt> cublaslt;
   std::string no_cublaslt;      ///< why `cublaslt` is null
+  std::shared_ptr<OwnKernels> own;
+  std::string no_own;           ///< why `own` is null where this is not planning
 
   /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null.
   bool planning() const { return driver == nullptr; }
@@ -55,5 +58,13 @@ Result<Prepared> prepare_max_pool_train(const PrepareRequest& request, LibraryCo
 Result<Prepared> prepare_max_pool_backward(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_adaptive_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
+// cublaslt_linear.cpp
+Result<Prepared> prepare_linear(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_linear_backward_data(const PrepareRequest& request, LibraryContext& context);
+Result<Prepared> prepare_linear_backward_weight(const PrepareRequest& request, LibraryContext& context);
+// cublaslt_matmul.cpp
+Result<Prepared> prepare_matmul(const PrepareRequest& request, LibraryContext& context);
+// cudnn_rnn.cpp: lstm, gru, their training steps and gradients
+Result<Prepared> prepare_rnn(const PrepareRequest& request, LibraryContext& context);
 
 }  // namespace sheaf::cuda
