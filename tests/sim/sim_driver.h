@@ -1,0 +1,159 @@
+// A driver of virtual GPUs. What is enqueued is executed only when somebody asks how far it is, in a pseudo-random order of
+// the streams, and everything that a GPU would punish silently, or not at all today, is reported: reads of what isn't known
+// to be there, overwriting what is still read, memory that nobody wrote, that is another device's or released, the host's
+// pageable memory in a copy, changes of pinned memory that a copy has not read yet, kernels that touch more than they
+// were announced to, resources that are not given back. Calls that CUDA refuses while a stream is captured fail here too.
+#pragma once
+
+#include "tests/sim/stream.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+
+namespace sheaf::sim {
+
+/// What is counted, and can be made to fail.
+enum class Call {
+  allocate, release, allocate_pinned, release_pinned, enable_peer, make_stream, make_event, load, function, record, wait,
+  query, copy, fill, launch, host_function, begin_capture, end_capture, launch_graph, collective, count
+};
+std::string_view name_of(Call call);
+
+/// Loaded code of kernels. The emulator's (emulated_module.h), or a test's own.
+class KernelCode {
+ public:
+  virtual ~KernelCode() = default;
+  /// Bytes of each parameter of an entry; none where there is no such entry.
+  virtual std::optional<std::vector<size_t>> parameters(const std::string& entry) const = 0;
+  virtual Result<void> launch(const std::string& entry, const cuda::Launch& launch, OperationMemory& memory) const = 0;
+};
+
+struct SimOptions {
+  int devices = 2;
+  int64_t memory_bytes = int64_t{256} << 20;  ///< of each device
+  bool peers = true;                          ///< they reach each other's memory
+  unsigned seed = 1;                          ///< of the order of execution
+  Violation violation;                        ///< takes what was done wrong
+  std::function<Result<std::shared_ptr<const KernelCode>>(const std::string& ptx)> load;
+};
+
+class SimDriver final : public cuda::Driver {
+ public:
+  explicit SimDriver(SimOptions options);
+  /// Executes what is left; reports what never got done and what was not given back.
+  ~SimDriver() override;
+
+  // Injected failures.
+  /// The n-th call of a kind from now on (1: the next one) fails, on `device` or on any.
+  void fail(Call call, int64_t n, const std::string& reason, int device = kHost);
+  /// The n-th kernel or host function that is enqueued from now on never ends.
+  void hang(int64_t n);
+  /// The n-th one faults when it is executed, after which its device refuses everything.
+  void fault(int64_t n);
+  /// From now on, or from the n-th call that is made for it on, a device refuses everything.
+  void lose(int device, int64_t n = 0);
+
+  /// How often a kind of call was made.
+  int64_t calls(Call call) const;
+  int64_t used_bytes(int device) const;
+  void violation(const std::string& text);
+
+  /// Puts a function of the host's into a stream, as part of the operation that watch() opened.
+  Result<void> enqueue(cuda::Stream stream, std::string_view what, std::function<Result<void>(OperationMemory&)> run);
+  /// Puts a member's part in something that several streams do together; it is executed when all have come so far.
+  Result<void> meet(cuda::Stream stream, std::string_view what, std::shared_ptr<Meeting> meeting, size_t member,
+                    std::vector<cuda::Access> accesses);
+  bool capturing(cuda::Stream stream) const;
+  /// For what runs under the driver's lock: a Meeting's function. Reports what wasn't written where it is read.
+  std::byte* member_memory(const void* data, size_t bytes, bool writes, const std::string& what);
+
+  int devices() const override { return options_.devices; }
+  const cuda::DeviceProperties& properties(int device) const override { return properties_[static_cast<size_t>(device)]; }
+  Result<cuda::MemoryInUse> memory(int device) override;
+  Result<void*> allocate(int device, size_t bytes) override;
+  void release(int device, void* memory) override;
+  Result<void*> allocate_pinned(size_t bytes) override;
+  void release_pinned(void* memory) override;
+  Result<bool> enable_peer(int device, int peer) override;
+  Result<cuda::Stream> make_stream(int device) override;
+  void destroy(cuda::Stream stream) override;
+  Result<cuda::DriverEvent> make_event(int device) override;
+  void destroy(cuda::DriverEvent event) override;
+  Result<cuda::Module> load(int device, const std::string& ptx) override;
+  void unload(int device, cuda::Module module) override;
+  Result<cuda::Function> function(cuda::Module module, const std::string& name) override;
+  Result<void> record(cuda::DriverEvent event, cuda::Stream stream) override;
+  Result<void> wait(cuda::Stream stream, cuda::DriverEvent event) override;
+  Result<bool> done(cuda::DriverEvent event) override;
+  Result<bool> done(cuda::Stream stream) override;
+  Result<void> copy(cuda::Stream stream, void* target, int target_device, const void* source, int source_device,
+                    const CopyShape& shape) override;
+  Result<void> fill(cuda::Stream stream, void* memory, uint8_t value, size_t bytes) override;
+  Result<void> launch(cuda::Stream stream, const cuda::Launch& launch) override;
+  Result<void> begin_capture(cuda::Stream stream) override;
+  Result<cuda::Graph> end_capture(cuda::Stream stream) override;
+  Result<void> launch(cuda::Stream stream, cuda::Graph graph) override;
+  void destroy(cuda::Graph graph) override;
+  bool watches() const override { return true; }
+  void watch(cuda::Stream stream, std::span<const cuda::Access> accesses, std::string_view what) override;
+
+ private:
+  struct LoadedModule {
+    int device = 0;
+    std::shared_ptr<const KernelCode> code;
+    std::map<std::string, std::unique_ptr<struct LoadedFunction>> functions;
+  };
+  struct Failure {
+    Call call;
+    int64_t in;
+    std::string reason;
+    int device;
+  };
+  using Lock = std::lock_guard<std::mutex>;
+
+  // All of these are called with the lock held.
+  /// Counts a call, and fails it where that is wanted, where the device is gone, or where a capture forbids it.
+  Result<void> begin(Call call, int device, const Stream* stream = nullptr);
+  void violate(const std::string& text);
+  Name named(const Stream& stream, std::string_view what) const;
+  Result<void> push(Stream& stream, Item item);
+  /// Checks an item's accesses against all that was enqueued before, and puts it last.
+  void order(Stream& stream, Item item);
+  void inject(Item& item);
+  /// What the driver makes of a copy's or fill's ends.
+  std::vector<cuda::Access> rows(const void* data, size_t row_bytes, size_t count, size_t pitch, bool writes) const;
+  bool runnable(const Stream& stream) const;
+  /// Executes the first item of some stream; false where none can go on.
+  bool step();
+  void execute(Stream& stream);
+  template <typename Done>
+  void progress(const Done& done);
+  void device_fails(int device, const std::string& reason);
+  Stream* stream(cuda::Stream handle) const { return reinterpret_cast<Stream*>(handle); }
+
+  SimOptions options_;
+  const Violation report_ = [this](const std::string& text) { violate(text); };
+  mutable std::mutex mutex_;
+  std::vector<cuda::DeviceProperties> properties_;
+  VirtualMemory memory_;
+  std::mt19937 random_;
+  Clock host_;  ///< what the host knows to be done
+  std::vector<std::shared_ptr<Stream>> streams_;
+  size_t next_stream_ = 0;
+  std::map<void*, std::shared_ptr<Event>> events_;
+  std::set<LoadedModule*> modules_;
+  std::set<Graph*> graphs_;
+  std::vector<std::optional<std::string>> refuses_;  ///< by device: why it does nothing any more
+  std::vector<int64_t> lost_in_;                     ///< by device: calls until it is lost; 0: not at all
+  std::array<int64_t, static_cast<size_t>(Call::count)> calls_{};
+  std::vector<Failure> failures_;
+  int64_t hang_in_ = 0, fault_in_ = 0;
+  bool hung_ = false;
+  std::set<std::string> reported_;
+};
+
+}  // namespace sheaf::sim

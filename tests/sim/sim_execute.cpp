@@ -1,0 +1,175 @@
+// Execution in whatever order the streams allow; captures and graphs; what several streams do together.
+#include "tests/sim/loaded_function.h"
+
+#include <algorithm>
+
+namespace sheaf::sim {
+
+bool SimDriver::runnable(const Stream& stream) const {
+  if (stream.queue.empty()) return false;
+  const Item& item = stream.queue.front();
+  if (item.never_ends) return false;
+  if (item.kind == Item::wait) return item.event->done >= item.number;
+  if (item.kind == Item::meet) {  // it comes to the head, or it may go on
+    const Meeting& meeting = *item.meeting;
+    return meeting.done || !meeting.at_head[item.member];
+  }
+  return true;
+}
+
+bool SimDriver::step() {
+  std::vector<Stream*> ready;
+  for (const auto& stream : streams_) {
+    if (runnable(*stream)) ready.push_back(stream.get());
+  }
+  if (ready.empty()) return false;
+  execute(*ready[random_() % ready.size()]);
+  return true;
+}
+
+void SimDriver::execute(Stream& stream) {
+  Item& head = stream.queue.front();
+  if (head.kind == Item::meet && !head.meeting->done) {
+    Meeting& meeting = *head.meeting;
+    stream.open.reset();
+    meeting.at_head[head.member] = true;
+    if (std::find(meeting.at_head.begin(), meeting.at_head.end(), false) != meeting.at_head.end()) return;
+    meeting.done = true;
+    const auto kept = head.meeting;
+    if (auto ok = kept->run(); !ok) device_fails(stream.device, ok.error().message());
+    return;
+  }
+  const Item item = std::move(head);
+  stream.queue.pop_front();
+  if (item.kind == Item::record) item.event->done = std::max(item.event->done, item.number);
+  if (item.kind == Item::operation) {
+    stream.open = std::make_unique<OperationMemory>(memory_, report_, item.what, item.accesses);
+  } else if (item.kind != Item::work) {
+    stream.open.reset();
+  } else if (item.faults) {
+    device_fails(stream.device, "an illegal memory access was encountered");
+  } else {
+    OperationMemory nothing(memory_, report_, item.what, {});
+    OperationMemory& memory = stream.open && item.accesses.empty() ? *stream.open : nothing;
+    auto ok = item.run(memory);
+    if (ok) return;
+    violate(*item.what + ": " + ok.error().message());
+    device_fails(stream.device, ok.error().message());
+  }
+}
+
+template <typename Done>
+void SimDriver::progress(const Done& done) {
+  const bool wait = random_() % 3 != 0;
+  for (unsigned steps = random_() % 4; (wait || steps > 0) && !done(); --steps) {
+    if (!step()) return;
+  }
+}
+
+Result<bool> SimDriver::done(cuda::DriverEvent handle) {
+  const Lock lock(mutex_);
+  const auto found = events_.find(handle);
+  if (found == events_.end()) return Error("cuEventQuery: invalid resource handle");
+  Event& event = *found->second;
+  if (auto ok = begin(Call::query, event.device); !ok) return ok.error();
+  const auto done = [&] { return event.done >= event.recorded; };
+  progress(done);
+  if (const auto& reason = refuses_[static_cast<size_t>(event.device)]) return Error("cuEventQuery: " + *reason);
+  if (done()) host_.join(event.clock);
+  return done();
+}
+
+Result<bool> SimDriver::done(cuda::Stream handle) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  if (auto ok = begin(Call::query, at.device, &at); !ok) return ok.error();
+  const auto done = [&] { return at.queue.empty(); };
+  progress(done);
+  if (const auto& reason = refuses_[static_cast<size_t>(at.device)]) return Error("cuStreamQuery: " + *reason);
+  if (done()) host_.join(at.clock);
+  return done();
+}
+
+Result<void> SimDriver::begin_capture(cuda::Stream handle) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  if (auto ok = begin(Call::begin_capture, at.device, &at); !ok) return ok;
+  if (at.capturing) return Error("cuStreamBeginCapture: invalid argument");
+  at.announced = false;
+  at.capturing = true;
+  at.capture_broken = false;
+  at.capturer = std::this_thread::get_id();
+  at.captured.clear();
+  return {};
+}
+
+Result<cuda::Graph> SimDriver::end_capture(cuda::Stream handle) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  const bool capturing = at.capturing;
+  at.capturing = false;
+  at.announced = false;
+  if (auto ok = begin(Call::end_capture, at.device, &at); !ok) return ok.error();
+  if (!capturing) return Error("cuStreamEndCapture: invalid argument");
+  if (at.capturer != std::this_thread::get_id()) {
+    violate("a capture ends in another thread than it began in");
+    return Error("cuStreamEndCapture: attempt to terminate a thread-local capture sequence from another thread");
+  }
+  if (at.capture_broken) return Error("cuStreamEndCapture: operation failed due to a previous error during capture");
+  auto* graph = new Graph{at.device, std::move(at.captured)};
+  at.captured.clear();
+  graphs_.insert(graph);
+  return reinterpret_cast<cuda::Graph>(graph);
+}
+
+Result<void> SimDriver::launch(cuda::Stream handle, cuda::Graph graph_handle) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  at.announced = false;
+  if (auto ok = begin(Call::launch_graph, at.device, &at); !ok) return ok;
+  auto* graph = reinterpret_cast<Graph*>(graph_handle);
+  if (graphs_.count(graph) == 0 || graph->device != at.device) return Error("cuGraphLaunch: invalid resource handle");
+  if (at.destroyed) return Error("cuGraphLaunch: invalid resource handle");
+  for (const Item& item : graph->items) order(at, item);
+  return {};
+}
+
+void SimDriver::destroy(cuda::Graph handle) {
+  const Lock lock(mutex_);
+  auto* graph = reinterpret_cast<Graph*>(handle);
+  if (graphs_.erase(graph) == 0) return violate("a graph is destroyed that isn't there (twice?)");
+  delete graph;  // what is enqueued of it is still done
+}
+
+Result<void> SimDriver::meet(cuda::Stream handle, std::string_view what, std::shared_ptr<Meeting> meeting, size_t member,
+                             std::vector<cuda::Access> accesses) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  if (auto ok = begin(Call::collective, at.device, &at); !ok) return ok;
+  Item item;
+  item.kind = Item::meet;
+  item.what = named(at, what);
+  for (const cuda::Access& access : accesses) {
+    if (memory_.reachable(access.data, access.bytes, at.device, at.device, *item.what)) item.accesses.push_back(access);
+  }
+  item.meeting = std::move(meeting);
+  item.member = member;
+  return push(at, std::move(item));
+}
+
+bool SimDriver::capturing(cuda::Stream handle) const {
+  const Lock lock(mutex_);
+  return stream(handle)->capturing;
+}
+
+std::byte* SimDriver::member_memory(const void* data, size_t bytes, bool writes, const std::string& what) {
+  std::byte* place = memory_.bytes_of(data);
+  if (writes) {
+    memory_.set_written(data, bytes, true);
+  } else if (!memory_.written(data, bytes)) {
+    violate(what + " reads what nobody wrote");
+  }
+  return place;
+}
+
+}  // namespace sheaf::sim
