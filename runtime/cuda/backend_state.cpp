@@ -1,0 +1,116 @@
+#include "runtime/cuda/backend_state.h"
+
+#include "runtime/cuda/deadline.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+namespace sheaf::cuda {
+
+std::shared_ptr<BackendState> BackendState::of(const std::shared_ptr<Backend>& backend) {
+  static std::mutex mutex;
+  static std::map<const Backend*, std::weak_ptr<BackendState>> states;
+  const std::lock_guard lock(mutex);
+  std::erase_if(states, [](const auto& state) { return state.second.expired(); });
+  auto& known = states[backend.get()];
+  if (auto state = known.lock()) return state;
+  auto state = std::make_shared<BackendState>(backend);
+  known = state;
+  return state;
+}
+
+Result<bool> BackendState::reaches(int device, int peer) {
+  if (device == peer) return true;
+  const std::lock_guard lock(mutex_);
+  const auto known = reaches_.find({device, peer});
+  if (known != reaches_.end()) return known->second;
+  auto enabled = driver().enable_peer(device, peer);
+  if (!enabled) return enabled.error();
+  reaches_[{device, peer}] = *enabled;
+  return *enabled;
+}
+
+Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const int> devices, std::string& why) {
+  const std::vector<int> key(devices.begin(), devices.end());
+  const std::lock_guard lock(mutex_);
+  if (const auto known = communicators_.find(key); known != communicators_.end()) {
+    why = known->second.why;
+    return known->second.communicator;
+  }
+  Opened opened;
+  auto made = backend_->open_communicator(devices, opened.why);
+  if (!made) return made.error();
+  opened.communicator = std::move(*made);
+  why = opened.why;
+  return (communicators_[key] = std::move(opened)).communicator;
+}
+
+void BackendState::watch(Progress* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.push_back(queue);
+}
+
+void BackendState::forget(Progress* queue) {
+  const std::lock_guard lock(mutex_);
+  std::erase(queues_, queue);
+}
+
+uint64_t BackendState::progress() {
+  const std::lock_guard lock(mutex_);
+  uint64_t sum = 0;
+  for (Progress* queue : queues_) sum += queue->done();
+  return sum;
+}
+
+std::vector<std::string> BackendState::report() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> lines;
+  for (Progress* queue : queues_) lines.push_back(queue->report());
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+const Error& BackendState::lose(Error why) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.load(std::memory_order_relaxed)) {
+    why_lost_ = std::move(why);
+    lost_.store(&why_lost_, std::memory_order_release);
+  }
+  return why_lost_;
+}
+
+Patience::Patience(BackendState& state) : state_(state), begin_(Clock::now()), looked_(begin_), moved_(begin_) {}
+
+Result<void> Patience::wait() {
+  using std::chrono::microseconds;
+  constexpr int kQuickQuestions = 64;
+  if (++questions_ < kQuickQuestions) return {};
+  const Clock::time_point now = Clock::now();
+  const auto allowed = deadline();
+  if (now - looked_ >= std::min<std::chrono::duration<double>>(allowed / 8, std::chrono::milliseconds(100))) {
+    if (const Error* lost = state_.lost()) return *lost;
+    looked_ = now;
+    if (const uint64_t progress = state_.progress(); progress != progress_) {
+      progress_ = progress;
+      moved_ = now;
+    }
+    if (now - moved_ >= allowed) {
+      char seconds[32];
+      std::snprintf(seconds, sizeof seconds, "%g", allowed.count());
+      Error error(std::string("a GPU's work was not done after ") + seconds + " seconds without any progress");
+      for (std::string& line : state_.report()) error.note(std::move(line));
+      error.note("--deadline SECONDS allows more time");
+      return state_.lose(std::move(error));
+    }
+  }
+  // Most waits are the rest of a step: a core is spared only after what steps of small models take.
+  if (now - begin_ < std::chrono::milliseconds(2)) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(microseconds(50));
+  }
+  return {};
+}
+
+}  // namespace sheaf::cuda

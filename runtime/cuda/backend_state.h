@@ -1,0 +1,89 @@
+// What the devices of one backend share: its driver, where memory lies, how far their queues have come.
+#pragma once
+
+#include "runtime/cuda/library.h"
+#include "runtime/cuda/memory_map.h"
+#include "runtime/cuda/progress.h"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sheaf::cuda {
+
+class BackendState {
+ public:
+  explicit BackendState(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  /// The one state of `backend`.
+  static std::shared_ptr<BackendState> of(const std::shared_ptr<Backend>& backend);
+
+  Driver& driver() { return backend_->driver(); }
+  Backend& backend() { return *backend_; }
+  MemoryMap memory;
+
+  /// Whether `device` reaches `peer`'s memory; makes it so when first asked.
+  Result<bool> reaches(int device, int peer);
+  /// The communicator of a list of devices, opened when first asked for. Null, with the reason in `why`, where there is none.
+  Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
+
+  void watch(Progress* queue);
+  void forget(Progress* queue);
+  /// Grows while any queue's work goes on.
+  uint64_t progress();
+  /// What each queue's device ran last, a line each.
+  std::vector<std::string> report();
+
+  /// A wait was in vain: the device may never come back, so that from here on nobody waits for it, nor frees what it may
+  /// still use. `lost()` is then why; null before.
+  const Error& lose(Error why);
+  const Error* lost() const { return lost_.load(std::memory_order_acquire); }
+
+ private:
+  std::shared_ptr<Backend> backend_;
+  std::mutex mutex_;
+  std::map<std::pair<int, int>, bool> reaches_;
+  struct Opened {
+    std::shared_ptr<Communicator> communicator;
+    std::string why;
+  };
+  std::map<std::vector<int>, Opened> communicators_;
+  std::vector<Progress*> queues_;
+  Error why_lost_;
+  std::atomic<const Error*> lost_{nullptr};
+};
+
+/// Paces the questions of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait when the
+/// deadline (deadline.h) has passed without any progress.
+class Patience {
+ public:
+  explicit Patience(BackendState& state);
+  /// Call while what is waited for isn't done. Errors: somebody has waited in vain, this one or another.
+  Result<void> wait();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  BackendState& state_;
+  Clock::time_point begin_, looked_, moved_;
+  uint64_t progress_ = 0;
+  int questions_ = 0;
+};
+
+/// Returns when `done()`, a Result<bool>, is true. Errors: its own, or that the deadline has passed.
+template <typename Done>
+Result<void> wait_until(BackendState& state, Done&& done) {
+  if (const Error* lost = state.lost()) return *lost;
+  Patience patience(state);
+  for (;;) {
+    auto answer = done();
+    if (!answer) return answer.error();
+    if (*answer) return {};
+    if (auto more = patience.wait(); !more) return more;
+  }
+}
+
+}  // namespace sheaf::cuda
