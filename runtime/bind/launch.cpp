@@ -50,7 +50,7 @@ Result<void> Expansion::launch_step(int index, const Spot& spot) {
     output_specs.push_back(std::move(*spec));
   }
   std::vector<int64_t> extents;
-  int64_t work = 0;
+  int64_t work = 0, gpu_work = 0;
   if (step.op == "kernel") {
     const auto value_of = [&](const Json& json) -> Result<int64_t> {
       auto extent = attribute_extent(json);
@@ -65,12 +65,17 @@ Result<void> Expansion::launch_step(int index, const Spot& spot) {
     auto value = value_of(step.attributes.value("work", Json(0)));
     if (!value) return value.error();
     work = *value;
+    auto on_gpu = step.attributes.contains("gpu_work") ? value_of(step.attributes["gpu_work"]) : value;
+    if (!on_gpu) return on_gpu.error();
+    gpu_work = *on_gpu;
   }
+  if (step.op == "kernel") offer_formats(inputs, input_specs);
   const auto prepare = [&]() -> Result<Prepared> {
-    auto prepared = context_.devices.device(spot.lane).prepare(
-        {step, context_.plan, input_specs, output_specs, context_.devices.threads(spot.lane), context_.fast_numerics,
-         {constant.get(), step.inputs.size()}, context_.kernels[index_of(spot.lane)].get(), extents, work,
-         context_.explain});
+    PrepareRequest request{step, context_.plan, input_specs, output_specs, context_.devices.threads(spot.lane),
+                           context_.fast_numerics, {constant.get(), step.inputs.size()},
+                           context_.kernels[index_of(spot.lane)].get(), extents, work, context_.explain};
+    request.gpu_work = gpu_work;
+    auto prepared = context_.devices.device(spot.lane).prepare(request);
     if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
       return Error("operation " + step.op + " was prepared for another number of operands");
     }
@@ -153,6 +158,7 @@ Result<void> Expansion::once_step(int index, const Spot& spot, const std::vector
 }
 
 Result<int> Expansion::in_format(int tensor, const TensorSpec& want, int step, const Spot& spot) {
+  settle_format(tensor, want, spot);
   const TensorSpec have = graph_.tensors[index_of(tensor)].spec;
   if (same_format(have, want)) return tensor;
   const Root root = graph_.root(tensor);
@@ -232,7 +238,7 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
     reason += home.variable ? "is a variable, kept" : home.input >= 0 ? "is given by the caller" : "lies";
   }
   reason += " as " + name_of(from.spec) + "; ";
-  if (step < 0) return reason + "what leaves the program, and what a variable is set to, is plain";
+  if (step < 0) return reason + (want.plain() ? "what leaves the program is plain, and so are most variables" : "the variable that it is for is kept as " + name_of(want));
   const std::string& op = context_.program.steps[index_of(step)].op;
   if (want.plain() && (op == "scatter" || op == "gather")) return reason + op + " cuts and joins rows of plain tensors";
   if (want.plain() && op == "view") return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";

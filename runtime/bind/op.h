@@ -65,12 +65,13 @@ struct PrepareRequest {
   /// Inputs that depend on weights alone: a reordering of them is done once, so any format may be asked for.
   std::span<const bool> constant;
   /// Of op `kernel`: the loaded objects (null where a binding is only planned: then there is no executable), and the
-  /// step's `extents` and `work` with the symbols' values put in.
+  /// step's `extents` and `work` (for CPUs) with the symbols' values put in.
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
   bool explain = false;  ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
   bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order in which threads come
+  int64_t gpu_work = 0;       ///< as `work`, of the kernel's form for GPUs
 };
 
 struct Prepared {

@@ -15,6 +15,7 @@ using Problem = std::optional<std::string>;
 
 constexpr int kMostDevices = 1 << 16;
 constexpr int kMostKernelExtents = 1024;
+constexpr int kMostThreads = 1024;  // of a block, on every GPU
 
 Problem problem_of(const Region& region) {
   if (region.name.empty()) return "a region needs a name";
@@ -52,6 +53,10 @@ Problem problem_of(const Kernel& kernel) {
     return "'" + kernel.name.substr(0, 80) + "' can't name a kernel";
   if (kernel.extents < 0 || kernel.extents > kMostKernelExtents)
     return "a kernel reads 0 to " + std::to_string(kMostKernelExtents) + " extents";
+  if (kernel.gpu_block == 0 && kernel.gpu_items == 0) return std::nullopt;
+  if (kernel.gpu_block < 1 || kernel.gpu_block > kMostThreads)
+    return "a block on a GPU has 1 to " + std::to_string(kMostThreads) + " threads";
+  if (kernel.gpu_items < 1) return "a block on a GPU does one item at least";
   return std::nullopt;
 }
 
@@ -111,6 +116,9 @@ Result<void> check(const Plan& plan, const std::string& file) {
   if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
   if (!plan.kernels.empty() && plan.objects.empty())
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }) &&
+      std::none_of(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == kPtxObject; }))
+    return Error({file, 0, 0}, std::string("objects: there are kernels for GPUs, but no '") + kPtxObject + "' that holds their code");
   if (auto done = check_training(plan, file); !done) return done;
   if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
   for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"}, {&plan.accumulate, "programs.accumulate"},

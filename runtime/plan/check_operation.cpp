@@ -91,7 +91,7 @@ void check_status(StepCheck& check) {
 }
 
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"}, {"in_place", "status"});
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "gpu_work"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
   if (kernel == check.scope().kernels.end())
     return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
@@ -102,7 +102,8 @@ void check_kernel(StepCheck& check) {
     return check.fail("'extents' must be a list of " + std::to_string(kernel->second->extents) + " sizes");
   for (size_t i = 0; i < extents.size() && !check.failed(); ++i)
     check.extent(extents[i], "extents[" + std::to_string(i) + "]");
-  check.extent(check.step().attributes["work"], "work");
+  for (const char* range : {"work", "gpu_work"})
+    if (check.step().attributes.contains(range)) check.extent(check.step().attributes[range], range);
   check_in_place(check);
   check_status(check);
 }

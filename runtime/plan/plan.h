@@ -15,6 +15,9 @@
 
 namespace sheaf {
 
+/// Among Plan::objects: PTX, which a GPU's driver compiles.
+inline constexpr const char* kPtxObject = "ptx";
+
 /// JSON that keeps the order of keys, so that a plan reads in the order it was written.
 using Json = nlohmann::ordered_json;
 

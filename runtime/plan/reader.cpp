@@ -84,13 +84,19 @@ KernelArithmetic arithmetic_at(const JsonNode& node) {
 }
 
 Kernel kernel_at(const JsonNode& node) {
-  node.only({"name", "description", "extents", "elementwise", "arithmetic"});
+  node.only({"name", "description", "extents", "elementwise", "arithmetic", "gpu"});
   Kernel kernel;
   kernel.name = node.field("name").text();
   kernel.description = node.field("description").text();
   kernel.extents = node.field("extents").number();
   if (node.has("elementwise")) kernel.elementwise = node.field("elementwise").boolean();
   if (node.has("arithmetic")) kernel.arithmetic = list_at(node.field("arithmetic"), arithmetic_at);
+  if (node.has("gpu")) {
+    const JsonNode gpu = node.field("gpu");
+    gpu.only({"block", "items"});
+    kernel.gpu_block = gpu.field("block").number();
+    kernel.gpu_items = gpu.field("items").number();
+  }
   return kernel;
 }
 
@@ -168,7 +174,8 @@ Program program_at(const JsonNode& node) {
 }
 
 std::pair<std::string, std::string> object_at(const JsonNode& node) {
-  node.only({"level", "data"});
+  node.only({"level", "data", "text"});
+  if (node.field("level").text() == kPtxObject) return {kPtxObject, node.field("text").text()};
   const JsonNode data = node.field("data");
   Result<std::string> bytes = from_base64(data.text());
   if (!bytes) data.fail(bytes.error().message());

@@ -44,6 +44,7 @@ Json json_of(const Parameter& parameter) {
 Json json_of(const Kernel& kernel) {
   Json json = {{"name", kernel.name}, {"description", kernel.description}, {"extents", kernel.extents}};
   if (kernel.elementwise) json["elementwise"] = true;
+  if (kernel.gpu_block) json["gpu"] = {{"block", kernel.gpu_block}, {"items", kernel.gpu_items}};
   for (const KernelArithmetic& term : kernel.arithmetic) json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
   return json;
 }
@@ -135,6 +136,7 @@ bool states_layouts(const Program& program) {
 }
 
 int minor_version(const Plan& plan, bool trains) {
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; })) return 3;
   const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
   if (holds_program(plan.accumulate)) return 2;
@@ -147,7 +149,7 @@ int minor_version(const Plan& plan, bool trains) {
 std::string serialize(const Plan& plan) {
   Json objects = Json::array();
   for (const auto& [level, bytes] : plan.objects)
-    objects.push_back({{"level", level}, {"data", to_base64(bytes)}});
+    objects.push_back({{"level", level}, level == kPtxObject ? std::pair("text", Json(bytes)) : std::pair("data", Json(to_base64(bytes)))});
 
   const bool trains = holds_program(plan.train);
   Json programs = {{"infer", json_of(plan.infer)}}, graphs = {{"infer", json_of(plan.infer_graph)}};

@@ -54,7 +54,7 @@ class SingleStep {
     }
     step.place = {};
     step.once = false;
-    for (const char* name : {"extents", "work"}) {
+    for (const char* name : {"extents", "work", "gpu_work"}) {
       const auto found = step.attributes.find(name);
       if (found == step.attributes.end()) continue;
       if (auto ok = put_sizes(*found, from_.steps[index_of(index)].place); !ok) return ok;

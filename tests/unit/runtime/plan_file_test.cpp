@@ -78,6 +78,8 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->parameters[0].aliases, plan.parameters[0].aliases);
   EXPECT_EQ(read->parameters[0].init, plan.parameters[0].init);
   EXPECT_EQ(read->kernels[0].elementwise, true);
+  EXPECT_EQ(read->kernels[0].gpu_block, 256);
+  EXPECT_EQ(read->kernels[0].gpu_items, 1024);
   EXPECT_EQ(read->training, plan.training);
   EXPECT_EQ(read->ir, plan.ir);
   ASSERT_EQ(read->infer.steps.size(), plan.infer.steps.size());
@@ -142,7 +144,7 @@ TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   EXPECT_THAT(error_of("[]"), HasSubstr("not a plan"));
   EXPECT_THAT(error_of("7"), HasSubstr("not a plan"));
   Json document = sample_document();
-  for (const char* version : {"2.0", "0.9", "1.3"}) {
+  for (const char* version : {"2.0", "0.9", "1.4"}) {
     document["version"] = version;
     EXPECT_THAT(error_of(sign(document)),
                 StartsWith(std::string("m.plan: error: version: the plan has format ") + version));

@@ -293,6 +293,8 @@ TEST(PlanOperations, Kernel) {
   refuse(with("extents", {"batch", 5}), "extents[1] must be a size written as a string");
   refuse(with("extents", {"rows", "5"}), "unknown symbol 'rows'");
   refuse(with("work", "5 + batch"), "is not a size");
+  EXPECT_EQ(problem(with("gpu_work", "5*batch")), "");
+  refuse(with("gpu_work", "rows"), "unknown symbol 'rows'");
   refuse(with("grain", 0), "'grain'");
   // Text: nested braces are what nlohmann's constructors read in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
