@@ -50,6 +50,8 @@ class RecordedWork {
   virtual ~RecordedWork() = default;
 };
 
+class CallLog;
+
 /// A copy of `rows` runs of `row_bytes` bytes, `source_pitch` and `target_pitch` bytes apart.
 struct CopyShape {
   size_t row_bytes = 0;
@@ -116,6 +118,9 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  /// Where the calls to its driver are noted while a trace is recorded (runtime/device/call_log.h); null: there is no
+  /// driver. Devices may share one.
+  virtual CallLog* call_log() { return nullptr; }
   /// Bytes that could be allocated now, as far as is known.
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
