@@ -60,6 +60,9 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
+  /// Makes the device's context the calling thread's: what operations of libraries do before they call those. Allocates nothing.
+  virtual Result<void> make_current(int device) { return {}; }
+
   virtual int devices() const = 0;
   virtual const DeviceProperties& properties(int device) const = 0;
   virtual Result<MemoryInUse> memory(int device) = 0;
