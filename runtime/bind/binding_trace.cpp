@@ -32,10 +32,15 @@ std::string implementation_of(const Plan& plan, const OperationInfo& operation) 
 bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
   if (!recording_ || recording_->owner() != trace.identity()) recording_ = trace.add(traced_program(trace.devices()));
   const auto times = recording_->begin();
+  CallLog* calls = nullptr;  // those of a kind share one
+  for (int lane = 0; lane < devices_->lanes() && !calls; ++lane) calls = devices_->device(lane).call_log();
+  if (calls) calls->start();
   const int64_t begin = ticks();
-  if (!executor_->run(sink, times)) return false;
-  recording_->commit(begin, ticks());
-  return true;
+  const bool done = executor_->run(sink, times);
+  const int64_t end = ticks();
+  const auto noted = calls ? calls->stop() : std::span<const CallLog::Call>();
+  if (done) recording_->commit(begin, end, noted);
+  return done;
 }
 
 TracedProgram Binding::traced_program(const DeviceDescriptions& described) const {
@@ -60,16 +65,30 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
     lane.live_bytes = info_.memory[static_cast<size_t>(l)].live_bytes;
     lane.flops_per_second = roofline.flops_per_second;
     lane.bytes_per_second = roofline.bytes_per_second;
-    for (const LaneOperation& operation : program.operations) {
+    const auto add = [&](uint32_t first, uint32_t end) {
+      const LaneOperation& operation = program.operations[first];
       const OperationInfo& info = info_.operations[static_cast<size_t>(operation.instance)];
-      TracedOperation of_lane{info.op, info.layer, implementation_of(*plan_, info), info.replica, operation.instance,
-                              cost_of(*plan_, *program_, info), 0};
-      Roofline own = roofline_of(info.op, of_lane.cost.bytes());
-      own.seconds_per_operation = 0;
-      of_lane.least_seconds = seconds(own, of_lane.cost);
+      TracedOperation of_lane{info.op, info.layer, implementation_of(*plan_, info), info.replica, operation.instance, {}, 0};
+      for (uint32_t i = first; i < end; ++i) {
+        const OperationInfo& part = info_.operations[static_cast<size_t>(program.operations[i].instance)];
+        const Cost cost = cost_of(*plan_, *program_, part);
+        Roofline own = roofline_of(part.op, cost.bytes());
+        own.seconds_per_operation = 0;
+        of_lane.cost += cost;
+        of_lane.least_seconds += seconds(own, cost);
+      }
+      if (end - first > 1) {
+        of_lane.layer.clear();
+        of_lane.implementation = info.launch + ", " + of_lane.implementation;
+      }
       lane.operations.push_back(std::move(of_lane));
       auto& waits = lane.waits_for.emplace_back();
       for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) waits.push_back(program.waits[i].lane);
+    };
+    if (program.asynchronous) {
+      for (const LaneLaunch& launch : program.launches) add(launch.first, launch.end);
+    } else {
+      for (uint32_t i = 0; i < program.operations.size(); ++i) add(i, i + 1);
     }
     traced.lanes.push_back(std::move(lane));
   }

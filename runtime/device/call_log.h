@@ -17,6 +17,7 @@ class CallLog {
     const char* name = "";        ///< of static storage: "cuGraphLaunch"
     int device = -1;              ///< -1: of none in particular
     int64_t begin = 0, end = 0;   ///< ticks (runtime/lanes/tick_clock.h)
+    unsigned thread = 0;          ///< set by note(): calls of one thread don't overlap
   };
 
   /// Keeps the first `capacity` calls of a step.
@@ -26,7 +27,7 @@ class CallLog {
   /// Ends it. The calls noted, in the order in which they ended; valid until the next start().
   std::span<const Call> stop();
   bool on() const { return on_.load(std::memory_order_relaxed); }
-  void note(const Call& call);
+  void note(Call call);
 
  private:
   std::vector<Call> calls_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace sheaf {
 namespace {
@@ -132,7 +133,22 @@ class Writer {
       }
       if (live != 0) events_.add_counter(ns(last.done), described.counters[l], 0);
     }
+    add_calls(recording.calls(kept.index), number);
     for (const Communication& communication : program.communications) add_flow(described, kept, communication, number);
+  }
+
+  /// What was asked of drivers, a track for each thread that did.
+  void add_calls(std::span<const CallLog::Call> calls, const std::string& number) {
+    constexpr int kCallTrack = 500'000;
+    for (const CallLog::Call& call : calls) {
+      const int track = kCallTrack + static_cast<int>(call.thread);
+      if (call_tracks_.insert(track).second) {
+        events_.add_track(track, "driver calls" + (call_tracks_.size() > 1 ? " (" + std::to_string(call_tracks_.size()) + ")" : ""));
+      }
+      const std::string device = call.device >= 0 ? "\"device\":\"cuda:" + std::to_string(call.device) + "\"," : "";
+      events_.add_slice(track, ns(call.begin), ns(call.end),
+                        "\"name\":" + json_string(call.name) + ",\"cat\":\"driver\",\"args\":{" + device + number);
+    }
   }
 
   void add_flow(const Described& described, const KeptStep& kept, const Communication& communication, const std::string& number) {
@@ -183,6 +199,7 @@ class Writer {
   EventText events_;
   std::map<std::string, int> tids_;
   std::map<int, std::string> lane_names_;
+  std::set<int> call_tracks_;
   std::map<const Recording*, std::unique_ptr<Described>> recordings_;
 };
 

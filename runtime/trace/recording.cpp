@@ -17,6 +17,7 @@ Recording::Recording(TracedProgram program, size_t most_operations, std::shared_
   step_times_.resize(capacity_);
   for (const TracedLane& lane : program_.lanes) times_.emplace_back(capacity_ * (lane.operations.size() + 1));
   next_.resize(times_.size());
+  calls_.resize(capacity_);
 }
 
 std::span<OperationTimes* const> Recording::begin() {
@@ -27,7 +28,8 @@ std::span<OperationTimes* const> Recording::begin() {
   return next_;
 }
 
-void Recording::commit(int64_t begin, int64_t end) {
+void Recording::commit(int64_t begin, int64_t end, std::span<const CallLog::Call> calls) {
+  calls_[static_cast<size_t>(steps_) % capacity_].assign(calls.begin(), calls.end());
   step_times_[static_cast<size_t>(steps_) % capacity_] = {begin, end, ++*counter_};
   ++steps_;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/bind/communications.h"
+#include "runtime/device/call_log.h"
 #include "runtime/estimate/cost.h"
 #include "runtime/lanes/executor.h"
 
@@ -57,13 +58,15 @@ class Recording {
   const void* owner() const { return owner_.get(); }
   /// Where the next step's times go, by lane. One that isn't committed is recorded over.
   std::span<OperationTimes* const> begin();
-  void commit(int64_t begin, int64_t end);
+  /// `calls`: what was asked of drivers meanwhile.
+  void commit(int64_t begin, int64_t end, std::span<const CallLog::Call> calls);
 
   const TracedProgram& program() const { return program_; }
   int64_t steps() const { return steps_; }                    ///< committed
   size_t kept() const;                                        ///< of them, the last
   const StepTimes& step(size_t kept_index) const;             ///< the oldest first
   std::span<const OperationTimes> times(size_t kept_index, size_t lane) const;  ///< one an operation, and the end's
+  std::span<const CallLog::Call> calls(size_t kept_index) const { return calls_[slot(kept_index)]; }
 
  private:
   size_t slot(size_t kept_index) const;
@@ -76,6 +79,7 @@ class Recording {
   std::vector<StepTimes> step_times_;                   ///< by slot
   std::vector<std::vector<OperationTimes>> times_;      ///< by lane: slots one after another
   std::vector<OperationTimes*> next_;                   ///< by lane
+  std::vector<std::vector<CallLog::Call>> calls_;       ///< by slot
 };
 
 }  // namespace sheaf
