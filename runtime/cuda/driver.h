@@ -72,6 +72,8 @@ class Driver {
   /// Page-locked host memory that every device reaches.
   virtual Result<void*> allocate_pinned(size_t bytes) = 0;
   virtual void release_pinned(void* memory) = 0;
+  /// Whether it is host memory that the caller page-locked himself, with this driver's knowledge.
+  virtual bool is_pinned(const void* memory) { return false; }
   /// Lets `device` reach `peer`'s memory. False where they cannot; copies between them then go through the host.
   virtual Result<bool> enable_peer(int device, int peer) = 0;
 

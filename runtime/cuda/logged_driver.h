@@ -16,6 +16,7 @@ class LoggedDriver final : public Driver {
 
   int devices() const override { return driver_->devices(); }
   const DeviceProperties& properties(int device) const override { return driver_->properties(device); }
+  Result<void> make_current(int device) override { return driver_->make_current(device); }
   bool is_pinned(const void* memory) override { return driver_->is_pinned(memory); }
   Result<MemoryInUse> memory(int device) override;
   Result<void*> allocate(int device, size_t bytes) override;
