@@ -28,7 +28,7 @@ __device__ float activated(int kind, float alpha, float beta, float x) {
 }
 
 /// bias[(i / inner) % channels] is element i's: inner is 1 with channels last, the positions of a plane where x is plain. bias
-/// and residual may be null; y may be x or residual. x, y and residual are 16-byte aligned.
+/// and residual may be null; y may be x or residual.
 template <typename Element>
 __device__ void activate(Element* y, const Element* x, const float* bias, const Element* residual,
                          unsigned long long elements, unsigned long long inner, unsigned long long channels, int kind,
@@ -38,9 +38,11 @@ __device__ void activate(Element* y, const Element* x, const float* bias, const 
     uint4 vector;
     Element element[width];
   };
+  const unsigned long long addresses = reinterpret_cast<unsigned long long>(y) | reinterpret_cast<unsigned long long>(x) |
+                                       reinterpret_cast<unsigned long long>(residual);
   for (unsigned long long i = first_index() * width; i < elements; i += grid_size() * width) {
-    const bool whole = i + width <= elements;
-    const int count = whole ? width : static_cast<int>(elements - i);
+    const bool whole = addresses % 16 == 0 && i + width <= elements;  // a chunk may begin at any element
+    const int count = i + width <= elements ? width : static_cast<int>(elements - i);
     Lanes value, added;
     if (whole) value.vector = *reinterpret_cast<const uint4*>(x + i);
     if (whole && residual) added.vector = *reinterpret_cast<const uint4*>(residual + i);
@@ -71,3 +73,15 @@ __device__ void activate(Element* y, const Element* x, const float* bias, const 
 SHEAF_ACTIVATE(activate_f32, float)
 SHEAF_ACTIVATE(activate_bf16, BFloat16)
 SHEAF_ACTIVATE(activate_f16, Float16)
+
+/// y = x rounded: a bias for a library that wants it as narrow as its result.
+template <typename Element>
+__device__ void narrow(Element* y, const float* x, unsigned long long elements) {
+  for (unsigned long long i = first_index(); i < elements; i += grid_size()) y[i] = rounded<Element>(x[i]);
+}
+extern "C" __global__ void __launch_bounds__(256) narrow_bf16(BFloat16* y, const float* x, unsigned long long elements) {
+  narrow(y, x, elements);
+}
+extern "C" __global__ void __launch_bounds__(256) narrow_f16(Float16* y, const float* x, unsigned long long elements) {
+  narrow(y, x, elements);
+}

@@ -9,7 +9,7 @@ struct Addends {
 namespace {
 
 /// y[i] = ((x0[i] + x1[i]) + x2[i]) + …, rounded to the element after each addition, as the CPU's `reduce` does it. y may be
-/// x0. Everything 16-byte aligned.
+/// x0.
 template <typename Element>
 __device__ void sum_in_order(Element* y, const Addends& addends, int count, unsigned long long elements, const int* guard) {
   if (held_back(guard)) return;
@@ -18,7 +18,10 @@ __device__ void sum_in_order(Element* y, const Addends& addends, int count, unsi
     uint4 vector;
     Element element[width];
   };
-  const unsigned long long vectors = elements / width;
+  unsigned long long addresses = reinterpret_cast<unsigned long long>(y);
+  for (int k = 0; k < count; ++k) addresses |= reinterpret_cast<unsigned long long>(addends.x[k]);
+  // A replica's chunk may begin at any element.
+  const unsigned long long vectors = addresses % 16 == 0 ? elements / width : 0;
   for (unsigned long long i = first_index(); i < vectors; i += grid_size()) {
     Lanes sum;
     sum.vector = static_cast<const uint4*>(addends.x[0])[i];

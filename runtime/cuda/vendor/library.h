@@ -58,7 +58,7 @@ Result<Prepared> prepare_max_pool_train(const PrepareRequest& request, LibraryCo
 Result<Prepared> prepare_max_pool_backward(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_adaptive_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
-// cublaslt_linear.cpp
+// cublaslt_linear.cpp, cublaslt_linear_backward.cpp
 Result<Prepared> prepare_linear(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_linear_backward_data(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_linear_backward_weight(const PrepareRequest& request, LibraryContext& context);

@@ -1,0 +1,47 @@
+// Steps that are a product of cuBLASLt's, with the project's own kernels before and behind it where it lacks something.
+#pragma once
+
+#include "runtime/cuda/vendor/cublaslt.h"
+#include "runtime/cuda/vendor/library.h"
+
+namespace sheaf::cuda {
+
+/// Zeros, then launches, then the product, then launches; each of them may be missing.
+class ProductOperation final : public Operation {
+ public:
+  struct Zeros {
+    MemoryRef where;
+    size_t bytes;
+  };
+  ProductOperation(Driver& driver, int device, std::shared_ptr<OwnKernels> kernels)
+      : driver_(driver), device_(device), kernels_(std::move(kernels)) {}
+  Result<void> enqueue(const Enqueue& at) override;
+
+  std::vector<Zeros> zeros;
+  std::vector<KernelCall> before, after;
+  std::unique_ptr<LtProduct> product;
+
+ private:
+  Driver& driver_;
+  int device_;
+  std::shared_ptr<OwnKernels> kernels_;
+};
+
+/// The library and its handle, ready on the context's device; throws OperationError where they are not there. Only where this
+/// isn't planning.
+std::shared_ptr<CublasLt> cublaslt_of(LibraryContext& context);
+OwnKernels& own_kernels_of(LibraryContext& context);
+
+/// A product that cuBLASLt has an algorithm for, or null. Throws OperationError where it fails. While planning: never null, but
+/// without an algorithm; it is taken for granted.
+struct Chosen {
+  bool found = false;
+  std::unique_ptr<LtProduct> product;  ///< null while planning
+};
+Chosen choose_product(LibraryContext& context, const LtRequest& request, size_t& scratch_bytes);
+
+/// For Prepared: "cuBLASLt algorithm 66, tile 20", and why.
+void explain_product(const LibraryContext& context, const LtRequest& request, const LtProduct* product,
+                     const std::string& why, Prepared& prepared);
+
+}  // namespace sheaf::cuda
