@@ -21,6 +21,8 @@ class SharedLibrary {
   /// The file that it was loaded from; empty if unknown.
   std::string path() const;
 
+  void* handle() const { return handle_; }  ///< dlopen's
+
   /// Null if there is none.
   void* find(const char* symbol) const;
 

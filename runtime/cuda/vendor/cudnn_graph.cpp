@@ -1,0 +1,101 @@
+#include "runtime/cuda/vendor/cudnn_graph.h"
+
+#include <bit>
+#include <utility>
+
+namespace sheaf::cuda {
+
+CudnnGraph::Id CudnnGraph::tensor(DType dtype, Dims dims, Dims strides) {
+  tensors_.push_back({.dtype = dtype, .dims = std::move(dims), .strides = std::move(strides)});
+  return Id(tensors_.size()) - 1;
+}
+
+CudnnGraph::Id CudnnGraph::constant(float value) {
+  tensors_.push_back({.value = value});
+  return Id(tensors_.size()) - 1;
+}
+
+CudnnGraph::Id CudnnGraph::add(Node node, Dims dims) {
+  tensors_.push_back({.dims = std::move(dims), .intermediate = true});
+  const Id result = Id(tensors_.size()) - 1;
+  node.outputs.push_back(result);
+  nodes_.push_back(std::move(node));
+  return result;
+}
+
+CudnnGraph::Id CudnnGraph::conv_forward(Id x, Id weight, const Window& window, Dims y) {
+  return add({.kind = Node::conv_forward, .inputs = {x, weight}, .window = window}, std::move(y));
+}
+
+CudnnGraph::Id CudnnGraph::conv_backward_data(Id dy, Id weight, const Window& window, Dims dx) {
+  return add({.kind = Node::conv_backward_data, .inputs = {dy, weight}, .window = window}, std::move(dx));
+}
+
+CudnnGraph::Id CudnnGraph::conv_backward_weight(Id x, Id dy, const Window& window, Dims dweight) {
+  return add({.kind = Node::conv_backward_weight, .inputs = {x, dy}, .window = window}, std::move(dweight));
+}
+
+CudnnGraph::Id CudnnGraph::pointwise(Pointwise function, Id a, Id b, float parameter) {
+  Node node{.kind = Node::pointwise, .inputs = {a}, .function = function, .parameter = parameter};
+  if (b >= 0) node.inputs.push_back(b);
+  return add(std::move(node), tensors_[size_t(a)].dims);
+}
+
+CudnnGraph::Normalized CudnnGraph::batch_norm_train(Id x, Id scale, Id shift, float eps) {
+  const Tensor like = tensors_[size_t(scale)];
+  const Id y = add({.kind = Node::batch_norm_train, .inputs = {x, scale, shift, constant(eps)}}, tensors_[size_t(x)].dims);
+  const size_t node = nodes_.size() - 1;
+  const Id mean = tensor(DType::float32, like.dims, like.strides), inverse = tensor(DType::float32, like.dims, like.strides);
+  nodes_[node].outputs.insert(nodes_[node].outputs.end(), {mean, inverse});
+  return {y, mean, inverse};
+}
+
+CudnnGraph::NormGradients CudnnGraph::batch_norm_backward(Id dy, Id x, Id scale, Id mean, Id inverse) {
+  const Tensor like = tensors_[size_t(scale)];
+  const Id dx = add({.kind = Node::batch_norm_backward, .inputs = {dy, x, scale, mean, inverse}}, tensors_[size_t(x)].dims);
+  const size_t node = nodes_.size() - 1;
+  const Id dscale = tensor(DType::float32, like.dims, like.strides), dshift = tensor(DType::float32, like.dims, like.strides);
+  nodes_[node].outputs.insert(nodes_[node].outputs.end(), {dscale, dshift});
+  return {dx, dscale, dshift};
+}
+
+void CudnnGraph::output(Id id, DType dtype, Dims strides) {
+  Tensor& tensor = tensors_[size_t(id)];
+  tensor.intermediate = false;
+  tensor.dtype = dtype;
+  tensor.strides = std::move(strides);
+}
+
+void CudnnGraph::output_bits(Id id, Dims strides) {
+  output(id, DType::uint8, std::move(strides));
+  tensors_[size_t(id)].bits = true;
+}
+
+std::string CudnnGraph::key() const {
+  std::string key;
+  const auto number = [&](int64_t value) { key += std::to_string(value) + ","; };
+  const auto list = [&](const auto& values) {
+    for (const auto value : values) number(value);
+    key += ";";
+  };
+  for (const Tensor& tensor : tensors_) {
+    number(int64_t(tensor.dtype) * 4 + tensor.bits * 2 + tensor.intermediate);
+    list(tensor.dims);
+    list(tensor.strides);
+    if (tensor.value) number(std::bit_cast<int32_t>(*tensor.value));
+    key += "|";
+  }
+  for (const Node& node : nodes_) {
+    number(node.kind);
+    number(int64_t(node.function));
+    number(std::bit_cast<int32_t>(node.parameter));
+    for (const Dims& dims : {node.window.padding_begin, node.window.padding_end, node.window.stride, node.window.dilation})
+      list(dims);
+    list(node.inputs);
+    list(node.outputs);
+    key += "|";
+  }
+  return key;
+}
+
+}  // namespace sheaf::cuda
