@@ -121,6 +121,8 @@ class SimDriver final : public cuda::Driver {
   void violate(const std::string& text);
   Name named(const Stream& stream, std::string_view what) const;
   Result<void> push(Stream& stream, Item item);
+  /// A piece of the operation that was announced.
+  Result<void> push_part(Stream& stream, Item item);
   /// Checks an item's accesses against all that was enqueued before, and puts it last.
   void order(Stream& stream, Item item);
   void inject(Item& item);

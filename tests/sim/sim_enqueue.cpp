@@ -58,8 +58,19 @@ void SimDriver::watch(cuda::Stream handle, std::span<const cuda::Access> accesse
   for (const cuda::Access& access : accesses) {
     if (access.bytes != 0) item.accesses.push_back(access);
   }
-  at.announced = true;
-  (void)push(at, std::move(item));
+  // It counts from its first kernel, host function or fill on: copies say themselves what they touch.
+  at.announcement = std::move(item);
+}
+
+Result<void> SimDriver::push_part(Stream& stream, Item item) {
+  if (stream.announcement) {
+    stream.announced = true;
+    Item announced = std::move(*stream.announcement);
+    stream.announcement.reset();
+    if (auto ok = push(stream, std::move(announced)); !ok) return ok;
+  }
+  if (!stream.announced) violate(*item.what + " was not announced by watch()");
+  return push(stream, std::move(item));
 }
 
 Result<void> SimDriver::enqueue(cuda::Stream handle, std::string_view what, std::function<Result<void>(OperationMemory&)> run) {
@@ -69,8 +80,7 @@ Result<void> SimDriver::enqueue(cuda::Stream handle, std::string_view what, std:
   Item item;
   item.what = named(at, what);
   item.run = std::move(run);
-  if (!at.announced) violate(*item.what + " was not announced by watch()");
-  return push(at, std::move(item));
+  return push_part(at, std::move(item));
 }
 
 Result<void> SimDriver::launch(cuda::Stream handle, const cuda::Launch& launch) {
@@ -93,7 +103,6 @@ Result<void> SimDriver::launch(cuda::Stream handle, const cuda::Launch& launch) 
   }
   Item item;
   item.what = named(at, function->name);
-  if (!at.announced) violate(*item.what + " was not announced by watch()");
   item.run = [code = function->code, name = function->name, launch, values](OperationMemory& memory) {
     std::vector<void*> arguments;
     for (const std::string& value : values) arguments.push_back(const_cast<char*>(value.data()));
@@ -101,7 +110,7 @@ Result<void> SimDriver::launch(cuda::Stream handle, const cuda::Launch& launch) 
     again.arguments = arguments.data();
     return code->launch(name, again, memory);
   };
-  return push(at, std::move(item));
+  return push_part(at, std::move(item));
 }
 
 std::vector<cuda::Access> SimDriver::rows(const void* data, size_t row_bytes, size_t count, size_t pitch, bool writes) const {
@@ -177,6 +186,15 @@ Result<void> SimDriver::fill(cuda::Stream handle, void* memory, uint8_t value, s
   Item item;
   item.what = named(at, "fill of " + std::to_string(bytes) + " bytes");
   if (!memory_.reachable(memory, bytes, at.device, at.device, *item.what)) return Error("cuMemsetAsync: invalid argument");
+  if (at.announced || at.announcement) {
+    item.run = [memory, value, bytes](OperationMemory& operation) {
+      auto* place = operation.at<char>(memory, bytes, true);
+      if (!place) return Result<void>(Error("an illegal memory access was encountered"));
+      std::memset(place, value, bytes);
+      return Result<void>();
+    };
+    return push_part(at, std::move(item));
+  }
   item.accesses = {{memory, bytes, true}};
   item.run = [this, memory, value, bytes](OperationMemory&) {
     std::byte* place = memory_.bytes_of(memory);
@@ -191,7 +209,7 @@ Result<void> SimDriver::fill(cuda::Stream handle, void* memory, uint8_t value, s
 Result<void> SimDriver::record(cuda::DriverEvent handle, cuda::Stream stream_handle) {
   const Lock lock(mutex_);
   Stream& at = *stream(stream_handle);
-  at.announced = false;
+  at.close();
   if (auto ok = begin(Call::record, at.device, &at); !ok) return ok;
   const auto event = events_.find(handle);
   if (event == events_.end() || event->second->device != at.device) return Error("cuEventRecord: invalid resource handle");
@@ -205,7 +223,7 @@ Result<void> SimDriver::record(cuda::DriverEvent handle, cuda::Stream stream_han
 Result<void> SimDriver::wait(cuda::Stream stream_handle, cuda::DriverEvent handle) {
   const Lock lock(mutex_);
   Stream& at = *stream(stream_handle);
-  at.announced = false;
+  at.close();
   if (auto ok = begin(Call::wait, at.device, &at); !ok) return ok;
   const auto event = events_.find(handle);
   if (event == events_.end()) return Error("cuStreamWaitEvent: invalid resource handle");

@@ -95,7 +95,7 @@ Result<void> SimDriver::begin_capture(cuda::Stream handle) {
   Stream& at = *stream(handle);
   if (auto ok = begin(Call::begin_capture, at.device, &at); !ok) return ok;
   if (at.capturing) return Error("cuStreamBeginCapture: invalid argument");
-  at.announced = false;
+  at.close();
   at.capturing = true;
   at.capture_broken = false;
   at.capturer = std::this_thread::get_id();
@@ -108,7 +108,7 @@ Result<cuda::Graph> SimDriver::end_capture(cuda::Stream handle) {
   Stream& at = *stream(handle);
   const bool capturing = at.capturing;
   at.capturing = false;
-  at.announced = false;
+  at.close();
   if (auto ok = begin(Call::end_capture, at.device, &at); !ok) return ok.error();
   if (!capturing) return Error("cuStreamEndCapture: invalid argument");
   if (at.capturer != std::this_thread::get_id()) {
@@ -125,7 +125,7 @@ Result<cuda::Graph> SimDriver::end_capture(cuda::Stream handle) {
 Result<void> SimDriver::launch(cuda::Stream handle, cuda::Graph graph_handle) {
   const Lock lock(mutex_);
   Stream& at = *stream(handle);
-  at.announced = false;
+  at.close();
   if (auto ok = begin(Call::launch_graph, at.device, &at); !ok) return ok;
   auto* graph = reinterpret_cast<Graph*>(graph_handle);
   if (graphs_.count(graph) == 0 || graph->device != at.device) return Error("cuGraphLaunch: invalid resource handle");

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -53,7 +54,12 @@ struct Stream {
   std::deque<Item> queue;
   std::unique_ptr<OperationMemory> open;  ///< the operation that is being executed
   bool announced = false;                 ///< one is open where things are enqueued
+  std::optional<Item> announcement;       ///< it was announced, and nothing of it came yet
   bool destroyed = false;
+  void close() {  ///< what comes next belongs to no operation
+    announced = false;
+    announcement.reset();
+  }
 
   bool capturing = false;
   bool capture_broken = false;

@@ -40,20 +40,14 @@ VirtualMemory::~VirtualMemory() {
 
 void* VirtualMemory::allocate(int device, size_t bytes) {
   const size_t i = index(device);
-  std::byte* address = nullptr;
-  auto storage = std::unique_ptr<std::byte[]>();
-  if (device == kHost) {
-    if (bytes > size_t{1} << 32) return nullptr;
-    storage.reset(new (std::nothrow) std::byte[bytes + kAlignment]);
-    if (!storage) return nullptr;
-    const auto value = reinterpret_cast<uintptr_t>(storage.get());
-    address = storage.get() + (kAlignment - value % kAlignment) % kAlignment;
-  } else {
-    if (bytes > static_cast<size_t>(capacity_ - used_[i])) return nullptr;
-    const size_t apart = (bytes + kGuard + kAlignment) / kAlignment * kAlignment;
-    if (!ranges_[i] || next_[i] + apart > kRange) return nullptr;
-    storage.reset(new (std::nothrow) std::byte[bytes + 1]);
-    if (!storage) return nullptr;
+  if (bytes > static_cast<size_t>(capacity_ - (device == kHost ? 0 : used_[i]))) return nullptr;
+  const size_t apart = (bytes + kGuard + kAlignment) / kAlignment * kAlignment;
+  if (device != kHost && (!ranges_[i] || next_[i] + apart > kRange)) return nullptr;
+  auto storage = std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes + kAlignment]);
+  if (!storage) return nullptr;
+  std::byte* begin = storage.get() + (kAlignment - reinterpret_cast<uintptr_t>(storage.get()) % kAlignment) % kAlignment;
+  std::byte* address = begin;
+  if (device != kHost) {
     address = ranges_[i] + next_[i];
     next_[i] += apart;
   }
@@ -61,9 +55,10 @@ void* VirtualMemory::allocate(int device, size_t bytes) {
   made.device = device;
   made.bytes = bytes;
   made.storage = std::move(storage);
+  made.bytes_begin = begin;
   made.written.assign(bytes, device == kHost);  // the host writes there unseen
   made.segments.emplace(0, Segment());
-  std::memset(device == kHost ? address : made.storage.get(), kNobody, bytes);
+  std::memset(begin, kNobody, bytes);
   used_[i] += static_cast<int64_t>(bytes);
   return address;
 }
@@ -194,8 +189,7 @@ bool VirtualMemory::quiet(const void* data, size_t bytes, const Clock& host, boo
 std::byte* VirtualMemory::bytes_of(const void* data) const {
   const Place at = find(data);
   if (!at.allocation) return nullptr;
-  if (at.allocation->device == kHost) return const_cast<std::byte*>(static_cast<const std::byte*>(data));
-  return at.allocation->storage.get() + at.offset;
+  return at.allocation->bytes_begin + at.offset;
 }
 
 bool VirtualMemory::written(const void* data, size_t bytes, size_t* first) const {

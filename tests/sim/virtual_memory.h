@@ -67,6 +67,7 @@ class VirtualMemory {
     int device = kHost;
     size_t bytes = 0;
     std::unique_ptr<std::byte[]> storage;
+    std::byte* bytes_begin = nullptr;  ///< in it, aligned as the address is
     std::vector<bool> written;
     std::map<size_t, Segment> segments;
   };

@@ -1,0 +1,11 @@
+// Copies between the formats of GPUs, on the host.
+#pragma once
+
+#include "runtime/bind/op.h"
+
+namespace sheaf::sim {
+
+/// `from` and `to` have the same dims and dtype, and are plain or have channels last.
+void relayout(const TensorSpec& from, const void* source, const TensorSpec& to, void* target);
+
+}  // namespace sheaf::sim

@@ -1,0 +1,41 @@
+// Collectives of virtual GPUs. They check what NCCL would punish with a hang: members that call different ones, or in
+// another order, or not at all.
+#pragma once
+
+#include "runtime/cuda/library.h"
+#include "tests/sim/sim_driver.h"
+
+namespace sheaf::sim {
+
+class SimCommunicator final : public cuda::Communicator, public std::enable_shared_from_this<SimCommunicator> {
+ public:
+  SimCommunicator(SimDriver& driver, std::vector<int> devices) : driver_(driver), devices_(std::move(devices)), next_(devices_.size()) {}
+  ~SimCommunicator() override;
+  Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) override;
+
+  struct Part {  ///< what one member brings
+    std::shared_ptr<const CollectiveRequest> request;
+    std::vector<void*> buffers;
+    std::string what;
+  };
+  /// A member's next collective.
+  Result<void> enqueue(cuda::Stream stream, size_t rank, Part part);
+  /// How many buffers a member gives.
+  size_t buffers(const CollectiveRequest& request, size_t rank) const;
+  SimDriver& driver() { return driver_; }
+
+ private:
+  struct Call {
+    std::shared_ptr<Meeting> meeting;
+    std::vector<Part> parts;
+  };
+  Result<void> run(const std::vector<Part>& parts);
+
+  SimDriver& driver_;
+  std::vector<int> devices_;
+  std::mutex mutex_;
+  std::vector<size_t> next_;                 ///< by rank: number of its next collective
+  std::vector<std::shared_ptr<Call>> calls_;
+};
+
+}  // namespace sheaf::sim

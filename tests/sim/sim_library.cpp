@@ -1,0 +1,217 @@
+#include "tests/sim/sim_library.h"
+
+#include "runtime/bind/non_finite.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/format.h"
+#include "tests/sim/relayout.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf::sim {
+namespace {
+
+/// Memory of the host's, aligned as operations of the CPU want it.
+class HostBuffer {
+ public:
+  explicit HostBuffer(size_t bytes) : memory_(cpu_device()->allocate(bytes)) {}
+  ~HostBuffer() {
+    if (memory_) cpu_device()->release(*memory_);
+  }
+  HostBuffer(const HostBuffer&) = delete;
+  HostBuffer& operator=(const HostBuffer&) = delete;
+  void* get() const { return memory_ ? *memory_ : nullptr; }
+
+ private:
+  Result<void*> memory_;
+};
+
+/// An operand on its way between the GPU's format and the CPU's.
+struct Operand {
+  TensorSpec gpu, cpu, plain;
+  Prepared reorder;  ///< between plain and `cpu`; none where they are the same
+  std::shared_ptr<HostBuffer> own, between;
+  bool direct() const { return same_format(gpu, cpu); }
+
+  Result<void> prepare(bool input) {
+    plain = plain_tensor(gpu.dtype, gpu.dims);
+    if (direct()) return {};
+    own = std::make_shared<HostBuffer>(cpu.bytes);
+    if (cpu.plain()) return {};
+    between = std::make_shared<HostBuffer>(plain.bytes);
+    auto made = input ? cpu_device()->prepare_reorder(plain, cpu, 1) : cpu_device()->prepare_reorder(cpu, plain, 1);
+    if (!made) return made.error();
+    reorder = std::move(*made);
+    return {};
+  }
+  /// The CPU's buffer with what is at `bytes`.
+  void* taken(void* bytes) {
+    if (direct()) return bytes;
+    if (cpu.plain()) {
+      relayout(gpu, bytes, plain, own->get());
+      return own->get();
+    }
+    relayout(gpu, bytes, plain, between->get());
+    reordered(between->get(), own->get());
+    return own->get();
+  }
+  void* place(void* bytes) { return direct() ? bytes : own->get(); }
+  void give(void* bytes) {
+    if (direct()) return;
+    if (!cpu.plain()) reordered(own->get(), between->get());
+    relayout(plain, cpu.plain() ? own->get() : between->get(), gpu, bytes);
+  }
+
+ private:
+  void reordered(void* from, void* to) {
+    const HostBuffer scratch(reorder.scratch_bytes);
+    void* buffers[] = {from, to};
+    reorder.executable->run(buffers, scratch.get());
+  }
+};
+
+/// What an operation does when it is its turn; outlives the operation where it is still in a stream.
+struct Body {
+  std::unique_ptr<Executable> executable;  ///< null: a copy between formats
+  std::vector<Operand> inputs, outputs;
+  size_t scratch_bytes = 0;
+  int32_t failure_code = 1;
+
+  Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag, OperationMemory& memory) {
+    if (guard) {
+      const int32_t* value = memory.at<int32_t>(guard, 1, false);
+      if (!value) return Error("an illegal memory access was encountered");
+      if (*value != 0) return {};
+    }
+    std::vector<void*> buffers, places;
+    static char nothing[64];  // behind operands without elements
+    const auto at = [&](size_t i, const TensorSpec& spec, bool writes) -> void* {
+      return spec.bytes == 0 ? nothing : memory.at<char>(addresses[i], spec.bytes, writes);
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      void* bytes = at(i, inputs[i].gpu, false);
+      if (!bytes) return Error("an illegal memory access was encountered");
+      buffers.push_back(executable ? inputs[i].taken(bytes) : bytes);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      places.push_back(at(inputs.size() + i, outputs[i].gpu, true));
+      if (!places.back()) return Error("an illegal memory access was encountered");
+      buffers.push_back(executable ? outputs[i].place(places.back()) : places.back());
+    }
+    if (!executable) {
+      copy(buffers[0], buffers[1]);
+      return {};
+    }
+    void* space = scratch_bytes == 0 ? nullptr : memory.at<char>(scratch, scratch_bytes, true);
+    const NonFiniteRun careful;  // the CPU then keeps NaN, as a GPU's library always does
+    executable->run(buffers.data(), space);
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].give(places[i]);
+    if (!executable->failed()) return {};
+    int32_t* failed = memory.at<int32_t>(flag, 1, true);
+    if (!failed) return Error("an illegal memory access was encountered");
+    if (*failed == 0) *failed = failure_code;
+    return {};
+  }
+
+ private:
+  void copy(const void* from, void* to) const {
+    if (same_format(inputs[0].gpu, outputs[0].gpu)) {
+      std::memcpy(to, from, std::min(inputs[0].gpu.bytes, outputs[0].gpu.bytes));
+    } else {
+      relayout(inputs[0].gpu, from, outputs[0].gpu, to);
+    }
+  }
+};
+
+class LibraryOperation final : public cuda::Operation {
+ public:
+  LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
+      : driver_(driver), body_(std::move(body)), failure_(std::move(failure)), guardable_(options.guardable), recordable_(options.recordable) {}
+  Result<void> enqueue(const cuda::Enqueue& at) override {
+    std::vector<void*> addresses(at.buffers, at.buffers + body_->inputs.size() + body_->outputs.size());
+    body_->failure_code = failure_code;
+    if (at.guard && !guardable_) driver_.violation(what + " is launched guarded, though it cannot be");
+    return driver_.enqueue(at.stream, what, [body = body_, addresses, scratch = at.scratch, guard = at.guard,
+                                             flag = at.flag](OperationMemory& memory) {
+      return body->run(addresses, scratch, guard, flag, memory);
+    });
+  }
+  std::string failure() const override { return failure_; }
+  bool guardable() const override { return guardable_; }
+  bool recordable() const override { return recordable_; }
+
+ private:
+  SimDriver& driver_;
+  std::shared_ptr<Body> body_;
+  std::string failure_;
+  bool guardable_, recordable_;
+};
+
+bool of_images(const std::string& op) {
+  return op.starts_with("conv") || op.starts_with("batch_norm") || op.find("pool") != op.npos;
+}
+
+/// A step's own memory, which only the backward step of the same library reads.
+bool is_workspace(const TensorSpec& spec) { return spec.dtype == DType::uint8; }
+
+}  // namespace
+
+Result<Prepared> SimLibrary::prepare_reorder(const TensorSpec& from, const TensorSpec& to) {
+  auto body = std::make_shared<Body>();
+  body->inputs.resize(1);
+  body->outputs.resize(1);
+  body->inputs[0].gpu = from;
+  body->outputs[0].gpu = to;
+  Prepared prepared;
+  prepared.inputs = {from};
+  prepared.outputs = {to};
+  prepared.implementation = "sim";
+  prepared.executable = std::make_unique<LibraryOperation>(driver_, std::move(body), options_, "");
+  return prepared;
+}
+
+Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
+  if (request.step.op == "reorder") return prepare_reorder(request.inputs[0], request.outputs[0]);
+  // The CPU sees plain operands, whatever they are here.
+  std::vector<TensorSpec> inputs, outputs;
+  for (const TensorSpec& spec : request.inputs) {
+    inputs.push_back(is_workspace(spec) ? spec : plain_tensor(spec.dtype, spec.dims));
+  }
+  for (const TensorSpec& spec : request.outputs) outputs.push_back(plain_tensor(spec.dtype, spec.dims));
+  PrepareRequest plain = request;
+  plain.inputs = inputs;
+  plain.outputs = outputs;
+  plain.threads = 1;
+  auto prepared = (options_.operations ? *options_.operations : *cpu_device()).prepare(plain);
+  if (!prepared) return prepared;
+
+  const bool last = options_.channels_last && of_images(request.step.op);
+  auto body = std::make_shared<Body>();
+  const auto operands = [&](std::vector<TensorSpec>& specs, std::vector<Operand>& made, bool input) -> Result<void> {
+    for (TensorSpec& spec : specs) {
+      Operand operand;
+      operand.cpu = spec;
+      if (!is_workspace(spec)) {
+        spec = plain_tensor(spec.dtype, spec.dims);
+        if (last) spec = cuda::channels_last(spec);
+      }
+      operand.gpu = spec;
+      if (auto ok = operand.prepare(input); !ok) return ok;
+      made.push_back(std::move(operand));
+    }
+    return {};
+  };
+  if (auto ok = operands(prepared->inputs, body->inputs, true); !ok) return ok.error();
+  if (auto ok = operands(prepared->outputs, body->outputs, false); !ok) return ok.error();
+  std::erase_if(prepared->in_place, [&](const std::pair<int, int>& pair) {
+    return !same_format(prepared->inputs[static_cast<size_t>(pair.first)], prepared->outputs[static_cast<size_t>(pair.second)]);
+  });
+  body->scratch_bytes = prepared->scratch_bytes;
+  body->executable = std::move(prepared->executable);
+  const std::string failure = request.step.op == "check_finite" ? "the loss is not finite" : "it doesn't like what it sees";
+  prepared->implementation = "sim";
+  prepared->executable = std::make_unique<LibraryOperation>(driver_, std::move(body), options_, failure);
+  return prepared;
+}
+
+}  // namespace sheaf::sim

@@ -1,0 +1,42 @@
+// A machine with virtual GPUs: the CUDA backend on them, and device lists for sessions and trainers.
+#pragma once
+
+#include "runtime/bind/device_set.h"
+#include "tests/sim/sim_communicator.h"
+#include "tests/sim/sim_library.h"
+
+namespace sheaf::sim {
+
+struct MachineOptions {
+  SimOptions driver;
+  LibraryOptions library;
+  bool collectives = true;  ///< there is something like NCCL
+};
+
+class SimBackend final : public cuda::Backend {
+ public:
+  explicit SimBackend(const MachineOptions& options) : options_(options), driver_(options.driver) {}
+  SimDriver& driver() override { return driver_; }
+  Result<std::unique_ptr<cuda::Library>> open_library(int device) override;
+  Result<std::shared_ptr<cuda::Communicator>> open_communicator(std::span<const int> devices, std::string& why) override;
+
+ private:
+  MachineOptions options_;
+  SimDriver driver_;
+};
+
+class SimMachine {
+ public:
+  explicit SimMachine(MachineOptions options = {});
+  SimDriver& driver() { return backend_->driver(); }
+  std::shared_ptr<Device> device(int index);
+  /// "cuda:0,cpu:0,cuda:1" with the CPU as host, whose operations have one thread (as those of the GPUs).
+  std::shared_ptr<const DeviceSet> list(const std::string& devices);
+
+ private:
+  std::shared_ptr<SimBackend> backend_;
+  std::shared_ptr<Device> host_;
+  std::map<int, std::shared_ptr<Device>> devices_;
+};
+
+}  // namespace sheaf::sim
