@@ -59,6 +59,7 @@ void SimDriver::watch(cuda::Stream handle, std::span<const cuda::Access> accesse
     if (access.bytes != 0) item.accesses.push_back(access);
   }
   // It counts from its first kernel, host function or fill on: copies say themselves what they touch.
+  at.announced_accesses = item.accesses;
   at.announcement = std::move(item);
 }
 
@@ -186,7 +187,7 @@ Result<void> SimDriver::fill(cuda::Stream handle, void* memory, uint8_t value, s
   Item item;
   item.what = named(at, "fill of " + std::to_string(bytes) + " bytes");
   if (!memory_.reachable(memory, bytes, at.device, at.device, *item.what)) return Error("cuMemsetAsync: invalid argument");
-  if (at.announced || at.announcement) {
+  if (at.announces(memory, bytes)) {
     item.run = [memory, value, bytes](OperationMemory& operation) {
       auto* place = operation.at<char>(memory, bytes, true);
       if (!place) return Result<void>(Error("an illegal memory access was encountered"));

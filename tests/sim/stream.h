@@ -3,6 +3,7 @@
 
 #include "tests/sim/operation_memory.h"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -53,12 +54,22 @@ struct Stream {
   Clock clock;  ///< of what is enqueued
   std::deque<Item> queue;
   std::unique_ptr<OperationMemory> open;  ///< the operation that is being executed
+  std::vector<cuda::Access> announced_accesses;
   bool announced = false;                 ///< one is open where things are enqueued
   std::optional<Item> announcement;       ///< it was announced, and nothing of it came yet
   bool destroyed = false;
   void close() {  ///< what comes next belongs to no operation
     announced = false;
     announcement.reset();
+    announced_accesses.clear();
+  }
+  /// The operation that is open may write there.
+  bool announces(const void* data, size_t bytes) const {
+    const auto* begin = static_cast<const char*>(data);
+    return std::any_of(announced_accesses.begin(), announced_accesses.end(), [&](const cuda::Access& access) {
+      const auto* first = static_cast<const char*>(access.data);
+      return access.writes && begin >= first && begin + bytes <= first + access.bytes;
+    });
   }
 
   bool capturing = false;
