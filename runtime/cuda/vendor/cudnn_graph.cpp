@@ -23,15 +23,15 @@ CudnnGraph::Id CudnnGraph::add(Node node, Dims dims) {
   return result;
 }
 
-CudnnGraph::Id CudnnGraph::conv_forward(Id x, Id weight, const Window& window, Dims y) {
+CudnnGraph::Id CudnnGraph::conv_forward(Id x, Id weight, const ConvWindow& window, Dims y) {
   return add({.kind = Node::conv_forward, .inputs = {x, weight}, .window = window}, std::move(y));
 }
 
-CudnnGraph::Id CudnnGraph::conv_backward_data(Id dy, Id weight, const Window& window, Dims dx) {
+CudnnGraph::Id CudnnGraph::conv_backward_data(Id dy, Id weight, const ConvWindow& window, Dims dx) {
   return add({.kind = Node::conv_backward_data, .inputs = {dy, weight}, .window = window}, std::move(dx));
 }
 
-CudnnGraph::Id CudnnGraph::conv_backward_weight(Id x, Id dy, const Window& window, Dims dweight) {
+CudnnGraph::Id CudnnGraph::conv_backward_weight(Id x, Id dy, const ConvWindow& window, Dims dweight) {
   return add({.kind = Node::conv_backward_weight, .inputs = {x, dy}, .window = window}, std::move(dweight));
 }
 
