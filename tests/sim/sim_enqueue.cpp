@@ -210,7 +210,6 @@ Result<void> SimDriver::fill(cuda::Stream handle, void* memory, uint8_t value, s
 Result<void> SimDriver::record(cuda::DriverEvent handle, cuda::Stream stream_handle) {
   const Lock lock(mutex_);
   Stream& at = *stream(stream_handle);
-  at.close();
   if (auto ok = begin(Call::record, at.device, &at); !ok) return ok;
   const auto event = events_.find(handle);
   if (event == events_.end() || event->second->device != at.device) return Error("cuEventRecord: invalid resource handle");

@@ -44,8 +44,9 @@ void SimDriver::execute(Stream& stream) {
   if (item.kind == Item::record) item.event->done = std::max(item.event->done, item.number);
   if (item.kind == Item::operation) {
     stream.open = std::make_unique<OperationMemory>(memory_, report_, item.what, item.accesses);
-  } else if (item.kind != Item::work) {
+  } else if (item.kind == Item::wait || item.kind == Item::meet) {
     stream.open.reset();
+  } else if (item.kind == Item::record) {
   } else if (item.faults) {
     device_fails(stream.device, "an illegal memory access was encountered");
   } else {
