@@ -4,15 +4,23 @@
 
 namespace sheaf {
 
+namespace {
+
+/// One element lies the same in any format.
+bool single(const TensorSpec& spec) { return element_count(spec) == 1; }
+
+}  // namespace
+
 const TensorSpec* shared_format(const PrepareRequest& request, SameLayout same_layout) {
   const TensorSpec* best = nullptr;
   std::ptrdiff_t best_count = 0;
   const auto alike = [&](const TensorSpec& a, const TensorSpec& b) {
-    return a.dims == b.dims && (a.dtype == b.dtype || !same_layout(a, b.dtype).plain());
+    return single(b) || (a.dims == b.dims && (a.dtype == b.dtype || !same_layout(a, b.dtype).plain()));
   };
   for (const TensorSpec& input : request.inputs) {
+    if (single(input)) continue;
     const auto count = std::count_if(request.inputs.begin(), request.inputs.end(), [&](const TensorSpec& other) {
-      return same_format(input, other) || same_format(same_layout(input, other.dtype), other);
+      return !single(other) && (same_format(input, other) || same_format(same_layout(input, other.dtype), other));
     });
     if (count > best_count) best = &input, best_count = count;
   }
@@ -29,7 +37,7 @@ const TensorSpec* shared_format(const PrepareRequest& request, SameLayout same_l
 
 void adopt_format(Prepared& prepared, const PrepareRequest& request, const TensorSpec* format, SameLayout same_layout) {
   const auto adopt = [&](const TensorSpec& spec) {
-    if (!format) return plain_tensor(spec.dtype, spec.dims);
+    if (!format || single(spec)) return plain_tensor(spec.dtype, spec.dims);
     return format->dtype == spec.dtype ? *format : same_layout(*format, spec.dtype);
   };
   for (const TensorSpec& input : request.inputs) prepared.inputs.push_back(adopt(input));

@@ -1,6 +1,7 @@
 #include "runtime/cuda/backend_state.h"
 
 #include "runtime/cuda/deadline.h"
+#include "runtime/cuda/pinned_ring.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -46,29 +47,50 @@ Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const
   return (communicators_[key] = std::move(opened)).communicator;
 }
 
-void BackendState::watch(Progress* queue) {
+void BackendState::watch(Progress* queue, std::shared_ptr<PinnedRing> results) {
   const std::lock_guard lock(mutex_);
-  queues_.push_back(queue);
+  queues_.push_back({++last_queue_, queue, std::move(results)});
 }
 
 void BackendState::forget(Progress* queue) {
   const std::lock_guard lock(mutex_);
-  std::erase(queues_, queue);
+  std::erase_if(queues_, [&](const Watched& watched) { return watched.progress == queue; });
+}
+
+Result<void> BackendState::settle(const void* memory, size_t bytes) {
+  for (uint64_t number = 0;;) {
+    std::shared_ptr<PinnedRing> results;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto next = std::find_if(queues_.begin(), queues_.end(),
+                                     [&](const Watched& queue) { return queue.number > number; });
+      if (next == queues_.end()) return {};
+      number = next->number;
+      results = next->results;
+    }
+    auto settled = results->settle(memory, bytes);
+    if (!settled) return settled.error();
+  }
 }
 
 uint64_t BackendState::progress() {
   const std::lock_guard lock(mutex_);
   uint64_t sum = 0;
-  for (Progress* queue : queues_) sum += queue->done();
+  for (const Watched& queue : queues_) sum += queue.progress->done();
   return sum;
 }
 
 std::vector<std::string> BackendState::report() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
-  for (Progress* queue : queues_) lines.push_back(queue->report());
+  for (const Watched& queue : queues_) lines.push_back(queue.progress->report());
   std::sort(lines.begin(), lines.end());
   return lines;
+}
+
+Error BackendState::explain(Error why) {
+  for (std::string& line : report()) why.note(std::move(line));
+  return why;
 }
 
 const Error& BackendState::lose(Error why) {
@@ -99,9 +121,8 @@ Result<void> Patience::wait() {
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%g", allowed.count());
       Error error(std::string("a GPU's work was not done after ") + seconds + " seconds without any progress");
-      for (std::string& line : state_.report()) error.note(std::move(line));
-      error.note("--deadline SECONDS allows more time");
-      return state_.lose(std::move(error));
+      error = state_.explain(std::move(error));
+      return state_.lose(std::move(error.note("--deadline SECONDS allows more time")));
     }
   }
   // Most waits are the rest of a step: a core is spared only after what steps of small models take.

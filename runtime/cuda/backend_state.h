@@ -16,6 +16,8 @@
 
 namespace sheaf::cuda {
 
+class PinnedRing;
+
 class BackendState {
  public:
   explicit BackendState(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
@@ -31,12 +33,18 @@ class BackendState {
   /// The communicator of a list of devices, opened when first asked for. Null, with the reason in `why`, where there is none.
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
 
-  void watch(Progress* queue);
+  /// A queue's: how far it has come, and what it copies to the host's memory. Until forget().
+  void watch(Progress* queue, std::shared_ptr<PinnedRing> results);
   void forget(Progress* queue);
+  /// Returns when nothing more is on its way from a GPU to this memory of the host's. Errors: as wait_until().
+  Result<void> settle(const void* memory, size_t bytes);
   /// Grows while any queue's work goes on.
   uint64_t progress();
   /// What each queue's device ran last, a line each.
   std::vector<std::string> report();
+
+  /// `why`, why work failed, with what each queue's device ran last.
+  Error explain(Error why);
 
   /// A wait was in vain: the device may never come back, so that from here on nobody waits for it, nor frees what it may
   /// still use. `lost()` is then why; null before.
@@ -45,14 +53,20 @@ class BackendState {
 
  private:
   std::shared_ptr<Backend> backend_;
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< never held while waiting
   std::map<std::pair<int, int>, bool> reaches_;
   struct Opened {
     std::shared_ptr<Communicator> communicator;
     std::string why;
   };
   std::map<std::vector<int>, Opened> communicators_;
-  std::vector<Progress*> queues_;
+  struct Watched {
+    uint64_t number = 0;  ///< counts from 1
+    Progress* progress = nullptr;
+    std::shared_ptr<PinnedRing> results;
+  };
+  std::vector<Watched> queues_;  ///< by number
+  uint64_t last_queue_ = 0;
   Error why_lost_;
   std::atomic<const Error*> lost_{nullptr};
 };
@@ -80,7 +94,7 @@ Result<void> wait_until(BackendState& state, Done&& done) {
   Patience patience(state);
   for (;;) {
     auto answer = done();
-    if (!answer) return answer.error();
+    if (!answer) return state.explain(std::move(answer.error()));
     if (*answer) return {};
     if (auto more = patience.wait(); !more) return more;
   }

@@ -56,6 +56,8 @@ TEST(ChannelsLast, KernelsOverElementsTakeWhatMostInputsHave) {
   EXPECT_FALSE(shared({last, last, other_dims}, {plain}));
   EXPECT_FALSE(shared({last, last}, {other_dims}));
   EXPECT_TRUE(shared({last, same_layout_of(last, DType::bfloat16)}, {plain_tensor(DType::bfloat16, {2, 3, 4, 5})}));
+  EXPECT_TRUE(shared({plain_tensor(DType::float32, {}), last}, {plain})) << "a scalar lies as it likes";
+  EXPECT_FALSE(shared({plain_tensor(DType::float32, {})}, {plain}));
   EXPECT_FALSE(shared({}, {plain}));
 }
 

@@ -1,0 +1,184 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include "runtime/cuda/generated_kernel.h"
+#include "runtime/cuda/logged_driver.h"
+#include "runtime/cuda/queue.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace sheaf::cuda {
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const std::shared_ptr<Backend>& backend, int device)
+      : state_(BackendState::of(backend)), driver_(state_->driver()), device_(device), name_("cuda:" + std::to_string(device)) {
+    const DeviceProperties& properties = driver_.properties(device);
+    info_.kind = DeviceKind::cuda;
+    info_.model = properties.name;
+    info_.isa = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+    info_.memory_bytes = properties.memory_bytes;
+    info_.multiprocessors = properties.multiprocessors;
+    info_.asynchronous = true;
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  CallLog* call_log() override {
+    auto* logged = dynamic_cast<LoggedDriver*>(&driver_);
+    return logged ? &logged->log() : nullptr;
+  }
+  int memory_space() const override { return 1 + device_; }
+
+  int64_t available_bytes() override {
+    auto memory = driver_.memory(device_);
+    return memory ? memory->free_bytes : info_.memory_bytes;
+  }
+
+  Result<void*> allocate(size_t bytes) override {
+    if (bytes > static_cast<size_t>(info_.memory_bytes)) {
+      return Error(std::to_string(bytes) + " bytes of memory are needed; " + name_ + " has " + std::to_string(info_.memory_bytes));
+    }
+    const size_t least = std::max<size_t>(bytes, 1);
+    auto memory = driver_.allocate(device_, least);
+    if (!memory) {
+      Error error = memory.error();
+      return error.note(std::to_string(bytes) + " bytes were asked for on " + name_ + ", " +
+                        std::to_string(available_bytes()) + " are free");
+    }
+    state_->memory.add(*memory, least, device_);
+    return memory;
+  }
+  void release(void* memory) override {
+    if (!memory) return;
+    state_->memory.remove(memory);
+    if (!state_->lost()) driver_.release(device_, memory);  // that would wait for a device that may never be done
+  }
+
+  Result<std::unique_ptr<Queue>> open_queue(int) override {
+    auto kernels = queue_kernels();
+    if (!kernels) return kernels.error();
+    auto queue = CudaQueue::open(state_, device_, name_, *kernels);
+    if (!queue) return queue.error();
+    return std::unique_ptr<Queue>(std::move(*queue));
+  }
+  Result<std::unique_ptr<Event>> make_event() override {
+    auto event = CudaEvent::make(state_, device_);
+    if (!event) return event.error();
+    return std::unique_ptr<Event>(std::move(*event));
+  }
+  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override {
+    return load_generated_kernels(state_, device_, plan);
+  }
+
+  Result<Prepared> prepare(const PrepareRequest& request) override {
+    const Step& step = request.step;
+    const std::string what = (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
+                             (step.kernel.empty() ? step.op : step.kernel);
+    if (step.op == "kernel") {
+      auto kernels = queue_kernels();
+      if (!kernels) return kernels.error();
+      return described(prepare_generated_kernel(request, state_, device_, *kernels), what);
+    }
+    auto library = open_library();
+    if (!library) return library.error();
+    return described((*library)->prepare(request), what);
+  }
+
+  Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
+    static const Plan no_plan;
+    auto library = open_library();
+    if (!library) return library.error();
+    Step step;
+    step.op = "reorder";
+    step.inputs = step.outputs = {0};
+    step.roles = {"x"};
+    const bool constant[] = {false};
+    PrepareRequest request{step, no_plan, {&from, 1}, {&to, 1}, threads, false, constant};
+    const auto format = [](const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); };
+    return described((*library)->prepare(request), "reordering from " + format(from) + " to " + format(to));
+  }
+
+  std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return merge_generated_kernels(parts); }
+
+  Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,
+                                                   std::span<Device* const> members) override {
+    std::vector<int> devices;
+    for (Device* member : members) {
+      auto* device = dynamic_cast<CudaDevice*>(member);
+      if (!device || device->state_ != state_) return Error("a collective of devices of different kinds");
+      devices.push_back(device->device_);
+    }
+    std::string why;
+    auto communicator = state_->communicator(devices, why);
+    if (!communicator) return communicator.error();
+    if (!*communicator) return std::vector<Prepared>{};
+    auto prepared = (*communicator)->prepare(request);
+    if (!prepared) return prepared.error();
+    for (size_t rank = 0; rank < prepared->size(); ++rank) {
+      auto* operation = dynamic_cast<Operation*>((*prepared)[rank].executable.get());
+      if (!operation) continue;
+      const bool root = static_cast<int>(rank) == request.root;
+      const bool writes = request.kind == CollectiveRequest::broadcast ? !root : root;
+      const size_t times = request.kind == CollectiveRequest::gather && root ? members.size() - 1 : 1;
+      operation->operands.clear();
+      for (size_t i = 0; i < times; ++i) {
+        for (size_t bytes : request.parts) operation->operands.push_back({bytes, writes});
+      }
+      operation->scratch_bytes = (*prepared)[rank].scratch_bytes;
+      operation->what = request.what;
+    }
+    return prepared;
+  }
+
+ private:
+  /// Tells the operation what it works on.
+  static Result<Prepared> described(Result<Prepared> prepared, const std::string& what) {
+    if (!prepared || !prepared->executable) return prepared;
+    auto* operation = dynamic_cast<Operation*>(prepared->executable.get());
+    if (!operation) return Error(what + ": what prepared it made no operation of a GPU");
+    operation->operands.clear();
+    for (const TensorSpec& input : prepared->inputs) operation->operands.push_back({input.bytes, false});
+    for (const TensorSpec& output : prepared->outputs) operation->operands.push_back({output.bytes, true});
+    operation->scratch_bytes = prepared->scratch_bytes;
+    operation->what = what;
+    return prepared;
+  }
+
+  Result<Library*> open_library() {
+    const std::lock_guard lock(mutex_);
+    if (!library_) {
+      auto opened = state_->backend().open_library(device_);
+      if (!opened) return opened.error();
+      library_ = std::move(*opened);
+    }
+    return library_.get();
+  }
+
+  Result<std::shared_ptr<const QueueKernels>> queue_kernels() {
+    const std::lock_guard lock(mutex_);
+    if (!queue_kernels_) {
+      auto loaded = QueueKernels::load(state_, device_);
+      if (!loaded) return loaded.error();
+      queue_kernels_ = std::move(*loaded);
+    }
+    return queue_kernels_;
+  }
+
+  std::shared_ptr<BackendState> state_;
+  Driver& driver_;
+  int device_;
+  std::string name_;
+  DeviceInfo info_;
+  std::mutex mutex_;
+  std::unique_ptr<Library> library_;                     ///< opened when first asked for
+  std::shared_ptr<const QueueKernels> queue_kernels_;  ///< loaded when first asked for
+};
+
+}  // namespace
+
+std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device) {
+  return std::make_shared<CudaDevice>(backend, device);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,34 @@
+#include "runtime/cuda/event.h"
+
+namespace sheaf::cuda {
+
+Result<std::unique_ptr<CudaEvent>> CudaEvent::make(std::shared_ptr<BackendState> state, int device) {
+  std::unique_ptr<CudaEvent> event(new CudaEvent(std::move(state)));
+  for (DriverEvent* one : {&event->computed, &event->copied}) {
+    auto made = event->state_->driver().make_event(device);
+    if (!made) return made.error();
+    *one = *made;
+  }
+  return event;
+}
+
+CudaEvent::~CudaEvent() {
+  for (DriverEvent event : {computed, copied}) {
+    if (event) state_->driver().destroy(event);
+  }
+}
+
+Result<void> CudaEvent::synchronize() {
+  if (failure) return *failure;
+  Driver& driver = state_->driver();
+  const auto is_done = [&]() -> Result<bool> {
+    auto done = driver.done(computed);
+    if (!done || !*done || !copies) return done;
+    return driver.done(copied);
+  };
+  if (auto done = wait_until(*state_, is_done); !done) return done;
+  if (results) results->finish(results_until);
+  return {};
+}
+
+}  // namespace sheaf::cuda

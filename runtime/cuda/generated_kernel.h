@@ -1,0 +1,32 @@
+// Generated kernels on a GPU: loading a plan's PTX and launching its functions.
+#pragma once
+
+#include "runtime/cuda/operation.h"
+#include "runtime/cuda/queue_kernels.h"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace sheaf::cuda {
+
+/// Loads the plan's PTX, which the driver compiles for `device`. A plan without kernels needs none. Errors: there is none, the
+/// driver refuses it, a kernel that is described as having a form for GPUs isn't in it.
+Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_ptr<BackendState>& state, int device,
+                                                              const Plan& plan);
+
+/// Binds a step of op `kernel` (runtime/bind/kernel_step.h). `queue_kernels`: for those that report a lookup; null where a
+/// binding is only planned.
+Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state,
+                                          int device, const std::shared_ptr<const QueueKernels>& queue_kernels);
+
+/// One launch for all of `parts`, if they are the same kernel over elements; null if they aren't, or there is too little memory
+/// for the table of their operands.
+std::unique_ptr<Operation> merge_generated_kernels(std::span<Executable* const> parts);
+
+/// Blocks of a launch over `work` items, `items` of them a block at a time: no more than keep the device busy, since blocks
+/// step on.
+unsigned blocks_for(int64_t work, int items, int threads, int multiprocessors);
+
+}  // namespace sheaf::cuda

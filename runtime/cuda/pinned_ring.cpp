@@ -1,0 +1,87 @@
+#include "runtime/cuda/pinned_ring.h"
+
+#include "runtime/cpu/thread_pool.h"
+
+namespace sheaf::cuda {
+
+Result<std::shared_ptr<PinnedRing>> PinnedRing::open(std::shared_ptr<BackendState> state, int device, size_t bytes,
+                                                     size_t pieces) {
+  std::shared_ptr<PinnedRing> ring(new PinnedRing(std::move(state), bytes, pieces));
+  Driver& driver = ring->state_->driver();
+  auto memory = driver.allocate_pinned(bytes);
+  if (!memory) return memory.error();
+  ring->memory_ = static_cast<char*>(*memory);
+  for (Piece& piece : ring->pieces_) {
+    auto event = driver.make_event(device);
+    if (!event) return event.error();
+    piece.event = *event;
+  }
+  return ring;
+}
+
+PinnedRing::~PinnedRing() {
+  for (Piece& piece : pieces_) {
+    if (piece.event) state_->driver().destroy(piece.event);
+  }
+  // Giving memory back waits for the device; one that is lost may also still write to it.
+  if (memory_ && !state_->lost()) state_->driver().release_pinned(memory_);
+}
+
+void PinnedRing::finish_oldest() {
+  const Piece& piece = pieces_[ring_.oldest()];
+  if (piece.target) unpack(piece.target, piece.pinned, piece.shape, team_size());
+  ring_.give_back();
+}
+
+void PinnedRing::deliver(Piece& piece, void* target, const CopyPiece& shape) {
+  const std::lock_guard lock(mutex_);
+  piece.target = target;
+  piece.shape = shape;
+}
+
+void PinnedRing::finish(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  while (!ring_.empty() && pieces_[ring_.oldest()].number <= number) finish_oldest();
+}
+
+Result<PinnedRing::Piece*> PinnedRing::take(size_t bytes, uint64_t number) {
+  for (;;) {
+    uint64_t oldest = 0;
+    DriverEvent event = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto taken = ring_.take(bytes)) {
+        Piece& piece = pieces_[taken->entry];
+        piece = {piece.event, number, 0, 0, memory_ + taken->offset, nullptr, {}};
+        return &piece;
+      }
+      oldest = pieces_[ring_.oldest()].number;
+      event = pieces_[ring_.oldest()].event;
+    }
+    if (auto done = wait_until(*state_, [&] { return state_->driver().done(event); }); !done) return done.error();
+    finish(oldest);
+  }
+}
+
+Result<bool> PinnedRing::settle(const void* memory, size_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  uint64_t number = 0;
+  DriverEvent event = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = ring_.count(); i-- > 0 && number == 0;) {
+      const Piece& piece = pieces_[ring_.entry(i)];
+      if (!piece.target) continue;
+      const uintptr_t at = reinterpret_cast<uintptr_t>(piece.target) + piece.shape.target_offset;
+      if (at >= begin + bytes || at + span_of(piece.shape.shape, piece.shape.shape.target_pitch) <= begin) continue;
+      number = piece.number;
+      event = piece.event;
+    }
+  }
+  if (number == 0) return false;
+  if (auto done = wait_until(*state_, [&] { return state_->driver().done(event); }); !done) return done.error();
+  finish(number);
+  return true;
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,69 @@
+// Pinned host memory that copies between a GPU and the caller's memory go through, piece after piece.
+#pragma once
+
+#include "runtime/cuda/backend_state.h"
+#include "runtime/cuda/staging.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sheaf::cuda {
+
+/// The pieces of one direction, of one queue. The queue's thread adds them; any thread may finish those that have come to
+/// the host: then they are copied out to where the caller wants them.
+class PinnedRing {
+ public:
+  struct Piece {
+    DriverEvent event = nullptr;  ///< recorded behind the piece's copy
+    uint64_t number = 0;          ///< of the queue's pieces of both directions
+    uintptr_t begin = 0, end = 0; ///< what it touches in the device's memory
+    char* pinned = nullptr;
+    void* target = nullptr;       ///< in the caller's memory, if it has to be copied out to there
+    CopyPiece shape;
+  };
+
+  /// `bytes` of pinned memory for at most `pieces` at a time.
+  static Result<std::shared_ptr<PinnedRing>> open(std::shared_ptr<BackendState> state, int device, size_t bytes, size_t pieces);
+  ~PinnedRing();
+
+  /// The largest piece.
+  size_t most() const { return bytes_ / 4; }
+  /// Room for a piece; waits while there is none. `number`: greater than all before. 0 bytes: for memory that needs no
+  /// staging. The piece is the queue's to fill in until it takes the next one. Errors: as wait_until().
+  Result<Piece*> take(size_t bytes, uint64_t number);
+
+  /// The piece, whose copy is in its stream, shall be copied out to `target` as `shape` says.
+  void deliver(Piece& piece, void* target, const CopyPiece& shape);
+
+  /// Finishes the pieces up to `number`, which are done.
+  void finish(uint64_t number);
+  /// The queue's thread only: the number of the newest piece that `conflicts(piece)` is true of and that is newer than
+  /// `after`; 0 if there is none.
+  template <typename Conflicts>
+  const Piece* newest(uint64_t after, Conflicts&& conflicts) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = ring_.count(); i-- > 0;) {
+      const Piece& piece = pieces_[ring_.entry(i)];
+      if (piece.number <= after) break;
+      if (conflicts(piece)) return &piece;
+    }
+    return nullptr;
+  }
+  /// Whether a piece is to be copied out to this memory; waits for it and finishes it.
+  Result<bool> settle(const void* memory, size_t bytes);
+
+ private:
+  PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces)
+      : state_(std::move(state)), bytes_(bytes), ring_(bytes, pieces), pieces_(pieces) {}
+  void finish_oldest();  ///< mutex_ is held
+
+  std::shared_ptr<BackendState> state_;
+  size_t bytes_;
+  char* memory_ = nullptr;
+  std::mutex mutex_;
+  Ring ring_;
+  std::vector<Piece> pieces_;  ///< by entry of the ring
+};
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,212 @@
+#include "runtime/cuda/queue.h"
+
+namespace sheaf::cuda {
+namespace {
+
+// Of a queue, in each direction. Large enough that the host's copying into one quarter hides the device's fetching of
+// another, and small copies (a loss, a learning rate) never wait for each other.
+constexpr size_t kFetchBytes = size_t{16} << 20, kResultBytes = size_t{8} << 20;
+constexpr size_t kPieces = 64;
+
+}  // namespace
+
+CudaRecordedWork::~CudaRecordedWork() {
+  if (!state_->lost()) state_->driver().destroy(graph_);
+}
+
+Result<std::unique_ptr<CudaQueue>> CudaQueue::open(std::shared_ptr<BackendState> state, int device, const std::string& name,
+                                                   std::shared_ptr<const QueueKernels> kernels) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(state), device, name, std::move(kernels)));
+  if (auto ok = queue->open(); !ok) return ok.error();
+  return queue;
+}
+
+Result<void> CudaQueue::open() {
+  for (Stream* stream : {&compute_, &copies_}) {
+    auto made = driver_.make_stream(device_);
+    if (!made) return made.error();
+    *stream = *made;
+  }
+  auto event = driver_.make_event(device_);
+  if (!event) return event.error();
+  computed_ = *event;
+  auto flag = driver_.allocate(device_, sizeof(int32_t));
+  if (!flag) return flag.error();
+  flag_ = static_cast<int32_t*>(*flag);
+  for (auto [ring, bytes] : {std::pair(&fetches_, kFetchBytes), std::pair(&results_, kResultBytes)}) {
+    auto opened = PinnedRing::open(state_, device_, bytes, kPieces);
+    if (!opened) return opened.error();
+    *ring = std::move(*opened);
+  }
+  if (auto ok = progress_.open(device_); !ok) return ok;
+  state_->watch(&progress_, results_);
+  begin_run();  // the flag is 0 also for those who never begin a run
+  return failure_ ? Result<void>(*failure_) : Result<void>();
+}
+
+CudaQueue::~CudaQueue() {
+  if (pending_ && !drained_) (void)drain();
+  if (results_) state_->forget(&progress_);
+  for (Stream stream : {compute_, copies_}) {
+    if (stream) driver_.destroy(stream);
+  }
+  if (computed_) driver_.destroy(computed_);
+  if (flag_ && !state_->lost()) driver_.release(device_, flag_);
+}
+
+void CudaQueue::fail(Error error, std::string_view what) {
+  error.diagnostics.front().message = name_ + ": " + std::string(what) + ": " + error.diagnostics.front().message;
+  if (recording_) {
+    if (recording_error_.diagnostics.empty()) recording_error_ = std::move(error);
+  } else if (!failure_) {
+    failure_ = std::make_shared<const Error>(std::move(error));
+  }
+}
+
+void CudaQueue::begin_run() {
+  if (failure_) return;
+  pending_ = compute_ahead_ = true;
+  keep(driver_.fill(compute_, flag_, 0, sizeof(int32_t)), "beginning of a run");
+}
+
+void CudaQueue::launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) {
+  auto& operation = static_cast<Operation&>(executable);  // the device's own
+  if (failure_ || !recording_error_.diagnostics.empty()) return;
+  keep(enqueue(operation, buffers, scratch, guarded), operation.what);
+}
+
+Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded) {
+  if (joined_ != pieces_) {
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      const auto begin = reinterpret_cast<uintptr_t>(buffers[i]);
+      if (auto ok = join({begin, begin + operation.operands[i].bytes, operation.operands[i].writes}); !ok) return ok;
+    }
+    const auto begin = reinterpret_cast<uintptr_t>(scratch);
+    if (auto ok = join({begin, begin + operation.scratch_bytes, true}); !ok) return ok;
+  }
+  if (driver_.watches()) watch(operation, buffers, scratch, guarded);
+  pending_ = compute_ahead_ = true;
+  if (auto ok = operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_}); !ok) return ok;
+  if (!recording_) {
+    progress_.enqueued(operation.what, compute_);
+    return {};
+  }
+  if (recorded_++ == 0) first_recorded_ = operation.what;
+  last_recorded_ = operation.what;
+  return {};
+}
+
+void CudaQueue::watch(const Operation& operation, void* const* buffers, void* scratch, bool guarded) {
+  accesses_.clear();
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    if (operation.operands[i].bytes == 0) continue;
+    accesses_.push_back({buffers[i], operation.operands[i].bytes, operation.operands[i].writes});
+  }
+  if (operation.scratch_bytes > 0) accesses_.push_back({scratch, operation.scratch_bytes, true});
+  if (guarded) accesses_.push_back({flag_, sizeof(int32_t), false});
+  accesses_.push_back({flag_, sizeof(int32_t), true});
+  accesses_.insert(accesses_.end(), operation.own.begin(), operation.own.end());
+  driver_.watch(compute_, accesses_, operation.what);
+}
+
+void CudaQueue::record(Event& event) {
+  auto* point = dynamic_cast<CudaEvent*>(&event);
+  if (!point || &point->state() != state_.get()) return fail(Error("the event belongs to another kind of device"), "an event");
+  point->failure = failure_;
+  if (failure_) return;
+  point->copies = joined_ != pieces_;
+  point->results = results_;
+  point->results_until = pieces_;
+  if (recording_) return fail(Error("events cannot be recorded"), "an event");
+  keep(driver_.record(point->computed, compute_), "an event");
+  if (point->copies) keep(driver_.record(point->copied, copies_), "an event");
+  point->failure = failure_;
+}
+
+Result<void> CudaQueue::wait(Event& event) {
+  if (failure_) return *failure_;
+  auto* point = dynamic_cast<CudaEvent*>(&event);
+  if (!point || &point->state() != state_.get()) return event.synchronize();
+  if (recording_) {
+    fail(Error("waits cannot be recorded"), "an event");
+    return {};
+  }
+  if (point->failure) {  // what it would go on with isn't there; nothing shall be made of it, a variable least of all
+    failure_ = point->failure;
+    return *failure_;
+  }
+  pending_ = compute_ahead_ = true;
+  keep(driver_.wait(compute_, point->computed), "waiting for another queue");
+  if (point->copies) keep(driver_.wait(compute_, point->copied), "waiting for another queue");
+  return failure_ ? Result<void>(*failure_) : Result<void>();
+}
+
+Result<void> CudaQueue::drain() {
+  drained_ = failure_ != nullptr;
+  const auto is_done = [&]() -> Result<bool> {
+    auto done = driver_.done(compute_);
+    if (!done || !*done) return done;
+    return driver_.done(copies_);
+  };
+  if (auto done = wait_until(*state_, is_done); !done) return done;
+  fetches_->finish(pieces_);
+  results_->finish(pieces_);
+  progress_.finished();
+  joined_ = pieces_;
+  pending_ = compute_ahead_ = false;
+  return {};
+}
+
+Result<void> CudaQueue::synchronize() {
+  if (failure_) {
+    // The caller may free what was put in before the failure once this returns.
+    if (!drained_ && pending_) (void)drain();
+    return *failure_;
+  }
+  if (recording_) return Error(name_ + ": a queue that records has nothing to wait for");
+  if (!pending_) return {};
+  auto done = drain();
+  if (done) return {};
+  failure_ = std::make_shared<const Error>(std::move(done.error()));
+  drained_ = true;
+  return *failure_;
+}
+
+Result<void> CudaQueue::begin_recording() {
+  if (failure_) return *failure_;
+  if (recording_) return Error(name_ + ": this queue records already");
+  // What is noted down must not depend on copies outside of it.
+  if (auto ok = join_all(); !ok) return ok;
+  if (auto ok = driver_.begin_capture(compute_); !ok) return ok;
+  recording_ = true;
+  recording_error_.diagnostics.clear();
+  recorded_ = 0;
+  return {};
+}
+
+Result<std::unique_ptr<RecordedWork>> CudaQueue::end_recording() {
+  if (!recording_) return Error(name_ + ": this queue does not record");
+  auto graph = driver_.end_capture(compute_);
+  recording_ = false;
+  if (!recording_error_.diagnostics.empty()) {
+    if (graph) driver_.destroy(*graph);
+    Error error = std::move(recording_error_);
+    recording_error_.diagnostics.clear();
+    return error;
+  }
+  if (!graph) return graph.error();
+  const std::string what = std::to_string(recorded_) + " recorded operations, from " + first_recorded_ + " to " + last_recorded_;
+  return std::unique_ptr<RecordedWork>(std::make_unique<CudaRecordedWork>(state_, *graph, what));
+}
+
+void CudaQueue::replay(RecordedWork& work) {
+  auto& recorded = static_cast<CudaRecordedWork&>(work);
+  if (failure_) return;
+  keep(join_all(), recorded.what());
+  if (failure_) return;
+  pending_ = compute_ahead_ = true;
+  keep(driver_.launch(compute_, recorded.graph()), recorded.what());
+  progress_.enqueued(recorded.what(), compute_);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,112 @@
+// Ordered work on a GPU: a stream for operations and one for copies from and to the host's memory.
+#pragma once
+
+#include "runtime/cuda/event.h"
+#include "runtime/cuda/operation.h"
+#include "runtime/cuda/queue_kernels.h"
+
+#include <memory>
+#include <string>
+
+namespace sheaf::cuda {
+
+/// What end_recording() of a CudaQueue makes.
+class CudaRecordedWork final : public RecordedWork {
+ public:
+  CudaRecordedWork(std::shared_ptr<BackendState> state, Graph graph, std::string what)
+      : state_(std::move(state)), graph_(graph), what_(std::move(what)) {}
+  ~CudaRecordedWork() override;
+  Graph graph() const { return graph_; }
+  const std::string& what() const { return what_; }  ///< "12 recorded operations, from A to B"
+
+ private:
+  std::shared_ptr<BackendState> state_;
+  Graph graph_;
+  std::string what_;
+};
+
+class CudaQueue final : public Queue {
+ public:
+  /// `name`: the device's ("cuda:0").
+  static Result<std::unique_ptr<CudaQueue>> open(std::shared_ptr<BackendState> state, int device, const std::string& name,
+                                                 std::shared_ptr<const QueueKernels> kernels);
+  /// Waits for the work, at most for the deadline, and leaves to the process what a device that is lost might still use.
+  ~CudaQueue() override;
+
+  void begin_run() override;
+  void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) override;
+  void copy(void* target, const void* source, const CopyShape& shape, bool guarded) override;
+  void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) override;
+  void record(Event& event) override;
+  Result<void> wait(Event& event) override;
+  Result<void> synchronize() override;
+  bool records() const override { return true; }
+  Result<void> begin_recording() override;
+  Result<std::unique_ptr<RecordedWork>> end_recording() override;
+  void replay(RecordedWork& work) override;
+
+ private:
+  struct Range {
+    uintptr_t begin = 0, end = 0;
+    bool writes = false;
+  };
+
+  CudaQueue(std::shared_ptr<BackendState> state, int device, const std::string& name,
+            std::shared_ptr<const QueueKernels> kernels)
+      : state_(std::move(state)), driver_(state_->driver()), device_(device), name_(name), kernels_(std::move(kernels)),
+        progress_(driver_, name) {}
+  Result<void> open();
+
+  /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
+  void fail(Error error, std::string_view what);
+  void keep(const Result<void>& done, std::string_view what) {
+    if (!done) fail(done.error(), what);
+  }
+
+  // The order between the two streams.
+  /// The compute stream waits for the copies that touch `range`, or for all.
+  Result<void> join(const Range& range);
+  Result<void> join_all();
+  Result<void> join_until(const PinnedRing::Piece* fetch, const PinnedRing::Piece* result);
+  /// The copy stream waits for what is in the compute stream.
+  Result<void> follow_compute();
+
+  Result<void> enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded);
+  Result<void> copy_on_devices(void* target, int target_device, const void* source, int source_device,
+                               const CopyShape& shape, bool guarded);
+  Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
+  Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
+  Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
+  /// Puts the copy of a piece, one end of which is the host's, into the copy stream.
+  Result<void> put(PinnedRing::Piece& piece, void* target, int target_device, const void* source, int source_device,
+                   const CopyShape& shape);
+  Result<void> copy_on_host(void* target, const void* source, const CopyShape& shape);
+  Result<void> drain();
+  void watch(const Operation& operation, void* const* buffers, void* scratch, bool guarded);
+
+  std::shared_ptr<BackendState> state_;
+  Driver& driver_;
+  int device_;
+  std::string name_;
+  std::shared_ptr<const QueueKernels> kernels_;
+  Stream compute_ = nullptr, copies_ = nullptr;
+  DriverEvent computed_ = nullptr;  ///< where the copy stream waits for the compute stream
+  int32_t* flag_ = nullptr;         ///< in the device's memory
+  std::shared_ptr<PinnedRing> fetches_, results_;
+  Progress progress_;
+
+  uint64_t pieces_ = 0;        ///< put into the copy stream
+  uint64_t joined_ = 0;        ///< of them, those that the compute stream waits for
+  bool compute_ahead_ = false; ///< the compute stream has work that the copy stream doesn't wait for
+  bool pending_ = false;       ///< anything was put into a stream since all was known to be done
+  Failure failure_;
+  bool drained_ = false;       ///< after the failure the streams were waited for
+
+  bool recording_ = false;
+  Error recording_error_;
+  size_t recorded_ = 0;
+  std::string first_recorded_, last_recorded_;
+  std::vector<Access> accesses_;  ///< for a driver that watches
+};
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,193 @@
+// Copies of a queue, and the order between its two streams.
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/cuda/queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf::cuda {
+
+Result<void> CudaQueue::join_until(const PinnedRing::Piece* fetch, const PinnedRing::Piece* result) {
+  // The copy stream is in order: the newer of the two stands for both.
+  const PinnedRing::Piece* newest = !fetch || (result && result->number > fetch->number) ? result : fetch;
+  if (!newest || newest->number <= joined_) return {};
+  compute_ahead_ = pending_ = true;
+  if (auto ok = driver_.wait(compute_, newest->event); !ok) return ok;
+  joined_ = newest->number;
+  return {};
+}
+
+Result<void> CudaQueue::join(const Range& range) {
+  if (joined_ == pieces_ || range.begin == range.end) return {};
+  const auto touches = [&](const PinnedRing::Piece& piece) { return piece.begin < range.end && range.begin < piece.end; };
+  // What goes to the host may be read here too, but not written.
+  return join_until(fetches_->newest(joined_, touches), range.writes ? results_->newest(joined_, touches) : nullptr);
+}
+
+Result<void> CudaQueue::join_all() {
+  if (joined_ == pieces_) return {};
+  const auto any = [](const PinnedRing::Piece&) { return true; };
+  if (auto ok = join_until(fetches_->newest(joined_, any), results_->newest(joined_, any)); !ok) return ok;
+  joined_ = pieces_;  // those that are in no ring any more are done
+  return {};
+}
+
+Result<void> CudaQueue::follow_compute() {
+  if (!compute_ahead_) return {};
+  if (auto ok = driver_.record(computed_, compute_); !ok) return ok;
+  if (auto ok = driver_.wait(copies_, computed_); !ok) return ok;
+  compute_ahead_ = false;
+  return {};
+}
+
+void CudaQueue::copy(void* target, const void* source, const CopyShape& given, bool guarded) {
+  if (failure_ || !recording_error_.diagnostics.empty() || given.row_bytes == 0 || given.rows == 0) return;
+  const CopyShape shape = normal_shape(given);
+  const int to = state_->memory.device_of(target), from = state_->memory.device_of(source);
+  if (to != kHost && from != kHost) {
+    const char* what = to == from ? "a copy within the device" : "a copy between devices";
+    keep(copy_on_devices(target, to, source, from, shape, guarded), what);
+    return;
+  }
+  if (guarded || recording_) {
+    fail(Error(guarded ? "it cannot be left out once it is in the queue" : "it cannot be recorded"),
+         "a copy from or to the host's memory");
+  } else if (to != kHost) {
+    keep(copy_from_host(target, source, shape), "a copy from the host's memory");
+  } else if (from != kHost) {
+    keep(copy_to_host(target, source, shape), "a copy to the host's memory");
+  } else {
+    keep(copy_on_host(target, source, shape), "a copy within the host's memory");
+  }
+}
+
+Result<void> CudaQueue::copy_on_devices(void* target, int target_device, const void* source, int source_device,
+                                        const CopyShape& shape, bool guarded) {
+  const auto at = reinterpret_cast<uintptr_t>(source), to = reinterpret_cast<uintptr_t>(target);
+  const Range ranges[] = {{at, at + span_of(shape, shape.source_pitch), false},
+                          {to, to + span_of(shape, shape.target_pitch), true}};
+  for (const Range& range : ranges) {
+    if (auto ok = join(range); !ok) return ok;
+  }
+  bool reached = true;
+  for (int other : {target_device, source_device}) {
+    if (other == device_) continue;
+    auto there = state_->reaches(device_, other);
+    auto back = state_->reaches(other, device_);
+    if (!there) return there.error();
+    if (!back) return back.error();
+    reached &= *there;
+  }
+  if (guarded && !reached) return Error("a copy that may be left out needs devices that reach each other's memory");
+  const char* what = target_device == source_device ? "a copy within the device" : "a copy between devices";
+  if (guarded && driver_.watches()) {
+    accesses_.clear();
+    for (const Range& range : ranges) {
+      accesses_.push_back({reinterpret_cast<const void*>(range.begin), range.end - range.begin, range.writes});
+    }
+    accesses_.push_back({flag_, sizeof(int32_t), false});
+    driver_.watch(compute_, accesses_, what);
+  }
+  pending_ = compute_ahead_ = true;
+  auto done = guarded ? kernels_->copy(compute_, target, source, shape, flag_)
+                      : driver_.copy(compute_, target, target_device, source, source_device, shape);
+  if (!done) return done;
+  if (!recording_) {
+    progress_.enqueued(what, compute_);
+    return {};
+  }
+  if (recorded_++ == 0) first_recorded_ = what;
+  last_recorded_ = what;
+  return {};
+}
+
+Result<void> CudaQueue::put(PinnedRing::Piece& piece, void* target, int target_device, const void* source,
+                            int source_device, const CopyShape& shape) {
+  const bool to_host = target_device == kHost;
+  piece.begin = reinterpret_cast<uintptr_t>(to_host ? source : target);
+  piece.end = piece.begin + span_of(shape, to_host ? shape.source_pitch : shape.target_pitch);
+  pieces_ = piece.number;
+  pending_ = true;
+  if (auto ok = driver_.copy(copies_, target, target_device, source, source_device, shape); !ok) return ok;
+  return driver_.record(piece.event, copies_);
+}
+
+Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
+  // Another queue's results may still be on their way to what is read here.
+  if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
+  if (auto ok = follow_compute(); !ok) return ok;
+  const int device = state_->memory.device_of(target);
+  const bool direct = driver_.is_pinned(source);
+  CopyPieces pieces(shape, direct ? SIZE_MAX : fetches_->most());
+  for (CopyPiece part; pieces.next(part);) {
+    auto taken = fetches_->take(direct ? 0 : part.bytes(), pieces_ + 1);
+    if (!taken) return taken.error();
+    const void* from = static_cast<const char*>(source) + part.source_offset;
+    CopyShape as = part.shape;
+    if (!direct) {
+      pack((*taken)->pinned, source, part, team_size());
+      from = (*taken)->pinned;
+      as.source_pitch = as.row_bytes;
+    }
+    void* to = static_cast<char*>(target) + part.target_offset;
+    if (auto ok = put(**taken, to, device, from, kHost, as); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> CudaQueue::copy_to_host(void* target, const void* source, const CopyShape& shape) {
+  if (auto ok = follow_compute(); !ok) return ok;
+  const int device = state_->memory.device_of(source);
+  const bool direct = driver_.is_pinned(target);
+  CopyPieces pieces(shape, direct ? SIZE_MAX : results_->most());
+  for (CopyPiece part; pieces.next(part);) {
+    auto taken = results_->take(direct ? 0 : part.bytes(), pieces_ + 1);
+    if (!taken) return taken.error();
+    void* to = static_cast<char*>(target) + part.target_offset;
+    CopyShape as = part.shape;
+    if (!direct) {
+      to = (*taken)->pinned;
+      as.target_pitch = as.row_bytes;
+    }
+    const void* from = static_cast<const char*>(source) + part.source_offset;
+    if (auto ok = put(**taken, to, kHost, from, device, as); !ok) return ok;
+    if (!direct) results_->deliver(**taken, target, part);
+  }
+  return {};
+}
+
+void CudaQueue::fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) {
+  size_t bytes = 0;
+  bool staged = state_->memory.device_of(target) != kHost;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    bytes = std::max(bytes, parts[i].offset + parts[i].bytes);
+    staged &= state_->memory.device_of(sources[i]) == kHost;
+  }
+  if (bytes == 0) return;
+  if (!staged || recording_ || bytes > fetches_->most()) return Queue::fetch(target, sources, parts);
+  if (!failure_) keep(fetch_staged(target, sources, parts, bytes), "copies from the host's memory");
+}
+
+Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (auto ok = state_->settle(sources[i], parts[i].bytes); !ok) return ok;
+  }
+  if (auto ok = follow_compute(); !ok) return ok;
+  auto taken = fetches_->take(bytes, pieces_ + 1);
+  if (!taken) return taken.error();
+  char* pinned = (*taken)->pinned;
+  for (size_t i = 0; i < parts.size(); ++i) std::memcpy(pinned + parts[i].offset, sources[i], parts[i].bytes);
+  return put(**taken, target, state_->memory.device_of(target), pinned, kHost, {bytes, 1, bytes, bytes});
+}
+
+Result<void> CudaQueue::copy_on_host(void* target, const void* source, const CopyShape& shape) {
+  if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
+  if (auto ok = state_->settle(target, span_of(shape, shape.target_pitch)); !ok) return ok;
+  for (size_t row = 0; row < shape.rows; ++row) {
+    std::memcpy(static_cast<char*>(target) + row * shape.target_pitch,
+                static_cast<const char*>(source) + row * shape.source_pitch, shape.row_bytes);
+  }
+  return {};
+}
+
+}  // namespace sheaf::cuda
