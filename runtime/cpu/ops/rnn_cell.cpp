@@ -8,15 +8,20 @@ namespace sheaf {
 using dnnl::lbr_gru_forward;
 using dnnl::lstm_forward;
 
+DnnlDesc sequence_desc(const RnnShape& s, int64_t width) {
+  const DnnlDims strides = s.batch_first ? DnnlDims{width, s.steps * width, 1} : DnnlDims{s.rows * width, width, 1};
+  return DnnlDesc({s.steps, s.rows, width}, dnnl::memory::data_type::f32, strides);
+}
+
 RnnCell rnn_cell(const RnnShape& s, int64_t layer, int64_t direction, bool with_state) {
   const int64_t hidden = s.hidden, y_width = s.directions * hidden;
   const auto dense = [&](int64_t width) { return plain_desc({s.steps, s.rows, width}); };
   RnnCell cell;
   cell.direction = direction ? dnnl::rnn_direction::unidirectional_right2left
                              : dnnl::rnn_direction::unidirectional_left2right;
-  cell.x = layer == 0 ? s.sequence(s.features) : dense(y_width);
+  cell.x = layer == 0 ? sequence_desc(s, s.features) : dense(y_width);
   // This direction's columns of y.
-  const DnnlDesc whole = layer + 1 == s.layers ? s.sequence(y_width) : dense(y_width);
+  const DnnlDesc whole = layer + 1 == s.layers ? sequence_desc(s, y_width) : dense(y_width);
   const auto& strides = whole.data.format_desc.blocking.strides;
   cell.y =
       DnnlDesc({s.steps, s.rows, hidden}, dnnl::memory::data_type::f32, DnnlDims{strides[0], strides[1], 1});
@@ -37,7 +42,7 @@ RnnCell rnn_training_cell(const RnnShape& s, int64_t layer, int64_t direction) {
 bool copies_x(const RnnShape& s) { return s.batch_first && s.layers > 1; }
 
 DnnlCall sequence_copy(const RnnShape& s, bool to_dense, BufferRef from, BufferRef to) {
-  DnnlDesc source = s.sequence(s.features), target = plain_desc({s.steps, s.rows, s.features});
+  DnnlDesc source = sequence_desc(s, s.features), target = plain_desc({s.steps, s.rows, s.features});
   if (!to_dense) std::swap(source, target);
   DnnlCall call{dnnl::reorder(dnnl::reorder::primitive_desc(dnnl_engine(), source, dnnl_engine(), target))};
   call.argument(DNNL_ARG_FROM, source, from).argument(DNNL_ARG_TO, target, to);

@@ -5,7 +5,8 @@
 // is then b_hn.
 #pragma once
 
-#include "runtime/cpu/ops/rnn_shape.h"
+#include "runtime/bind/rnn_shape.h"
+#include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 
@@ -14,6 +15,9 @@ struct RnnCell {
   dnnl::rnn_direction direction;
   DnnlDesc x, state_in, weight_ih, weight_hh, bias, y, state_out;
 };
+
+/// x and y, [steps, rows, width] as oneDNN sees them, lying as the step has them.
+DnnlDesc sequence_desc(const RnnShape& shape, int64_t width);
 
 /// Sequences between layers are dense [steps, rows, directions · hidden]; y is this direction's columns.
 /// `with_state`: the step has an initial state (else state_in is empty).

@@ -1,25 +1,20 @@
-#include "runtime/cpu/ops/rnn_shape.h"
+#include "runtime/bind/rnn_shape.h"
 
 namespace sheaf {
 namespace {
 
-void check(const Operation& operation, const std::string& role, const std::vector<int64_t>& expected) {
+void check(const StepOperands& operation, const std::string& role, const std::vector<int64_t>& expected) {
   const auto& dims = operation.operand(role).dims;
   require(dims == expected, role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
 }
 
 }  // namespace
 
-DnnlDesc RnnShape::sequence(int64_t width) const {
-  const DnnlDims strides = batch_first ? DnnlDims{width, steps * width, 1} : DnnlDims{rows * width, width, 1};
-  return DnnlDesc({steps, rows, width}, dnnl::memory::data_type::f32, strides);
-}
-
 std::string RnnShape::role(const char* name, int64_t layer, int64_t direction) {
   return std::string(name) + "_l" + std::to_string(layer) + (direction ? "_reverse" : "");
 }
 
-RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<DnnlDims>& results) {
+RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results) {
   const TensorSpec& x = operation.operand("x");
   const size_t rank = x.dims.size();
   require(rank == 2 || rank == 3, "x has shape " + to_string(x.dims) + ", expected 2 or 3 dimensions");
@@ -61,8 +56,8 @@ RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<
   return s;
 }
 
-std::vector<DnnlDims> output_dims(const Operation& operation) {
-  std::vector<DnnlDims> dims;
+std::vector<Dims> output_dims(const StepOperands& operation) {
+  std::vector<Dims> dims;
   for (const TensorSpec& output : operation.request.outputs)
     if (output.dtype == DType::float32) dims.push_back(output.dims);
   return dims;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/bind/step_operands.h"
 
 namespace sheaf {
 
@@ -12,8 +12,6 @@ struct RnnShape {
   int64_t steps = 0, rows = 0, features = 0, hidden = 0, layers = 1, directions = 1, gates = 4;
   bool batch_first = false, bias = true;
 
-  /// x and y, [steps, rows, width] as oneDNN sees them, lying as the step has them.
-  DnnlDesc sequence(int64_t width) const;
   /// Width of the input of layer `layer`.
   int64_t width_into(int64_t layer) const { return layer == 0 ? features : directions * hidden; }
   /// PyTorch's name of a weight or bias: "weight_ih" → "weight_ih_l1_reverse".
@@ -23,9 +21,9 @@ struct RnnShape {
 /// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x
 /// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N
 /// where x is.
-RnnShape rnn_shape(const Operation& operation, int64_t gates, const std::vector<DnnlDims>& results);
+RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results);
 
 /// Shapes of the step's outputs that are values: workspaces left out.
-std::vector<DnnlDims> output_dims(const Operation& operation);
+std::vector<Dims> output_dims(const StepOperands& operation);
 
 }  // namespace sheaf
