@@ -84,3 +84,8 @@ extern "C" __global__ void flag_status(const long long* status, int* flag, int c
 extern "C" __global__ void check_finite(const float* x, int* flag, int code) {
   if (*flag == 0 && (__float_as_uint(*x) & 0x7f800000u) == 0x7f800000u) *flag = code;
 }
+
+/// Lengths of sequences that are all alike.
+extern "C" __global__ void __launch_bounds__(256) fill_i32(int* target, int value, unsigned count) {
+  for (unsigned long long i = first_index(); i < count; i += grid_size()) target[i] = value;
+}

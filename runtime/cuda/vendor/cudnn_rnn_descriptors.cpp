@@ -1,0 +1,178 @@
+#include "runtime/cuda/vendor/cudnn_rnn.h"
+#include "runtime/cuda/vendor/shared_library.h"
+
+#include <functional>
+
+namespace sheaf::cuda {
+namespace {
+
+Result<RnnFunctions> open_functions() {
+  auto library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
+  if (!library) return library.error();
+  RnnFunctions f;
+  auto found = Symbols(*library)("cudnnGetErrorString", f.get_error_string)("cudnnSetStream", f.set_stream)(
+      "cudnnCreateTensorDescriptor", f.create_tensor)("cudnnDestroyTensorDescriptor", f.destroy_tensor)(
+      "cudnnSetTensorNdDescriptor", f.set_tensor)("cudnnGetTensorNdDescriptor", f.get_tensor)(
+      "cudnnCreateDropoutDescriptor", f.create_dropout)("cudnnDestroyDropoutDescriptor", f.destroy_dropout)(
+      "cudnnSetDropoutDescriptor", f.set_dropout)("cudnnCreateRNNDescriptor", f.create_rnn)(
+      "cudnnDestroyRNNDescriptor", f.destroy_rnn)("cudnnSetRNNDescriptor_v8", f.set_rnn)(
+      "cudnnCreateRNNDataDescriptor", f.create_data)("cudnnDestroyRNNDataDescriptor", f.destroy_data)(
+      "cudnnSetRNNDataDescriptor", f.set_data)("cudnnGetRNNTempSpaceSizes", f.temp_space_sizes)(
+      "cudnnGetRNNWeightSpaceSize", f.weight_space_size)("cudnnGetRNNWeightParams", f.weight_params)(
+      "cudnnRNNForward", f.forward)("cudnnRNNBackwardData_v8", f.backward_data)("cudnnRNNBackwardWeights_v8",
+                                                                               f.backward_weights)
+                   .result();
+  if (!found) return found.error();
+  return f;
+}
+
+/// Calls one after the other until one fails.
+class Calls {
+ public:
+  explicit Calls(const RnnFunctions& functions) : functions_(functions) {}
+  template <typename F, typename... Arguments>
+  Calls& operator()(const char* name, F* function, Arguments... arguments) {
+    if (status_ == CUDNN_STATUS_SUCCESS) {
+      status_ = function(arguments...);
+      name_ = name;
+    }
+    return *this;
+  }
+  Result<void> result() const {
+    if (status_ == CUDNN_STATUS_SUCCESS) return {};
+    return functions_.failure(name_, status_);
+  }
+
+ private:
+  const RnnFunctions& functions_;
+  const char* name_ = "";
+  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
+};
+
+}  // namespace
+
+Result<const RnnFunctions*> RnnFunctions::open() {
+  static const Result<RnnFunctions> opened = open_functions();
+  if (!opened) return opened.error();
+  return &*opened;
+}
+
+Error RnnFunctions::failure(const char* call, cudnnStatus_t status) const {
+  return Error(std::string(call) + ": " + get_error_string(status));
+}
+
+Result<std::unique_ptr<RnnDescriptors>> RnnDescriptors::make(cudnnHandle_t handle, const RnnShape& shape, bool training,
+                                                             bool fast) {
+  auto made = std::make_unique<RnnDescriptors>();
+  if (!handle) {
+    const int64_t per_direction = shape.layers * shape.directions;
+    for (int64_t layer = 0; layer < shape.layers; ++layer)
+      made->weight_bytes += size_t(shape.directions * shape.gates * shape.hidden *
+                                   (shape.width_into(layer) + shape.hidden + (shape.bias ? 2 : 0))) * sizeof(float);
+    const auto cells = size_t(shape.steps * shape.rows * shape.hidden * per_direction) * sizeof(float);
+    made->workspace_bytes = cells * size_t(shape.gates);
+    made->reserve_bytes = training ? cells * size_t(shape.gates + 2) : 0;
+    return made;
+  }
+  auto functions = RnnFunctions::open();
+  if (!functions) return functions.error();
+  made->functions = *functions;
+  if (auto done = made->describe(handle, shape, fast); !done) return done.error();
+  if (auto done = made->measure(handle, training); !done) return done.error();
+  if (auto done = made->locate(handle, shape); !done) return done.error();
+  return made;
+}
+
+RnnDescriptors::~RnnDescriptors() {
+  if (state) functions->destroy_tensor(state);
+  if (y) functions->destroy_data(y);
+  if (x) functions->destroy_data(x);
+  if (rnn) functions->destroy_rnn(rnn);
+  if (dropout_) functions->destroy_dropout(dropout_);
+}
+
+Result<void> RnnDescriptors::describe(cudnnHandle_t handle, const RnnShape& shape, bool fast) {
+  const RnnFunctions& f = *functions;
+  const auto layout =
+      shape.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
+  const std::vector<int> lengths(size_t(shape.rows), int(shape.steps));
+  const int dims[] = {int(shape.layers * shape.directions), int(shape.rows), int(shape.hidden)};
+  const int strides[] = {dims[1] * dims[2], dims[2], 1};
+  const auto width_out = int(shape.directions * shape.hidden);
+  return Calls(f)("cudnnCreateDropoutDescriptor", f.create_dropout, &dropout_)(
+             "cudnnSetDropoutDescriptor", f.set_dropout, dropout_, handle, 0.0F, nullptr, size_t{0}, 0ULL)(
+             "cudnnCreateRNNDescriptor", f.create_rnn, &rnn)(
+             // Without a projection its size is the state's. Strict f32 leaves tensor cores alone; without padded input and
+             // output cuDNN would take packed sequences only.
+             "cudnnSetRNNDescriptor_v8", f.set_rnn, rnn, CUDNN_RNN_ALGO_STANDARD, shape.gates == 4 ? CUDNN_LSTM : CUDNN_GRU,
+             shape.bias ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
+             shape.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
+             CUDNN_DATA_FLOAT, fast ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, int32_t(shape.features), int32_t(shape.hidden),
+             int32_t(shape.hidden), int32_t(shape.layers), dropout_, uint32_t(CUDNN_RNN_PADDED_IO_ENABLED))(
+             "cudnnCreateRNNDataDescriptor", f.create_data, &x)("cudnnCreateRNNDataDescriptor", f.create_data, &y)(
+             "cudnnSetRNNDataDescriptor", f.set_data, x, CUDNN_DATA_FLOAT, layout, int(shape.steps), int(shape.rows),
+             int(shape.features), lengths.data(), nullptr)(
+             "cudnnSetRNNDataDescriptor", f.set_data, y, CUDNN_DATA_FLOAT, layout, int(shape.steps), int(shape.rows), width_out,
+             lengths.data(), nullptr)("cudnnCreateTensorDescriptor", f.create_tensor, &state)(
+             "cudnnSetTensorNdDescriptor", f.set_tensor, state, CUDNN_DATA_FLOAT, 3, +dims, +strides)
+      .result();
+}
+
+Result<void> RnnDescriptors::measure(cudnnHandle_t handle, bool training) {
+  const RnnFunctions& f = *functions;
+  return Calls(f)("cudnnGetRNNWeightSpaceSize", f.weight_space_size, handle, rnn, &weight_bytes)(
+             "cudnnGetRNNTempSpaceSizes", f.temp_space_sizes, handle, rnn,
+             training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE, x, &workspace_bytes, &reserve_bytes)
+      .result();
+}
+
+/// Asks where cuDNN has each gate's matrix and bias. The addresses are only counted from one another, never looked at.
+Result<void> RnnDescriptors::locate(cudnnHandle_t handle, const RnnShape& shape) {
+  const RnnFunctions& f = *functions;
+  void* const space = reinterpret_cast<void*>(uintptr_t{1} << 32);
+  cudnnTensorDescriptor_t matrix = nullptr, bias = nullptr;
+  auto made = Calls(f)("cudnnCreateTensorDescriptor", f.create_tensor, &matrix)("cudnnCreateTensorDescriptor",
+                                                                               f.create_tensor, &bias)
+                  .result();
+  const auto add = [&](const char* name, int64_t layer, int64_t direction, int64_t gate, void* address, int64_t elements) {
+    const size_t bytes = size_t(elements) * sizeof(float);
+    const auto in_space = size_t(static_cast<char*>(address) - static_cast<char*>(space));
+    RnnWeightPart part{RnnShape::role(name, layer, direction), size_t(gate) * bytes, in_space, bytes};
+    if (!address || in_space + bytes > weight_bytes) return false;
+    if (!parts.empty() && parts.back().role == part.role && parts.back().offset + parts.back().bytes == part.offset &&
+        parts.back().in_space + parts.back().bytes == part.in_space) {
+      parts.back().bytes += bytes;  // gates that follow each other are copied at once
+    } else {
+      parts.push_back(std::move(part));
+    }
+    return true;
+  };
+  struct Kind {
+    const char *weight, *bias;
+    int64_t first;
+  };
+  for (int64_t layer = 0; made && layer < shape.layers; ++layer) {
+    for (int64_t direction = 0; made && direction < shape.directions; ++direction) {
+      for (const Kind& kind : {Kind{"weight_ih", "bias_ih", 0}, Kind{"weight_hh", "bias_hh", shape.gates}}) {
+        const int64_t width = kind.first == 0 ? shape.width_into(layer) : shape.hidden;
+        for (const bool weights : {true, false}) {
+          for (int64_t gate = 0; made && gate < shape.gates && (weights || shape.bias); ++gate) {
+            void *matrix_at = nullptr, *bias_at = nullptr;
+            made = Calls(f)("cudnnGetRNNWeightParams", f.weight_params, handle, rnn, int32_t(layer * shape.directions + direction),
+                            weight_bytes, static_cast<const void*>(space), int32_t(kind.first + gate), matrix, &matrix_at, bias,
+                            &bias_at)
+                       .result();
+            const bool there = made && (weights ? add(kind.weight, layer, direction, gate, matrix_at, shape.hidden * width)
+                                                : add(kind.bias, layer, direction, gate, bias_at, shape.hidden));
+            if (made && !there) made = Error("cudnnGetRNNWeightParams: a gate has no place in the weight space");
+          }
+        }
+      }
+    }
+  }
+  if (matrix) f.destroy_tensor(matrix);
+  if (bias) f.destroy_tensor(bias);
+  return made;
+}
+
+}  // namespace sheaf::cuda

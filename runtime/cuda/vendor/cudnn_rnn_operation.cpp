@@ -1,0 +1,57 @@
+#include "runtime/cuda/vendor/cudnn_rnn_operation.h"
+
+namespace sheaf::cuda {
+
+Result<void> RnnOperation::enqueue(const Enqueue& at) {
+  if (auto current = driver->make_current(device); !current) return current;
+  if (auto done = copy(before, at); !done) return done;
+  if (lengths)
+    if (auto done = lengths->enqueue(*driver, at); !done) return done;
+  if (descriptors) {
+    const std::scoped_lock lock(cudnn->using_handle());
+    const auto status = descriptors->functions->set_stream(cudnn->handle(), reinterpret_cast<cudaStream_t>(at.stream));
+    if (status != CUDNN_STATUS_SUCCESS) return descriptors->functions->failure("cudnnSetStream", status);
+    if (auto done = backward ? gradients(at) : forward(at); !done) return done;
+  }
+  return copy(after, at);
+}
+
+Result<void> RnnOperation::copy(const std::vector<Copy>& copies, const Enqueue& at) {
+  for (const auto& [from, to, bytes] : copies) {
+    if (bytes == 0) continue;
+    char *target = to.resolve(at), *source = from.resolve(at);
+    auto done = source ? driver->copy(at.stream, target, device, source, device, {bytes, 1, bytes, bytes})
+                       : driver->fill(at.stream, target, 0, bytes);
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> RnnOperation::forward(const Enqueue& at) {
+  const RnnDescriptors& d = *descriptors;
+  const auto p = [&](MemoryRef where) { return static_cast<void*>(where.resolve(at)); };
+  const auto status = d.functions->forward(
+      cudnn->handle(), d.rnn, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
+      static_cast<const int32_t*>(p(length_list)), d.x, p(x), d.y, p(y), d.state, p(h0), p(h), gru ? nullptr : d.state, p(c0),
+      p(c), d.weight_bytes, p(weights), d.workspace_bytes, p(workspace), training ? d.reserve_bytes : 0, p(reserve));
+  if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNForward", status);
+  return {};
+}
+
+Result<void> RnnOperation::gradients(const Enqueue& at) {
+  const RnnDescriptors& d = *descriptors;
+  const auto p = [&](MemoryRef where) { return static_cast<void*>(where.resolve(at)); };
+  const auto* list = static_cast<const int32_t*>(p(length_list));
+  // The first call leaves in the reserve space what the second wants.
+  auto status = d.functions->backward_data(cudnn->handle(), d.rnn, list, d.y, p(y), p(dy), d.x, p(dx), d.state, p(h0), p(dh),
+                                           p(dh0), gru ? nullptr : d.state, p(c0), p(dc), p(dc0), d.weight_bytes, p(weights),
+                                           d.workspace_bytes, p(workspace), d.reserve_bytes, p(reserve));
+  if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNBackwardData_v8", status);
+  status = d.functions->backward_weights(cudnn->handle(), d.rnn, CUDNN_WGRAD_MODE_ADD, list, d.x, p(x), d.state, p(h0), d.y, p(y),
+                                         d.weight_bytes, p(dweights), d.workspace_bytes, p(workspace), d.reserve_bytes,
+                                         p(reserve));
+  if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNBackwardWeights_v8", status);
+  return {};
+}
+
+}  // namespace sheaf::cuda
