@@ -32,8 +32,8 @@ Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   for (const Extent& length : lengths) total = e.add(total, e.size(length));
   KernelUse use;
   // One row alone is cut into parts, so that there is something to share out.
-  constexpr int64_t parts = 64;
   bool single = *outer == Extent(1);
+  const int64_t parts = !single ? 1 : e.for_gpu() ? 512 : 64;
   e.parallel(e.begin(), e.end(), [&](Value work) {
     Value start = single ? e.constant(0) : e.multiply(work, total);
     for (size_t i = 0; i < lengths.size(); ++i) {
@@ -56,6 +56,7 @@ Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   });
   int64_t row = 0;
   for (const Extent& length : lengths) row += typical_size(length);
+  e.set_schedule(gpu_rows(row / parts / static_cast<int64_t>(lengths.size()) + 1));
   use.work = single ? Extent(parts) : *outer;
   use.grain = grain_for(single ? row / parts + 1 : row);
   return use;

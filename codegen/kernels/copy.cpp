@@ -1,7 +1,7 @@
 #include "codegen/kernels/builders.h"
-#include "codegen/kernels/kernel_module.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace sheaf::kernels {
 
@@ -58,6 +58,11 @@ class Copy {
   void element(Offsets at) { e_.write(e_.buffer(1), at.out, e_.read(e_.buffer(0), at.in)); }
   /// The last loop, and with `transposed` that one too, in tiles, over [low, high) of it.
   void inner(Offsets at, Value low, Value high);
+  /// The form for GPUs, where the number of elements is linear: one is an item of the range.
+  std::optional<KernelUse> by_elements();
+  /// Which neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are
+  /// used while they are at hand.
+  KernelUse by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others);
   Value tile_end(Value first, Value end) {
     return e_.builder.create<arith::MinUIOp>(e_.loc, e_.add(first, e_.constant(tile)), end);
   }
@@ -88,6 +93,61 @@ void Copy::inner(Offsets at, Value low, Value high) {
   });
 }
 
+std::optional<KernelUse> Copy::by_elements() {
+  std::vector<size_t> others;
+  std::vector<Loop> all, outer;
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    all.push_back({loops_[i].size, {}});
+    if (i == transposed_ || i + 1 == loops_.size()) continue;
+    others.push_back(i);
+    outer.push_back(all.back());
+  }
+  const Prefix elements = linear_prefix(all, all.size()), rest = linear_prefix(outer, outer.size());
+  if (elements.loops != all.size()) return std::nullopt;
+  if (transposed_ != none && loops_[transposed_].size.is_static() && loops_.back().size.is_static())
+    return by_tiles(rest.size, others);
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, all, all.size());
+    Offsets at{e_.size(spec_.in_offset), e_.size(spec_.out_offset)};
+    for (size_t i = 0; i < indices.size(); ++i) at = step(at, i, indices[i]);
+    element(at);
+  });
+  KernelUse use;
+  use.work = elements.size;
+  return use;
+}
+
+KernelUse Copy::by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others) {
+  const size_t last = loops_.size() - 1;
+  const int64_t rows = loops_[transposed_].size.constant, columns = loops_[last].size.constant;
+  const int64_t height = std::min<int64_t>(tile, llvm::PowerOf2Ceil(rows)), width = std::min<int64_t>(tile, llvm::PowerOf2Ceil(columns));
+  const int64_t down = llvm::divideCeil(rows, height), across = llvm::divideCeil(columns, width);
+  std::vector<Loop> loops;
+  for (size_t i : others) loops.push_back({loops_[i].size, {}});
+  for (int64_t size : {down, across, height, width}) loops.push_back({size, {}});
+  OpBuilder& b = e_.builder;
+  Location loc = e_.loc;
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, loops, loops.size());
+    Offsets at{e_.size(spec_.in_offset), e_.size(spec_.out_offset)};
+    for (size_t i = 0; i < others.size(); ++i) at = step(at, others[i], indices[i]);
+    auto place = llvm::ArrayRef(indices).take_back(4);
+    Value row = e_.add(e_.multiply(place[0], e_.constant(height)), place[2]);
+    Value column = e_.add(e_.multiply(place[1], e_.constant(width)), place[3]);
+    auto within = [&](Value index, int64_t size) -> Value {
+      return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, index, e_.constant(size));
+    };
+    Value inside = b.create<arith::AndIOp>(loc, within(row, rows), within(column, columns));
+    auto check = b.create<scf::IfOp>(loc, inside, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(check.thenBlock()->getTerminator());
+    element(step(step(at, transposed_, row), last, column));
+  });
+  KernelUse use;
+  use.work = outer * (down * across * height * width);
+  return use;
+}
+
 KernelUse Copy::build() {
   size_t last = loops_.size() - 1;
   if (!(loops_[last].in_stride == Extent(1)))
@@ -97,6 +157,11 @@ KernelUse Copy::build() {
   e_.add_buffer(dtype_of_width(spec_.dtype));
   e_.add_buffer(dtype_of_width(spec_.dtype));
   e_.start();
+  if (e_.for_gpu()) {
+    if (auto use = by_elements()) return *use;
+    transposed_ = none;  // its tiles are the CPU's
+    e_.set_schedule(gpu_rows(loops_[last].size));
+  }
   std::vector<size_t> outer;  // those that are neither last nor transposed
   std::vector<Loop> outer_loops;
   for (size_t i = 0; i < last; ++i) {
@@ -131,80 +196,8 @@ KernelUse Copy::build() {
   return use;
 }
 
-/// Row-major strides; an error where one is not linear.
-Result<std::vector<Extent>> strides_of(const std::string& what, const Shape& shape) {
-  std::vector<Extent> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) {
-    auto next = product(strides[i], shape[i]);
-    if (!next)
-      return Error(what + ": a stride of " + to_string(strides[i]) + " times " + to_string(shape[i]) +
-                   " is not linear");
-    strides[i - 1] = *next;
-  }
-  return strides;
-}
-
 }  // namespace
 
 Result<KernelUse> build(Emitter& emitter, const CopySpec& spec) { return Copy(emitter, spec).build(); }
-
-Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int64_t>& dims) {
-  CopySpec spec{
-      .name = "permute", .description = {}, .dtype = dtype, .loops = {}, .in_offset = {}, .out_offset = {}};
-  Shape y;
-  std::vector<size_t> from;
-  for (int64_t d : dims) {
-    auto dim = checked_dim("permute", d, x.size());
-    if (!dim) return dim.error();
-    if (llvm::is_contained(from, static_cast<size_t>(*dim)))
-      return Error("permute: dimension " + std::to_string(d) + " stands twice");
-    from.push_back(static_cast<size_t>(*dim));
-    y.push_back(x[from.back()]);
-  }
-  if (from.size() != x.size())
-    return Error("permute: " + std::to_string(dims.size()) + " dimensions given for rank " +
-                 std::to_string(x.size()));
-  auto in = strides_of("permute", x), out = strides_of("permute", y);
-  if (!in) return in.error();
-  if (!out) return out.error();
-  for (size_t i = 0; i < y.size(); ++i) spec.loops.push_back({y[i], (*in)[from[i]], (*out)[i]});
-  return spec;
-}
-
-Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start,
-                            const Extent& count, int64_t step) {
-  auto d = checked_dim("slice", dim, x.size());
-  if (!d) return d.error();
-  if (step < 1) return Error("slice: the step must be positive");
-  Shape y = x;
-  y[static_cast<size_t>(*d)] = count;
-  auto in = strides_of("slice", x), out = strides_of("slice", y);
-  if (!in) return in.error();
-  if (!out) return out.error();
-  auto offset = product(start, (*in)[static_cast<size_t>(*d)]);
-  if (!offset) return Error("slice: the offset is not linear");
-  CopySpec spec{.name = "slice",
-                .description = {},
-                .dtype = dtype,
-                .loops = {},
-                .in_offset = *offset,
-                .out_offset = {}};
-  for (size_t i = 0; i < y.size(); ++i)
-    spec.loops.push_back({y[i], i == static_cast<size_t>(*d) ? (*in)[i] * step : (*in)[i], (*out)[i]});
-  return spec;
-}
-
-Result<CopySpec> select_copy(DType dtype, const Shape& x, int64_t dim, int64_t index) {
-  auto d = checked_dim("select", dim, x.size());
-  if (!d) return d.error();
-  const Extent& size = x[static_cast<size_t>(*d)];
-  if (size.is_static()) {
-    if (index < -size.constant || index >= size.constant)
-      return Error("select: index " + std::to_string(index) + " is outside a dimension of " +
-                   to_string(size));
-    return slice_copy(dtype, x, *d, index < 0 ? index + size.constant : index, 1);
-  }
-  return slice_copy(dtype, x, *d, index < 0 ? size + Extent(index) : Extent(index), 1);
-}
 
 }  // namespace sheaf::kernels

@@ -69,8 +69,9 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
     e.parallel(e.begin(), e.end(), [&](Value i) { element({i}, {}, 0); });
   } else {
     // The outer loops as one range, so that there is enough to share out whatever their sizes; the innermost
-    // one, and any whose size makes the product non-linear, inside.
-    Prefix prefix = linear_prefix(loops, last);
+    // one, and any whose size makes the product non-linear, inside. On a GPU each thread takes an element.
+    Prefix prefix = linear_prefix(loops, e.for_gpu() ? loops.size() : last);
+    if (prefix.loops <= last) e.set_schedule(gpu_rows(loops[last].size));
     use.work = prefix.size;
     e.parallel(e.begin(), e.end(), [&](Value flat) {
       Emitter::Values indices = e.decompose(flat, loops, prefix.loops);

@@ -43,6 +43,7 @@ Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
     e.parallel(e.constant(0), e.constant(spec.width),
                [&](Value i) { e.store(y, e.add(to, i), e.load(weight, e.add(from, i))); });
   });
+  e.set_schedule(gpu_rows(spec.width));
   KernelUse use;
   use.work = *count;
   use.grain = grain_for(spec.width + 8);

@@ -13,7 +13,26 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-Emitter::Emitter(MLIRContext* context) : builder(context), loc(UnknownLoc::get(context)) {
+GpuSchedule gpu_rows(const Extent& size) {
+  constexpr int64_t warp = 32;
+  const int64_t count = typical_gpu_size(size);
+  if (count > 16384) return {.block = 1024, .lanes = 1024};
+  if (count > 1024) return {.block = 256, .lanes = 256};
+  return {.block = 128, .lanes = static_cast<int>(std::min<uint64_t>(warp, llvm::PowerOf2Ceil(count)))};
+}
+
+GpuSchedule gpu_columns(const Extent& columns, const Extent& size) {
+  constexpr int64_t warp = 32, most = 1024;
+  const auto side_by_side = std::min<int64_t>(warp, llvm::PowerOf2Ceil(typical_gpu_size(columns)));
+  // At least 8 iterations for each lane; where there are many columns, these alone are enough threads.
+  const int64_t room = typical_gpu_size(columns) >= 8192 ? 8 : most / side_by_side;
+  const auto lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(typical_gpu_size(size) / 8), 1, room);
+  if (lanes == 1) return {};
+  return {.block = static_cast<int>(lanes * side_by_side), .lanes = static_cast<int>(lanes), .columns = true};
+}
+
+Emitter::Emitter(MLIRContext* context, Target target, std::vector<Extent> extents)
+    : builder(context), loc(UnknownLoc::get(context)), target_(target), extents_(std::move(extents)) {
   function_ = func::FuncOp::create(loc, "kernel", builder.getFunctionType({}, {}));
   function_->setAttr(kernel_attribute, builder.getUnitAttr());
   builder.setInsertionPointToStart(function_.addEntryBlock());
@@ -50,6 +69,7 @@ int Emitter::add_buffer(DType dtype) {
 void Emitter::start() {
   begin_ = function_.front().addArgument(builder.getIndexType(), loc);
   end_ = function_.front().addArgument(builder.getIndexType(), loc);
+  for (size_t i = 0; i < extents_.size(); ++i) function_.front().addArgument(builder.getIndexType(), loc);
 }
 
 func::FuncOp Emitter::take() {
@@ -161,9 +181,11 @@ void Emitter::sequential(Value low, Value high, int64_t step, llvm::function_ref
 Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::ArrayRef<Type> types,
                                 llvm::function_ref<Values(Value)> body) {
   Values neutral;
-  double start = combine == Combine::sum ? 0.0 : -std::numeric_limits<double>::infinity();
   for (Type type : types)
-    neutral.push_back(builder.create<arith::ConstantOp>(loc, builder.getFloatAttr(type, start)));
+    neutral.push_back(builder.create<arith::ConstantOp>(
+        loc, combine == Combine::maximum
+                 ? builder.getFloatAttr(type, -std::numeric_limits<double>::infinity())
+                 : builder.getZeroAttr(type)));
   auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)),
                                               neutral);
   OpBuilder::InsertionGuard guard(builder);
@@ -176,8 +198,10 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
     Value a = block.getArgument(0), b = block.getArgument(1), both;
     if (combine == Combine::sum)
       both = builder.create<arith::AddFOp>(loc, a, b);
-    else
+    else if (combine == Combine::maximum)
       both = builder.create<arith::MaximumFOp>(loc, a, b);
+    else
+      both = builder.create<arith::OrIOp>(loc, a, b);
     builder.create<scf::ReduceReturnOp>(loc, both);
   }
   return Values(loop.getResults());
@@ -191,16 +215,24 @@ Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums,
   auto block_sums = [&](Value low, Value high) { return reduce(Combine::sum, low, high, f32, body); };
   if (count.is_static() && count.constant <= block) return block_sums(constant(0), size(count));
   Value total = size(count);
+  auto widened = [&](Values parts) {
+    for (Value& part : parts) part = builder.create<arith::ExtFOp>(loc, f64[0], part);
+    return parts;
+  };
+  auto narrowed = [&](Values totals) {
+    for (Value& sum : totals) sum = builder.create<arith::TruncFOp>(loc, f32[0], sum);
+    return totals;
+  };
+  // On a GPU blocks would have to be combined among threads, one after another; adding in f64 costs less.
+  if (for_gpu())
+    return narrowed(
+        reduce(Combine::sum, constant(0), total, f64, [&](Value i) { return widened(body(i)); }));
   Value blocks = builder.create<arith::CeilDivUIOp>(loc, total, constant(block));
-  Values totals = reduce(Combine::sum, constant(0), blocks, f64, [&](Value i) {
+  return narrowed(reduce(Combine::sum, constant(0), blocks, f64, [&](Value i) {
     Value low = multiply(i, constant(block));
     Value high = builder.create<arith::MinUIOp>(loc, add(low, constant(block)), total);
-    Values wide;
-    for (Value sum : block_sums(low, high)) wide.push_back(builder.create<arith::ExtFOp>(loc, f64[0], sum));
-    return wide;
-  });
-  for (Value& sum : totals) sum = builder.create<arith::TruncFOp>(loc, f32[0], sum);
-  return totals;
+    return widened(block_sums(low, high));
+  }));
 }
 
 Value Emitter::to_f32(Value index) {

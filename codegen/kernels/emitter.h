@@ -14,13 +14,31 @@
 
 namespace sheaf::kernels {
 
-enum class Combine { sum, maximum };
+enum class Combine { sum, maximum, bits };  ///< bits: the or of integers
+
+/// What a kernel's loops are laid out for. Its scalar arithmetic is the same for both.
+enum class Target { cpu, gpu };
+
+/// How a GPU's threads share a kernel's range. `lanes` neighbouring threads work on one item, each on every lanes-th
+/// iteration of the loops within (a power of two up to 32, or all threads of the block). With `columns`, neighbouring
+/// threads are neighbouring items, and an item's lanes lie block / lanes apart: where neighbouring items, not
+/// neighbouring iterations, lie side by side in memory.
+struct GpuSchedule {
+  int block = 256;  ///< threads
+  int lanes = 1;
+  bool columns = false;
+};
+/// For loops of `size` iterations over neighbouring elements within each item.
+GpuSchedule gpu_rows(const Extent& size);
+/// For `columns` items side by side, with loops of `size` iterations over what lies apart.
+GpuSchedule gpu_columns(const Extent& columns, const Extent& size);
 
 class Emitter {
  public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  explicit Emitter(mlir::MLIRContext* context);
+  /// `extents`: those that another form of the kernel asks for; this one's follow them.
+  explicit Emitter(mlir::MLIRContext* context, Target target = Target::cpu, std::vector<Extent> extents = {});
   /// Drops the function unless it was taken.
   ~Emitter();
 
@@ -32,6 +50,15 @@ class Emitter {
   /// Ends the function and hands it over, without a name.
   mlir::func::FuncOp take();
   const std::vector<Extent>& extents() const { return extents_; }
+  /// Whether the loops are to be laid out for a GPU. Asking makes the two forms of the kernel functions of their own.
+  bool for_gpu() {
+    asked_for_target_ = true;
+    return target_ == Target::gpu;
+  }
+  bool asked_for_target() const { return asked_for_target_; }
+  /// Unless given: a thread for each item.
+  void set_schedule(const GpuSchedule& schedule) { schedule_ = schedule; }
+  const GpuSchedule& schedule() const { return schedule_; }
   /// What one innermost iteration costs, in simple operations: a mathematical function counts as 8.
   int64_t cost() const;
   /// Marks two buffers as possibly the same: the input is read before the output is written at each position.
@@ -79,7 +106,10 @@ class Emitter {
   mlir::func::FuncOp function_;
   mlir::Value begin_, end_;
   std::vector<DType> buffers_;
+  Target target_;
   std::vector<Extent> extents_;
+  GpuSchedule schedule_;
+  bool asked_for_target_ = false;
 };
 
 }  // namespace sheaf::kernels

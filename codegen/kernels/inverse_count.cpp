@@ -17,6 +17,7 @@ Result<KernelUse> build(Emitter& e, const InverseCountSpec& spec) {
       if (!whole) count = e.multiply(count, e.size(extent));
     e.store(y, i, e.builder.create<arith::DivFOp>(e.loc, e.f32(1), e.to_f32(count)));
   });
+  e.set_schedule({.block = 32});
   KernelUse use;
   use.work = 1;
   return use;

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -29,7 +30,7 @@ struct KernelLoweringPass : PassWrapper<KernelLoweringPass, OperationPass<Module
   StringRef getArgument() const final { return "sheaf-kernel-lowering"; }
   StringRef getDescription() const final { return "Lower kernels to the LLVM dialect with bare pointers"; }
   void getDependentDialects(DialectRegistry& registry) const final {
-    registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect>();
+    registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   }
 
   void runOnOperation() final {
@@ -44,7 +45,8 @@ struct KernelLoweringPass : PassWrapper<KernelLoweringPass, OperationPass<Module
     cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
     populateFuncToLLVMConversionPatterns(types, patterns);
     LLVMConversionTarget target(getContext());
-    target.addLegalOp<ModuleOp>();
+    target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
+    target.addLegalDialect<NVVM::NVVMDialect>();
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns)))) return signalPassFailure();
     OpPassManager casts(ModuleOp::getOperationName());  // between index and i64, now one and the same
     casts.addPass(createReconcileUnrealizedCastsPass());

@@ -3,11 +3,14 @@
 #include "codegen/kernels/arithmetic.h"
 #include "codegen/kernels/builders.h"
 #include "codegen/kernels/native_object.h"
+#include "codegen/kernels/passes.h"
 #include "codegen/kernels/pipeline.h"
+#include "codegen/kernels/ptx_text.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,8 +25,9 @@ using namespace mlir;
 KernelModule::KernelModule(MLIRContext& context) : context_(context) {
   // Vector: the polynomial expansion asks for it even where all is scalar.
   context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                      math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+                      math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
   module_ = ModuleOp::create(UnknownLoc::get(&context));
+  gpu_module_ = ModuleOp::create(UnknownLoc::get(&context));
 }
 
 template <typename Spec>
@@ -31,7 +35,17 @@ Result<KernelUse> KernelModule::add(const Spec& spec) {
   Emitter emitter(&context_);
   auto use = build(emitter, spec);
   if (!use) return use;
-  return enter(emitter, *use, spec.name, spec.description, arithmetic_of(context_, spec));
+  use->extents = emitter.extents();
+  use->gpu_work = use->work;
+  std::optional<Emitter> on_gpu;
+  if (emitter.asked_for_target()) {
+    on_gpu.emplace(&context_, Target::gpu, emitter.extents());
+    auto other = build(*on_gpu, spec);
+    if (!other) return other;
+    use->extents = on_gpu->extents();
+    use->gpu_work = other->work;
+  }
+  return enter(emitter, on_gpu ? &*on_gpu : nullptr, *use, spec.name, spec.description, arithmetic_of(context_, spec));
 }
 
 template Result<KernelUse> KernelModule::add(const ElementwiseSpec&);
@@ -57,19 +71,31 @@ std::string symbol_part(const std::string& name) {
   return result;
 }
 
+void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool elementwise) {
+  OpBuilder builder(function);
+  NamedAttrList attributes;
+  attributes.append("block", builder.getI32IntegerAttr(schedule.block));
+  attributes.append("lanes", builder.getI32IntegerAttr(schedule.lanes));
+  if (schedule.columns) attributes.append("columns", builder.getUnitAttr());
+  function->setAttr(schedule_attribute, attributes.getDictionary(function.getContext()));
+  if (elementwise) function->setAttr(elementwise_attribute, builder.getUnitAttr());
+}
+
 }  // namespace
 
-Result<KernelUse> KernelModule::enter(Emitter& emitter, KernelUse use, const std::string& name,
+Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelUse use, const std::string& name,
                                       const std::string& description, std::vector<KernelArithmetic> arithmetic) {
-  use.extents = emitter.extents();
-  OwningOpRef<func::FuncOp> function(emitter.take());
-  if (failed(verify(*function)))
+  OwningOpRef<func::FuncOp> function(emitter.take()), gpu_function(on_gpu ? on_gpu->take() : nullptr);
+  if (failed(verify(*function)) || (gpu_function && failed(verify(*gpu_function))))
     return Error(name + ": the generated kernel is not valid (a fault of the compiler)");
   // Extents stand in it as arguments, so kernels that differ only in which symbols they get are the same
   // text.
   std::string text;
   llvm::raw_string_ostream stream(text);
   function->print(stream, OpPrintingFlags().useLocalScope());
+  if (gpu_function) gpu_function->print(stream, OpPrintingFlags().useLocalScope());
+  const GpuSchedule& schedule = (on_gpu ? *on_gpu : emitter).schedule();
+  stream << schedule.block << ' ' << schedule.lanes << ' ' << schedule.columns;
   auto [found, fresh] = by_text_.emplace(text, kernels_.size());
   if (fresh) {
     Kernel kernel;
@@ -78,6 +104,12 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, KernelUse use, const std
     kernel.extents = static_cast<int>(use.extents.size());
     kernel.elementwise = use.elementwise;
     kernel.arithmetic = std::move(arithmetic);
+    kernel.gpu_block = schedule.block;
+    kernel.gpu_items = schedule.block / schedule.lanes;
+    if (!gpu_function) gpu_function = function->clone();
+    set_schedule(*gpu_function, schedule, use.elementwise);
+    gpu_function->setName(kernel.name);
+    gpu_module_->push_back(gpu_function.release());
     function->setName(kernel.name);
     module_->push_back(function.release());
     kernels_.push_back(kernel);
@@ -95,21 +127,31 @@ std::string KernelModule::text() const {
   return text;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> KernelModule::compile() const {
-  if (kernels_.empty()) return std::vector<std::pair<std::string, std::string>>{};
-  OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(ModuleOp(*module_)->clone()));
+Result<void> KernelModule::lower(ModuleOp module, void (*pipeline)(OpPassManager&)) const {
   PassManager passes(&context_);
   // Verified once when added, and by LLVM at the end; between passes it would be a third of the time.
   passes.enableVerifier(false);
-  build_kernel_pipeline(passes);
+  pipeline(passes);
   std::string message;
   ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic& diagnostic) {
     message += message.empty() ? diagnostic.str() : "; " + diagnostic.str();
     return success();
   });
-  if (failed(passes.run(*lowered))) return Error("lowering of the generated kernels failed: " + message);
-  auto objects = compile_native(*lowered);
-  if (!objects && !message.empty()) objects.error().note(message);
+  if (succeeded(passes.run(module))) return {};
+  return Error("lowering of the generated kernels failed: " + message);
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> KernelModule::compile() const {
+  if (kernels_.empty()) return std::vector<std::pair<std::string, std::string>>{};
+  OwningOpRef<ModuleOp> native(cast<ModuleOp>(ModuleOp(*module_)->clone())), gpu(cast<ModuleOp>(ModuleOp(*gpu_module_)->clone()));
+  if (auto lowered = lower(*gpu, build_gpu_kernel_pipeline); !lowered) return lowered.error();
+  PtxText ptx(*gpu);
+  if (auto lowered = lower(*native, build_kernel_pipeline); !lowered) return lowered.error();
+  auto objects = compile_native(*native);
+  if (!objects) return objects;
+  auto text = ptx.take();
+  if (!text) return text.error();
+  objects->emplace_back(kPtxObject, std::move(*text));
   return objects;
 }
 

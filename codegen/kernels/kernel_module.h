@@ -1,5 +1,5 @@
 // All generated kernels of a plan: added one by one, then compiled together to one shared object per
-// instruction-set level.
+// instruction-set level and one PTX module.
 #pragma once
 
 #include "codegen/kernels/spec.h"
@@ -41,18 +41,20 @@ class KernelModule {
   std::string text() const;
 
   /// Compiles and links. Pairs of level ("x86-64-v3", "x86-64-v4") and the bytes of a shared object without
-  /// undefined symbols; nothing if there are no kernels. The module is left as it was. Errors: only those of
+  /// undefined symbols, and "ptx" with PTX text; nothing if there are no kernels. The module is left as it was. Errors: only those of
   /// the compiler or linker themselves, such as no room for the linker's temporary file.
   Result<std::vector<std::pair<std::string, std::string>>> compile() const;
 
  private:
   template <typename Spec>
   Result<KernelUse> add(const Spec& spec);
-  Result<KernelUse> enter(Emitter& emitter, KernelUse use, const std::string& name,
+  /// `on_gpu`: its form for GPUs, where that is a function of its own.
+  Result<KernelUse> enter(Emitter& emitter, Emitter* on_gpu, KernelUse use, const std::string& name,
                           const std::string& description, std::vector<KernelArithmetic> arithmetic);
+  Result<void> lower(mlir::ModuleOp module, void (*pipeline)(mlir::OpPassManager&)) const;
 
   mlir::MLIRContext& context_;
-  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_, gpu_module_;
   std::vector<Kernel> kernels_;
   std::map<std::string, size_t> by_text_;  ///< a kernel's text without its name → index
 };

@@ -10,7 +10,8 @@ using namespace mlir;
 namespace {
 
 /// Rows of x times the rows of W, three ways: all unrolled (so that a few rows take no time at all), along
-/// the outputs with W transposed to local memory, or along the inputs for those too long to unroll.
+/// the outputs with W transposed to local memory, or along the inputs for those too long to unroll. On a GPU each element
+/// of y is an item of the range.
 class Linear {
  public:
   Linear(Emitter& e, const LinearSpec& spec) : e_(e), spec_(spec), epilogue_(e, spec.epilogue) {}
@@ -32,6 +33,7 @@ class Linear {
   void unrolled();
   void along_outputs();
   void along_inputs();
+  void by_elements();
 
   Emitter& e_;
   const LinearSpec& spec_;
@@ -96,6 +98,22 @@ void Linear::along_inputs() {
   });
 }
 
+void Linear::by_elements() {
+  const bool unrolls = spec_.in <= unrolled_inputs;
+  if (!unrolls) e_.set_schedule(gpu_rows(spec_.in));
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Value row = e_.builder.create<arith::DivUIOp>(e_.loc, flat, e_.constant(spec_.out));
+    Value o = e_.builder.create<arith::RemUIOp>(e_.loc, flat, e_.constant(spec_.out));
+    auto term = [&](Value k, Value sum) { return product(x(row, k), weight(o, k), sum); };
+    Value sum;
+    for (int64_t k = 0; unrolls && k < spec_.in; ++k) sum = term(e_.constant(k), sum);
+    if (!unrolls)
+      sum = e_.reduce(Combine::sum, e_.constant(0), e_.constant(spec_.in), {e_.builder.getF32Type()},
+                      [&](Value k) { return Emitter::Values{term(k, {})}; })[0];
+    store(row, o, sum);
+  });
+}
+
 Result<KernelUse> Linear::build() {
   if (spec_.in < 1 || spec_.out < 1) return Error(spec_.name + ": no inputs or no outputs");
   for (const Operand& operand : spec_.epilogue.operands) {
@@ -107,14 +125,16 @@ Result<KernelUse> Linear::build() {
   epilogue_.add_buffers();
   y_ = e_.add_buffer(DType::float32);
   e_.start();
-  if (spec_.in * spec_.out <= unrolled_products)
+  if (e_.for_gpu())
+    by_elements();
+  else if (spec_.in * spec_.out <= unrolled_products)
     unrolled();
   else if (spec_.in <= unrolled_inputs && spec_.in * spec_.out <= local_products)
     along_outputs();
   else
     along_inputs();
   KernelUse use;
-  use.work = spec_.rows;
+  use.work = e_.for_gpu() ? spec_.rows * spec_.out : spec_.rows;
   use.grain = grain_for(spec_.in * spec_.out / 4);
   return use;
 }

@@ -91,6 +91,8 @@ int64_t typical_size(const Extent& extent) {
   return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64;
 }
 
+int64_t typical_gpu_size(const Extent& extent) { return (extent.is_static() ? 1 : 4) * typical_size(extent); }
+
 int64_t typical_size(const std::vector<Loop>& loops, size_t first) {
   int64_t size = 1;
   for (size_t i = first; i < loops.size(); ++i) size *= typical_size(loops[i].size);

@@ -38,6 +38,9 @@ Prefix linear_prefix(const std::vector<Loop>& loops, size_t limit);
 int64_t typical_size(const std::vector<Loop>& loops, size_t first);
 int64_t typical_size(const Extent& extent);
 
+/// As typical_size(), for a GPU, which is given more: each size that a run determines counts as 256.
+int64_t typical_gpu_size(const Extent& extent);
+
 /// The least number of work items worth a thread when one item costs `cost` simple element operations.
 int64_t grain_for(int64_t cost);
 

@@ -46,7 +46,9 @@ class Mean {
   }
 
   Value row_sum(Emitter::Values& at, size_t level);
+  Value flat_sum(Emitter::Values& at, bool accurate);
   void columns(Emitter::Values& at, Value low, Value high);
+  KernelUse by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, const std::vector<Loop>& free_loops, bool by_rows);
   void add_rows(Emitter::Values& at, size_t level, llvm::function_ref<void()> body);
 
   Emitter& e_;
@@ -107,6 +109,20 @@ Value Mean::row_sum(Emitter::Values& at, size_t level) {
   return e_.builder.create<arith::TruncFOp>(e_.loc, e_.builder.getF32Type(), total);
 }
 
+/// The same over all of them as one loop, which a GPU's threads share.
+Value Mean::flat_sum(Emitter::Values& at, bool accurate) {
+  const std::vector<Loop> loops(loops_.begin() + static_cast<int64_t>(outer_), loops_.begin() + static_cast<int64_t>(inner_));
+  Value count = e_.constant(1);
+  for (const Loop& loop : loops) count = e_.multiply(count, e_.size(loop.size));
+  Type type = accurate ? Type(e_.builder.getF64Type()) : e_.builder.getF32Type();
+  return e_.reduce(Combine::sum, e_.constant(0), count, {type}, [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, loops, loops.size());
+    llvm::copy(indices, at.begin() + outer_);
+    Value value = load(at);
+    return Emitter::Values{accurate ? widened(value) : value};
+  })[0];
+}
+
 void Mean::add_rows(Emitter::Values& at, size_t level, llvm::function_ref<void()> body) {
   if (level == inner_) return body();
   e_.sequential(e_.constant(0), e_.size(loops_[level].size), 1, [&](Value i) {
@@ -139,6 +155,32 @@ void Mean::columns(Emitter::Values& at, Value low, Value high) {
   });
 }
 
+/// Each element of y on its own, for a GPU.
+KernelUse Mean::by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, const std::vector<Loop>& free_loops, bool by_rows) {
+  std::vector<Loop> summed(loops_.begin() + static_cast<int64_t>(outer_), loops_.begin() + static_cast<int64_t>(inner_));
+  const Prefix prefix = linear_prefix(free_loops, free.size()), count = linear_prefix(summed, summed.size());
+  const bool few = count.loops == summed.size() && count.size.is_static() && count.size.constant <= 4096;
+  const Extent typical = typical_size(summed, 0);
+  const Extent& size = count.loops == summed.size() ? count.size : typical;
+  const bool whole = prefix.loops == free.size();
+  e_.set_schedule(!whole ? gpu_rows(free_loops.back().size) : by_rows ? gpu_rows(size) : gpu_columns(prefix.size, size));
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, free_loops, prefix.loops);
+    for (size_t i = 0; i < prefix.loops; ++i) at[free[i]] = indices[i];
+    std::function<void(size_t)> rest = [&](size_t level) {
+      if (level == free.size()) return store(at, flat_sum(at, !(by_rows && few)));
+      e_.parallel(e_.constant(0), e_.size(free_loops[level].size), [&](Value i) {
+        at[free[level]] = i;
+        rest(level + 1);
+      });
+    };
+    rest(prefix.loops);
+  });
+  KernelUse use;
+  use.work = prefix.size;
+  return use;
+}
+
 Result<KernelUse> Mean::build() {
   const DType x = spec_.x.dtype;
   if (!spec_.prologue.body && (x == DType::int64 || x == DType::int32 || x == DType::uint8))
@@ -163,6 +205,11 @@ Result<KernelUse> Mean::build() {
   Emitter::Values at(loops_.size());
   for (Value& index : at) index = e_.constant(0);
   KernelUse use;
+  if (e_.for_gpu()) {
+    free.push_back(last);
+    free_loops.push_back(loops_[last]);
+    return by_elements(at, free, free_loops, by_rows);
+  }
   Prefix prefix = linear_prefix(free_loops, free.size());
   if (!by_rows && prefix.loops == free.size() && prefix.size == Extent(1)) {
     // Sums of columns, as of a bias's gradient: the columns themselves are shared out, a cache line or more to each.

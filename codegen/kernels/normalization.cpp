@@ -100,9 +100,15 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
     };
     if (spec.groups == 0) {
       e.parallel(zero, e.size(*count), [&](Value i) { normalize(i, i); });
+      return;
+    }
+    Value group = b.create<arith::RemUIOp>(loc, row, e.constant(spec.groups));
+    Value first = e.multiply(group, e.size(rows->channels));
+    if (e.for_gpu()) {
+      e.parallel(zero, e.size(*count), [&](Value i) {
+        normalize(i, e.add(first, b.create<arith::DivUIOp>(loc, i, e.size(rows->spatial))));
+      });
     } else {
-      Value group = b.create<arith::RemUIOp>(loc, row, e.constant(spec.groups));
-      Value first = e.multiply(group, e.size(rows->channels));
       e.parallel(zero, e.size(rows->channels), [&](Value k) {
         Value start = e.multiply(k, e.size(rows->spatial));
         e.parallel(zero, e.size(rows->spatial),
@@ -110,6 +116,7 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       });
     }
   });
+  e.set_schedule(gpu_rows(*count));
   use.work = rows->work;
   use.grain = grain_for(3 * typical_size(*count) * e.cost());
   return use;

@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace sheaf::kernels {
 
@@ -37,7 +38,30 @@ Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
     });
     e.parallel(most(begin, high), end, [&](Value i) { e.write(e.buffer(y), e.add(to, i), zero); });
   };
+  // An element of y, on a GPU.
+  auto select = [&](Value index, Value i) {
+    Value from = e.multiply(index, e.size(*size));
+    Value inside = b.create<arith::AndIOp>(loc, b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::uge, i, low),
+                                           b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, i, high));
+    auto read = [&](OpBuilder&, Location) {
+      Value position = e.add(from, b.create<arith::SubIOp>(loc, i, low));
+      b.create<scf::YieldOp>(loc, e.read(e.buffer(x), position));
+    };
+    auto value = b.create<scf::IfOp>(loc, inside, read, [&](OpBuilder&, Location) { b.create<scf::YieldOp>(loc, zero); });
+    e.write(e.buffer(y), e.add(e.multiply(index, e.size(*slab)), i), value.getResult(0));
+  };
   KernelUse use;
+  const auto elements = product(*outer, *slab);
+  if (e.for_gpu() && elements) {
+    use.work = *elements;
+    e.parallel(e.begin(), e.end(), [&](Value flat) {
+      if (*outer == Extent(1)) return select(e.constant(0), flat);
+      Value length = e.size(*slab);
+      select(b.create<arith::DivUIOp>(loc, flat, length), b.create<arith::RemUIOp>(loc, flat, length));
+    });
+    return use;
+  }
+  e.set_schedule(gpu_rows(*slab));
   if (*outer == Extent(1)) {
     use.work = *slab;
     fill(e.constant(0), e.begin(), e.end());

@@ -15,6 +15,13 @@ inline constexpr llvm::StringLiteral kernel_attribute = "kernel";
 /// all reads come before the writes and no iteration reads what another writes.
 inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 
+/// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where so, `columns`.
+inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
+/// On a kernel: one flat loop without broadcasting. It can be launched for several tensors at once.
+inline constexpr llvm::StringLiteral elementwise_attribute = "elementwise";
+/// On what became of it: the number of threads of a block.
+inline constexpr llvm::StringLiteral block_attribute = "gpu_block";
+
 /// On func.func: fast-math flags reassoc, nsz, contract on floating-point ops that have none.
 std::unique_ptr<mlir::Pass> create_fast_math_pass();
 /// On func.func: math functions without an instruction become polynomials.
@@ -26,6 +33,12 @@ std::unique_ptr<mlir::Pass> create_kernel_lowering_pass();
 /// On a module in the LLVM dialect: gives each kernel its entry `(ptr buffers, ptr extents, i64 begin, i64
 /// end)`, and marks the loops of in-place kernels as free of dependences.
 std::unique_ptr<mlir::Pass> create_kernel_entry_pass();
+
+/// On a module: kernels with a schedule become the functions that a GPU's threads run, `K` and, for flat element-wise
+/// ones, `K_many` (docs/cuda.md), with NVVM's thread numbers, shuffles and barriers.
+std::unique_ptr<mlir::Pass> create_gpu_schedule_pass();
+/// On a module in the LLVM dialect: such functions become entries of PTX.
+std::unique_ptr<mlir::Pass> create_ptx_entry_pass();
 
 /// Registers all of the above with MLIR's pass registry, for sheaf-opt.
 void register_kernel_passes();

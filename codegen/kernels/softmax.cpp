@@ -73,7 +73,7 @@ class Softmax {
   int x_ = 0, y_ = 0;
 };
 
-/// inner = 1: one row after another, vectorised along it.
+/// One row: vectorised along it where inner = 1. On a GPU a column is as good.
 void Softmax::rows(Position at) {
   Type f32 = e_.builder.getF32Type();
   Value zero = e_.constant(0), n = e_.size(n_);
@@ -168,12 +168,25 @@ Result<KernelUse> Softmax::build() {
     e_.allow_in_place(x_, y_);
     use.in_place.emplace_back(0, 0);
   }
+  // On a GPU a column is an item of the range, or of a loop in it where there is no linear product.
+  const auto items = inner_ && e_.for_gpu() ? product(work.size, inner_size_) : std::nullopt;
+  e_.set_schedule(items ? gpu_columns(*items, n_) : gpu_rows(inner_ ? inner_size_ : n_));
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Value column;
+    if (items) {
+      column = e_.builder.create<arith::RemUIOp>(e_.loc, flat, e_.size(inner_size_));
+      flat = e_.builder.create<arith::DivUIOp>(e_.loc, flat, e_.size(inner_size_));
+    }
     Emitter::Values indices = e_.decompose(flat, loops_, outer_);
-    Position at{indices, flat, {}, {}};
-    inner_ ? columns(at) : rows(at);
+    Position at{indices, flat, {}, column};
+    if (!inner_ || items) return rows(at);
+    if (!e_.for_gpu()) return columns(at);
+    e_.parallel(e_.constant(0), e_.size(inner_size_), [&](Value j) {
+      at.inner = j;
+      rows(at);
+    });
   });
-  use.work = work.size;
+  use.work = items ? *items : work.size;
   use.grain = grain_for(typical_size(loops_, outer_) * e_.cost());
   return use;
 }

@@ -189,6 +189,7 @@ struct KernelUse {
   bool elementwise = false;     ///< one flat loop without broadcasting: any layout will do
   std::vector<Extent> extents;  ///< values for the kernel's `extents`, in order
   Extent work;                  ///< size of the range [begin, end)
+  Extent gpu_work;              ///< the same of the form for GPUs, whose items may be others
   int64_t grain = 1;            ///< least part of `work` worth a thread of its own
   /// {input, output}: buffers that may be one and the same. All other buffers must not overlap an output.
   std::vector<std::pair<int, int>> in_place;

@@ -79,6 +79,7 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   for (const Extent& extent : use->extents) extents.push_back(to_string(extent));
   step.attributes["extents"] = extents;
   step.attributes["work"] = to_string(use->work);
+  if (!(use->gpu_work == use->work)) step.attributes["gpu_work"] = to_string(use->gpu_work);
   step.attributes["grain"] = use->grain;
   // One input an output may overwrite: the first that the kernel allows.
   std::set<int> taken;

@@ -1,0 +1,43 @@
+// What threads of a GPU that work on one item of a kernel's range do together.
+#pragma once
+
+#include "codegen/kernels/emitter.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sheaf::kernels {
+
+/// Combines values of an item's lanes, in an order that is always the same. Every lane gets the result, as one and the
+/// same bits. All lanes of an item call it together; with more than one warp's to an item, all threads of the block.
+class Lanes {
+ public:
+  /// `thread`: the index of the calling one in its block. Shared memory is declared next to `function`.
+  Lanes(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::Value thread);
+
+  mlir::Value lane() const { return lane_; }
+  /// Which of the block's items this thread works on.
+  mlir::Value item() const { return item_; }
+
+  using Combination = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
+  mlir::Value combine(mlir::Value value, Combination combination);
+
+ private:
+  mlir::Value i32(int64_t value);
+  mlir::Value constant(int64_t value);
+  mlir::Value exchange(mlir::Value value, int distance);
+  mlir::Value within_warp(mlir::Value value, int lanes, Combination combination);
+  mlir::Value among_warps(mlir::Value value, Combination combination);
+  mlir::Value among_rows(mlir::Value value, Combination combination);
+  mlir::Value shared(mlir::Type element);
+  void barrier();
+  void only_where(mlir::Value condition, llvm::function_ref<void()> body);
+
+  mlir::OpBuilder& builder_;
+  mlir::func::FuncOp function_;
+  mlir::Location loc_;
+  const GpuSchedule schedule_;
+  mlir::Value thread_, lane_, item_;
+  mlir::Value members_;  ///< as the mask of those in this thread's warp that work on its item
+};
+
+}  // namespace sheaf::kernels

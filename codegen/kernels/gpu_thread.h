@@ -1,0 +1,43 @@
+// What one thread of a GPU does of a kernel.
+#pragma once
+
+#include "codegen/kernels/gpu_lanes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace sheaf::kernels {
+
+/// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks; the loops and
+/// reductions right within it (or within sequential loops, which all go through) are shared by an item's lanes, what is
+/// deeper each thread does for itself. What is done once for an item is computed by all of its lanes and stored by one.
+class ThreadBody {
+ public:
+  /// `map`: what the kernel's arguments, but for its range, are in `function`.
+  ThreadBody(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::IRMapping map);
+
+  /// All of [0, work): `loop` is the kernel's.
+  void range(mlir::scf::ParallelOp loop, mlir::Value work);
+  /// What stands before and after that loop: computed by every thread, for it is done once in a kernel.
+  void around(mlir::Operation& op);
+
+ private:
+  mlir::Value constant(int64_t value);
+  mlir::Value mapped(mlir::Value value) { return map_.lookupOrDefault(value); }
+
+  /// `shared`: the block's loops are still to be shared by the lanes.
+  void block(mlir::Block& from, bool shared);
+  void parallel(mlir::scf::ParallelOp op, bool shared);
+  void nested(mlir::Operation& op, bool shared);
+  void for_the_item(mlir::Operation& op);
+  mlir::Value combined(mlir::Region& combination, mlir::Value x, mlir::Value y);
+
+  mlir::OpBuilder& b_;
+  mlir::Location loc_;
+  const GpuSchedule schedule_;
+  mlir::IRMapping map_;
+  Lanes lanes_;
+  mlir::Value exists_;  ///< with columns: whether this thread's item is within the range
+};
+
+}  // namespace sheaf::kernels
