@@ -39,7 +39,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->trains_ = !request.program.updates.empty();
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
                             *request.constants, request.batch,   request.fast_numerics,
-                            request.explain};
+                            request.explain,     request.deterministic};
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
   if (request.observe) binding->note_values(graph, planned->memory);
-  auto lanes = binding->lower(graph, planned->memory);
+  auto lanes = binding->lower(graph, planned->memory, request.graphs);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
   if (!binding->executor_->ready()) {
@@ -75,92 +75,6 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
 
 Binding::~Binding() {
   executor_.reset();  // its threads first: they use all the rest
-}
-
-Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& memory) {
-  input_relocations_.resize(inputs_.size());
-  output_relocations_.resize(outputs_.size());
-  bound_inputs_.assign(inputs_.size(), nullptr);
-  bound_outputs_.assign(outputs_.size(), nullptr);
-  std::vector<LaneProgram> lanes(graph.lane_order.size());
-  std::vector<Event*> instance_events(graph.instances.size(), nullptr);
-  for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    LaneProgram& program = lanes[lane];
-    Device& device = devices_->device(static_cast<int>(lane));
-    program.threads = devices_->threads(static_cast<int>(lane));
-    program.asynchronous = device.info().asynchronous;
-    auto queue = device.open_queue(program.threads);
-    if (!queue) return queue.error();
-    program.queue = std::move(*queue);
-    size_t slots = 0;
-    for (int i : graph.lane_order[lane]) {
-      const Instance& instance = graph.instances[index_of(i)];
-      slots += instance.inputs.size() + instance.outputs.size();
-      if (!program.asynchronous || !instance.signals) continue;
-      auto event = device.make_event();
-      if (!event) return event.error();
-      instance_events[index_of(i)] = event->get();
-      events_.push_back(std::move(*event));
-    }
-    program.slots.assign(slots, nullptr);
-  }
-  texts_.reserve(graph.instances.size());  // operations point into it
-
-  for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    LaneProgram& program = lanes[lane];
-    size_t next_slot = 0;
-    const auto address = [&](int tensor, size_t offset) {
-      const Root root = graph.root(tensor);
-      const Tensor& home = graph.tensors[index_of(root.tensor)];
-      void** slot = &program.slots[next_slot++];
-      offset += root.offset;
-      if (home.input >= 0) {
-        input_relocations_[index_of(home.input)].push_back({slot, offset});
-      } else if (home.output >= 0) {
-        output_relocations_[index_of(home.output)].push_back({slot, offset});
-      } else if (home.node >= 0) {
-        *slot = constants_->data({home.node, offset});
-      } else {
-        *slot = static_cast<char*>(arenas_[index_of(home.lane)].get()) + memory.root_offsets[index_of(root.tensor)] + offset;
-      }
-    };
-    for (int i : graph.lane_order[lane]) {
-      Instance& instance = graph.instances[index_of(i)];
-      LaneOperation operation;
-      operation.first_slot = static_cast<uint32_t>(next_slot);
-      operation.instance = i;
-      operation.replica = instance.replica;
-      operation.can_fail = instance.can_fail;
-      operation.commits = instance.commits;
-      operation.decides = instance.can_fail && trains_;
-      operation.copy_shape = instance.copy_shape;
-      operation.event = instance_events[index_of(i)];
-      operation.signal = instance.signals ? instance.position + 1 : 0;
-      operation.first_wait = static_cast<uint32_t>(program.waits.size());
-      for (const WaitFor& wait : instance.waits) {
-        program.waits.push_back({wait.lane, graph.instances[index_of(wait.instance)].position + 1,
-                                 instance_events[index_of(wait.instance)]});
-      }
-      operation.end_wait = static_cast<uint32_t>(program.waits.size());
-      if (instance.kind == Instance::copy) {
-        operation.kind = LaneOperation::copy;
-        address(instance.outputs[0], instance.target_offset);
-        address(instance.inputs[0], instance.source_offset);
-      } else if (instance.kind == Instance::print) {
-        operation.kind = LaneOperation::print;
-        texts_.push_back(std::move(instance.text));
-        operation.text = &texts_.back();
-      } else {
-        for (int tensor : instance.inputs) address(tensor, 0);
-        for (int tensor : instance.outputs) address(tensor, 0);
-        operation.executable = instance.executable.get();
-        executables_.push_back(std::move(instance.executable));
-        operation.scratch = static_cast<char*>(arenas_[lane].get()) + memory.scratch_offsets[index_of(i)];
-      }
-      program.operations.push_back(operation);
-    }
-  }
-  return lanes;
 }
 
 void Binding::relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer) {
@@ -225,8 +139,27 @@ bool Binding::needs_care() const {
   return !finite;
 }
 
+Error Binding::device_error() const {
+  const auto text = [&](const DeviceFailure& failure) {
+    const auto& operations = executor_->lane(index_of(failure.lane)).operations;
+    int replica = -1;
+    for (const LaneOperation& operation : operations) replica = std::max(replica, operation.replica);
+    std::string where = "device " + devices_->name(failure.lane) + ": ";
+    if (replica >= 0 && !devices_->host_only()) where = "replica " + std::to_string(replica) + " on " + where;
+    if (failure.instance >= 0) where += "layer '" + info_.operations[index_of(failure.instance)].layer + "': ";
+    return where + failure.error.message();
+  };
+  const DeviceFailure& first = *executor_->device_failure();
+  Error error = first.error;
+  error.diagnostics.front().message = text(first);
+  for (const DeviceFailure* other : executor_->device_failures()) {
+    if (other != &first) error.note(text(*other));
+  }
+  return error;
+}
+
 Error Binding::run_error() const {
-  if (const Error* error = executor_->device_error()) return *error;
+  if (executor_->device_failure()) return device_error();
   const LaneFailure& failure = *executor_->failure();
   const OperationInfo& operation = info_.operations[index_of(failure.instance)];
   std::string where;

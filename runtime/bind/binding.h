@@ -51,6 +51,8 @@ struct BindRequest {
   bool fast_numerics = false;
   bool explain = false;  ///< reasons name the alternatives too
   bool observe = false;  ///< Binding::observe() will be called
+  bool graphs = true;    ///< what a lane does without anybody else is recorded once and replayed, where its queue can
+  bool deterministic = true;  ///< sums come in the same order in each run
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 
@@ -114,7 +116,10 @@ class Binding {
 
   Binding() = default;
   Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph, ArenaPool* shared);
-  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory);
+  // lower.cpp
+  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory, bool record);
+  /// Queues, and an event for each instance of an asynchronous lane that signals.
+  Result<std::vector<LaneProgram>> open_lanes(const Graph& graph, std::vector<Event*>& events);
   void describe(const Graph& graph, const MemoryPlan& memory);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
   Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
@@ -122,9 +127,10 @@ class Binding {
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   void note_results(const Graph& graph);
   void note_values(const Graph& graph, const MemoryPlan& memory);
-  /// An operation on `lane` that copies a tensor, both in that lane's memory.
-  Result<void> reorder(const TensorSpec& from, void* source, const TensorSpec& to, void* target, int lane);
+  TensorPlace place_of(TensorSpec spec, void* data, int lane);
   Error run_error() const;
+  /// What devices said: "replica i on device d: layer 'x': …".
+  Error device_error() const;
   /// Whether the run at hand is one on data that isn't all finite, and some operation cares (runtime/bind/non_finite.h).
   bool needs_care() const;
   /// binding_trace.cpp: a run whose operations' times go to `trace`.

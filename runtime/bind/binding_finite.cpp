@@ -48,7 +48,7 @@ void Binding::note_results(const Graph& graph) {
 
 bool Binding::loss_not_finite() const {
   const LaneFailure* failure = executor_->failure();
-  return !executor_->device_error() && failure && failure->instance == guard_;
+  return !executor_->device_failure() && failure && failure->instance == guard_;
 }
 
 Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {

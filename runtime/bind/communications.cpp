@@ -35,6 +35,7 @@ class Finder {
       if (instance.elided || instance.kind == Instance::print) continue;
       seen_.clear();
       for (int input : instance.inputs) add(input, static_cast<int>(i), instance);
+      if (instance.collective >= 0 && instance.outputs.size() + instance.inputs.size() > 0) add_collective(i);
     }
     for (int output : graph_.outputs) {
       seen_.clear();
@@ -61,6 +62,24 @@ class Finder {
     return all;
   }
 
+  /// What instance `i` gets from the other devices of its group, whose members follow the root.
+  void add_collective(size_t i) {
+    size_t first = i, end = i + 1;
+    while (first > 0 && graph_.instances[first - 1].collective == graph_.instances[i].collective) --first;
+    while (end < graph_.instances.size() && graph_.instances[end].collective == graph_.instances[i].collective) ++end;
+    const std::string& op = graph_.instances[i].op;
+    if ((op == "broadcast") == (i == first)) return;
+    const auto bytes = [&](const std::vector<int>& operands) {
+      size_t sum = 0;
+      for (int operand : operands) sum += graph_.tensors[index_of(operand)].spec.bytes;
+      return sum;
+    };
+    for (size_t from = i == first ? first + 1 : first; from < (i == first ? end : first + 1); ++from) {
+      const size_t sent = bytes(i == first ? graph_.instances[from].inputs : graph_.instances[i].outputs);
+      found_.push_back({op, "", static_cast<int>(from), static_cast<int>(i), sent});
+    }
+  }
+
   void add(int input, int consumer, const Instance& instance) {
     for (int writer : writers(input)) {
       if (graph_.instances[index_of(writer)].lane != instance.lane) add(writer, consumer, input, &instance);
@@ -70,8 +89,9 @@ class Finder {
   }
 
   void add(int producer, int consumer, int tensor, const Instance* user) {
-    if (std::find(seen_.begin(), seen_.end(), producer) != seen_.end()) return;
-    seen_.push_back(producer);
+    const int source = producer >= 0 ? producer : -1 - graph_.root(tensor).tensor;
+    if (std::find(seen_.begin(), seen_.end(), source) != seen_.end()) return;
+    seen_.push_back(source);
     Communication found{"share", {}, producer, consumer, graph_.tensors[index_of(tensor)].spec.bytes};
     if (producer >= 0) {  // a part of what is gathered, or all of what is scattered
       for (int made : graph_.instances[index_of(producer)].outputs) {
@@ -104,7 +124,7 @@ class Finder {
   std::map<std::string, int> values_;
   std::vector<const Step*> makers_;  ///< by value
   std::vector<bool> rows_;           ///< by program input: data, not a setting of the training loop
-  std::vector<int> seen_;            ///< producers that the consumer at hand was joined to
+  std::vector<int> seen_;            ///< producers that the consumer at hand was joined to, or the caller's tensors
   std::vector<Communication> found_;
 };
 

@@ -1,6 +1,6 @@
 // A program expanded for one device list and batch: each step once per replica, each value with its size and
 // format, and the copies and reorders that these ask for. Binding builds it, in the order of the files
-// expand.cpp, place_values.cpp, schedule.cpp and binding_memory.cpp; execution never sees it.
+// expand.cpp, inputs.cpp, collectives.cpp, place_values.cpp, schedule.cpp, memory_plan.cpp and lower.cpp; execution never sees it.
 #pragma once
 
 #include "runtime/bind/chunk.h"
@@ -34,11 +34,13 @@ struct Tensor {
 struct WaitFor {
   int lane = 0;
   int instance = -1;
+  bool decides = false;  ///< the host itself has to know whether it failed, and waits for that
 };
 
 /// A step on a replica, or a copy or reorder that binding inserted.
 struct Instance {
-  enum Kind { launch, copy, print } kind = launch;
+  /// `fetch`: several of the caller's buffers into one tensor (inputs.cpp).
+  enum Kind { launch, copy, fetch, print } kind = launch;
   int step = -1;
   int replica = -1;  ///< -1 outside regions
   int entry = -1;    ///< of the device list, for messages; -1: the host
@@ -51,12 +53,15 @@ struct Instance {
   std::vector<std::pair<int, int>> in_place;
   CopyShape copy_shape;
   size_t target_offset = 0, source_offset = 0;  ///< copy: bytes into the tensors
+  std::vector<CopyPart> parts;                  ///< fetch: where each input goes in the output
   bool placeable = false;  ///< copy of a whole tensor to one run of bytes: the tensor could lie there from the start
   bool elided = false;     ///< and does; its target is written by its source's writers
   std::vector<int> after;  ///< instances that must be done before, besides the writers of the inputs
   bool early = false;      ///< depends on variables alone: done before all others of its lane
   bool commits = false;    ///< writes a variable: left out of a run that has failed
   std::string text;        ///< print: the line, newline included
+  int collective = -1;     ///< a number that its members, one a lane, share (collectives.cpp)
+  std::string op;          ///< of what binding added: "broadcast"; empty: its step's, or the kind's
 
   // Set by schedule.cpp.
   int position = -1;  ///< in its lane
@@ -79,7 +84,7 @@ struct Graph {
   int guard = -1;  ///< of a training program: the instance that checks the loss
   struct Update {
     int variable = -1;  ///< root
-    int value = -1;     ///< tensor, plain
+    int value = -1;     ///< tensor, in the variable's format
   };
   std::vector<Update> updates;
 
@@ -112,11 +117,31 @@ struct BindContext {
   int64_t batch = 0;
   bool fast_numerics = false;
   bool explain = false;
+  bool deterministic = true;
 };
 
 /// Steps to instances, values to tensors; operations are prepared here. Views (of scatter, replicate, transfer,
 /// view, print) are found here too.
 Result<Graph> expand(const BindContext& context);
+
+/// Instances that go together, one a lane, as an operation among devices.
+struct InstanceGroup {
+  std::vector<int> members;
+  int64_t time = 0;  ///< when, if what they need is done: that of instance i is 2i
+};
+
+/// The instances in another order: in that of their times, but each after what it needs. `groups` get the numbers
+/// Instance::collective. `instead`, by instance: which one stands for it from now on; itself where it stays.
+void rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead);
+
+/// What asynchronous lanes read from the caller is brought before anything else, and few bytes in one go.
+void fetch_inputs(Graph& graph, const BindContext& context);
+
+/// What a step sends between distinct devices of one kind goes in buckets, each of which is one operation of all of them.
+/// Where they have no such operations, copies stay. Errors: an operation that cannot be prepared.
+Result<void> form_collectives(Graph& graph, const BindContext& context);
+/// After schedule(): all lanes have these operations in one order, or they would wait for each other. Errors: they don't.
+Result<void> check_collectives(const Graph& graph);
 
 /// Lets values lie where they are wanted: a replica's last value in its slice of what is gathered, a program
 /// output in the caller's buffer, an update over the variable that it is for, an output over an input that dies. Only
@@ -127,7 +152,11 @@ void place_values(Graph& graph, const BindContext& context);
 /// the loss, and after whatever else may fail; place_updates.cpp.
 void place_updates(Graph& graph, const BindContext& context);
 
+/// Whether the instance, which writes a variable on an asynchronous lane, can be told there that the run has failed.
+bool guardable(const Graph& graph, const Instance& instance, const DeviceSet& devices);
+
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
+/// What writes a variable and cannot be told on its device that the run has failed waits until the host knows.
 /// Returns, by instance and lane, the number of that lane's instances known to be done when it starts.
 std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices);
 

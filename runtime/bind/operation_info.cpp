@@ -27,13 +27,15 @@ std::vector<OperationInfo> describe_operations(const Graph& graph, const Program
       info.kernel = step.kernel;
       info.layer = step.layer;
     }
-    if (instance.kind == Instance::copy && !of_step) info.op = instance.commits ? "update" : "copy";
+    const bool copies = instance.kind == Instance::copy || instance.kind == Instance::fetch;
+    if (copies && !of_step) info.op = instance.commits ? "update" : "copy";
     if (graph.guard >= 0 && &instance == &graph.instances[index_of(graph.guard)]) info.op = "check_finite";
     if (instance.implementation.rfind("reorder", 0) == 0) info.op = "reorder";
+    if (!instance.op.empty()) info.op = instance.op;
     info.step = instance.step;
     info.replica = instance.replica;
     info.lane = devices.name(instance.lane);
-    info.implementation = instance.elided ? "in place" : instance.kind == Instance::copy ? "copy" : instance.implementation;
+    info.implementation = instance.elided ? "in place" : copies ? "copy" : instance.implementation;
     info.reason = instance.reason;
     for (int tensor : instance.inputs) {
       const Tensor& home = graph.tensors[index_of(graph.root(tensor).tensor)];

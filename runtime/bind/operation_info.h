@@ -18,6 +18,7 @@ struct OperationInfo {
   std::string layer;
   std::string lane;
   int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
+  std::string launch;          ///< "update of 62 parameters": what is handed over at once, this among it; empty: this alone
   int replica = -1;
   std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
   std::string reason;          ///< why that implementation; of a reorder: what asked for it

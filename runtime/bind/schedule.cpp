@@ -20,12 +20,35 @@ void collect_writers(const Graph& graph, int tensor, std::vector<int>& writers) 
   }
 }
 
+/// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell. `known`:
+/// what its lane has waited for already.
+std::vector<int> deciders(const Graph& graph, const Instance& instance, const DeviceSet& devices, const std::vector<bool>& known) {
+  std::vector<int> found;
+  if (!instance.commits) return found;
+  for (int other : instance.after) {
+    const Instance& source = graph.instances[index_of(other)];
+    if (!source.can_fail || known[index_of(other)] || !devices.device(source.lane).info().asynchronous) continue;
+    if (source.lane != instance.lane || !guardable(graph, instance, devices)) found.push_back(other);
+  }
+  return found;
+}
+
 }  // namespace
+
+bool guardable(const Graph& graph, const Instance& instance, const DeviceSet& devices) {
+  if (instance.kind == Instance::launch) return !instance.executable || instance.executable->guardable();
+  const auto space = [&](int lane) { return devices.device(lane).memory_space(); };
+  const auto within = [&](int tensor) {
+    return space(graph.tensors[index_of(graph.root(tensor).tensor)].lane) == space(instance.lane);
+  };
+  return instance.kind == Instance::copy && within(instance.inputs[0]) && within(instance.outputs[0]);
+}
 
 std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices) {
   graph.lane_order.assign(index_of(devices.lanes()), {});
   std::vector<std::vector<int32_t>> clocks(graph.instances.size());
   std::vector<int> writers;
+  std::vector<std::vector<bool>> decided(index_of(devices.lanes()), std::vector<bool>(graph.instances.size(), false));
   std::vector<size_t> order(graph.instances.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_partition(order.begin(), order.end(), [&](size_t i) { return graph.instances[i].early; });
@@ -38,6 +61,14 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
     instance.position = static_cast<int>(lane.size());
     clock[index_of(instance.lane)] = instance.position;
 
+    // A wait for these says more than that they are done.
+    for (int other : deciders(graph, instance, devices, decided[index_of(instance.lane)])) {
+      Instance& source = graph.instances[index_of(other)];
+      instance.waits.push_back({source.lane, other, true});
+      source.signals = true;
+      decided[index_of(instance.lane)][index_of(other)] = true;
+      if (source.lane != instance.lane) clock[index_of(source.lane)] = std::max(clock[index_of(source.lane)], source.position + 1);
+    }
     writers.clear();
     for (int input : instance.inputs) collect_writers(graph, input, writers);
     for (int other : instance.after) {
@@ -48,7 +79,7 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
       Instance& source = graph.instances[index_of(writer)];
       int32_t& known = clock[index_of(source.lane)];
       if (source.lane == instance.lane || known > source.position) continue;
-      instance.waits.push_back({source.lane, writer});
+      instance.waits.push_back({source.lane, writer, false});
       source.signals = true;
       known = source.position + 1;
       const auto& theirs = clocks[index_of(writer)];

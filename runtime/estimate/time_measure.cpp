@@ -60,7 +60,7 @@ class Clock {
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
     Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op, cost.bytes());
-    const bool copies = instance.kind == Instance::copy && info.op != "update";
+    const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != "update";
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
     DeviceEstimate& estimate = estimate_.devices[index_of(instance.lane)];
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;

@@ -94,6 +94,7 @@ bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times
   sink_ = sink && *sink ? sink : nullptr;
   for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->times = times.empty() ? nullptr : times[i];
   failed_.store(false, std::memory_order_relaxed);
+  lost_.store(false, std::memory_order_relaxed);
   if (worker_lanes_.empty()) {
     if (caller_lane_) execute(*caller_lane_);
     return !failed_.load(std::memory_order_relaxed);
@@ -109,54 +110,61 @@ bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times
   return !failed_.load(std::memory_order_relaxed);
 }
 
-void Executor::execute(Lane& lane) { lane.times ? execute<true>(lane) : execute<false>(lane); }
+void Executor::execute(Lane& lane) {
+  lane.failure.failed = false;
+  lane.device_failure.error.diagnostics.clear();
+  if (lane.program.asynchronous) {
+    lane.times ? hand_over<true>(lane) : hand_over<false>(lane);
+  } else {
+    lane.times ? execute<true>(lane) : execute<false>(lane);
+  }
+}
 
 template <bool timed>
 void Executor::execute(Lane& lane) {
   LaneProgram& program = lane.program;
   const TeamSize team(program.threads);
-  lane.failure.failed = false;
-  lane.device_error.diagnostics.clear();
-  Queue& queue = *program.queue;
   OperationTimes* times = lane.times;
   int64_t ready = timed ? ticks() : 0;
   for (const LaneOperation& operation : program.operations) {
-    for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
-      const LaneWait& wait = program.waits[i];
-      wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
-      if (wait.event) queue.wait(*wait.event);
-    }
+    wait(lane, operation);
     const int64_t begin = timed && operation.first_wait != operation.end_wait ? ticks() : ready;
     // Whoever decides about it was waited for: what it found is seen here.
     const bool runs = !operation.commits || !failed_.load(std::memory_order_relaxed);
-    if (runs) enqueue(lane, operation);
+    if (runs) {
+      enqueue(lane, operation);
+      if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+    }
     if (timed) {
       const int64_t done = runs ? ticks() : begin;
       *times++ = {ready, begin, done};
       ready = done;
     }
-    if (operation.signal) {
-      if (operation.event) queue.record(*operation.event);
-      lane.progress.store(operation.signal, std::memory_order_release);
-      lane.progress.notify_all();
-    }
+    signal(lane, operation);
   }
   if (timed) *times = {ready, ready, ready};
-  if (!program.asynchronous) return;
-  const bool finished = synchronize(lane);
-  if (timed) times->done = ticks();
-  if (!finished) return;
-  for (const LaneOperation& operation : program.operations) {  // only now is it known
-    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+}
+
+void Executor::wait(Lane& lane, const LaneOperation& operation) {
+  for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
+    const LaneWait& wait = lane.program.waits[i];
+    wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
+    // A lane records no event once a device is lost; that was known before its progress was made known.
+    if (!wait.event || lost_.load(std::memory_order_relaxed)) continue;
+    auto waited = wait.decider ? wait.event->synchronize() : lane.program.queue->wait(*wait.event);
+    if (!waited) {
+      lose(lane, std::move(waited.error()), operation.instance);
+    } else if (wait.decider && wait.decider->failed()) {
+      failed_.store(true, std::memory_order_relaxed);  // its own lane says why
+    }
   }
 }
 
-bool Executor::synchronize(Lane& lane) {
-  auto finished = lane.program.queue->synchronize();
-  if (finished) return true;
-  lane.device_error = std::move(finished.error());
-  failed_.store(true, std::memory_order_relaxed);
-  return false;
+void Executor::signal(Lane& lane, const LaneOperation& operation) {
+  if (!operation.signal) return;
+  if (operation.event && !lost_.load(std::memory_order_relaxed)) lane.program.queue->record(*operation.event);
+  lane.progress.store(operation.signal, std::memory_order_release);
+  lane.progress.notify_all();
 }
 
 void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
@@ -164,38 +172,18 @@ void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
   void** slots = program.slots.data() + operation.first_slot;
   switch (operation.kind) {
     case LaneOperation::launch:
-      program.queue->launch(*operation.executable, slots, operation.scratch);
-      if (!operation.can_fail) return;
-      if (program.asynchronous) {
-        if (!operation.decides || !synchronize(lane)) return;
-      }
-      if (operation.executable->failed()) note_failure(lane, operation);
+      program.queue->launch(*operation.executable, slots, operation.scratch, operation.guarded);
       return;
     case LaneOperation::copy:
-      program.queue->copy(slots[0], slots[1], operation.copy_shape);
+      program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded);
+      return;
+    case LaneOperation::fetch:
+      program.queue->fetch(slots[0], slots + 1, {program.parts.data() + operation.first_part, program.parts.data() + operation.end_part});
       return;
     case LaneOperation::print:
       print(*operation.text);
       return;
   }
-}
-
-Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
-  std::vector<std::pair<size_t, const LaneOperation*>> order;
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
-  }
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
-  for (const auto& [i, operation] : order) {
-    if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
-    Lane& lane = *lanes_[i];
-    const TeamSize team(lane.program.threads);
-    enqueue(lane, *operation);
-    if (!synchronize(lane)) return lane.device_error;
-    if (!look(i, *operation)) break;
-  }
-  return {};
 }
 
 void Executor::print(std::string_view line) {
@@ -220,13 +208,6 @@ const LaneFailure* Executor::failure() const {
     if (lane->failure.failed && (!first || before(lane->failure, *first))) first = &lane->failure;
   }
   return first;
-}
-
-const Error* Executor::device_error() const {
-  for (const auto& lane : lanes_) {
-    if (!lane->device_error.diagnostics.empty()) return &lane->device_error;
-  }
-  return nullptr;
 }
 
 }  // namespace sheaf

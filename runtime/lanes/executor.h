@@ -1,5 +1,7 @@
 // Runs lane programs: the host's (or, where that has no work, the first that has) on the caller's thread, each other
 // on a thread of its own. Where one lane alone has work, there is no synchronisation.
+// Once a device has failed, no lane hands anything more over to one, but all go through their programs to the end: nobody
+// waits in vain.
 #pragma once
 
 #include "runtime/lanes/lane_program.h"
@@ -24,6 +26,13 @@ struct LaneFailure {
   std::string reason;
 };
 
+/// What a lane's device said when it failed.
+struct DeviceFailure {
+  Error error;
+  int lane = 0;
+  int instance = -1;     ///< that waited; -1: it was found when all had been handed over
+};
+
 /// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks
 /// (tick_clock.h). One that was left out has `begin` and `done` alike. On an asynchronous device "done" is handed over.
 struct OperationTimes {
@@ -42,15 +51,20 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
-  /// False if an operation failed (see failure()) or a device did (see device_error()). `times`: none, or for each lane
-  /// where its operations' times go, and one more: until the lane's queue was empty.
+  /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or for each lane
+  /// where its operations' times go (an asynchronous lane's: its launches'), and one more: until the lane's queue was
+  /// empty. A run with times replays no recorded work: each launch is handed over by itself.
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
   /// Runs all operations but prints on the caller's thread in the order of their instances, with `commit` also those
   /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
   /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
-  const Error* device_error() const;
+  /// The device's failure of the last run that is reported: one that a lane found in its own work before one that it met
+  /// while it waited. Null: none failed.
+  const DeviceFailure* device_failure() const;
+  /// All of them, one a lane.
+  std::vector<const DeviceFailure*> device_failures() const;
   LaneProgram& lane(size_t index) { return lanes_[index]->program; }
   size_t threads() const { return workers_.size(); }
 
@@ -61,7 +75,7 @@ class Executor {
     std::atomic<int32_t> started{0};   ///< number of the run that the lane is asked to do
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
-    Error device_error;
+    DeviceFailure device_failure;      ///< an empty error: none in this run
     OperationTimes* times = nullptr;  ///< of this run; null: nobody asks
   };
 
@@ -69,9 +83,20 @@ class Executor {
   void execute(Lane& lane);
   template <bool timed>
   void execute(Lane& lane);
+  /// The same for an asynchronous lane (handover.cpp).
+  template <bool timed>
+  void hand_over(Lane& lane);
+  void hand_over(Lane& lane, const LaneLaunch& launch);
+  void hand_over(Lane& lane, LaneSegment& segment);
+  void enqueue(Lane& lane, const LaneLaunch& launch);
+  void wait(Lane& lane, const LaneOperation& operation);
+  void signal(Lane& lane, const LaneOperation& operation);
   void enqueue(Lane& lane, const LaneOperation& operation);
+  /// Of all lanes that take part in an operation among several.
+  void enqueue_collective(int collective);
   /// False where the lane's device failed.
   bool synchronize(Lane& lane);
+  void lose(Lane& lane, Error error, int instance);
   void print(std::string_view line);
   void note_failure(Lane& lane, const LaneOperation& operation);
   static bool reached(int32_t value, int32_t target);
@@ -85,6 +110,7 @@ class Executor {
   Lane* caller_lane_ = nullptr;  ///< run on the caller's thread; null: there is no work at all
   const PrintSink* sink_ = nullptr;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> lost_{false};  ///< a device failed in this run
   std::atomic<bool> stop_{false};
   int32_t run_number_ = 0;
   int spins_ = 0;

@@ -1,0 +1,17 @@
+// Buckets: what is sent in one go. Sizes as torch.nn.parallel.DistributedDataParallel has them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace sheaf {
+
+/// The first is small, so that sending begins early; the last limit is that of all that follow.
+inline constexpr size_t kBucketLimits[] = {size_t{1} << 20, size_t{25} << 20};
+
+/// Tensors of `sizes` bytes, in their order, in buckets: each is full once it holds its limit's bytes or more
+/// (torch's _compute_bucket_assignment_by_size). `limits`: at least one.
+std::vector<std::vector<size_t>> assign_buckets(std::span<const size_t> sizes, std::span<const size_t> limits = kBucketLimits);
+
+}  // namespace sheaf

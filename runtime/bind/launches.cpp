@@ -1,0 +1,152 @@
+#include "runtime/bind/launches.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+/// What a set of operations reads and writes, to find out whether one more could run at the same time as they.
+class Touched {
+ public:
+  bool allows(const std::vector<OperandRange>& operands) const {
+    return std::none_of(operands.begin(), operands.end(), [&](const OperandRange& range) {
+      return range.bytes > 0 && (overlaps(writes_, range) || (range.writes && overlaps(reads_, range)));
+    });
+  }
+  void add(const std::vector<OperandRange>& operands) {
+    for (const OperandRange& range : operands) {
+      if (range.bytes == 0) continue;
+      const char*& end = (range.writes ? writes_ : reads_)[range.begin];
+      end = std::max(end, range.begin + range.bytes);
+      longest_ = std::max(longest_, range.bytes);
+    }
+  }
+
+ private:
+  using Ranges = std::map<const char*, const char*>;  ///< begin to end
+  bool overlaps(const Ranges& ranges, const OperandRange& range) const {
+    const char* end = range.begin + range.bytes;
+    for (auto at = ranges.lower_bound(end); at != ranges.begin();) {
+      --at;
+      if (at->second > range.begin) return true;
+      if (range.begin - at->first >= static_cast<std::ptrdiff_t>(longest_)) return false;  // none before reaches so far
+    }
+    return false;
+  }
+  Ranges reads_, writes_;
+  size_t longest_ = 0;
+};
+
+class LaunchForming {
+ public:
+  LaunchForming(LaneProgram& lane, const std::vector<std::vector<OperandRange>>& operands, Device& device)
+      : lane_(lane), operands_(operands), device_(device) {}
+
+  std::vector<std::unique_ptr<Executable>> merge() {
+    const auto count = static_cast<uint32_t>(lane_.operations.size());
+    for (uint32_t first = 0; first < count;) {
+      uint32_t end = first + 1;
+      std::unique_ptr<Executable> merged;
+      if (const uint32_t most = candidates(first); most > end) merged = longest(first, most, end);
+      lane_.launches.push_back({first, end, merged.get()});
+      if (merged) merged_.push_back(std::move(merged));
+      first = end;
+    }
+    return std::move(merged_);
+  }
+
+  void segment() {
+    const auto count = static_cast<uint32_t>(lane_.launches.size());
+    for (uint32_t first = 0; first < count;) {
+      uint32_t end = first;
+      while (end < count && recordable(lane_.launches[end]) && (end == first || !waits(end)) && (end == first || !signals(end - 1))) ++end;
+      if (end - first > 1) {  // one launch is as well launched
+        LaneSegment segment{first, end};
+        for (uint32_t l = first; l < end; ++l) segment.commits |= lane_.operations[lane_.launches[l].first].commits;
+        lane_.segments.push_back(std::move(segment));
+      }
+      first = std::max(end, first + 1);
+    }
+  }
+
+ private:
+  const LaneOperation& operation(uint32_t i) const { return lane_.operations[i]; }
+
+  bool callers(uint32_t i) const {
+    return std::any_of(operands_[i].begin(), operands_[i].end(), [](const OperandRange& range) { return !range.begin; });
+  }
+
+  bool mergeable(uint32_t i) const {
+    return operation(i).kind == LaneOperation::launch && !operation(i).can_fail && operation(i).collective < 0 && !callers(i);
+  }
+
+  /// The end of the run from `first` that has no wait or signal in between and could be done in any order.
+  uint32_t candidates(uint32_t first) const {
+    uint32_t end = first;
+    Touched touched;
+    while (end < lane_.operations.size() && mergeable(end) && operation(end).commits == operation(first).commits &&
+           operation(end).guarded == operation(first).guarded && touched.allows(operands_[end])) {
+      if (end > first && (operation(end).first_wait != operation(end).end_wait || operation(end - 1).signal)) break;
+      touched.add(operands_[end++]);
+    }
+    return end;
+  }
+
+  std::unique_ptr<Executable> merged(uint32_t first, uint32_t end) const {
+    std::vector<Executable*> parts;
+    for (uint32_t i = first; i < end; ++i) parts.push_back(operation(i).executable);
+    return device_.merge(parts);
+  }
+
+  /// As many operations of [first, most) as the device takes; `end` is where they end.
+  std::unique_ptr<Executable> longest(uint32_t first, uint32_t most, uint32_t& end) const {
+    std::unique_ptr<Executable> best = merged(first, first + 2);
+    if (!best) return nullptr;
+    end = first + 2;
+    for (uint32_t beyond = most + 1; end + 1 < beyond;) {  // those before `end` merge, those before `beyond` don't
+      const uint32_t middle = beyond == most + 1 ? most : end + (beyond - end) / 2;
+      if (auto more = merged(first, middle)) {
+        best = std::move(more);
+        end = middle;
+      } else {
+        beyond = middle;
+      }
+    }
+    return best;
+  }
+
+  bool waits(uint32_t launch) const {
+    const LaneOperation& first = operation(lane_.launches[launch].first);
+    return first.first_wait != first.end_wait;
+  }
+  bool signals(uint32_t launch) const { return operation(lane_.launches[launch].end - 1).signal != 0; }
+
+  bool recordable(const LaneLaunch& launch) const {
+    if (launch.merged) return launch.merged->recordable();
+    const LaneOperation& one = operation(launch.first);
+    if (one.collective >= 0 || callers(launch.first)) return false;
+    if (one.kind == LaneOperation::launch) return one.executable->recordable();
+    const auto& operands = operands_[launch.first];
+    return one.kind == LaneOperation::copy &&
+           std::all_of(operands.begin(), operands.end(), [](const OperandRange& range) { return range.local; });
+  }
+
+  LaneProgram& lane_;
+  const std::vector<std::vector<OperandRange>>& operands_;
+  Device& device_;
+  std::vector<std::unique_ptr<Executable>> merged_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Executable>> form_launches(LaneProgram& lane, const std::vector<std::vector<OperandRange>>& operands,
+                                                       Device& device, bool record) {
+  LaunchForming forming(lane, operands, device);
+  auto merged = forming.merge();
+  if (record && lane.queue->records()) forming.segment();
+  return merged;
+}
+
+}  // namespace sheaf

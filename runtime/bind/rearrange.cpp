@@ -1,0 +1,110 @@
+#include "runtime/bind/graph.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// Instances by their times, each once what it needs is done (Kahn's algorithm, the earliest first).
+class Ordering {
+ public:
+  Ordering(const Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead)
+      : graph_(graph), instead_(instead), leaders_(graph.instances.size()), times_(graph.instances.size()) {
+    std::iota(leaders_.begin(), leaders_.end(), 0);
+    for (size_t i = 0; i < times_.size(); ++i) times_[i] = 2 * static_cast<int64_t>(i);
+    for (const InstanceGroup& group : groups) {
+      for (int member : group.members) leaders_[index_of(member)] = group.members[0];
+      times_[index_of(group.members[0])] = group.time;
+      groups_[group.members[0]] = &group.members;
+    }
+  }
+
+  /// `groups`: those of several instances, in the order that they got.
+  std::vector<int> find(std::vector<const std::vector<int>*>& groups) {
+    find_followers();
+    std::vector<int> order;
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+    for (size_t i = 0; i < leaders_.size(); ++i) {
+      if (stays(i) && index_of(leaders_[i]) == i && missing_[i] == 0) next.emplace(times_[i], static_cast<int>(i));
+    }
+    while (!next.empty()) {
+      const int i = next.top().second;
+      next.pop();
+      if (const auto group = groups_.find(i); group != groups_.end()) {
+        order.insert(order.end(), group->second->begin(), group->second->end());
+        groups.push_back(group->second);
+      } else {
+        order.push_back(i);
+      }
+      for (int after : followers_[index_of(i)]) {
+        if (--missing_[index_of(after)] == 0) next.emplace(times_[index_of(after)], after);
+      }
+    }
+    return order;
+  }
+
+ private:
+  using Next = std::pair<int64_t, int>;
+
+  bool stays(size_t i) const { return index_of(instead_[i]) == i; }
+
+  void find_followers() {
+    followers_.resize(leaders_.size());
+    missing_.assign(leaders_.size(), 0);
+    for (size_t i = 0; i < leaders_.size(); ++i) {
+      if (!stays(i)) continue;
+      const Instance& instance = graph_.instances[i];
+      for (int input : instance.inputs) {
+        for (int writer : graph_.tensors[index_of(input)].writers) follow(writer, leaders_[i]);
+      }
+      for (int before : instance.after) follow(before, leaders_[i]);
+    }
+  }
+
+  void follow(int before, int after) {
+    before = leaders_[index_of(instead_[index_of(before)])];
+    if (before == after) return;
+    followers_[index_of(before)].push_back(after);
+    ++missing_[index_of(after)];
+  }
+
+  const Graph& graph_;
+  const std::vector<int>& instead_;
+  std::vector<int> leaders_;    ///< the first member of an instance's group
+  std::vector<int64_t> times_;
+  std::map<int, const std::vector<int>*> groups_;  ///< by leader
+  std::vector<std::vector<int>> followers_;        ///< by leader
+  std::vector<int> missing_;                       ///< by leader: how many it has to wait for
+};
+
+}  // namespace
+
+void rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead) {
+  std::vector<const std::vector<int>*> ordered;
+  const std::vector<int> order = Ordering(graph, groups, instead).find(ordered);
+  for (size_t g = 0; g < ordered.size(); ++g) {
+    for (int member : *ordered[g]) graph.instances[index_of(member)].collective = static_cast<int>(g);
+  }
+  std::vector<int> now(graph.instances.size(), -1);
+  std::vector<Instance> instances;
+  for (int old : order) {
+    now[index_of(old)] = static_cast<int>(instances.size());
+    instances.push_back(std::move(graph.instances[index_of(old)]));
+  }
+  const auto renumber = [&](std::vector<int>& numbers) {
+    for (int& number : numbers) number = now[index_of(instead[index_of(number)])];
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  };
+  graph.instances = std::move(instances);
+  for (Instance& instance : graph.instances) renumber(instance.after);
+  for (Tensor& tensor : graph.tensors) renumber(tensor.writers);
+  if (graph.guard >= 0) graph.guard = now[index_of(instead[index_of(graph.guard)])];
+}
+
+}  // namespace sheaf

@@ -1,0 +1,151 @@
+// Lanes of asynchronous devices: their operations are handed over one launch at a time, or many as recorded work.
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/lanes/executor.h"
+#include "runtime/lanes/tick_clock.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+template <bool timed>
+void Executor::hand_over(Lane& lane) {
+  LaneProgram& program = lane.program;
+  OperationTimes* times = lane.times;
+  program.queue->begin_run();
+  int64_t ready = timed ? ticks() : 0;
+  size_t next_segment = 0;
+  for (size_t l = 0; l < program.launches.size();) {
+    const LaneOperation& first = program.operations[program.launches[l].first];
+    wait(lane, first);
+    const int64_t begin = timed && first.first_wait != first.end_wait ? ticks() : ready;
+    const bool recorded = !timed && next_segment < program.segments.size() && program.segments[next_segment].first == l;
+    if (recorded) {
+      LaneSegment& segment = program.segments[next_segment++];
+      hand_over(lane, segment);
+      l = segment.end;
+    } else {
+      hand_over(lane, program.launches[l++]);
+    }
+    if (timed) {
+      const int64_t done = ticks();
+      *times++ = {ready, begin, done};
+      ready = done;
+    }
+    signal(lane, program.operations[program.launches[l - 1].end - 1]);
+  }
+  if (timed) *times = {ready, ready, ready};
+  const bool finished = synchronize(lane);
+  if (timed) times->done = ticks();
+  if (!finished) return;
+  for (const LaneOperation& operation : program.operations) {  // only now is it known
+    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+  }
+}
+
+template void Executor::hand_over<true>(Lane& lane);
+template void Executor::hand_over<false>(Lane& lane);
+
+void Executor::enqueue(Lane& lane, const LaneLaunch& launch) {
+  const LaneOperation& operation = lane.program.operations[launch.first];
+  if (!launch.merged) return enqueue(lane, operation);
+  lane.program.queue->launch(*launch.merged, lane.program.slots.data() + operation.first_slot, operation.scratch,
+                             operation.guarded);
+}
+
+void Executor::hand_over(Lane& lane, const LaneLaunch& launch) {
+  if (lost_.load(std::memory_order_relaxed)) return;
+  if (lane.program.operations[launch.first].commits && failed_.load(std::memory_order_relaxed)) return;
+  enqueue(lane, launch);
+}
+
+void Executor::hand_over(Lane& lane, LaneSegment& segment) {
+  if (lost_.load(std::memory_order_relaxed)) return;
+  // Libraries may do more when they are first called than can be recorded. And what is recorded commits all or nothing.
+  if (!segment.seen || (segment.commits && failed_.load(std::memory_order_relaxed))) {
+    for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
+    segment.seen = true;
+    return;
+  }
+  Queue& queue = *lane.program.queue;
+  if (!segment.work) {
+    const int instance = lane.program.operations[lane.program.launches[segment.first].first].instance;
+    if (auto begun = queue.begin_recording(); !begun) return lose(lane, std::move(begun.error()), instance);
+    for (uint32_t l = segment.first; l < segment.end; ++l) enqueue(lane, lane.program.launches[l]);
+    auto work = queue.end_recording();
+    if (!work) return lose(lane, std::move(work.error()), instance);
+    segment.work = std::move(*work);
+  }
+  queue.replay(*segment.work);
+}
+
+bool Executor::synchronize(Lane& lane) {
+  auto finished = lane.program.queue->synchronize();
+  if (!finished) lose(lane, std::move(finished.error()), -1);
+  return finished.operator bool();
+}
+
+void Executor::lose(Lane& lane, Error error, int instance) {
+  const auto index = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; });
+  // What it finds in its own work says more than what it met while it waited for another's.
+  if (lane.device_failure.error.diagnostics.empty() || instance < 0) {
+    lane.device_failure = {std::move(error), static_cast<int>(index - lanes_.begin()), instance};
+  }
+  lost_.store(true, std::memory_order_relaxed);
+  failed_.store(true, std::memory_order_relaxed);
+}
+
+void Executor::enqueue_collective(int collective) {
+  std::vector<std::thread> members;  // each waits for the others
+  for (auto& lane : lanes_) {
+    for (const LaneOperation& operation : lane->program.operations) {
+      if (operation.collective == collective) members.emplace_back([this, &lane, &operation] { enqueue(*lane, operation); });
+    }
+  }
+  for (std::thread& member : members) member.join();
+}
+
+Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
+  std::vector<std::pair<size_t, const LaneOperation*>> order;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i]->failure.failed = false;
+    lanes_[i]->device_failure.error.diagnostics.clear();
+    if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
+    for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
+  }
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
+  lost_.store(false, std::memory_order_relaxed);
+  int collective = -1;  // handed over last
+  for (const auto& [i, operation] : order) {
+    if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
+    Lane& lane = *lanes_[i];
+    const TeamSize team(lane.program.threads);
+    if (operation->collective < 0) {
+      enqueue(lane, *operation);
+    } else if (collective != operation->collective) {
+      enqueue_collective(collective = operation->collective);
+    }
+    if (!synchronize(lane)) return lane.device_failure.error;
+    if (operation->can_fail && operation->executable->failed()) note_failure(lane, *operation);
+    if (!look(i, *operation)) break;
+  }
+  return {};
+}
+
+std::vector<const DeviceFailure*> Executor::device_failures() const {
+  std::vector<const DeviceFailure*> failures;
+  for (const auto& lane : lanes_) {
+    if (!lane->device_failure.error.diagnostics.empty()) failures.push_back(&lane->device_failure);
+  }
+  return failures;
+}
+
+const DeviceFailure* Executor::device_failure() const {
+  const DeviceFailure* first = nullptr;
+  for (const DeviceFailure* failure : device_failures()) {
+    if (!first || (first->instance >= 0 && failure->instance < 0)) first = failure;
+  }
+  return first;
+}
+
+}  // namespace sheaf
