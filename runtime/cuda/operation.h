@@ -29,7 +29,6 @@ class Operation : public Executable {
   std::vector<Operand> operands;
   size_t scratch_bytes = 0;
   std::vector<Access> own;   ///< memory of its own that its kernels touch besides: a table, a report
-  int32_t failure_code = 1;  ///< what it makes the queue's flag where it fails
   std::string what;  ///< "layer 'conv1', operation conv"
 };
 

@@ -10,31 +10,31 @@ namespace {
 
 constexpr size_t kAddends = 16;  ///< of one launch of sum_in_order
 
-/// One copy of everything.
-class WholeCopy final : public Operation {
- public:
-  WholeCopy(std::shared_ptr<OwnKernels> kernels, size_t bytes) : kernels_(std::move(kernels)), bytes_(bytes) {}
-  Result<void> enqueue(const Enqueue& at) override {
-    if (at.buffers[0] == at.buffers[1]) return {};
-    return kernels_->copy(at.stream, at.buffers[1], at.buffers[0], {bytes_, 1, bytes_, bytes_}, at.guard);
-  }
-  bool guardable() const override { return true; }
-
- private:
-  std::shared_ptr<OwnKernels> kernels_;
-  size_t bytes_;
-};
-
 class CheckFinite final : public Operation {
  public:
-  explicit CheckFinite(std::shared_ptr<OwnKernels> kernels) : kernels_(std::move(kernels)) {}
-  Result<void> enqueue(const Enqueue& at) override {
-    return kernels_->check_finite(at.stream, static_cast<const float*>(at.buffers[0]), at.flag, failure_code);
+  /// `report`: an int32 in pinned memory, released with this.
+  CheckFinite(std::shared_ptr<OwnKernels> kernels, Function function, int32_t* report)
+      : kernels_(std::move(kernels)), function_(function), report_(report) {
+    *report_ = 0;
+    own = {{report_, sizeof *report_, true}};
   }
-  std::string failure() const override { return "the loss is not finite"; }
+  ~CheckFinite() override { kernels_->driver().release_pinned(report_); }
+  Result<void> enqueue(const Enqueue& at) override {
+    const void* x = at.buffers[0];
+    int32_t *flag = at.flag, *report = report_;
+    void* arguments[] = {&x, &flag, &report};
+    Launch launch;
+    launch.function = function_;
+    launch.arguments = arguments;
+    return kernels_->driver().launch(at.stream, launch);
+  }
+  bool failed() const override { return *report_ != 0; }
+  std::string failure() const override { return failed() ? "the loss is not finite" : ""; }
 
  private:
   std::shared_ptr<OwnKernels> kernels_;
+  Function function_;
+  int32_t* report_;
 };
 
 /// [batch][rows][columns] to [batch][columns][rows].
@@ -65,7 +65,16 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
   if (same_format(from, to)) {
     prepared.implementation = "copy";
     prepared.reason = "both formats are the same";
-    if (kernels) prepared.executable = std::make_unique<WholeCopy>(kernels, std::min(from.bytes, to.bytes));
+    if (!kernels) return prepared;
+    const size_t bytes = std::min(from.bytes, to.bytes);
+    std::vector<KernelCall> calls;
+    if (bytes != 0) {
+      auto function = kernels->find("copy", "copy_bytes");
+      if (!function) return function.error();
+      const uint64_t blocks = std::min<uint64_t>((bytes + 256 * 16 - 1) / (256 * 16), kernels->most_blocks());
+      calls.push_back(KernelCall(*function, {blocks, 1, 1}).address({1, 0}).address({0, 0}).value(uint64_t(bytes)).guard());
+    }
+    prepared.executable = std::make_unique<KernelOperation>(kernels, std::move(calls), true);
     return prepared;
   }
   if (!known(from) || !known(to)) return Error(what + ": a format is not plain or channels last");
@@ -135,7 +144,11 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
   prepared.implementation = "check";
   prepared.reason = "the project's own kernel looks at one number and sets the queue's flag, which guarded work looks at";
   prepared.can_fail = true;
-  if (kernels) prepared.executable = std::make_unique<CheckFinite>(kernels);
+  if (!kernels) return prepared;
+  const Function function = own_kernel(*kernels, "copy", "check_finite");
+  auto report = kernels->driver().allocate_pinned(sizeof(int32_t));
+  require(bool(report), report ? "" : report.error().message());
+  prepared.executable = std::make_unique<CheckFinite>(kernels, function, static_cast<int32_t*>(*report));
   return prepared;
 }
 

@@ -1,25 +1,8 @@
-// Copies within a device: runs of bytes that lie apart, and matrices with rows and columns exchanged, which is what a change
-// between the plain format and channels last is: [N][C][positions] and [N][positions][C].
+// Copies within a device: as it is, and of matrices with rows and columns exchanged, which is what a change between the plain
+// format and channels last is: [N][C][positions] and [N][positions][C].
 #include "element.cuh"
 
 namespace {
-
-/// `rows` runs of `units` units each; pitches in units. 2^`lane_bits` neighbouring threads share a run.
-template <typename Unit>
-__device__ void copy_rows(Unit* target, const Unit* source, unsigned long long units, unsigned long long rows,
-                          unsigned long long source_pitch, unsigned long long target_pitch, unsigned lane_bits,
-                          const int* guard) {
-  if (held_back(guard)) return;
-  const unsigned lanes = 1u << lane_bits, lane = threadIdx.x & (lanes - 1);
-  const unsigned long long rows_at_once = blockDim.x >> lane_bits;
-  for (unsigned long long row = blockIdx.y * rows_at_once + (threadIdx.x >> lane_bits); row < rows;
-       row += gridDim.y * rows_at_once) {
-    for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * lanes + lane; i < units;
-         i += static_cast<unsigned long long>(gridDim.x) * lanes) {
-      target[row * target_pitch + i] = source[row * source_pitch + i];
-    }
-  }
-}
 
 /// [batch][rows][columns] to [batch][columns][rows]. A block moves tiles of 2^row_bits × 2^column_bits elements, 1024 in all,
 /// through shared memory, so that neighbouring threads read neighbours and write neighbours. Rows of a tile are one element
@@ -53,16 +36,15 @@ __device__ void transpose(Unit* target, const Unit* source, unsigned long long b
 
 }  // namespace
 
-#define SHEAF_COPY_ROWS(name, Unit)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(256) name(Unit* target, const Unit* source, unsigned long long units,    \
-                                                         unsigned long long rows, unsigned long long source_pitch,      \
-                                                         unsigned long long target_pitch, unsigned lane_bits,           \
-                                                         const int* guard) {                                            \
-    copy_rows(target, source, units, rows, source_pitch, target_pitch, lane_bits, guard);                               \
-  }
-SHEAF_COPY_ROWS(copy_rows_1, unsigned char)
-SHEAF_COPY_ROWS(copy_rows_4, unsigned)
-SHEAF_COPY_ROWS(copy_rows_16, uint4)
+extern "C" __global__ void __launch_bounds__(256) copy_bytes(unsigned char* target, const unsigned char* source,
+                                                             unsigned long long bytes, const int* guard) {
+  if (held_back(guard)) return;
+  const unsigned long long addresses = reinterpret_cast<unsigned long long>(target) | reinterpret_cast<unsigned long long>(source);
+  const unsigned long long vectors = addresses % 16 == 0 ? bytes / 16 : 0;
+  for (unsigned long long i = first_index(); i < vectors; i += grid_size())
+    reinterpret_cast<uint4*>(target)[i] = reinterpret_cast<const uint4*>(source)[i];
+  for (unsigned long long i = vectors * 16 + first_index(); i < bytes; i += grid_size()) target[i] = source[i];
+}
 
 #define SHEAF_TRANSPOSE(name, Unit)                                                                                     \
   extern "C" __global__ void __launch_bounds__(256) name(Unit* target, const Unit* source, unsigned long long batch,    \
@@ -75,14 +57,11 @@ SHEAF_TRANSPOSE(transpose_2, unsigned short)
 SHEAF_TRANSPOSE(transpose_4, unsigned)
 SHEAF_TRANSPOSE(transpose_8, unsigned long long)
 
-/// *flag = code where an operation before it hasn't failed already, and `status` says that this one has.
-extern "C" __global__ void flag_status(const long long* status, int* flag, int code) {
-  if (*flag == 0 && *status != 0) *flag = code;
-}
-
-/// The same where x is infinite or not a number.
-extern "C" __global__ void check_finite(const float* x, int* flag, int code) {
-  if (*flag == 0 && (__float_as_uint(*x) & 0x7f800000u) == 0x7f800000u) *flag = code;
+/// *report: whether x is infinite or not a number; then *flag = 1 besides. `report` is host memory.
+extern "C" __global__ void check_finite(const float* x, int* flag, int* report) {
+  const bool finite = (__float_as_uint(*x) & 0x7f800000u) != 0x7f800000u;
+  *report = finite ? 0 : 1;
+  if (!finite) *flag = 1;
 }
 
 /// Lengths of sequences that are all alike.
