@@ -1,0 +1,222 @@
+// RUN: sheaf-opt %s --sheaf-gpu-schedule --canonicalize --cse | FileCheck %s
+
+// A thread an element: the range becomes a loop by the grid's threads, behind the guard. K_many goes through a table.
+// CHECK-LABEL: func.func @negate
+// CHECK-SAME: (%[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[WORK:.*]]: index, %[[GUARD:.*]]: i64) attributes {gpu_block = 256 : i32, kernel}
+// CHECK: %[[GIVEN:.*]] = arith.cmpi ne, %[[GUARD]], %c0_i64
+// CHECK: %[[FLAG:.*]] = scf.if %[[GIVEN]]
+// CHECK: llvm.inttoptr %[[GUARD]] : i64 to !llvm.ptr<1>
+// CHECK: %[[FREE:.*]] = arith.cmpi eq, %[[FLAG]], %c0_i32
+// CHECK: scf.if %[[FREE]]
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[WORK]] step %{{.*}} {
+// CHECK-NEXT: %[[V:.*]] = memref.load %[[X]][%[[I]]]
+// CHECK-NEXT: %[[N:.*]] = arith.negf %[[V]]
+// CHECK-NEXT: memref.store %[[N]], %[[Y]][%[[I]]]
+// CHECK-LABEL: func.func @negate_many
+// CHECK-SAME: (%[[TABLE:.*]]: i64, %[[COUNT:.*]]: index, %{{.*}}: i64) attributes {gpu_block = 256 : i32, kernel}
+// CHECK: nvvm.read.ptx.sreg.ctaid.y
+// CHECK: nvvm.read.ptx.sreg.nctaid.y
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[COUNT]]
+// CHECK-COUNT-3: llvm.load
+// CHECK: scf.for
+// CHECK: memref.load %{{.*}} : memref<?xf32, 1>
+func.func @negate(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
+    attributes {kernel, elementwise, gpu_schedule = {block = 256 : i32, lanes = 1 : i32}} {
+  %one = arith.constant 1 : index
+  scf.parallel (%i) = (%begin) to (%end) step (%one) {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %n = arith.negf %v : f32
+    memref.store %n, %y[%i] : memref<?xf32>
+  }
+  return
+}
+
+// A warp a row: every 32nd element for each lane, a butterfly of shuffles, one lane stores.
+// CHECK-LABEL: func.func @row_sums
+// CHECK-DAG: %[[ALL:.*]] = arith.constant -1 : i32
+// CHECK-DAG: %[[LAST:.*]] = arith.constant 31 : i32
+// CHECK-DAG: %[[WARP:.*]] = arith.constant 32 : index
+// CHECK: %[[LANE:.*]] = arith.remui %{{.*}}, %[[WARP]]
+// CHECK: scf.for
+// CHECK: %[[PART:.*]] = scf.for %{{.*}} = %[[LANE]] to %{{.*}} step %[[WARP]] iter_args
+// CHECK: %[[O1:.*]] = nvvm.shfl.sync bfly %[[ALL]], %[[PART]], %c16_i32, %[[LAST]] : f32 -> f32
+// CHECK: %[[S1:.*]] = arith.addf %[[PART]], %[[O1]]
+// CHECK: %[[O2:.*]] = nvvm.shfl.sync bfly %[[ALL]], %[[S1]], %c8_i32
+// CHECK: nvvm.shfl.sync bfly {{.*}} %c4_i32
+// CHECK: nvvm.shfl.sync bfly {{.*}} %c2_i32
+// CHECK: %[[O5:.*]] = nvvm.shfl.sync bfly {{.*}} %c1_i32
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[O5]]
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK: scf.if %[[ONE]] {
+// CHECK-NEXT: memref.store %[[SUM]]
+// CHECK-NOT: func.func @row_sums_many
+func.func @row_sums(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index, %n: index)
+    attributes {kernel, gpu_schedule = {block = 128 : i32, lanes = 32 : i32}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  scf.parallel (%row) = (%begin) to (%end) step (%one) {
+    %base = arith.muli %row, %n : index
+    %sum = scf.parallel (%i) = (%zero) to (%n) step (%one) init (%none) -> f32 {
+      %at = arith.addi %base, %i : index
+      %v = memref.load %x[%at] : memref<?xf32>
+      scf.reduce(%v : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %both = arith.addf %a, %b : f32
+        scf.reduce.return %both : f32
+      }
+    }
+    memref.store %sum, %y[%row] : memref<?xf32>
+  }
+  return
+}
+
+// Eight lanes a row: only they are waited for, whatever the warp's other rows do.
+// CHECK-LABEL: func.func @short_rows
+// CHECK: %[[FIRST:.*]] = arith.andi %{{.*}}, %c24_i32
+// CHECK: %[[MEMBERS:.*]] = arith.shli %c255_i32, %[[FIRST]]
+// CHECK: nvvm.shfl.sync bfly %[[MEMBERS]], %{{.*}}, %c4_i32
+// CHECK: arith.maximumf
+// CHECK: nvvm.shfl.sync bfly %[[MEMBERS]], %{{.*}}, %c2_i32
+// CHECK: nvvm.shfl.sync bfly %[[MEMBERS]], %{{.*}}, %c1_i32
+// What is stored within the row's loop, each lane stores for itself.
+// CHECK: scf.for
+// CHECK: memref.store
+func.func @short_rows(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
+    attributes {kernel, gpu_schedule = {block = 128 : i32, lanes = 8 : i32}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 7 : index
+  %least = arith.constant 0xFF800000 : f32
+  scf.parallel (%row) = (%begin) to (%end) step (%one) {
+    %base = arith.muli %row, %n : index
+    %most = scf.parallel (%i) = (%zero) to (%n) step (%one) init (%least) -> f32 {
+      %at = arith.addi %base, %i : index
+      %v = memref.load %x[%at] : memref<?xf32>
+      scf.reduce(%v : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %both = arith.maximumf %a, %b : f32
+        scf.reduce.return %both : f32
+      }
+    }
+    scf.parallel (%i) = (%zero) to (%n) step (%one) {
+      %at = arith.addi %base, %i : index
+      %v = memref.load %x[%at] : memref<?xf32>
+      %d = arith.subf %v, %most : f32
+      memref.store %d, %y[%at] : memref<?xf32>
+    }
+  }
+  return
+}
+
+// A block a row: warps' sums meet in shared memory, which is free again behind a second barrier. f64 goes in halves.
+// CHECK: memref.global "private" @long_rows_shared_f64 : memref<8xf64, 3> = uninitialized
+// CHECK-LABEL: func.func @long_rows
+// CHECK: scf.for %{{.*}} step %c256
+// CHECK: arith.bitcast %{{.*}} : f64 to i64
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %c16_i32, %{{.*}} : i32 -> i32
+// CHECK: %[[SHARED:.*]] = memref.get_global @long_rows_shared_f64
+// CHECK: scf.if
+// CHECK: memref.store %{{.*}}, %[[SHARED]]
+// CHECK: nvvm.barrier0
+// CHECK: memref.load %[[SHARED]]
+// CHECK: nvvm.barrier0
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %c4_i32
+func.func @long_rows(%x: memref<?xf64>, %y: memref<?xf64>, %begin: index, %end: index, %n: index)
+    attributes {kernel, gpu_schedule = {block = 256 : i32, lanes = 256 : i32}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f64
+  scf.parallel (%row) = (%begin) to (%end) step (%one) {
+    %base = arith.muli %row, %n : index
+    %sum = scf.parallel (%i) = (%zero) to (%n) step (%one) init (%none) -> f64 {
+      %at = arith.addi %base, %i : index
+      %v = memref.load %x[%at] : memref<?xf64>
+      scf.reduce(%v : f64) {
+      ^bb0(%a: f64, %b: f64):
+        %both = arith.addf %a, %b : f64
+        scf.reduce.return %both : f64
+      }
+    }
+    memref.store %sum, %y[%row] : memref<?xf64>
+  }
+  return
+}
+
+// Columns: neighbouring threads have neighbouring columns, the rows are shared by 4 threads 32 apart. Those beyond the
+// last column take part in the barriers, with nothing to add and nothing to store.
+// CHECK: memref.global "private" @column_sums_shared_f32 : memref<128xf32, 3> = uninitialized
+// CHECK-LABEL: func.func @column_sums
+// CHECK-SAME: %[[WORK:[^ ]*]]: index, %{{[^ ]*}}: i64)
+// CHECK: %[[ITEM:.*]] = arith.remui %[[THREAD:.*]], %c32
+// CHECK: %[[LANE:.*]] = arith.divui %[[THREAD]], %c32
+// CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %[[WORK]]
+// CHECK: %[[INDEX:.*]] = arith.addi %[[FIRST]], %[[ITEM]]
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[INDEX]], %[[WORK]]
+// CHECK: arith.minui %[[INDEX]]
+// CHECK: %[[HIGH:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[LANE]]
+// CHECK: scf.for %{{.*}} = %[[LANE]] to %[[HIGH]] step %c4
+// CHECK: memref.store %{{.*}}[%[[THREAD]]]
+// CHECK: nvvm.barrier0
+// CHECK: arith.cmpi ult, %[[LANE]], %c2
+// CHECK: arith.addi %[[THREAD]], %c64
+// CHECK: nvvm.barrier0
+// CHECK: arith.cmpi ult, %[[LANE]], %c1
+// CHECK: nvvm.barrier0
+// CHECK: memref.load %{{.*}}[%[[ITEM]]]
+// CHECK: nvvm.barrier0
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK: %[[STORES:.*]] = arith.andi %[[ONE]], %[[EXISTS]]
+// CHECK: scf.if %[[STORES]]
+func.func @column_sums(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index, %rows: index, %columns: index)
+    attributes {kernel, gpu_schedule = {block = 128 : i32, lanes = 4 : i32, columns}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f32
+  scf.parallel (%column) = (%begin) to (%end) step (%one) {
+    %sum = scf.parallel (%row) = (%zero) to (%rows) step (%one) init (%none) -> f32 {
+      %base = arith.muli %row, %columns : index
+      %at = arith.addi %base, %column : index
+      %v = memref.load %x[%at] : memref<?xf32>
+      scf.reduce(%v : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %both = arith.addf %a, %b : f32
+        scf.reduce.return %both : f32
+      }
+    }
+    memref.store %sum, %y[%column] : memref<?xf32>
+  }
+  return
+}
+
+// Lookups: a row's atomic operation is one lane's. Sequential loops and branches around shared loops stay.
+// CHECK-LABEL: func.func @lookup
+// CHECK: %[[BAD:.*]] = arith.cmpi uge
+// CHECK: scf.if %[[BAD]] {
+// CHECK: scf.if
+// CHECK-NEXT: memref.atomic_rmw maxu
+// CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c64 step %c32
+func.func @lookup(%index: memref<?xi64>, %y: memref<?xf32>, %status: memref<?xi64>, %begin: index, %end: index)
+    attributes {kernel, gpu_schedule = {block = 128 : i32, lanes = 32 : i32}} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %width = arith.constant 64 : index
+  %entries = arith.constant 10 : i64
+  %value = arith.constant 1.0 : f32
+  scf.parallel (%row) = (%begin) to (%end) step (%one) {
+    %found = memref.load %index[%row] : memref<?xi64>
+    %bad = arith.cmpi uge, %found, %entries : i64
+    scf.if %bad {
+      %old = memref.atomic_rmw maxu %found, %status[%zero] : (i64, memref<?xi64>) -> i64
+    }
+    scf.for %k = %zero to %three step %one {
+      scf.parallel (%i) = (%zero) to (%width) step (%one) {
+        %at = arith.addi %k, %i : index
+        memref.store %value, %y[%at] : memref<?xf32>
+      }
+    }
+  }
+  return
+}
