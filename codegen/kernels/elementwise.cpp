@@ -95,10 +95,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   };
   use.elementwise = last == 0 && !knows_place;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
-    if (!moves(i)) {
-      use.elementwise = false;
-      continue;
-    }
+    if (!moves(i)) continue;
     for (size_t o = 0; o < spec.outputs.size(); ++o) {
       if (size_of(spec.inputs[i].dtype) != size_of(spec.outputs[o])) continue;
       use.in_place.emplace_back(static_cast<int>(i), static_cast<int>(o));

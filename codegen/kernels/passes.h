@@ -17,7 +17,7 @@ inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 
 /// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where so, `columns`.
 inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
-/// On a kernel: one flat loop without broadcasting. It can be launched for several tensors at once.
+/// On a kernel: one flat loop over elements (KernelUse::elementwise). It can be launched for several tensors at once.
 inline constexpr llvm::StringLiteral elementwise_attribute = "elementwise";
 /// On what became of it: the number of threads of a block.
 inline constexpr llvm::StringLiteral block_attribute = "gpu_block";

@@ -186,7 +186,7 @@ struct ConstantSpec {
 struct KernelUse {
   std::string name;             ///< the function's
   std::string description;      ///< of the first use
-  bool elementwise = false;     ///< one flat loop without broadcasting: any layout will do
+  bool elementwise = false;     ///< one flat loop, over operands with all elements or a single one: any layout will do
   std::vector<Extent> extents;  ///< values for the kernel's `extents`, in order
   Extent work;                  ///< size of the range [begin, end)
   Extent gpu_work;              ///< the same of the form for GPUs, whose items may be others

@@ -134,7 +134,7 @@ struct Kernel {
   std::string name;
   std::string description;      ///< one line for people: which ops it does
   int extents = 0;              ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
-  bool elementwise = false;     ///< any layout will do, if all operands have the same one (no broadcast)
+  bool elementwise = false;     ///< any layout will do, if all operands of more than one element have the same
   std::vector<KernelArithmetic> arithmetic;  ///< for estimates: what it computes, by its definition
   /// On a GPU (docs/cuda.md): threads of a block, and how many items of the range one block does at a time. 0: the plan
   /// has no such form of it.
