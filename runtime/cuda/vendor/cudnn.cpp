@@ -75,7 +75,7 @@ class Plan final : public CudnnPlan, private fe::graph::Graph {
   }
 
   Result<void> build(cudnnHandle_t handle, const std::shared_ptr<const fe::DeviceProperties>& properties, int sm,
-                     const std::vector<fe::NumericalNote_t>& unwanted) {
+                     const std::vector<fe::NumericalNote_t>& unwanted, bool compiled) {
     if (properties) set_device_properties(properties);
     set_sm_version(sm);
     if (auto status = validate(); status.is_bad()) return failure("validate", status.get_message());
@@ -84,21 +84,27 @@ class Plan final : public CudnnPlan, private fe::graph::Graph {
     if (auto status = create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}); status.is_bad())
       return failure("create_execution_plans", status.get_message());
     deselect_numeric_notes(unwanted);  // before create_execution_plans it would do nothing
+    if (!compiled) deselect_behavior_notes({fe::BehaviorNote_t::RUNTIME_COMPILATION});
     if (auto status = check_support(); status.is_bad()) return failure("check_support", status.get_message());
     if (auto status = build_plans(); status.is_bad()) return failure("build_plans", status.get_message());
     int64_t bytes = 0;
     if (auto status = get_workspace_size(bytes); status.is_bad())
       return failure("get_workspace_size", status.get_message());
     workspace_bytes_ = size_t(bytes);
-    std::string name;  // "…_eng35_k2=1_k3=0"
-    if (auto status = get_plan_name(name); status.is_bad()) return failure("get_plan_name", status.get_message());
-    const size_t begin = name.find("eng");
-    if (begin != name.npos) engine_ = "engine " + name.substr(begin + 3, name.find('_', begin) - begin - 3);
+    engine_ = name_of(plans.candidate);
+    for (int64_t i = 0; i < plans.candidate; ++i) {
+      const auto& notes = plans.numeric_notes[size_t(i)];
+      if (std::find(unwanted.begin(), unwanted.end(), fe::NumericalNote_t::NONDETERMINISTIC) == unwanted.end()) break;
+      if (std::find(notes.begin(), notes.end(), fe::NumericalNote_t::NONDETERMINISTIC) == notes.end()) continue;
+      const std::string name = name_of(i);
+      if (left_out_.find(name) == left_out_.npos) left_out_ += (left_out_.empty() ? "" : ", ") + name;
+    }
     return {};
   }
 
   size_t workspace_bytes() const override { return workspace_bytes_; }
   std::string engine() const override { return engine_; }
+  std::string left_out() const override { return left_out_; }
 
   /// All buffers of the variant pack by uid (tensor + 1, or the frontend's own); those of constants are filled in.
   const std::vector<int64_t>& uids() const { return varpack_template.all_uids; }
@@ -172,9 +178,16 @@ class Plan final : public CudnnPlan, private fe::graph::Graph {
     }
   }
 
+  std::string name_of(int64_t candidate) {
+    std::string name;  // "…_eng35_k2=1_k3=0"
+    if (get_plan_name_at_index(candidate, name).is_bad()) return "engine";
+    const size_t begin = name.find("eng");
+    return begin == name.npos ? "engine" : "engine " + name.substr(begin + 3, name.find('_', begin) - begin - 3);
+  }
+
   std::vector<Attributes> tensors_;
   size_t workspace_bytes_ = 0;
-  std::string engine_ = "engine";
+  std::string engine_, left_out_;
 };
 
 /// f32: without tensor cores, which would round the factors to TF32. Narrow types: sums stay in f32.
@@ -249,13 +262,15 @@ std::string Cudnn::version() {
 }
 
 Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const EngineChoice& choice) {
-  const std::string key = graph.key() + (choice.fast_numerics ? "fast" : "") + (choice.deterministic ? "same" : "");
+  const std::string key = graph.key() + (choice.fast_numerics ? "fast" : "") + (choice.deterministic ? "same" : "") +
+                          (choice.compiled ? "" : "ready");
   const std::lock_guard lock(planning_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
   const auto make = [&]() -> Result<std::shared_ptr<CudnnPlan>> {
     try {
       const auto plan = std::make_shared<Plan>(graph);
-      if (auto built = plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice)); !built)
+      if (auto built = plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled);
+          !built)
         return built.error();
       return std::shared_ptr<CudnnPlan>(plan);
     } catch (const std::exception& error) {

@@ -17,6 +17,7 @@ namespace sheaf::cuda {
 struct EngineChoice {
   bool fast_numerics = false;  ///< f32: tensor cores (TF32); any: Winograd, FFT
   bool deterministic = true;   ///< none whose sums depend on the order of threads
+  bool compiled = true;        ///< also those whose kernels are compiled when the plan is made, which takes a second
 };
 
 /// A graph for which cuDNN has an engine, configured and compiled. Used by any number of threads.
@@ -26,6 +27,8 @@ class CudnnPlan {
   virtual size_t workspace_bytes() const = 0;
   /// "engine 35"
   virtual std::string engine() const = 0;
+  /// What EngineChoice::deterministic left out although the heuristics put it before the engine: "engine 20". Or empty.
+  virtual std::string left_out() const = 0;
 };
 
 class Cudnn {

@@ -50,14 +50,6 @@ Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, Lib
 // cudnn_batch_norm.cpp
 Result<Prepared> prepare_batch_norm_train(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_batch_norm_backward(const PrepareRequest& request, LibraryContext& context);
-// cudnn_pool.cpp, which hands on to pooling_kernels.cpp what cuDNN cannot do
-Result<Prepared> prepare_max_pool(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_avg_pool(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_adaptive_avg_pool(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_max_pool_train(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_max_pool_backward(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_adaptive_avg_pool_backward(const PrepareRequest& request, LibraryContext& context);
 // cublaslt_linear.cpp, cublaslt_linear_backward.cpp
 Result<Prepared> prepare_linear(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_linear_backward_data(const PrepareRequest& request, LibraryContext& context);

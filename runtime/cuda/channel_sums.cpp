@@ -1,0 +1,159 @@
+#include "runtime/cuda/channel_sums.h"
+
+#include <algorithm>
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr const char* kFile = "channels";
+constexpr unsigned kThreads = 256;
+enum Mode : int32_t { kSum, kSquares, kGradient };  // as the kernels have them
+
+/// As the kernels have it.
+struct Shape {
+  uint64_t images, channels, positions;
+  int32_t last;
+
+  uint64_t values() const { return images * positions; }
+};
+
+Shape shape_of(const Dims& dims, bool channels_last) {
+  const int64_t positions = product(dims, 2, dims.size());
+  // With one position an image both formats are the same; rows of channels are read side by side then.
+  return {uint64_t(dims[0]), uint64_t(dims[1]), uint64_t(positions), channels_last || positions == 1};
+}
+
+std::array<uint64_t, 3> blocks_of(uint64_t count, OwnKernels& kernels) {
+  return {std::min<uint64_t>((count + kThreads - 1) / kThreads, kernels.most_blocks()), 1, 1};
+}
+std::array<uint64_t, 3> all_blocks_of(uint64_t count) { return {(count + kThreads - 1) / kThreads, 1, 1}; }
+
+/// What one pass over a tensor sums.
+struct Pass {
+  Mode mode;
+  MemoryRef first, second;  ///< results; none: not wanted
+  float scale = 1;
+};
+
+void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
+              size_t& scratch_bytes) {
+  const std::string suffix = kernel_suffix(norm.dtype);
+  require(!suffix.empty(), "sums by channel are of floating-point numbers");
+  const Shape shape = shape_of(norm.dims, norm.channels_last);
+  // Parts of the values are summed side by side, so that there are blocks enough; by the sizes alone.
+  const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
+  const uint64_t least = shape.last ? 64 : 2048;
+  const uint64_t parts = std::clamp<uint64_t>(
+      std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, 512);
+  const uint64_t stretch = (shape.values() + parts - 1) / parts;
+  const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
+  if (!kernels || shape.channels == 0) return;
+  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "sum_channels_" + suffix), {tiles, parts, 1}, kThreads)
+                      .address(partial)
+                      .address(norm.x)
+                      .address(norm.dy)
+                      .address(norm.mask)
+                      .address(norm.mean)
+                      .address(norm.var)
+                      .value(norm.eps)
+                      .value(int32_t(pass.mode))
+                      .value(shape)
+                      .value(stretch));
+  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "finish_channels"), all_blocks_of(shape.channels), kThreads)
+                      .address(pass.first)
+                      .address(pass.second)
+                      .address(partial)
+                      .value(parts)
+                      .value(shape.channels)
+                      .value(pass.scale));
+}
+
+KernelCall channel_call(OwnKernels& kernels, const char* name, MemoryRef to, MemoryRef from, int64_t channels, float eps) {
+  return std::move(KernelCall(own_kernel(kernels, kFile, name), all_blocks_of(uint64_t(channels)), kThreads)
+                       .address(to)
+                       .address(from)
+                       .value(uint64_t(channels))
+                       .value(eps));
+}
+
+}  // namespace
+
+void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                      const Dims& dims, bool channels_last, size_t& scratch_bytes) {
+  BatchNormCall tensor;
+  tensor.dtype = dtype;
+  tensor.dims = dims;
+  tensor.channels_last = channels_last;
+  tensor.x = x;
+  add_pass(calls, kernels, {kSum, sums, {}}, tensor, scratch_bytes);
+}
+
+KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count) {
+  return std::move(KernelCall(own_kernel(kernels, "convert", "widen_" + kernel_suffix(dtype)), blocks_of(uint64_t(count), kernels),
+                              kThreads)
+                       .address(y)
+                       .address(x)
+                       .value(uint64_t(count)));
+}
+
+size_t mask_bytes(const Dims& dims) { return size_t(product(dims, 0, dims.size()) + 31) / 32 * 4; }
+
+void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm, size_t& scratch_bytes) {
+  const Shape shape = shape_of(norm.dims, norm.channels_last);
+  const float share = shape.values() ? 1 / float(shape.values()) : 0;
+  add_pass(calls, kernels, {kSum, norm.mean, {}, share}, norm, scratch_bytes);
+  // The sum of squares about the mean, in a pass of its own: from that of x² it would be a difference of large numbers.
+  add_pass(calls, kernels, {kSquares, norm.var, {}, share}, norm, scratch_bytes);
+  const uint64_t elements = shape.values() * shape.channels;
+  if (!kernels || elements == 0) return;
+  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels),
+                             kThreads)
+                      .address(norm.y)
+                      .address(norm.mask)
+                      .address(norm.x)
+                      .address(norm.mean)
+                      .address(norm.var)
+                      .address(norm.weight)
+                      .address(norm.bias)
+                      .value(norm.eps)
+                      .value(int32_t(norm.mask.buffer != MemoryRef::kNone))
+                      .value(shape));
+}
+
+void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                             size_t& scratch_bytes) {
+  const Shape shape = shape_of(norm.dims, norm.channels_last);
+  add_pass(calls, kernels, {kGradient, norm.dbias, norm.dweight}, norm, scratch_bytes);
+  const uint64_t elements = shape.values() * shape.channels;
+  if (!kernels || elements == 0) return;
+  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
+                             blocks_of(elements, *kernels), kThreads)
+                      .address(norm.dx)
+                      .address(norm.x)
+                      .address(norm.dy)
+                      .address(norm.mask)
+                      .address(norm.mean)
+                      .address(norm.var)
+                      .address(norm.weight)
+                      .address(norm.dbias)
+                      .address(norm.dweight)
+                      .value(norm.eps)
+                      .value(shape));
+}
+
+KernelCall variance_of_inverse_call(OwnKernels& kernels, MemoryRef var, MemoryRef inverse, int64_t channels, float eps) {
+  return channel_call(kernels, "variance_of_inverse", var, inverse, channels, eps);
+}
+
+KernelCall inverse_of_variance_call(OwnKernels& kernels, MemoryRef inverse, MemoryRef var, int64_t channels, float eps) {
+  return channel_call(kernels, "inverse_of_variance", inverse, var, channels, eps);
+}
+
+KernelCall set_channels_call(OwnKernels& kernels, MemoryRef to, int64_t channels, float value) {
+  return std::move(KernelCall(own_kernel(kernels, kFile, "set_channels"), all_blocks_of(uint64_t(channels)), kThreads)
+                       .address(to)
+                       .value(uint64_t(channels))
+                       .value(value));
+}
+
+}  // namespace sheaf::cuda

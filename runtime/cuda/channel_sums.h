@@ -1,0 +1,39 @@
+// Launches of runtime/cuda/kernels/channels.cu and convert.cu: sums of a tensor by channel, batch norm by them, widening.
+#pragma once
+
+#include "runtime/cuda/own_launch.h"
+
+namespace sheaf::cuda {
+
+// `kernels` null (the binding is only planned): only the scratch memory is taken. They throw OperationError.
+
+/// sums[c] = Σ x over all dims but the channels, in f32 and in an order that depends on the sizes alone. x: dims [N, C, s…],
+/// plain or with channels last; f32, bf16 or f16.
+void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                      const Dims& dims, bool channels_last, size_t& scratch_bytes);
+
+/// y = x in f32; x is bf16 or f16.
+KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
+
+/// A batch norm in whatever format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; those that are none are left
+/// out. `mask`: with ReLU, 1 bit an element (mask_bytes()), set where it lets through; none without.
+struct BatchNormCall {
+  DType dtype = DType::float32;
+  Dims dims;
+  bool channels_last = false;
+  float eps = 0;
+  MemoryRef x, mean, var, weight, mask;
+  MemoryRef bias, y;                 ///< forward; mean and var are made, var biased
+  MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
+};
+size_t mask_bytes(const Dims& dims);
+void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm, size_t& scratch_bytes);
+void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                             size_t& scratch_bytes);
+
+/// var = max(1 / inverse² - eps, 0), and the other way round; [channels], f32.
+KernelCall variance_of_inverse_call(OwnKernels& kernels, MemoryRef var, MemoryRef inverse, int64_t channels, float eps);
+KernelCall inverse_of_variance_call(OwnKernels& kernels, MemoryRef inverse, MemoryRef var, int64_t channels, float eps);
+KernelCall set_channels_call(OwnKernels& kernels, MemoryRef to, int64_t channels, float value);
+
+}  // namespace sheaf::cuda

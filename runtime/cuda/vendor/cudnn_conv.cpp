@@ -1,0 +1,213 @@
+// Convolution with bias, residual and activation, and transposed convolution.
+#include "runtime/cuda/vendor/cudnn_conv.h"
+
+#include "runtime/cuda/format.h"
+
+#include <algorithm>
+
+namespace sheaf::cuda {
+namespace {
+
+Dims lifted(Dims dims, size_t at, int64_t value) {
+  dims.insert(dims.begin() + int64_t(at), value);
+  return dims;
+}
+
+/// The activation as a node of a graph; none where cuDNN has no such.
+std::optional<std::pair<Pointwise, float>> pointwise_of(const KernelActivation& activation) {
+  switch (activation.kind) {
+    case KernelActivation::relu: return {{Pointwise::relu, activation.alpha}};
+    case KernelActivation::elu: return {{Pointwise::elu, activation.alpha}};
+    case KernelActivation::silu: return {{Pointwise::silu, 0.F}};
+    case KernelActivation::gelu: return {{Pointwise::gelu, 0.F}};
+    case KernelActivation::gelu_tanh: return {{Pointwise::gelu_tanh, 0.F}};
+    case KernelActivation::tanh: return {{Pointwise::tanh, 0.F}};
+    case KernelActivation::sigmoid: return {{Pointwise::sigmoid, 0.F}};
+    default: return std::nullopt;
+  }
+}
+
+/// What follows a convolution within its step.
+struct Behind {
+  MemoryRef bias, residual;
+  std::optional<KernelActivation> activation;
+
+  bool any() const { return bias.buffer >= 0 || residual.buffer >= 0 || activation; }
+  std::string names() const {
+    std::string names;
+    const auto add = [&](bool there, const std::string& name) {
+      if (there) names += (names.empty() ? "" : ", ") + name;
+    };
+    add(bias.buffer >= 0, "bias");
+    add(residual.buffer >= 0, "residual");
+    if (activation) add(true, activation->name);
+    return names;
+  }
+};
+
+/// The convolution and what is behind it as one graph; false, with the reason, where cuDNN has no engine for that.
+bool add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind) {
+  const auto function = behind.activation ? pointwise_of(*behind.activation) : std::nullopt;
+  if (behind.activation && !function) {
+    builder.because(behind.names() + " by the project's own kernel: cuDNN's graphs have no " + behind.activation->name);
+    return false;
+  }
+  const DType dtype = builder.operands.dtype();
+  CudnnGraph graph;
+  std::vector<std::pair<CudnnGraph::Id, MemoryRef>> places;
+  const auto operand = [&](DType type, const Dims& dims, MemoryRef place) {
+    places.emplace_back(graph.tensor(type, dims, conv.strides(dims)), place);
+    return places.back().first;
+  };
+  const auto x = operand(dtype, conv.x, builder.input("x")), weight = operand(dtype, conv.weight, builder.input("weight"));
+  auto y = graph.conv_forward(x, weight, conv.window, conv.y);
+  if (behind.bias.buffer >= 0) {
+    Dims channels(conv.y.size(), 1);
+    channels[1] = conv.y[1];
+    y = graph.pointwise(Pointwise::add, y, operand(DType::float32, channels, behind.bias));
+  }
+  if (behind.residual.buffer >= 0) y = graph.pointwise(Pointwise::add, y, operand(dtype, conv.y, behind.residual));
+  if (function) y = graph.pointwise(function->first, y, -1, function->second);
+  graph.output(y, dtype, conv.strides(conv.y));
+  places.emplace_back(y, builder.output());
+
+  EngineChoice choice = builder.choice();
+  // In strict f32 the engines that are compiled for any graph do without tensor cores, and so without their tuning.
+  choice.compiled = conv.channels_last;
+  const auto plan = builder.plan(graph, choice);
+  if (!plan) {
+    builder.because(behind.names() + " by the project's own kernel: cuDNN has no engine for all in one (" + gist_of(plan.error()) + ")");
+    return false;
+  }
+  builder.add(*plan, graph, places);
+  if (behind.any()) builder.because("with " + behind.names() + " in one graph");
+  return true;
+}
+
+Behind behind_of(const CudnnBuilder& builder) {
+  return {builder.input("bias"), builder.input("residual"), kernel_activation_of(builder.operands.request.step)};
+}
+
+}  // namespace
+
+Dims CudnnConv::strides(const Dims& dims) const {
+  return channels_last ? channels_last_strides(dims) : strides_of(plain_tensor(DType::float32, dims));
+}
+
+TensorSpec CudnnConv::placed(const TensorSpec& tensor) const {
+  TensorSpec plain = plain_tensor(tensor.dtype, tensor.dims);
+  return channels_last ? cuda::channels_last(std::move(plain)) : plain;
+}
+
+CudnnConv cudnn_conv_of(const StepOperands& operands, const ConvShape& shape, Dims weight) {
+  CudnnConv conv{shape.x, std::move(weight), shape.y, {shape.padding_begin, shape.padding_end, shape.stride, shape.dilation},
+                 operands.dtype() != DType::float32 || operands.request.fast_numerics};
+  if (conv.x.size() == 3) {
+    for (Dims* dims : {&conv.x, &conv.weight, &conv.y}) *dims = lifted(*dims, 2, 1);
+    for (Dims* padding : {&conv.window.padding_begin, &conv.window.padding_end}) *padding = lifted(*padding, 0, 0);
+    for (Dims* step : {&conv.window.stride, &conv.window.dilation}) *step = lifted(*step, 0, 1);
+  }
+  return conv;
+}
+
+std::string format_reason(const CudnnConv& conv) {
+  return conv.channels_last ? "channels last, as tensor cores want it"
+                            : "plain, without tensor cores, which would round f32 to TF32 (--numerics fast allows it)";
+}
+
+void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const TensorSpec& y, MemoryRef bias, MemoryRef residual,
+                           const std::optional<KernelActivation>& activation) {
+  OwnKernels* kernels = builder.kernels();
+  if (!kernels) return;
+  std::vector<KernelCall> calls;
+  const int64_t elements = element_count(y), channels = y.dims[1];
+  add_activation(calls, *kernels,
+                 {.y = builder.output(), .x = builder.output(), .bias = bias, .residual = residual, .dtype = y.dtype,
+                  .elements = elements, .inner = conv.channels_last ? 1 : product(y.dims, 2, y.dims.size()), .channels = channels,
+                  .activation = activation.value_or(KernelActivation{})});
+  for (KernelCall& call : calls) builder.add(std::move(call));
+}
+
+Result<Prepared> prepare_conv(const PrepareRequest& request, LibraryContext& context) {
+  const StepOperands operands(request);
+  const CudnnConv conv = cudnn_conv_of(operands, conv_shape(operands), operands.operand("weight").dims);
+  CudnnBuilder builder(operands, context);
+  builder.because(format_reason(conv));
+  builder.prepared.outputs[0] = conv.placed(operands.output());
+  for (const char* role : {"x", "weight", "residual"}) {
+    if (!operands.has(role)) continue;
+    if (std::string_view(role) == "residual")
+      require(operands.operand(role).dims == operands.output().dims, "residual should have the output's shape");
+    builder.prepared.inputs[size_t(operands.find(role))] = conv.placed(operands.operand(role));
+  }
+  const Behind behind = behind_of(builder);
+  if (behind.any() && add_in_one(builder, conv, behind)) return builder.take();
+
+  const DType dtype = operands.dtype();
+  CudnnGraph graph;
+  const auto x = graph.tensor(dtype, conv.x, conv.strides(conv.x)),
+             weight = graph.tensor(dtype, conv.weight, conv.strides(conv.weight));
+  const auto y = graph.conv_forward(x, weight, conv.window, conv.y);
+  graph.output(y, dtype, conv.strides(conv.y));
+  builder.add(graph, {{x, builder.input("x")}, {weight, builder.input("weight")}, {y, builder.output()}});
+  if (!behind.any()) return builder.take();
+  add_activation_behind(builder, conv, builder.prepared.outputs[0], behind.bias, behind.residual, behind.activation);
+  return builder.take();
+}
+
+Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryContext& context) {
+  const StepOperands operands(request);
+  const Dims &x = operands.operand("x").dims, &weight = operands.operand("weight").dims, &y = operands.output().dims;
+  const size_t rank = x.size(), spatial = rank - 2;
+  require(rank >= 3 && rank <= 5 && weight.size() == rank && y.size() == rank,
+          "x " + to_string(x) + ", weight " + to_string(weight) + " and output " + to_string(y) +
+              " should have one rank, from 3 to 5");
+  require(!operands.has("residual"), "conv_transpose takes no residual");
+  // It is the gradient of a convolution from y to x, whose output channels are x's.
+  const int64_t groups = operands.integer("groups", 1);
+  require(groups >= 1 && x[1] % groups == 0 && weight[0] == x[1],
+          "x " + to_string(x) + " and weight " + to_string(weight) + " don't fit with " + std::to_string(groups) + " group(s)");
+  ConvShape g;
+  g.groups = groups;
+  g.stride = operands.integers("stride", spatial, 1, 1);
+  g.dilation = operands.integers("dilation", spatial, 1, 1);
+  g.padding_begin = operands.integers("padding", spatial, 0, 0);
+  const Dims output_padding = operands.integers("output_padding", spatial, 0, 0);
+  Dims expected = {x[0], weight[1] * groups};
+  for (size_t i = 0; i < spatial; ++i) {
+    require(output_padding[i] < std::max(g.stride[i], g.dilation[i]),
+            "output_padding should be smaller than stride or dilation");
+    const int64_t reach = g.dilation[i] * (weight[i + 2] - 1) + 1;
+    expected.push_back((x[i + 2] - 1) * g.stride[i] - 2 * g.padding_begin[i] + reach + output_padding[i]);
+    // What of y no whole step reaches needs no padding: the division of the convolution's output size drops it.
+    const int64_t padding_end = g.padding_begin[i] - output_padding[i] / g.stride[i] * g.stride[i];
+    require(padding_end >= 0, "cuDNN has no transposed convolution with an output_padding of " +
+                                  std::to_string(output_padding[i]) + " beyond its padding");
+    g.padding_end.push_back(padding_end);
+  }
+  require(y == expected, "output has shape " + to_string(y) + ", expected " + to_string(expected));
+  if (operands.has("bias"))
+    require(operands.wide_operand("bias").dims == Dims{y[1]}, "bias should have shape " + to_string(Dims{y[1]}));
+  g.x = y;
+  g.y = x;
+  const CudnnConv conv = cudnn_conv_of(operands, g, weight);
+
+  CudnnBuilder builder(operands, context);
+  builder.because("the gradient of a convolution; " + format_reason(conv));
+  for (const char* role : {"x", "weight"})
+    builder.prepared.inputs[size_t(operands.find(role))] = conv.placed(operands.operand(role));
+  builder.prepared.outputs[0] = conv.placed(operands.output());
+  CudnnGraph graph;
+  const auto dy = graph.tensor(operands.dtype(), conv.y, conv.strides(conv.y)),
+             w = graph.tensor(operands.dtype(), conv.weight, conv.strides(conv.weight));
+  const auto dx = graph.conv_backward_data(dy, w, conv.window, conv.x);
+  graph.output(dx, operands.dtype(), conv.strides(conv.x));
+  builder.add(graph, {{dy, builder.input("x")}, {w, builder.input("weight")}, {dx, builder.output()}});
+  const Behind behind = behind_of(builder);
+  if (!behind.any()) return builder.take();
+  builder.because(behind.names() + " by the project's own kernel: cuDNN fuses nothing behind its fast engines for gradients");
+  add_activation_behind(builder, conv, builder.prepared.outputs[0], behind.bias, {}, behind.activation);
+  return builder.take();
+}
+
+}  // namespace sheaf::cuda

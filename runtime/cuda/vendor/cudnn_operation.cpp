@@ -1,0 +1,94 @@
+#include "runtime/cuda/vendor/cudnn_operation.h"
+
+#include <type_traits>
+
+namespace sheaf::cuda {
+
+Result<void> CudnnOperation::enqueue(const Enqueue& at) {
+  if (auto current = driver_.make_current(device_); !current) return current;
+  for (Part& part : parts_) {
+    const auto put = [&](auto& kind) -> Result<void> {
+      using Kind = std::remove_reference_t<decltype(kind)>;
+      if constexpr (std::is_same_v<Kind, CudnnCall>) return kind.enqueue(at);
+      else if constexpr (std::is_same_v<Kind, KernelCall>) return kind.enqueue(driver_, at);
+      else return driver_.fill(at.stream, kind.where.resolve(at), 0, kind.bytes);
+    };
+    if (auto done = std::visit(put, part); !done) return done;
+  }
+  return {};
+}
+
+CudnnBuilder::CudnnBuilder(const StepOperands& operands, LibraryContext& context)
+    : operands(operands), prepared(operands.prepared()), context_(context) {
+  require(context.cudnn != nullptr, context.no_cudnn);
+  if (context.planning()) return;
+  if (auto current = context.driver->make_current(context.device); !current) throw OperationError(current.error().message());
+}
+
+OwnKernels* CudnnBuilder::kernels() {
+  if (planning()) return nullptr;
+  require(context_.own != nullptr, context_.no_own);
+  return context_.own.get();
+}
+
+EngineChoice CudnnBuilder::choice() const {
+  return {.fast_numerics = operands.request.fast_numerics, .deterministic = operands.request.deterministic};
+}
+
+MemoryRef CudnnBuilder::input(std::string_view role) const {
+  const int index = operands.find(role);
+  return index < 0 ? MemoryRef{} : MemoryRef{index, 0};
+}
+
+Result<std::shared_ptr<CudnnPlan>> CudnnBuilder::plan(const CudnnGraph& graph, const EngineChoice& choice) {
+  return context_.cudnn->plan(graph, choice);
+}
+
+void CudnnBuilder::add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph& graph,
+                       const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places) {
+  engines_ += (engines_.empty() ? "" : ", ") + plan->engine();
+  if (!plan->left_out().empty()) because("--deterministic leaves out " + plan->left_out());
+  const MemoryRef workspace = plan->workspace_bytes() > 0 ? scratch(plan->workspace_bytes()) : MemoryRef{};
+  if (planning()) return;
+  std::vector<MemoryRef> by_tensor(graph.tensors().size());
+  for (const auto& [tensor, place] : places) by_tensor[size_t(tensor)] = place;
+  parts_.emplace_back(CudnnCall(context_.cudnn, plan, std::move(by_tensor), workspace));
+}
+
+void CudnnBuilder::add(const CudnnGraph& graph, const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places) {
+  const auto found = plan(graph, choice());
+  if (!found) throw OperationError("cuDNN has no engine for it: " + gist_of(found.error()));
+  add(*found, graph, places);
+}
+
+void CudnnBuilder::add(KernelCall call) {
+  parts_.emplace_back(std::move(call));
+}
+
+void CudnnBuilder::add_zeros(MemoryRef where, size_t bytes) {
+  if (!planning()) parts_.emplace_back(CudnnOperation::Zeros{where, bytes});
+}
+
+void CudnnBuilder::because(const std::string& reason) {
+  prepared.reason += (prepared.reason.empty() ? "" : "; ") + reason;
+}
+
+Prepared CudnnBuilder::take() {
+  if (prepared.implementation.empty())
+    prepared.implementation = engines_.empty() ? "kernel" : "cuDNN " + engines_;
+  if (!planning())
+    prepared.executable = std::make_unique<CudnnOperation>(*context_.driver, context_.device, context_.own, std::move(parts_));
+  return std::move(prepared);
+}
+
+std::string gist_of(const Error& refusal) {
+  const std::string& words = refusal.message();
+  const size_t begin = words.rfind("Reason: ");
+  std::string gist = begin == words.npos ? words : words.substr(begin + 8);
+  constexpr size_t most = 160;
+  if (const size_t at = gist.find(" at: "); at != gist.npos) gist.resize(at);
+  if (gist.size() > most) gist = gist.substr(0, most) + "…";
+  return gist;
+}
+
+}  // namespace sheaf::cuda

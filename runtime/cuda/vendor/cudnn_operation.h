@@ -1,0 +1,73 @@
+// Steps that are one or more of cuDNN's plans, with the project's own kernels before and behind them where it lacks something.
+#pragma once
+
+#include "runtime/cuda/vendor/cudnn.h"
+#include "runtime/cuda/vendor/library.h"
+
+#include <variant>
+
+namespace sheaf::cuda {
+
+/// Parts that are enqueued one behind the other.
+class CudnnOperation final : public Operation {
+ public:
+  struct Zeros {
+    MemoryRef where;
+    size_t bytes;
+  };
+  using Part = std::variant<CudnnCall, KernelCall, Zeros>;
+
+  CudnnOperation(Driver& driver, int device, std::shared_ptr<OwnKernels> kernels, std::vector<Part> parts)
+      : driver_(driver), device_(device), kernels_(std::move(kernels)), parts_(std::move(parts)) {}
+  Result<void> enqueue(const Enqueue& at) override;
+
+ private:
+  Driver& driver_;
+  int device_;
+  std::shared_ptr<OwnKernels> kernels_;
+  std::vector<Part> parts_;
+};
+
+/// Collects the parts of a step's operation, their scratch memory and what explain says of them. While planning it keeps no
+/// parts.
+class CudnnBuilder {
+ public:
+  /// Throws OperationError where cuDNN is not there.
+  CudnnBuilder(const StepOperands& operands, LibraryContext& context);
+
+  const StepOperands& operands;
+  Prepared prepared;  ///< all plain at first
+
+  bool planning() const { return context_.planning(); }
+  /// The project's own kernels; null while planning. Throws OperationError where this build has none.
+  OwnKernels* kernels();
+  EngineChoice choice() const;
+
+  MemoryRef input(std::string_view role) const;  ///< none where the step has no such operand
+  MemoryRef output(size_t index = 0) const { return {int(operands.request.inputs.size() + index), 0}; }
+  MemoryRef scratch(size_t bytes) { return take_scratch(prepared.scratch_bytes, bytes); }
+
+  Result<std::shared_ptr<CudnnPlan>> plan(const CudnnGraph& graph, const EngineChoice& choice);
+  /// `places`: by tensor of the graph that the plan was made of. Takes the plan's workspace from scratch.
+  void add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph& graph,
+           const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places);
+  /// plan() and add(); throws OperationError where no engine takes the graph.
+  void add(const CudnnGraph& graph, const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places);
+  void add(KernelCall call);
+  void add_zeros(MemoryRef where, size_t bytes);
+  /// A sentence for explain.
+  void because(const std::string& reason);
+
+  /// `prepared` with its executable.
+  Prepared take();
+
+ private:
+  LibraryContext& context_;
+  std::vector<CudnnOperation::Part> parts_;
+  std::string engines_;
+};
+
+/// The gist of cuDNN's words, which name every engine that it tried.
+std::string gist_of(const Error& refusal);
+
+}  // namespace sheaf::cuda
