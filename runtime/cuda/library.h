@@ -23,6 +23,9 @@ class Communicator {
   virtual ~Communicator() = default;
   /// By rank: the operation that this member launches. Errors: as prepare().
   virtual Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) = 0;
+  /// Ends what still waits for a member that won't come: after a deadline, before memory is released. Operations fail from
+  /// then on. From any thread.
+  virtual void abort() {}
 };
 
 /// What opens libraries and communicators; one in a process.
