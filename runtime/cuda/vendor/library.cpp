@@ -19,19 +19,25 @@ struct Entry {
   PrepareOperation prepare;
 };
 
+/// The project's own kernels; null while planning.
+const std::shared_ptr<OwnKernels>& own_of(const LibraryContext& context) {
+  require(context.planning() || context.own, context.no_own);
+  return context.own;
+}
+
 Result<Prepared> prepare_pooling(const PrepareRequest& request, LibraryContext& context) {
-  return prepare_own_pooling(request, context.own,
+  return prepare_own_pooling(request, own_of(context),
                              "cuDNN leaves open which of equal maxima has the gradient, and its windows are all alike");
 }
 Result<Prepared> prepare_reorder(const PrepareRequest& request, LibraryContext& context) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
-  return prepare_own_reorder(request.inputs[0], request.outputs[0], context.own);
+  return prepare_own_reorder(request.inputs[0], request.outputs[0], own_of(context));
 }
 Result<Prepared> prepare_reduce(const PrepareRequest& request, LibraryContext& context) {
-  return prepare_own_reduce(request, context.own);
+  return prepare_own_reduce(request, own_of(context));
 }
 Result<Prepared> prepare_check_finite(const PrepareRequest& request, LibraryContext& context) {
-  return prepare_own_check_finite(request, context.own);
+  return prepare_own_check_finite(request, own_of(context));
 }
 
 constexpr std::array<Entry, 26> operations = {{
