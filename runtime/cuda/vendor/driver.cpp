@@ -1,0 +1,195 @@
+// NVIDIA's driver: devices, memory, streams, events, modules. What is put into streams: driver_enqueue.cpp.
+#include "runtime/cuda/vendor/driver.h"
+
+#include "runtime/cuda/vendor/nvidia_driver.h"
+
+
+namespace sheaf::cuda {
+namespace {
+
+CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> open_nvidia_driver() {
+  auto functions = DriverFunctions::open();
+  if (!functions) return functions.error();
+  auto driver = std::make_unique<NvidiaDriver>(*functions);
+  if (auto ok = driver->open(); !ok) return ok.error();
+  return std::unique_ptr<Driver>(std::move(driver));
+}
+
+Result<void> NvidiaDriver::open() {
+  if (auto ok = result("cuInit", call_.cuInit(0)); !ok) return ok;
+  int count = 0;
+  if (auto ok = result("cuDeviceGetCount", call_.cuDeviceGetCount(&count)); !ok) return ok;
+  if (count == 0) return Error("NVIDIA's driver shows no GPU");
+  for (int i = 0; i < count; ++i) {
+    DeviceState& device = devices_.emplace_back();
+    if (auto ok = result("cuDeviceGet", call_.cuDeviceGet(&device.handle, i)); !ok) return ok;
+    if (auto ok = read_properties(device); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> NvidiaDriver::read_properties(DeviceState& device) {
+  char text[256] = "";
+  if (auto ok = result("cuDeviceGetName", call_.cuDeviceGetName(text, sizeof text, device.handle)); !ok) return ok;
+  device.properties.name = text;
+  if (auto ok = result("cuDeviceGetPCIBusId", call_.cuDeviceGetPCIBusId(text, sizeof text, device.handle)); !ok) return ok;
+  device.properties.pci_bus_id = text;
+  size_t memory = 0;
+  if (auto ok = result("cuDeviceTotalMem", call_.cuDeviceTotalMem(&memory, device.handle)); !ok) return ok;
+  device.properties.memory_bytes = static_cast<int64_t>(memory);
+  const std::pair<CUdevice_attribute, int*> attributes[] = {
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &device.properties.major},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &device.properties.minor},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &device.properties.multiprocessors},
+      {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &device.properties.l2_bytes},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &device.properties.shared_bytes_per_block}};
+  for (const auto& [attribute, value] : attributes) {
+    if (auto ok = result("cuDeviceGetAttribute", call_.cuDeviceGetAttribute(value, attribute, device.handle)); !ok) return ok;
+  }
+  return {};
+}
+
+Result<CUcontext> NvidiaDriver::context(int device) {
+  DeviceState& state = at(device);
+  std::call_once(state.retained,
+                 [&] { state.retain_result = call_.cuDevicePrimaryCtxRetain(&state.context, state.handle); });
+  if (state.retain_result != CUDA_SUCCESS) return call_.error("cuDevicePrimaryCtxRetain", state.retain_result);
+  return state.context;
+}
+
+Result<void> NvidiaDriver::make_current(int device) {
+  auto context = this->context(device);
+  if (!context) return context.error();
+  return result("cuCtxSetCurrent", call_.cuCtxSetCurrent(*context));
+}
+
+Result<void> NvidiaDriver::make_current(Stream stream) {
+  int device = -1;
+  {
+    const std::shared_lock lock(streams_mutex_);
+    const auto found = streams_.find(stream);
+    if (found != streams_.end()) device = found->second;
+  }
+  if (device < 0) return Error("the driver was given a stream that it has not made");
+  return make_current(device);
+}
+
+Result<void> NvidiaDriver::make_any_current() {
+  CUcontext current = nullptr;
+  if (auto ok = result("cuCtxGetCurrent", call_.cuCtxGetCurrent(&current)); !ok) return ok;
+  return current ? Result<void>() : make_current(0);
+}
+
+Result<MemoryInUse> NvidiaDriver::memory(int device) {
+  if (auto ok = make_current(device); !ok) return ok.error();
+  size_t free = 0, total = 0;
+  if (auto ok = result("cuMemGetInfo", call_.cuMemGetInfo(&free, &total)); !ok) return ok.error();
+  return MemoryInUse{static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+Result<void*> NvidiaDriver::allocate(int device, size_t bytes) {
+  if (auto ok = make_current(device); !ok) return ok.error();
+  CUdeviceptr memory = 0;
+  if (auto ok = result("cuMemAlloc", call_.cuMemAlloc(&memory, bytes)); !ok) return ok.error();
+  return reinterpret_cast<void*>(memory);
+}
+
+void NvidiaDriver::release(int device, void* memory) {
+  if (memory && make_current(device)) call_.cuMemFree(address(memory));
+}
+
+Result<void*> NvidiaDriver::allocate_pinned(size_t bytes) {
+  if (auto ok = make_any_current(); !ok) return ok.error();
+  void* memory = nullptr;
+  if (auto ok = result("cuMemHostAlloc", call_.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE)); !ok) return ok.error();
+  return memory;
+}
+
+void NvidiaDriver::release_pinned(void* memory) {
+  if (memory && make_any_current()) call_.cuMemFreeHost(memory);
+}
+
+bool NvidiaDriver::is_pinned(const void* memory) {
+  if (!make_any_current()) return false;
+  CUmemorytype type = static_cast<CUmemorytype>(0);
+  // The host's ordinary memory is an invalid value to it.
+  const CUresult code = call_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
+  return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+}
+
+Result<bool> NvidiaDriver::enable_peer(int device, int peer) {
+  int can = 0;
+  const CUresult asked = call_.cuDeviceCanAccessPeer(&can, at(device).handle, at(peer).handle);
+  if (asked != CUDA_SUCCESS) return call_.error("cuDeviceCanAccessPeer", asked);
+  if (!can) return false;
+  auto other = context(peer);
+  if (!other) return other.error();
+  if (auto ok = make_current(device); !ok) return ok.error();
+  const CUresult code = call_.cuCtxEnablePeerAccess(*other, 0);
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return true;
+  if (code == CUDA_ERROR_TOO_MANY_PEERS) return false;
+  return call_.error("cuCtxEnablePeerAccess", code);
+}
+
+Result<Stream> NvidiaDriver::make_stream(int device) {
+  if (auto ok = make_current(device); !ok) return ok.error();
+  CUstream made = nullptr;
+  if (auto ok = result("cuStreamCreate", call_.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING)); !ok) return ok.error();
+  const auto stream = reinterpret_cast<Stream>(made);
+  const std::unique_lock lock(streams_mutex_);
+  streams_[stream] = device;
+  return stream;
+}
+
+void NvidiaDriver::destroy(Stream stream) {
+  if (!stream) return;
+  if (make_current(stream)) call_.cuStreamDestroy(reinterpret_cast<CUstream>(stream));
+  const std::unique_lock lock(streams_mutex_);
+  streams_.erase(stream);
+}
+
+Result<DriverEvent> NvidiaDriver::make_event(int device) {
+  if (auto ok = make_current(device); !ok) return ok.error();
+  CUevent event = nullptr;
+  if (auto ok = result("cuEventCreate", call_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)); !ok) return ok.error();
+  return reinterpret_cast<DriverEvent>(event);
+}
+
+void NvidiaDriver::destroy(DriverEvent event) {
+  if (event && make_any_current()) call_.cuEventDestroy(reinterpret_cast<CUevent>(event));
+}
+
+Result<Module> NvidiaDriver::load(int device, const std::string& ptx) {
+  if (auto ok = make_current(device); !ok) return ok.error();
+  char log[8192] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};  // the size itself stands in the pointer
+  CUmodule module = nullptr;
+  const CUresult code = call_.cuModuleLoadDataEx(&module, ptx.c_str(), 2, options, values);
+  if (code == CUDA_SUCCESS) return reinterpret_cast<Module>(module);
+  Error error = call_.error("cuModuleLoadDataEx", code);
+  if (code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) error.note("a newer driver is needed for this PTX");
+  log[sizeof log - 1] = '\0';
+  std::string text = log;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  if (!text.empty()) error.note("the driver's compiler says: " + text);
+  return error;
+}
+
+void NvidiaDriver::unload(int device, Module module) {
+  if (module && make_current(device)) call_.cuModuleUnload(reinterpret_cast<CUmodule>(module));
+}
+
+Result<Function> NvidiaDriver::function(Module module, const std::string& name) {
+  if (auto ok = make_any_current(); !ok) return ok.error();
+  CUfunction function = nullptr;
+  const CUresult code = call_.cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(module), name.c_str());
+  if (code != CUDA_SUCCESS) return call_.error("cuModuleGetFunction", code).note("of '" + name + "'");
+  return reinterpret_cast<Function>(function);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,85 @@
+// The class behind vendor/driver.h.
+#pragma once
+
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/vendor/driver_functions.h"
+
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace sheaf::cuda {
+
+/// Works in the devices' primary contexts, which cuDNN, cuBLASLt and NCCL use too. They are never given up: at the process's
+/// end the driver does that.
+class NvidiaDriver final : public Driver {
+ public:
+  explicit NvidiaDriver(const DriverFunctions& functions) : call_(functions) {}
+  /// Finds the devices. Errors: there is none.
+  Result<void> open();
+
+  Result<void> make_current(int device) override;
+  int devices() const override { return static_cast<int>(devices_.size()); }
+  const DeviceProperties& properties(int device) const override { return at(device).properties; }
+  Result<MemoryInUse> memory(int device) override;
+
+  Result<void*> allocate(int device, size_t bytes) override;
+  void release(int device, void* memory) override;
+  Result<void*> allocate_pinned(size_t bytes) override;
+  void release_pinned(void* memory) override;
+  bool is_pinned(const void* memory) override;
+  Result<bool> enable_peer(int device, int peer) override;
+
+  Result<Stream> make_stream(int device) override;
+  void destroy(Stream stream) override;
+  Result<DriverEvent> make_event(int device) override;
+  void destroy(DriverEvent event) override;
+  Result<Module> load(int device, const std::string& ptx) override;
+  void unload(int device, Module module) override;
+  Result<Function> function(Module module, const std::string& name) override;
+
+  Result<void> record(DriverEvent event, Stream stream) override;
+  Result<void> wait(Stream stream, DriverEvent event) override;
+  Result<bool> done(DriverEvent event) override;
+  Result<bool> done(Stream stream) override;
+  Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
+                    const CopyShape& shape) override;
+  Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) override;
+  Result<void> launch(Stream stream, const Launch& launch) override;
+  Result<void> begin_capture(Stream stream) override;
+  Result<Graph> end_capture(Stream stream) override;
+  Result<void> launch(Stream stream, Graph graph) override;
+  void destroy(Graph graph) override;
+
+ private:
+  struct DeviceState {
+    CUdevice handle = 0;
+    DeviceProperties properties;
+    std::once_flag retained;
+    CUcontext context = nullptr;
+    CUresult retain_result = CUDA_SUCCESS;
+  };
+  const DeviceState& at(int device) const { return devices_[static_cast<size_t>(device)]; }
+  DeviceState& at(int device) { return devices_[static_cast<size_t>(device)]; }
+  Result<CUcontext> context(int device);
+  /// Of the stream's device.
+  Result<void> make_current(Stream stream);
+  /// Calls that need a context, but not which, have the first device's where the thread has none.
+  Result<void> make_any_current();
+  Result<void> read_properties(DeviceState& device);
+  Result<void> copy_rows(Stream stream, void* target, int target_device, const void* source, int source_device,
+                         const CopyShape& shape);
+  Result<void> copy_run(Stream stream, void* target, int target_device, const void* source, int source_device, size_t bytes);
+  Result<void> result(const char* call, CUresult code) const {
+    return code == CUDA_SUCCESS ? Result<void>() : Result<void>(call_.error(call, code));
+  }
+  Result<bool> is_done(const char* call, CUresult code) const;
+
+  DriverFunctions call_;
+  std::deque<DeviceState> devices_;
+  std::shared_mutex streams_mutex_;
+  std::unordered_map<Stream, int> streams_;  ///< to their devices
+};
+
+}  // namespace sheaf::cuda
