@@ -1,13 +1,16 @@
-// Kernels compiled and loaded as the runtime does it: from memory, for every level that this CPU has.
+// Kernels compiled and loaded as the runtime does it: from memory, for every level that this CPU has; and their PTX, run by
+// an emulator.
 #pragma once
 
 #include "codegen/kernels/kernel_module.h"
 #include "ir/Scalars.h"
+#include "tests/ptx/emulator.h"
 
 #include "mlir/IR/MLIRContext.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <dlfcn.h>
 #include <random>
@@ -63,6 +66,12 @@ class LoadedKernels {
     auto objects = module.compile();
     ASSERT_TRUE(objects) << to_string(objects.error());
     for (auto& [level, bytes] : *objects) {
+      if (level == kPtxObject) {
+        auto parsed = ptx::PtxModule::parse(bytes);
+        ASSERT_TRUE(parsed) << to_string(parsed.error());
+        ptx_.emplace(std::move(*parsed));
+        continue;
+      }
       if (level == "x86-64-v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
       int fd = memfd_create(level.c_str(), MFD_CLOEXEC);
       ASSERT_GE(fd, 0);
@@ -81,8 +90,8 @@ class LoadedKernels {
     return reinterpret_cast<KernelFunction>(dlsym(handles_[level].second, name.c_str()));
   }
 
-  /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents.
-  /// `check` is called after each.
+  /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents, and as PTX, by as
+  /// many blocks. `check` is called after each.
   void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols,
            int parts, const std::function<void()>& check) {
     auto value_of = [&](const std::string& name) -> const int64_t* {
@@ -105,9 +114,35 @@ class LoadedKernels {
         kernel(buffers.data(), extents.data(), *work * part / parts, *work * (part + 1) / parts);
       check();
     }
+    auto gpu_work = evaluate(use.gpu_work, value_of);
+    ASSERT_TRUE(gpu_work);
+    SCOPED_TRACE(use.name + " as PTX by " + std::to_string(parts) + " blocks");
+    launch(use, buffers, extents, *gpu_work, parts);
+    check();
   }
 
  private:
+  /// All of a kernel's work by at most `most` blocks. The last one runs first: no block may rely on one before it.
+  void launch(const KernelUse& use, const std::vector<void*>& buffers, const std::vector<int64_t>& extents, int64_t work,
+              int64_t most) {
+    auto kernel = std::find_if(module.kernels().begin(), module.kernels().end(), [&](const Kernel& k) { return k.name == use.name; });
+    ASSERT_NE(kernel, module.kernels().end());
+    const int64_t blocks = std::min(most, (work + kernel->gpu_items - 1) / kernel->gpu_items);
+    if (blocks == 0) return;
+    std::vector<int64_t> values;
+    for (void* buffer : buffers) values.push_back(reinterpret_cast<int64_t>(buffer));
+    values.insert(values.end(), extents.begin(), extents.end());
+    values.push_back(work);
+    values.push_back(0);  // no guard
+    std::vector<const void*> arguments;
+    for (const int64_t& value : values) arguments.push_back(&value);
+    ptx::HostMemory memory;
+    auto done = ptx_->launch(use.name, {{static_cast<uint32_t>(blocks), 1, 1}, {static_cast<uint32_t>(kernel->gpu_block), 1, 1}},
+                             arguments.data(), memory, {.detect_races = true, .reverse_blocks = true});
+    ASSERT_TRUE(done) << to_string(done.error());
+  }
+
+  std::optional<ptx::PtxModule> ptx_;
   std::vector<std::pair<std::string, void*>> handles_;
   std::vector<int> files_;
 };
