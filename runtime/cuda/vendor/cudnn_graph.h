@@ -37,14 +37,14 @@ class CudnnGraph {
   struct Tensor {
     DType dtype = DType::float32;
     bool bits = false;          ///< 1 bit an element, dtype says nothing then
-    Dims dims, strides;         ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
+    Dims dims = {}, strides = {};  ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
     bool intermediate = false;  ///< in no buffer
-    std::optional<float> value; ///< a constant of the graph
+    std::optional<float> value = {};  ///< a constant of the graph
   };
   struct Node {
     enum Kind { conv_forward, conv_backward_data, conv_backward_weight, pointwise, batch_norm_train, batch_norm_backward } kind;
-    std::vector<Id> inputs, outputs;
-    ConvWindow window;
+    std::vector<Id> inputs = {}, outputs = {};
+    ConvWindow window = {};
     Pointwise function = Pointwise::identity;
     float parameter = 0;  ///< relu: slope; elu: alpha
   };

@@ -1,0 +1,111 @@
+// Binds every program of plans to a GPU that isn't there, as far as that goes, and shows what does each library operation.
+//   cudnn_plan_check PROPERTIES.json --batch N --devices N [--fast] PLAN...
+// Exits with 1 where an operation has no engine, with 77 where cuDNN isn't there. It needs a driver that cuDNN can build plans
+// with: a GPU's, or the one that make_mock_driver.sh makes.
+#include "runtime/base/file.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/vendor/library.h"
+#include "runtime/estimate/planned_program.h"
+#include "runtime/plan/reader.h"
+#include "tests/cuda/planning_device.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+namespace {
+
+using namespace sheaf;
+
+struct Request {
+  int64_t batch = 0;
+  int devices = 0;
+  bool fast = false;
+};
+
+
+
+/// One line an operation; those of other replicas that are the same are left out.
+void show(const PlannedProgram& planned, const Program& program) {
+  std::set<std::string> shown;
+  for (const Instance& instance : planned.binding.graph.instances) {
+    if (instance.kind != Instance::launch || instance.step < 0) continue;
+    const Step& step = program.steps[size_t(instance.step)];
+    if (step.op == "kernel" || instance.entry < 0) continue;
+    std::string line = "  " + step.op + " | " + step.layer + " |";
+    for (const int tensor : instance.inputs) {
+      const TensorSpec& spec = planned.binding.graph.tensors[size_t(tensor)].spec;
+      line += " " + std::string(name_of(spec.dtype)) + to_string(spec.dims) + (spec.plain() ? "" : " " + spec.format->name());
+    }
+    line += " | " + instance.implementation + " | " + std::to_string(instance.scratch_bytes) + " | " + instance.reason;
+    if (shown.insert(line).second) std::puts(line.c_str());
+  }
+}
+
+int count_failures(const Plan& plan, const std::string& name, const DeviceSet& devices, const Request& request) {
+  int failures = 0;
+  const std::pair<const char*, const Program*> programs[] = {
+      {"infer", &plan.infer}, {"train", &plan.train}, {"accumulate", &plan.accumulate}, {"update", &plan.update}};
+  for (const auto& [kind, program] : programs) {
+    if (program->steps.empty()) continue;
+    std::printf("%s %s, batch %lld, %d device(s)%s\n", name.c_str(), kind, static_cast<long long>(request.batch), request.devices,
+                request.fast ? ", fast" : "");
+    BindOptions options;
+    options.fast_numerics = request.fast;
+    const auto planned = plan_program(plan, *program, devices, request.batch, options);
+    if (!planned) {
+      std::printf("  FAILED: %s\n", planned.error().message().c_str());
+      ++failures;
+      continue;
+    }
+    show(*planned, *program);
+    for (int lane = 1; lane < devices.lanes(); ++lane)
+      std::printf("  arena of %s: %zu bytes\n", devices.name(lane).c_str(), planned->binding.memory.lanes[size_t(lane)].bytes);
+  }
+  return failures;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Request request;
+  std::vector<std::string> files;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--fast") request.fast = true;
+    else if (argument == "--batch" && i + 1 < count) request.batch = std::atoll(arguments[++i]);
+    else if (argument == "--devices" && i + 1 < count) request.devices = std::atoi(arguments[++i]);
+    else files.emplace_back(argument);
+  }
+  if (files.size() < 2 || request.batch < 1 || request.devices < 1) {
+    std::fputs("usage: cudnn_plan_check PROPERTIES.json --batch N --devices N [--fast] PLAN...\n", stderr);
+    return 2;
+  }
+  const auto properties = read_file(files[0], 1 << 20);
+  if (!properties) {
+    std::fprintf(stderr, "%s\n", properties.error().message().c_str());
+    return 2;
+  }
+  auto library = cuda::open_planning_library(*properties);
+  if (!library) {
+    const std::string& why = library.error().message();
+    std::printf("%s\n", why.c_str());
+    return why.find("cannot be opened") != why.npos ? 77 : 1;
+  }
+  std::vector<std::string> names;
+  for (int k = 0; k < request.devices; ++k) names.push_back("cuda:" + std::to_string(k));
+  const DeviceSet devices(cpu_device(), planning_devices(std::shared_ptr<cuda::Library>(std::move(*library)), request.devices),
+                          names, 1);
+  int failures = 0;
+  for (size_t i = 1; i < files.size(); ++i) {
+    const auto plan = load_plan(files[i]);
+    if (!plan) {
+      std::fprintf(stderr, "%s\n", plan.error().message().c_str());
+      return 2;
+    }
+    failures += count_failures(*plan, files[i].substr(files[i].rfind('/') + 1), devices, request);
+  }
+  std::printf("%d program(s) failed\n", failures);
+  return failures ? 1 : 0;
+}

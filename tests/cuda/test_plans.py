@@ -1,0 +1,52 @@
+"""Every library operation of every model has an engine on an H200, without one: cudnn_plan_check on the plans of the models.
+
+usage: test_plans.py f32|fast|bf16|f16. What the programs say goes to stdout. Exit status 77: skipped, the reason is on stdout.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+from program import MODELS, must, sheaf  # noqa: E402
+
+# What it costs is that cuDNN compiles kernels, a second each: for a batch norm or a fused convolution of each size.
+SMALL = ["resnet18_w8", "digits_cnn", "tutorial", "rl_policy", "transformer_encoder"]
+RUNS = {  # models, batch, devices
+    "f32": [(None, 256, 1), (None, 7, 2)],
+    "fast": [(["resnet18", "dcgan_discriminator"], 256, 1)],
+    "bf16": [(["resnet18", "dcgan_generator", "transformer_encoder", "word_language_model"], 256, 1), (SMALL, 7, 2)],
+    "f16": [(["resnet18_w8", "digits_cnn"], 256, 1)],
+}
+
+
+def main(kind):
+    check = os.environ["CUDNN_PLAN_CHECK"]
+    with tempfile.TemporaryDirectory() as folder:
+        mock = subprocess.run(["bash", str(HERE / "make_mock_driver.sh"), folder], capture_output=True, text=True)
+        if mock.returncode != 0:
+            print("skipped: no driver to build plans with can be made:", mock.stderr.strip())
+            return 77
+        precision = kind if kind in ("bf16", "f16") else "f32"
+        status = 0
+        for models, batch, devices in RUNS[kind]:
+            plans = []
+            for model in models or sorted(path.stem for path in MODELS.glob("*.json")):
+                plan = Path(folder) / f"{model}.plan"
+                if not plan.exists():
+                    must(sheaf("compile", "--precision", precision, MODELS / f"{model}.json", "-o", plan))
+                plans.append(plan)
+            command = [check, HERE / "h200.json", "--batch", batch, "--devices", devices, *(["--fast"] if kind == "fast" else []),
+                       *plans]
+            environment = dict(os.environ, LD_LIBRARY_PATH=f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}")
+            done = subprocess.run([str(part) for part in command], env=environment, timeout=590)
+            if done.returncode == 77:
+                return 77
+            status = status or done.returncode
+        return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
