@@ -43,6 +43,25 @@ void note_means(Operation& op, Step& step) {
   if (isa<nn::PermuteOp>(op)) step.notes.push_back("a copy: the elements change their order");
 }
 
+/// What a library may do together with the batch norm next to it (runtime/bind/fuse_norms.h): a ReLU alone, the sum of two tensors of
+/// one shape and a ReLU of that, or a ReLU's gradient. Empty for everything else.
+StringRef pattern_of(Operation& op) {
+  auto fused = dyn_cast<nn::FusedOp>(op);
+  if (!fused) return {};
+  SmallVector<Operation*> body;
+  for (Operation& inner : fused.getBody().front().without_terminator()) body.push_back(&inner);
+  auto alike = [](Operation* inner) {
+    return llvm::all_of(inner->getOperandTypes(), [&](mlir::Type type) { return type == inner->getResult(0).getType(); });
+  };
+  if (body.empty() || !llvm::all_of(body, alike)) return {};
+  if (body.size() == 1 && isa<nn::ReluOp>(body[0])) return "relu";
+  if (body.size() == 2 && isa<nn::AddOp>(body[0]) && isa<nn::ReluOp>(body[1]) && body[1]->getOperand(0) == body[0]->getResult(0))
+    return "add_relu";
+  if (auto backward = dyn_cast<nn::ActivationBackwardOp>(body[0]); backward && body.size() == 1)
+    if (cast<StringAttr>(backward.getActivation().get("kind")).getValue() == "relu") return "relu_backward";
+  return {};
+}
+
 }  // namespace
 
 bool is_small_linear(Operation& op) {
@@ -81,6 +100,7 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   step.attributes["work"] = to_string(use->work);
   if (!(use->gpu_work == use->work)) step.attributes["gpu_work"] = to_string(use->gpu_work);
   step.attributes["grain"] = use->grain;
+  if (StringRef pattern = pattern_of(op); !pattern.empty()) step.attributes["pattern"] = pattern.str();
   // One input an output may overwrite: the first that the kernel allows.
   std::set<int> taken;
   Json in_place = Json::array();

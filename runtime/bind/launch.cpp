@@ -30,21 +30,32 @@ bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64
 
 }  // namespace
 
+bool Expansion::fuses(const NormFusion* fusion, const Spot& spot) const {
+  return fusion && context_.devices.device(spot.lane).fuses_norms() &&
+         element_count(graph_.tensors[index_of(at(fusion->step.inputs[0], spot.replica))].spec) != 0;
+}
+
 Result<void> Expansion::launch_step(int index, const Spot& spot) {
-  const Step& step = context_.program.steps[index_of(index)];
+  if (fuses(fusions_.covering(index), spot)) return {};
+  const NormFusion* fusion = fuses(fusions_.at(index), spot) ? fusions_.at(index) : nullptr;
+  return fusion ? launch(fusion->step, fusion->instead, spot, fusion->forward)
+                : launch(context_.program.steps[index_of(index)], index, spot, -1);
+}
+
+Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, int norm) {
   std::vector<int> inputs;
   std::vector<TensorSpec> input_specs, output_specs;
   const auto constant = std::make_unique<bool[]>(step.inputs.size());
   bool all_constant = true;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
-    inputs.push_back(at(step.inputs[i], spot.replica));
+    inputs.push_back(step.inputs[i] == kMask ? masks_.at({norm, spot.replica}) : at(step.inputs[i], spot.replica));
     input_specs.push_back(graph_.tensors[index_of(inputs.back())].spec);
     constant[i] = is_constant(inputs.back());
     all_constant &= constant[i];
   }
   bool any_work = false;
   for (int output : step.outputs) {
-    auto spec = value_spec(output, spot.replica);
+    auto spec = output == kMask ? Result<TensorSpec>(plain_tensor(DType::uint8, {1})) : value_spec(output, spot.replica);
     if (!spec) return spec.error();
     any_work |= element_count(*spec) != 0;
     output_specs.push_back(std::move(*spec));
@@ -75,6 +86,7 @@ Result<void> Expansion::launch_step(int index, const Spot& spot) {
                            context_.fast_numerics, {constant.get(), step.inputs.size()},
                            context_.kernels[index_of(spot.lane)].get(), extents, work, context_.explain};
     request.gpu_work = gpu_work;
+    request.deterministic = context_.deterministic;
     auto prepared = context_.devices.device(spot.lane).prepare(request);
     if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
       return Error("operation " + step.op + " was prepared for another number of operands");
@@ -101,10 +113,15 @@ Result<void> Expansion::launch_step(int index, const Spot& spot) {
   std::vector<int> outputs;
   const int id = static_cast<int>(graph_.instances.size());
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    const Value& value = context_.program.values[index_of(step.outputs[i])];
-    outputs.push_back(add_tensor(prepared->outputs[i], value.name, spot.lane));
+    const bool mask = step.outputs[i] == kMask;
+    const std::string name = mask ? step.layer + ":mask" : context_.program.values[index_of(step.outputs[i])].name;
+    outputs.push_back(add_tensor(prepared->outputs[i], name, spot.lane));
     graph_.tensors[index_of(outputs.back())].writers = {id};
-    define(step.outputs[i], spot.replica, outputs.back());
+    if (mask) {
+      masks_[{norm, spot.replica}] = outputs.back();
+    } else {
+      define(step.outputs[i], spot.replica, outputs.back());
+    }
   }
   add_launch(index, spot, std::move(inputs), std::move(outputs), std::move(*prepared));
   return {};

@@ -99,6 +99,11 @@ class CudaDevice final : public Device {
     return described((*library)->prepare(request), "reordering from " + format(from) + " to " + format(to));
   }
 
+  bool fuses_norms() override {
+    auto library = open_library();
+    return library && (*library)->fuses_norms();
+  }
+
   std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return merge_generated_kernels(parts); }
 
   Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,

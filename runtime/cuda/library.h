@@ -15,6 +15,8 @@ class Library {
   virtual ~Library() = default;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
+  /// As Device::fuses_norms().
+  virtual bool fuses_norms() const { return false; }
 };
 
 /// Operations among several GPUs (NCCL). One for a list of distinct devices; ranks count in that list.

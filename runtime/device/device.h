@@ -137,6 +137,9 @@ class Device {
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
+  /// Whether prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
+  /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
+  virtual bool fuses_norms() { return false; }
   /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null where there is
   /// none: parts that are not the same generated kernel over elements. The parts stay as they are.
   virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }

@@ -90,8 +90,19 @@ void check_status(StepCheck& check) {
     check.fail("'status' goes with integer indices and a table as inputs");
 }
 
+/// `pattern`: of operands that all have one shape.
+void check_pattern(StepCheck& check) {
+  const auto found = check.step().attributes.find("pattern");
+  if (found == check.step().attributes.end()) return;
+  const std::string pattern = found->is_string() ? found->get<std::string>() : "";
+  const size_t inputs = pattern == "relu" ? 1 : pattern == "add_relu" || pattern == "relu_backward" ? 2 : 0;
+  bool good = inputs > 0 && check.step().inputs.size() == inputs && check.step().outputs.size() == 1;
+  for (size_t i = 0; good && i < inputs; ++i) good = check.input(i).shape == check.output(0).shape;
+  if (!good) check.fail("'pattern' must be relu, add_relu or relu_backward, of operands that have one shape");
+}
+
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "gpu_work"});
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "gpu_work", "pattern"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
   if (kernel == check.scope().kernels.end())
     return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
@@ -105,6 +116,7 @@ void check_kernel(StepCheck& check) {
   for (const char* range : {"work", "gpu_work"})
     if (check.step().attributes.contains(range)) check.extent(check.step().attributes[range], range);
   check_in_place(check);
+  check_pattern(check);
   check_status(check);
 }
 

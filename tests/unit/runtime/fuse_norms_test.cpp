@@ -1,0 +1,126 @@
+// Which batch norms are joined with what stands around them, and which are not.
+#include "runtime/bind/fuse_norms.h"
+
+#include <gtest/gtest.h>
+
+namespace sheaf {
+namespace {
+
+/// Builds a program by value names; every value is a temporary of one place.
+class Steps {
+ public:
+  int value(const std::string& name) {
+    for (size_t i = 0; i < program.values.size(); ++i) {
+      if (program.values[i].name == name) return static_cast<int>(i);
+    }
+    program.values.push_back({});
+    program.values.back().name = name;
+    return static_cast<int>(program.values.size()) - 1;
+  }
+  int add(const std::string& op, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
+          const std::vector<std::string>& outputs, const std::string& pattern = "") {
+    Step step;
+    step.op = pattern.empty() ? op : "kernel";
+    step.layer = op;
+    step.roles = roles;
+    for (const auto& input : inputs) step.inputs.push_back(value(input));
+    for (const auto& output : outputs) step.outputs.push_back(value(output));
+    if (!pattern.empty()) step.attributes["pattern"] = pattern;
+    program.steps.push_back(std::move(step));
+    return static_cast<int>(program.steps.size()) - 1;
+  }
+  int norm(const std::string& x, const std::string& y) {
+    return add("batch_norm_train", {"x", "weight", "bias"}, {x, "w", "b"}, {y, y + ".mean", y + ".var"});
+  }
+  int norm_backward(const std::string& x, const std::string& y, const std::string& dy, const std::string& dx) {
+    return add("batch_norm_backward", {"x", "dy", "mean", "var", "weight"}, {x, dy, y + ".mean", y + ".var", "w"}, {dx, "dw", "db"});
+  }
+  Program program;
+};
+
+TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
+  Steps steps;
+  const int norm = steps.norm("x", "n"), relu = steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  const int back = steps.norm_backward("x", "n", "dn", "dx");
+  const NormFusions fusions(steps.program);
+  ASSERT_TRUE(fusions.at(norm));
+  const Step& forward = fusions.at(norm)->step;
+  EXPECT_EQ(forward.outputs, (std::vector<int>{steps.value("y"), steps.value("n.mean"), steps.value("n.var"), kMask}));
+  EXPECT_EQ(forward.attributes["activation"]["kind"], "relu");
+  EXPECT_EQ(forward.fused, std::vector<std::string>{"relu"});
+  EXPECT_EQ(fusions.covering(relu), fusions.at(norm));
+  ASSERT_TRUE(fusions.at(gradient)) << "it stands where the ReLU's gradient did";
+  EXPECT_EQ(fusions.covering(back), fusions.at(gradient));
+  EXPECT_EQ(fusions.at(gradient)->instead, back);
+  const Step& backward = fusions.at(gradient)->step;
+  EXPECT_EQ(backward.roles.back(), "workspace");
+  EXPECT_EQ(backward.inputs, (std::vector<int>{steps.value("x"), steps.value("dy"), steps.value("n.mean"), steps.value("n.var"),
+                                               steps.value("w"), kMask}));
+  EXPECT_EQ(backward.outputs.size(), 3U);
+}
+
+TEST(FuseNorms, ResidualIsAnOperandAndItsGradientAResult) {
+  Steps steps;
+  steps.add("conv", {}, {}, {"r"});
+  const int norm = steps.norm("x", "n");
+  steps.add("add", {"x", "x1"}, {"r", "n"}, {"y"}, "add_relu");
+  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  steps.norm_backward("x", "n", "dn", "dx");
+  steps.add("reader", {"x"}, {"dn"}, {"z"});
+  const NormFusions fusions(steps.program);
+  ASSERT_TRUE(fusions.at(norm));
+  EXPECT_EQ(fusions.at(norm)->step.roles.back(), "residual");
+  EXPECT_EQ(fusions.at(norm)->step.inputs.back(), steps.value("r"));
+  ASSERT_TRUE(fusions.at(gradient));
+  EXPECT_EQ(fusions.at(gradient)->step.outputs.back(), steps.value("dn"));
+}
+
+TEST(FuseNorms, WithoutItsGradientThereIsNoMask) {
+  Steps steps;
+  const int norm = steps.norm("x", "n");
+  steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  const NormFusions fusions(steps.program);
+  ASSERT_TRUE(fusions.at(norm));
+  EXPECT_EQ(fusions.at(norm)->step.outputs.size(), 3U);
+}
+
+TEST(FuseNorms, OthersThatReadTheResultKeepItApart) {
+  Steps steps;
+  const int norm = steps.norm("x", "n");
+  steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  steps.add("reader", {"x"}, {"n"}, {"z"});
+  const int leaving = steps.norm("y", "m");
+  steps.add("relu", {"x"}, {"m"}, {"o"}, "relu");
+  steps.program.outputs.push_back({"m", steps.value("m")});
+  const NormFusions fusions(steps.program);
+  EXPECT_FALSE(fusions.at(norm));
+  EXPECT_FALSE(fusions.at(leaving));
+}
+
+TEST(FuseNorms, ResidualThatIsMadeLaterKeepsItApart) {
+  Steps steps;
+  const int norm = steps.norm("x", "n");
+  steps.add("conv", {}, {}, {"r"});
+  const int add = steps.add("add", {"x", "x1"}, {"n", "r"}, {"y"}, "add_relu");
+  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  const int back = steps.norm_backward("x", "n", "dn", "dx");
+  const NormFusions fusions(steps.program);
+  for (const int step : {norm, add, gradient, back}) {
+    EXPECT_FALSE(fusions.at(step)) << step;
+    EXPECT_FALSE(fusions.covering(step)) << step;
+  }
+}
+
+TEST(FuseNorms, GradientOfAnotherReluStaysApart) {
+  Steps steps;
+  steps.norm("x", "n");
+  steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  steps.add("relu", {"x"}, {"y"}, {"again"}, "relu");
+  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "again"}, {"dn"}, "relu_backward");
+  steps.norm_backward("x", "n", "dn", "dx");
+  EXPECT_FALSE(NormFusions(steps.program).at(gradient));
+}
+
+}  // namespace
+}  // namespace sheaf
