@@ -2,24 +2,64 @@
 #pragma once
 
 #include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+#include "tests/sim/sim_machine.h"
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace sheaf {
 
-/// One for each kind of device that this machine has.
+/// The CPU, a virtual GPU, and a real one where this machine has it.
 inline std::vector<std::string> backends() {
-  std::vector<std::string> found;
-  for (const char* name : {"cpu:0", "cuda:0"}) {
-    auto list = parse_devices(name);
-    if (list && open_device(list->front())) found.emplace_back(name);
-  }
+  std::vector<std::string> found = {"cpu:0", "sim:0"};
+  if (open_device(parse_devices("cuda:0")->front())) found.emplace_back("cuda:0");
   return found;
+}
+
+/// Opens devices and lists of a backend, and reports what is done wrong to a virtual GPU.
+class Opener {
+ public:
+  explicit Opener(const std::string& backend) {
+    if (backend != "sim:0") return;
+    sim::MachineOptions options;
+    options.driver.violation = [](const std::string& text) { ADD_FAILURE() << text; };
+    machine_ = std::make_unique<sim::SimMachine>(options);
+  }
+  Result<std::shared_ptr<Device>> device(const std::string& backend) {
+    if (machine_) return machine_->device(0);
+    return open_device(parse_devices(backend)->front());
+  }
+  std::shared_ptr<const DeviceSet> list(const std::string& names) {
+    if (machine_) return machine_->list(names);
+    auto opened = open_devices(*parse_devices(names));
+    if (!opened) throw std::runtime_error(to_string(opened.error()));
+    return std::make_shared<const DeviceSet>(std::move(*opened));
+  }
+
+ private:
+  std::unique_ptr<sim::SimMachine> machine_;
+};
+
+inline std::string content(const char* file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream bytes;
+  bytes << stream.rdbuf();
+  return bytes.str();
+}
+
+/// The kernels of kernels.c and kernels.ptx.
+inline void add_kernels(Plan& plan) {
+  plan.objects = {{"x86-64-v3", content(SHEAF_KERNELS)}, {kPtxObject, content(SHEAF_GPU_KERNELS)}};
+  plan.kernels = {{"double_and_add", "2x + c", 1, true, {}, 128, 128},
+                  {"add", "a + b", 0, true, {}, 128, 128},
+                  {"lookup", "table[i]", 1, false, {}, 128, 128}};
 }
 
 class Buffer {
@@ -42,11 +82,11 @@ class Buffer {
 class BackendTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    auto opened = open_device(parse_devices(GetParam())->front());
-    ASSERT_TRUE(opened);
+    auto opened = opener.device(GetParam());
+    ASSERT_TRUE(opened) << to_string(opened.error());
     device = *opened;
     auto made = device->open_queue(2);
-    ASSERT_TRUE(made);
+    ASSERT_TRUE(made) << to_string(made.error());
     queue = std::move(*made);
   }
 
@@ -63,6 +103,7 @@ class BackendTest : public ::testing::TestWithParam<std::string> {
     return values;
   }
 
+  Opener opener{GetParam()};
   std::shared_ptr<Device> device;
   std::unique_ptr<Queue> queue;
 };

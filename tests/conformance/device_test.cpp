@@ -25,7 +25,7 @@ TEST_P(DeviceContract, InfoIsFilledIn) {
 }
 
 TEST_P(DeviceContract, OpeningAgainGivesTheSameDevice) {
-  auto again = open_device(parse_devices(GetParam())->front());
+  auto again = opener.device(GetParam());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->get(), device.get());
 }
@@ -83,12 +83,12 @@ TEST_P(DeviceContract, AnEventOrdersTwoQueues) {
     upload(target, zeros);
     queue->copy(source.get(), values.data(), {kCount * sizeof(float), 1, 0, 0});
     queue->record(**event);
-    (*other)->wait(**event);
+    ASSERT_TRUE((*other)->wait(**event));
     (*other)->copy(target.get(), source.get(), {kCount * sizeof(float), 1, 0, 0});
     ASSERT_TRUE((*other)->synchronize());
     ASSERT_TRUE(queue->synchronize());
     ASSERT_EQ(download<float>(target, kCount), values);
-    (*event)->synchronize();
+    ASSERT_TRUE((*event)->synchronize());
   }
 }
 

@@ -5,9 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 namespace sheaf {
 namespace {
@@ -18,12 +16,10 @@ class KernelContract : public BackendTest {
  protected:
   void SetUp() override {
     BackendTest::SetUp();
-    std::ifstream file(SHEAF_KERNELS, std::ios::binary);
-    std::stringstream bytes;
-    bytes << file.rdbuf();
-    plan.objects = {{"x86-64-v3", bytes.str()}};
-    plan.kernels = {{"double_and_add", "2x + c", 1, true}, {"add", "a + b", 0, true}, {"lookup", "table[i]", 1, false}};
+    add_kernels(plan);
   }
+  /// What the backend's own object is called.
+  std::string object() const { return device->info().kind == DeviceKind::cpu ? "x86-64-v3" : kPtxObject; }
 
   Result<Prepared> prepare(const Step& step, const std::vector<TensorSpec>& inputs, const std::vector<TensorSpec>& outputs,
                            std::vector<int64_t> extents, int64_t work) {
@@ -31,7 +27,9 @@ class KernelContract : public BackendTest {
     if (!loaded) return loaded.error();
     kernels = *loaded;
     const auto constant = std::make_unique<bool[]>(inputs.size());
-    return device->prepare({step, plan, inputs, outputs, 2, false, {constant.get(), inputs.size()}, kernels.get(), extents, work});
+    PrepareRequest request{step, plan, inputs, outputs, 2, false, {constant.get(), inputs.size()}, kernels.get(), extents, work};
+    request.gpu_work = work;
+    return device->prepare(request);
   }
 
   static Step kernel_step(const std::string& kernel) {
@@ -89,7 +87,7 @@ TEST_P(KernelContract, PlansThatCannotBeLoaded) {
   auto loaded = device->load_kernels(plan);
   ASSERT_FALSE(loaded);
   EXPECT_THAT(loaded.error().message(), HasSubstr("x86-64-v9"));
-  plan.objects = {{"x86-64-v3", "not an object"}};
+  plan.objects = {{object(), "not an object"}};
   EXPECT_FALSE(device->load_kernels(plan));
   plan.objects.clear();
   EXPECT_FALSE(device->load_kernels(plan));
@@ -101,7 +99,7 @@ TEST_P(KernelContract, KernelsThatAreNotThere) {
   const TensorSpec spec = plain_tensor(DType::float32, {4});
   EXPECT_FALSE(prepare(kernel_step("absent"), {spec}, {spec}, {}, 4));
   EXPECT_FALSE(prepare(kernel_step("double_and_add"), {spec}, {spec}, {}, 4)) << "an extent is missing";
-  plan.kernels.push_back({"absent", "", 0, false});
+  plan.kernels.push_back({"absent", "", 0, false, {}, 128, 128});
   auto loaded = device->load_kernels(plan);
   ASSERT_FALSE(loaded);
   EXPECT_THAT(loaded.error().message(), HasSubstr("'absent'"));

@@ -1,26 +1,29 @@
 // Generated kernels in a whole program: extents of each replica's chunk, operands in place, failures while running.
+#include "backend.h"
+
 #include "runtime/bind/binding.h"
 #include "runtime/sheaf.h"
 #include "tests/unit/runtime/plan_builder.h"
+#include "tests/unit/runtime/variable_values.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 
 namespace sheaf {
 namespace {
 
 using ::testing::HasSubstr;
 
-void add_kernels(Plan& plan) {
-  std::ifstream file(SHEAF_KERNELS, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  plan.objects = {{"x86-64-v3", bytes.str()}};
-  plan.kernels = {{"double_and_add", "2x + c", 1, true}, {"add", "a + b", 0, true}, {"lookup", "table[i]", 1, false}};
-}
+class KernelsInASession : public ::testing::TestWithParam<std::string> {
+ protected:
+  const std::string kind = GetParam() == "cpu:0" ? "cpu" : "cuda";
+  /// A list with the backend's devices for X.
+  std::shared_ptr<const DeviceSet> list(std::string names) {
+    for (size_t at = 0; (at = names.find('X', at)) != names.npos; at += kind.size()) names.replace(at, 1, kind);
+    return opener.list(names);
+  }
+  Opener opener{GetParam()};
+};
 
 int kernel(PlanBuilder& b, const std::string& name, std::vector<int> inputs, std::vector<Extent> shape, Place place,
            const std::string& work, Json extents, Json more = Json::object()) {
@@ -31,7 +34,7 @@ int kernel(PlanBuilder& b, const std::string& name, std::vector<int> inputs, std
   return y;
 }
 
-TEST(KernelsInASession, ExtentsAreOfTheReplicasChunkAndInPlaceKeepsWhatIsStillRead) {
+TEST_P(KernelsInASession, ExtentsAreOfTheReplicasChunkAndInPlaceKeepsWhatIsStillRead) {
   // z = double_and_add(x) + x, where double_and_add may write over x's copy only if x isn't read again.
   PlanBuilder b;
   add_kernels(b.plan);
@@ -47,8 +50,8 @@ TEST(KernelsInASession, ExtentsAreOfTheReplicasChunkAndInPlaceKeepsWhatIsStillRe
   b.output("z", b.gather(all, r, 0, {b.batch(), 3}, b.device(0), "z"));
   auto model = Model::from_plan(b.plan);
   ASSERT_TRUE(model);
-  for (const char* devices : {"cpu", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:1,cpu:2"}) {
-    auto session = model->bind(devices, 10);
+  for (const char* devices : {"cpu", "X:0,X:0", "X:0,cpu:1,X:0,cpu:0"}) {
+    auto session = model->bind(list(devices), 10);
     ASSERT_TRUE(session) << to_string(session.error());
     const size_t lanes = session->info().lanes.size();
     const int64_t chunk = lanes == 1 ? 10 : lanes == 3 ? 5 : 3;
@@ -68,7 +71,7 @@ TEST(KernelsInASession, ExtentsAreOfTheReplicasChunkAndInPlaceKeepsWhatIsStillRe
   }
 }
 
-TEST(KernelsInASession, TheLowestFailingReplicaIsReported) {
+TEST_P(KernelsInASession, TheLowestFailingReplicaIsReported) {
   PlanBuilder b;
   add_kernels(b.plan);
   const int x = b.input("x", {b.batch()}, DType::int64);
@@ -84,7 +87,7 @@ TEST(KernelsInASession, TheLowestFailingReplicaIsReported) {
   b.output("y", b.gather(y, r, 0, {b.batch(), 1}, b.device(0), "y"));
   auto model = Model::from_plan(b.plan);
   ASSERT_TRUE(model && model->initialise_parameters(1));
-  auto session = model->bind("cpu:2,cpu:7,cpu:7", 6);
+  auto session = model->bind(list("cpu:2,X:0,X:0"), 6);
   ASSERT_TRUE(session) << to_string(session.error());
   std::vector<int64_t> indices = {0, 1, 2, 9, 4, -3};
   std::vector<float> values(6);
@@ -93,11 +96,11 @@ TEST(KernelsInASession, TheLowestFailingReplicaIsReported) {
   for (int i = 0; i < 20; ++i) {
     auto ran = session->run(in, out);
     ASSERT_FALSE(ran);
-    EXPECT_THAT(ran.error().message(), HasSubstr("replica 1 on device cpu:7: layer 'net.embedding': index 9 (element 1"));
+    EXPECT_THAT(ran.error().message(), HasSubstr("replica 1 on device " + kind + ":0: layer 'net.embedding': index 9 (element 1"));
   }
   indices = {0, 1, 2, 3, 4, 0};
   ASSERT_TRUE(session->run(in, out));
-  const auto* weights = static_cast<const float*>(model->parameter_data(0));
+  const auto weights = parameter_values(*model, 0);
   EXPECT_EQ(values, (std::vector<float>{weights[0], weights[1], weights[2], weights[3], weights[4], weights[0]}));
   auto host = model->bind("cpu", 6);
   indices[5] = 5;
@@ -105,6 +108,8 @@ TEST(KernelsInASession, TheLowestFailingReplicaIsReported) {
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().message().rfind("layer 'net.embedding': index 5", 0), 0U) << "no replicas on the host alone";
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, KernelsInASession, ::testing::ValuesIn(backends()));
 
 }  // namespace
 }  // namespace sheaf

@@ -41,12 +41,12 @@ void SimDriver::execute(Stream& stream) {
   }
   const Item item = std::move(head);
   stream.queue.pop_front();
-  if (item.kind == Item::record) item.event->done = std::max(item.event->done, item.number);
-  if (item.kind == Item::operation) {
+  if (item.kind == Item::record) {
+    item.event->done = std::max(item.event->done, item.number);
+  } else if (item.kind == Item::operation) {
     stream.open = std::make_unique<OperationMemory>(memory_, report_, item.what, item.accesses);
   } else if (item.kind == Item::wait || item.kind == Item::meet) {
     stream.open.reset();
-  } else if (item.kind == Item::record) {
   } else if (item.faults) {
     device_fails(stream.device, "an illegal memory access was encountered");
   } else {

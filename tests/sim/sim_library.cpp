@@ -6,6 +6,7 @@
 #include "tests/sim/relayout.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace sheaf::sim {
@@ -75,7 +76,7 @@ struct Body {
   std::unique_ptr<Executable> executable;  ///< null: a copy between formats
   std::vector<Operand> inputs, outputs;
   size_t scratch_bytes = 0;
-  int32_t failure_code = 1;
+  std::atomic<bool> failed{false};  ///< the last run
 
   Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag, OperationMemory& memory) {
     if (guard) {
@@ -106,10 +107,11 @@ struct Body {
     const NonFiniteRun careful;  // the CPU then keeps NaN, as a GPU's library always does
     executable->run(buffers.data(), space);
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i].give(places[i]);
-    if (!executable->failed()) return {};
-    int32_t* failed = memory.at<int32_t>(flag, 1, true);
-    if (!failed) return Error("an illegal memory access was encountered");
-    if (*failed == 0) *failed = failure_code;
+    failed = executable->failed();
+    if (!failed) return {};
+    int32_t* raised = memory.at<int32_t>(flag, 1, true);
+    if (!raised) return Error("an illegal memory access was encountered");
+    *raised = 1;
     return {};
   }
 
@@ -129,14 +131,14 @@ class LibraryOperation final : public cuda::Operation {
       : driver_(driver), body_(std::move(body)), failure_(std::move(failure)), guardable_(options.guardable), recordable_(options.recordable) {}
   Result<void> enqueue(const cuda::Enqueue& at) override {
     std::vector<void*> addresses(at.buffers, at.buffers + body_->inputs.size() + body_->outputs.size());
-    body_->failure_code = failure_code;
     if (at.guard && !guardable_) driver_.violation(what + " is launched guarded, though it cannot be");
     return driver_.enqueue(at.stream, what, [body = body_, addresses, scratch = at.scratch, guard = at.guard,
                                              flag = at.flag](OperationMemory& memory) {
       return body->run(addresses, scratch, guard, flag, memory);
     });
   }
-  std::string failure() const override { return failure_; }
+  bool failed() const override { return body_->failed; }
+  std::string failure() const override { return failed() ? failure_ : std::string(); }
   bool guardable() const override { return guardable_; }
   bool recordable() const override { return recordable_; }
 
