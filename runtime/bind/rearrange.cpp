@@ -88,6 +88,7 @@ void rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std
   std::vector<const std::vector<int>*> ordered;
   const std::vector<int> order = Ordering(graph, groups, instead).find(ordered);
   for (size_t g = 0; g < ordered.size(); ++g) {
+    if (ordered[g]->size() == 1) continue;
     for (int member : *ordered[g]) graph.instances[index_of(member)].collective = static_cast<int>(g);
   }
   std::vector<int> now(graph.instances.size(), -1);
