@@ -69,6 +69,11 @@ OptionParser& OptionParser::option(std::string name, std::string placeholder, st
 
 OptionParser& OptionParser::flag(std::string name, std::string help) { return option(std::move(name), "", std::move(help)); }
 
+OptionParser& OptionParser::add(void (*declare)(OptionParser&)) {
+  declare(*this);
+  return *this;
+}
+
 OptionParser& OptionParser::group(std::string heading) {
   group_ = std::move(heading);
   return *this;

@@ -59,6 +59,8 @@ class OptionParser {
   /// An option with a value: option("--devices", "LIST", "…"). The first name may be a short one ("-o").
   OptionParser& option(std::string name, std::string placeholder, std::string help);
   OptionParser& flag(std::string name, std::string help);
+  /// What several verbs have alike: add(devices_option).
+  OptionParser& add(void (*declare)(OptionParser&));
   /// A heading for the options that are declared after it.
   OptionParser& group(std::string heading);
   /// Commands for `sheaf help VERB`, the man page and docs; a test runs them: example("draw it", {"sheaf dump …"}).

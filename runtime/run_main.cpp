@@ -2,6 +2,7 @@
 
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
+#include "runtime/execution_options.h"
 #include "runtime/named_sources.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
@@ -62,18 +63,18 @@ bool prints(const Model& model) {
 OptionParser run_options() {
   OptionParser parser("run", "Runs a compiled plan on rows of data.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .add(devices_option)
       .required()
-      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .add(weights_option)
       .option("--input", "NAME=SOURCE",
               "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
       .repeatable()
       .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
       .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights and random rows (default 0)");
-  add_trace_options(parser);
+      .add(numerics_option)
+      .add(seed_option)
+      .add(execution_options)
+      .add(add_trace_options);
   parser
       .example("100 random rows in batches of 30 on three CPU devices",
                {"sheaf compile models/tutorial.json -o tutorial.plan",
@@ -92,6 +93,8 @@ int run_verb(std::span<const std::string> arguments) {
   if (!batch_size) return report_usage(std::move(batch_size.error()), "run");
   auto seed = options->integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
   if (!seed) return report_usage(std::move(seed.error()), "run");
+  auto bind = bind_options(*options);
+  if (!bind) return report_usage(std::move(bind.error()), "run");
   auto sources = named_sources("--input", options->values("--input"));
   if (!sources) return report_usage(std::move(sources.error()), "run");
 
@@ -112,7 +115,7 @@ int run_verb(std::span<const std::string> arguments) {
 
   RowsOptions rows;
   rows.batch_size = *batch_size;
-  rows.bind.fast_numerics = options->value("--numerics") == "fast";
+  rows.bind = *bind;
   rows.run.trace = std::move(*opened);
   auto outputs = run_rows(*model, std::make_shared<const DeviceSet>(std::move(*devices)), *inputs, rows);
   if (!outputs) return report(outputs.error(), kFailed);

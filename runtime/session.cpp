@@ -51,6 +51,8 @@ Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std:
                                                     int64_t batch, const BindOptions& options) {
   BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
+  request.graphs = options.graphs;
+  request.deterministic = options.deterministic;
   for (int lane = 0; lane < devices->lanes(); ++lane) {
     auto loaded = kernels_for(devices->device(lane));
     if (!loaded) return loaded.error();

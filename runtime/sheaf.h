@@ -59,7 +59,9 @@ struct TensorView {
 };
 
 struct BindOptions {
-  bool fast_numerics = false;  ///< allow Winograd convolutions: faster, other rounding
+  bool fast_numerics = false;  ///< allow Winograd convolutions on CPUs, TF32 on GPUs: faster, other rounding
+  bool graphs = true;          ///< on GPUs: replay what was recorded instead of handing over each operation; the same bits
+  bool deterministic = true;   ///< on GPUs: no sums whose order depends on timing
   int64_t micro_batches = 1;   ///< of a Trainer: parts that a step's batch is run in
   /// Memory shared with what was bound with the same pool and never runs at the same time (runtime/bind/arena_pool.h).
   std::shared_ptr<ArenaPool> arenas = nullptr;
@@ -123,8 +125,9 @@ class Model {
   Result<void> set_parameters(std::span<const TensorView> tensors);
   /// Draws all parameters from their initial distributions. The same seed gives the same values everywhere.
   Result<void> initialise_parameters(uint64_t seed);
-  /// The values of parameter `index` as they are set now, host memory; null before they are set.
-  const void* parameter_data(size_t index) const;
+  /// Copies parameter `index`, as it is now, to `plain`: host memory of its size, dense and row-major. Errors: weights were
+  /// never set; a failure of the device that it lives on.
+  Result<void> read_parameter(size_t index, void* plain) const;
 
   /// `devices` as on the command line: "cpu:0,cpu:1", "cpu" for host-only mode. `batch` >= 0 rows. Errors: a
   /// malformed list, a device that isn't there, an index of the model beyond the list (located in the model's

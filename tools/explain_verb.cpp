@@ -1,5 +1,6 @@
 // sheaf explain MODEL-or-PLAN [LAYER]
 #include "runtime/device/device_list.h"
+#include "runtime/execution_options.h"
 #include "runtime/explain/explain.h"
 #include "runtime/options.h"
 #include "runtime/report.h"
@@ -30,8 +31,8 @@ OptionParser explain_options() {
       .option("--why", "NODE", "why this node is there: an id that `sheaf dump --format json` shows")
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train"})
-      .option("--numerics", "KIND", "implementations that may be chosen")
-      .choices({"strict", "fast"})
+      .add(numerics_option)
+      .add(deterministic_option)
       .flag("--json", "print JSON")
       .example("what becomes of a convolution",
                {"sheaf explain models/resnet18.json resnet_block1.0.conv1 --devices cpu:0,cpu:1 --batch 32"})
@@ -52,7 +53,9 @@ int explain_verb(std::span<const std::string> arguments) {
   request.op = options->value("--op");
   request.device = options->value("--device");
   request.program = options->value("--program");
-  request.fast_numerics = options->value("--numerics") == "fast";
+  auto bind = bind_options(*options);
+  if (!bind) return report_usage(bind.error(), "explain");
+  request.bind = *bind;
   if (options->has("--why") && (options->has("LAYER") || options->has("--op") || options->has("--device")))
     return report_usage(Error("--why explains one node: LAYER, --op and --device don't go with it"), "explain");
   if (options->has("--devices")) {

@@ -1,6 +1,7 @@
 // sheaf verify MODEL-or-PLAN --devices LIST
 #include "codegen/plan/compile.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/execution_options.h"
 #include "runtime/named_sources.h"
 #include "runtime/options.h"
 #include "runtime/report.h"
@@ -71,7 +72,9 @@ Result<Request> request_of(const Options& options) {
   request.sources = std::move(*sources);
   request.options.infer = options.value("--program") != "train";
   request.options.train = options.value("--program") != "infer";
-  request.options.fast_numerics = options.value("--numerics") == "fast";
+  auto bind = bind_options(options);
+  if (!bind) return bind.error();
+  request.options.bind = *bind;
   return request;
 }
 
@@ -170,21 +173,22 @@ class Verifier {
 OptionParser verify_options() {
   OptionParser parser("verify", "Checks that the partitioned program computes what the unpartitioned one does, value by value.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3")
+      .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch (default: three for each device and one more, so that chunks differ)")
       .option("--program", "NAME", "which programs")
       .choices({"both", "infer", "train"})
-      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .add(weights_option)
       .option("--input", "NAME=SOURCE", "rows of an input or target, as `sheaf run` takes them; others are random")
       .repeatable()
       .option("--against", "FILE", "compare with these results of another framework instead, a safetensors file")
       .flag("--every-layer", "of a model file: also with nothing fused, so that each layer's values are there to compare")
       .option("--steps", "K", "training steps, one after another (default 2)")
       .option("--tolerance", "FACTOR", "on what counts as rounding (default 1; 0: only equal bits will do)")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
-      .option("--seed", "S", "of weights, random rows and dropout (default 0)")
+      .add(numerics_option)
+      .add(seed_option)
+      .add(deterministic_option)
+      .add(deadline_option)
       .flag("--json", "every value that was compared, as JSON")
       .example("a model on three CPU devices, with chunks of 4, 4 and 2 rows",
                {"sheaf verify models/digits_cnn.json --devices cpu:0-2 --batch 10"});

@@ -6,6 +6,7 @@
 #include "runtime/bind/device_set.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/estimate/calibrate.h"
+#include "runtime/execution_options.h"
 #include "runtime/named_sources.h"
 #include "runtime/report.h"
 #include "runtime/trace/print_profile.h"
@@ -54,8 +55,10 @@ Result<BenchSettings> bench_settings(const Options& options) {
   auto sources = named_sources("--data", options.values("--data"));
   if (!sources) return sources.error();
   settings.program.sources = std::move(*sources);
+  auto bind = bind_options(options);
+  if (!bind) return bind.error();
+  settings.program.options = *bind;
   settings.program.options.threads = threads > 0 ? static_cast<int>(threads) : available_cpus();
-  settings.program.options.fast_numerics = options.value("--numerics") == "fast";
   settings.program.train = options.value("--program") == "train";
   settings.plan = options.value("PLAN");
   settings.weights = options.value("--weights");
@@ -136,25 +139,24 @@ Result<void> measure_devices(const std::string& file) {
 OptionParser bench_options() {
   OptionParser parser("bench", "Times a plan's inference or training step, with its data in host memory.");
   parser.optional_positional("PLAN", "a file that `sheaf compile` wrote")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .add(devices_option)
       .option("--batch", "N", "rows of a step")
       .option("--program", "NAME", "what is timed")
       .choices({"infer", "train"})
       .option("--steps", "K", "how many steps are timed (default: as many as two seconds hold, from 5 to 1000)")
       .option("--warm-up", "N", "steps before them (default: at least two, and a tenth of a second)")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
+      .add(numerics_option)
       .option("--threads", "N", "CPU threads in all, shared out among CPU devices (default: all that the process may use)")
-      .option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .add(weights_option)
       .option("--data", "NAME=SOURCE", "rows of an input or target, N of them (default: random:N)")
       .repeatable()
-      .option("--seed", "S", "of initial weights (default 0)")
+      .add(seed_option)
       .flag("--json", "print one JSON object")
       .option("-o", "FILE", "write that object to a file")
       .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread");
-  parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)");
-  add_trace_options(parser);
-  parser
+  parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)")
+      .add(execution_options)
+      .add(add_trace_options)
       .example("how fast, and against an earlier run",
                {"sheaf compile models/tutorial.json -o tutorial.plan",
                 "sheaf bench tutorial.plan --devices cpu:0,cpu:1 --batch 30 --steps 20 -o before.json",

@@ -172,6 +172,7 @@ class CollectiveForming {
       Prepared& own = (*prepared)[m];
       Instance member;
       member.step = instance(parts[0]->copies[0]).step;
+      for (const Transfer* part : parts) member.steps.push_back(instance(part->copies[0]).step);
       member.op = name_of(kind);
       member.lane = lanes[m];
       member.entry = lanes[m] - 1;

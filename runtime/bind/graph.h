@@ -60,6 +60,7 @@ struct Instance {
   bool early = false;      ///< depends on variables alone: done before all others of its lane
   bool commits = false;    ///< writes a variable: left out of a run that has failed
   std::string text;        ///< print: the line, newline included
+  std::vector<int> steps;  ///< of what binding added for several: theirs
   int collective = -1;     ///< a number that its members, one a lane, share (collectives.cpp)
   std::string op;          ///< of what binding added: "broadcast"; empty: its step's, or the kind's
 
@@ -130,9 +131,12 @@ struct InstanceGroup {
   int64_t time = 0;  ///< when, if what they need is done: that of instance i is 2i
 };
 
-/// The instances in another order: in that of their times, but each after what it needs. `groups` get the numbers
-/// Instance::collective. `instead`, by instance: which one stands for it from now on; itself where it stays.
+/// The instances in another order: in that of their times, but each after what it needs. `groups` of several get the
+/// numbers Instance::collective. `instead`, by instance: which one stands for it from now on; itself where it stays.
 void rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead);
+
+/// What makes nothing but new values of variables comes last on asynchronous lanes (sink_updates.cpp).
+void sink_updates(Graph& graph, const BindContext& context);
 
 /// What asynchronous lanes read from the caller is brought before anything else, and few bytes in one go.
 void fetch_inputs(Graph& graph, const BindContext& context);

@@ -87,6 +87,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
                            context_.kernels[index_of(spot.lane)].get(), extents, work, context_.explain};
     request.gpu_work = gpu_work;
     request.deterministic = context_.deterministic;
+    request.deterministic = context_.deterministic;
     auto prepared = context_.devices.device(spot.lane).prepare(request);
     if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
       return Error("operation " + step.op + " was prepared for another number of operands");

@@ -33,6 +33,8 @@ std::vector<OperationInfo> describe_operations(const Graph& graph, const Program
     if (instance.implementation.rfind("reorder", 0) == 0) info.op = "reorder";
     if (!instance.op.empty()) info.op = instance.op;
     info.step = instance.step;
+    info.steps = instance.steps;
+    if (instance.collective >= 0) info.layer.clear();
     info.replica = instance.replica;
     info.lane = devices.name(instance.lane);
     info.implementation = instance.elided ? "in place" : copies ? "copy" : instance.implementation;

@@ -18,6 +18,7 @@ struct OperationInfo {
   std::string layer;
   std::string lane;
   int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
+  std::vector<int> steps;      ///< of what works for several steps: all of them
   std::string launch;          ///< "update of 62 parameters": what is handed over at once, this among it; empty: this alone
   int replica = -1;
   std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"

@@ -74,7 +74,7 @@ void add_given(const Graph& graph, Estimate& estimate) {
 
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
-  auto planned = plan_program(plan, program, devices, batch, options.fast_numerics);
+  auto planned = plan_program(plan, program, devices, batch, options.bind);
   if (!planned) return planned.error();
   const Graph& graph = planned->binding.graph;
   const DeviceDescriptions description = options.description ? *options.description : guessed_devices();

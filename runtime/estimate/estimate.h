@@ -7,6 +7,7 @@
 #include "runtime/estimate/description.h"
 #include "runtime/estimate/memory_classes.h"
 #include "runtime/plan/plan.h"
+#include "runtime/sheaf.h"
 
 #include <memory>
 #include <optional>
@@ -92,7 +93,7 @@ struct Estimate {
 };
 
 struct EstimateOptions {
-  bool fast_numerics = false;
+  BindOptions bind;  ///< numerics and deterministic of it
   std::optional<DeviceDescriptions> description;  ///< none: guessed_devices()
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/bind/device_set.h"
 #include "runtime/estimate/estimate.h"
 #include "runtime/estimate/print_estimate.h"
+#include "runtime/execution_options.h"
 #include "runtime/plan/reader.h"
 #include "runtime/report.h"
 
@@ -34,13 +35,13 @@ Result<const Program*> program_of(const Plan& plan, const Options& options) {
 OptionParser estimate_options() {
   OptionParser parser("estimate", "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch")
       .required()
       .option("--program", "NAME", "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
+      .add(numerics_option)
+      .add(deterministic_option)
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
       .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it; without it, a guess")
       .flag("--json", "print one JSON object")
@@ -62,6 +63,8 @@ int estimate_verb(std::span<const std::string> arguments) {
   if (!list) return usage(std::move(list.error()));
   auto batch = options->integer("--batch", 1, kMostRows, 0);
   if (!batch) return usage(std::move(batch.error()));
+  auto bind = bind_options(*options);
+  if (!bind) return usage(std::move(bind.error()));
   double memory = 0;
   if (options->has("--memory")) {
     auto size = parse_byte_size(options->value("--memory"), "--memory");
@@ -77,7 +80,7 @@ int estimate_verb(std::span<const std::string> arguments) {
   auto program = program_of(*plan, *options);
   if (!program) return report(program.error(), kFailed);
   EstimateOptions how;
-  how.fast_numerics = options->value("--numerics") == "fast";
+  how.bind = *bind;
   if (options->has("--describe")) {
     auto described = read_devices(options->value("--describe"));
     if (!described) return report(described.error(), kFailed);

@@ -12,8 +12,8 @@ constexpr int64_t kMostRows = int64_t{1} << 24;
 
 class Search {
  public:
-  Search(const Plan& plan, const Program& program, const DeviceSet& devices, double memory, bool fast)
-      : plan_(plan), program_(program), devices_(devices), memory_(memory), fast_(fast) {}
+  Search(const Plan& plan, const Program& program, const DeviceSet& devices, double memory, const BindOptions& bind)
+      : plan_(plan), program_(program), devices_(devices), memory_(memory), bind_(bind) {}
 
   void know(int64_t batch, size_t bytes) { known_[batch] = {true, bytes, ""}; }
 
@@ -50,7 +50,7 @@ class Search {
   const Known& need(int64_t batch) {
     const auto found = known_.find(batch);
     if (found != known_.end()) return found->second;
-    auto planned = plan_program(plan_, program_, devices_, batch, fast_);
+    auto planned = plan_program(plan_, program_, devices_, batch, bind_);
     if (!planned) return known_[batch] = {false, 0, planned.error().message()};
     return known_[batch] = {true, planned->peak_bytes(), ""};
   }
@@ -108,7 +108,7 @@ class Search {
   const Program& program_;
   const DeviceSet& devices_;
   double memory_;
-  bool fast_;
+  const BindOptions& bind_;
   int lines_ = 0;
   std::map<int64_t, Known> known_;
 };
@@ -117,7 +117,7 @@ class Search {
 
 LargestBatch largest_batch(const Plan& plan, const Program& program, const DeviceSet& devices, const Estimate& estimate,
                            double memory_bytes, const EstimateOptions& options) {
-  Search search(plan, program, devices, memory_bytes, options.fast_numerics);
+  Search search(plan, program, devices, memory_bytes, options.bind);
   size_t peak = 0;
   for (const DeviceEstimate& device : estimate.devices) peak = std::max(peak, device.peak_bytes);
   search.know(estimate.batch, peak);

@@ -13,16 +13,16 @@ size_t PlannedProgram::peak_bytes() const {
 }
 
 Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
-                                    bool fast_numerics) {
+                                    const BindOptions& options) {
   PlannedProgram planned;
   // The host is not this program's to open; the set keeps it as long as this is used.
   const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
   planned.constants = std::make_unique<ConstantStore>(host, plan.parameters, plan.state);
   for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not
-    if (auto known = planned.constants->parameter(parameter.name); !known) return known.error();
+    if (auto known = planned.constants->variable(parameter.name); !known) return known.error();
   }
   const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
-  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, fast_numerics});
+  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics, false, options.deterministic});
   if (!binding) return binding.error();
   planned.binding = std::move(*binding);
   planned.lasting.assign(kernels.size(), {});

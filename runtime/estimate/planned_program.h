@@ -4,6 +4,7 @@
 
 #include "runtime/bind/planned_binding.h"
 #include "runtime/estimate/memory_classes.h"
+#include "runtime/sheaf.h"
 
 #include <memory>
 
@@ -20,7 +21,7 @@ struct PlannedProgram {
 
 /// Errors: as plan_binding().
 Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
-                                    bool fast_numerics);
+                                    const BindOptions& options);
 
 size_t sum(const MemoryByClass& bytes);
 

@@ -5,6 +5,7 @@
 #include "runtime/estimate/cost.h"
 #include "runtime/inspect/graph.h"
 #include "runtime/plan/plan.h"
+#include "runtime/sheaf.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,7 @@ struct ExplainRequest {
   std::vector<std::string> devices;  ///< as in --devices, ranges spelt out; empty: what the plan alone says
   std::optional<int64_t> batch;      ///< rows; given together with `devices`, or neither
   std::string program = "infer";     ///< "infer" or "train"
-  bool fast_numerics = false;
+  BindOptions bind;
   std::string layer;   ///< a layer or a group of layers, with or without `module.`; its last components do too. Empty: all
   std::string op;      ///< a layer type, an inserted operation, an operation of the executable program; empty: all
   std::string device;  ///< of a node; empty: all
@@ -38,6 +39,7 @@ struct ExplainedOperation {
   std::vector<std::string> devices;   ///< one for each replica that it runs for
   std::vector<int> replicas;          ///< empty outside of regions
   std::string implementation, reason;
+  std::string launch;                 ///< "update of 62 parameters": what is launched at once, this among it; empty: this alone
   std::vector<ExplainedOperand> inputs, outputs;
   Cost cost;                          ///< of one replica
 };

@@ -19,8 +19,7 @@ class BoundPlan {
     if (!model) return model.error();
     std::string devices;
     for (const std::string& device : request.devices) devices += (devices.empty() ? "" : ",") + device;
-    BindOptions options;
-    options.fast_numerics = request.fast_numerics;
+    BindOptions options = request.bind;
     options.explain = true;
     BoundPlan bound;
     if (request.program == "train") {
@@ -57,6 +56,7 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   operation.devices = {info.lane};
   if (info.replica >= 0 && !host_only) operation.replicas = {info.replica};
   operation.implementation = info.op == "print" ? "print" : info.implementation;
+  operation.launch = info.launch;
   operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
@@ -71,7 +71,9 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
     operation.cost = operation.op == "copy" ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
                                             : copy_cost(info.input_specs[0], info.output_specs[0]);
   } else if (info.op != "check_finite" && info.implementation != "in place") {
-    operation.cost = operation_cost(plan, step, info.input_specs, info.output_specs);
+    Step inserted;
+    inserted.op = info.op;
+    operation.cost = operation_cost(plan, info.op == step.op ? step : inserted, info.input_specs, info.output_specs);
   }
   return operation;
 }
@@ -84,7 +86,7 @@ bool same_operands(const std::vector<ExplainedOperand>& a, const std::vector<Exp
 }
 
 bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
-  return a.op == b.op && a.implementation == b.implementation && a.reason == b.reason &&
+  return a.op == b.op && a.implementation == b.implementation && a.reason == b.reason && a.launch == b.launch &&
          same_operands(a.inputs, b.inputs) && same_operands(a.outputs, b.outputs);
 }
 
@@ -110,16 +112,19 @@ Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std
   std::map<const Step*, std::vector<ExplainedOperation>> by_step;
   for (const OperationInfo& info : bound->operations()) {
     if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
-    const Step& step = program.steps[static_cast<size_t>(info.step)];
-    std::vector<ExplainedOperation>& operations = by_step[&step];
-    ExplainedOperation operation = explained(plan, step, info, host_only);
-    const auto known = std::find_if(operations.begin(), operations.end(),
-                                    [&](const ExplainedOperation& other) { return alike(other, operation); });
-    if (known == operations.end()) {
-      operations.push_back(std::move(operation));
-    } else {
-      known->devices.insert(known->devices.end(), operation.devices.begin(), operation.devices.end());
-      known->replicas.insert(known->replicas.end(), operation.replicas.begin(), operation.replicas.end());
+    const std::vector<int> own = {info.step};
+    for (int s : info.steps.empty() ? own : info.steps) {
+      const Step& step = program.steps[static_cast<size_t>(s)];
+      std::vector<ExplainedOperation>& operations = by_step[&step];
+      ExplainedOperation operation = explained(plan, step, info, host_only);
+      const auto known = std::find_if(operations.begin(), operations.end(),
+                                      [&](const ExplainedOperation& other) { return alike(other, operation); });
+      if (known == operations.end()) {
+        operations.push_back(std::move(operation));
+      } else {
+        known->devices.insert(known->devices.end(), operation.devices.begin(), operation.devices.end());
+        known->replicas.insert(known->replicas.end(), operation.replicas.begin(), operation.replicas.end());
+      }
     }
   }
   for (ExplainedLayer& layer : layers) {

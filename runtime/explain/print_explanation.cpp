@@ -69,6 +69,7 @@ std::string operation_text(const ExplainedOperation& operation) {
   }
   const bool moved = operation.op == "reorder" || operation.op == "copy" || operation.implementation == "in place";
   std::string text = fact(moved ? operation.op : "runs", printable(operation.implementation) + " on " + devices);
+  if (!operation.launch.empty()) text += fact("  launched", "with others at once: " + operation.launch);
   if (!operation.reason.empty()) text += fact("  because", printable(sentence(operation.reason)));
   if (operation.implementation == "in place")
     return text + fact("  because", "the part is made where it is wanted, in its slice of the whole: nothing is copied.");

@@ -48,8 +48,7 @@ Result<Ending> TrainRun::run() {
   if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
   loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
 
-  BindOptions bind;
-  bind.fast_numerics = settings_.fast;
+  BindOptions bind = settings_.bind;
   bind.micro_batches = settings_.micro_batches;
   bind.arenas = std::make_shared<ArenaPool>();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
@@ -116,7 +115,7 @@ Result<void> TrainRun::load_data() {
 
 RunIdentity TrainRun::identity() const {
   RunIdentity run{plan_hash_, model_->name(), data_->rows(), loop_.batch_size, settings_.seed, settings_.shuffle,
-                  {}, settings_.fast ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches};
+                  {}, settings_.bind.fast_numerics ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }
@@ -206,19 +205,24 @@ Result<void> TrainRun::save_checkpoint(const LoopState& state) {
   }
   auto tensors = learner_->tensors();
   if (!tensors) return tensors.error();
-  return folder_->save({identity(), learner_->progress().lr, state}, *tensors);
+  const std::vector<const Parameter*> declared = learner_->declarations();
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < tensors->size(); ++i)
+    views.push_back({declared[i]->name, (*tensors)[i].dtype, (*tensors)[i].shape, (*tensors)[i].bytes.data()});
+  return folder_->save({identity(), learner_->progress().lr, state}, views);
 }
 
 Result<void> TrainRun::write_results() {
   if (!settings_.save.empty()) {
-    std::vector<TensorView> parameters = learner_->parameters();
+    auto tensors = learner_->parameters();
+    if (!tensors) return tensors.error();
+    const std::vector<Parameter>& parameters = model_->plan().parameters;
+    std::vector<std::pair<std::string, const HostTensor*>> named;
+    for (size_t i = 0; i < parameters.size(); ++i) named.emplace_back(parameters[i].name, &(*tensors)[i]);
     // PyTorch saves a tied parameter under each of its names.
-    for (size_t i = 0; i < model_->plan().parameters.size(); ++i) {
-      for (const std::string& alias : model_->plan().parameters[i].aliases) {
-        parameters.push_back({alias, parameters[i].dtype, parameters[i].shape, parameters[i].data});
-      }
-    }
-    if (auto ok = write_safetensors(settings_.save, parameters, {{"format", "pt"}}); !ok) return ok;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      for (const std::string& alias : parameters[i].aliases) named.emplace_back(alias, &(*tensors)[i]);
+    if (auto ok = write_safetensors(settings_.save, named, {{"format", "pt"}}); !ok) return ok;
   }
   if (settings_.plot.empty()) return {};
   std::vector<EpochRecord> epochs = state_.epochs;

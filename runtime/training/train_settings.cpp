@@ -1,9 +1,11 @@
 #include "runtime/training/train_settings.h"
 
+#include "runtime/execution_options.h"
 #include "runtime/named_sources.h"
 #include "runtime/training/display.h"
 #include "runtime/training/loss_section.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -49,7 +51,7 @@ std::string sources_text(const std::map<std::string, std::string>& sources, int6
 OptionParser train_options() {
   OptionParser parser("train", "Trains the model of a compiled plan on rows of data (docs/train.md).");
   parser.positional("PLAN", "a file that `sheaf compile` wrote, of a model with a training section")
-      .option("--devices", "LIST", "devices: cpu:0,cpu:1 or cpu:0-3; cpu alone: everything on the host, unpartitioned")
+      .add(devices_option)
       .required()
       .option("--data", "NAME=SOURCE",
               "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
@@ -64,11 +66,10 @@ OptionParser train_options() {
       .repeatable()
       .option("--lr", "X", "learning rate, instead of the model file's")
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
-      .option("--numerics", "KIND", "arithmetic")
-      .choices({"strict", "fast"})
-      .option("--seed", "S", "of initial weights, the order of rows, dropout and random rows (default 0)")
+      .add(numerics_option)
+      .add(seed_option)
       .group("Files")
-      .option("--weights", "FILE", "parameters and buffers to begin with; without it they are drawn from --seed")
+      .add(weights_option)
       .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
       .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
       .option("--plot", "FILE", "a picture of loss and accuracy, SVG")
@@ -77,8 +78,8 @@ OptionParser train_options() {
       .option("--checkpoint-every", "STEPS", "checkpoints after every so many steps, too")
       .option("--keep", "N", "how many checkpoints are kept (default 3)")
       .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped");
-  add_trace_options(parser);
-  parser
+  parser.add(execution_options)
+      .add(add_trace_options)
       .example("two epochs on random rows, on two CPU devices",
                {"sheaf compile models/data_parallel_model.json -o model.plan",
                 "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
@@ -129,7 +130,9 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.checkpoint = options.value("--checkpoint");
   settings.resume = options.has("--resume");
   settings.shuffle = !options.has("--no-shuffle");
-  settings.fast = options.value("--numerics") == "fast";
+  auto bind = bind_options(options);
+  if (!bind) return bind.error();
+  settings.bind = *bind;
   settings.trace = TraceRequest(options);
   return settings;
 }
@@ -165,7 +168,14 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("schedule", call_text(member_of(training, "schedule")));
   if (const Json& clip = member_of(training, "clip_grad_norm"); !clip.is_null()) row("clip_grad_norm", clip.dump());
   row("precision", in_force.plan.precision);
-  row("numerics", settings.fast ? "fast" : "strict");
+  const BindOptions& bind = settings.bind;
+  const bool gpus = std::any_of(settings.devices.begin(), settings.devices.end(), [](const DeviceSpec& device) { return device.kind != DeviceKind::cpu; });
+  row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus ? "" : bind.fast_numerics ? ", TF32 products on GPUs" : ", no TF32 on GPUs"));
+  if (gpus) {
+    row("graphs", bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");
+    row("deterministic", bind.deterministic ? "yes: no sums whose order depends on timing; what is slower for it is in `sheaf explain`"
+                                            : "no (--no-deterministic): runs may differ in rounding");
+  }
   row("seed", std::to_string(settings.seed));
   row("weights", settings.weights.empty() ? "drawn from the seed" : settings.weights);
   if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");

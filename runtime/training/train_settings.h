@@ -4,6 +4,7 @@
 #include "runtime/device/device_list.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
+#include "runtime/sheaf.h"
 #include "runtime/trace/trace_options.h"
 #include "runtime/training/loop.h"
 
@@ -23,7 +24,8 @@ struct TrainSettings {
   int64_t micro_batches = 1;
   int64_t checkpoint_every = 0;
   int keep = 3;
-  bool resume = false, shuffle = true, fast = false;
+  bool resume = false, shuffle = true;
+  BindOptions bind;  ///< numerics, graphs, deterministic
   TraceRequest trace;
   std::optional<double> lr;
   uint64_t seed = 0;

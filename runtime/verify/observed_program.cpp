@@ -37,10 +37,11 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
 
 Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan, const Program& program,
                                                                const NamedTensors& variables, const VerifyOptions& options) {
-  std::unique_ptr<ObservedProgram> made(new ObservedProgram(plan, program));
+  std::unique_ptr<ObservedProgram> made(new ObservedProgram(program));
   made->constants_ = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
   if (auto ok = made->set(variables); !ok) return ok.error();
-  BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.fast_numerics};
+  BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.bind.fast_numerics};
+  request.deterministic = options.bind.deterministic;
   request.observe = true;
   std::map<const Device*, std::shared_ptr<const Kernels>> loaded;
   for (int lane = 0; lane < options.devices->lanes(); ++lane) {
@@ -64,37 +65,25 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
   return made;
 }
 
-Result<void*> ObservedProgram::memory_of(const std::string& name, const Parameter** described) {
-  for (size_t i = 0; i < plan_.parameters.size(); ++i) {
-    *described = &plan_.parameters[i];
-    if (plan_.parameters[i].name == name) return constants_->parameter_data(i);
-  }
-  for (size_t i = 0; i < plan_.state.size(); ++i) {
-    *described = &plan_.state[i];
-    if (plan_.state[i].name == name) return constants_->state_data(i);
-  }
-  return Error("the plan has no parameter, buffer or state '" + name + "'");
-}
-
 Result<void> ObservedProgram::set(const NamedTensors& variables) {
   for (const auto& [name, tensor] : variables) {
-    const Parameter* described = nullptr;
-    auto memory = memory_of(name, &described);
-    if (!memory) return memory.error();
-    if (tensor.shape != described->shape || tensor.dtype != described->dtype)
-      return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described->shape));
-    if (!tensor.bytes.empty()) std::memcpy(*memory, tensor.bytes.data(), tensor.bytes.size());
+    auto variable = constants_->variable(name);
+    if (!variable) return variable.error();
+    const TensorSpec& described = constants_->spec(*variable);
+    if (tensor.shape != described.dims || tensor.dtype != described.dtype)
+      return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described.dims));
+    if (auto ok = constants_->write(*variable, tensor.bytes.data()); !ok) return ok;
   }
   constants_->changed();
   return {};
 }
 
 Result<HostTensor> ObservedProgram::variable(const std::string& name) {
-  const Parameter* described = nullptr;
-  auto memory = memory_of(name, &described);
-  if (!memory) return memory.error();
-  auto tensor = make_tensor(described->dtype, described->shape);
-  if (tensor && !tensor->bytes.empty()) std::memcpy(tensor->bytes.data(), *memory, tensor->bytes.size());
+  auto variable = constants_->variable(name);
+  if (!variable) return variable.error();
+  auto tensor = make_tensor(constants_->spec(*variable).dtype, constants_->spec(*variable).dims);
+  if (!tensor) return tensor;
+  if (auto ok = constants_->read(*variable, tensor->bytes.data()); !ok) return ok.error();
   return tensor;
 }
 

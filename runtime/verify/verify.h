@@ -3,6 +3,7 @@
 
 #include "runtime/data/tensor.h"
 #include "runtime/bind/device_set.h"
+#include "runtime/sheaf.h"
 #include "runtime/verify/report.h"
 
 #include <map>
@@ -20,7 +21,7 @@ struct VerifyOptions {
   double factor = 1;          ///< on all tolerances
   int steps = 2;              ///< training steps, one after another: the second sees state that isn't zero
   bool infer = true, train = true;  ///< programs; train only where the plan has it
-  bool fast_numerics = false;
+  BindOptions bind;  ///< numerics and deterministic of it
 };
 
 using NamedTensors = std::map<std::string, HostTensor>;

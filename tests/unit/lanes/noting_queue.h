@@ -1,0 +1,88 @@
+// A queue that works at once but says that it doesn't, and notes what it is asked for.
+#pragma once
+
+#include "runtime/bind/op.h"
+#include "runtime/device/device.h"
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// Writes its name where it is launched; may fail, and refuse to be guarded, recorded or merged.
+struct NotedExecutable : Executable {
+  explicit NotedExecutable(std::string name) : name(std::move(name)) {}
+  void run(void* const*, void*) override {}
+  bool failed() const override { return fails; }
+  std::string failure() const override { return name + " failed"; }
+  bool recordable() const override { return records; }
+  bool guardable() const override { return guards; }
+  std::string name;
+  bool fails = false, records = true, guards = true;
+};
+
+struct NotedEvent : Event {
+  Result<void> synchronize() override {
+    if (!problem.empty()) return Error(problem);
+    return {};
+  }
+  std::string name, problem;
+};
+
+struct NotedWork : RecordedWork {
+  std::vector<std::string> calls;
+};
+
+class NotingQueue : public Queue {
+ public:
+  void begin_run() override { note("begin"); }
+  void launch(Executable& executable, void* const*, void*, bool guarded) override {
+    note((guarded ? "guarded " : "") + static_cast<NotedExecutable&>(executable).name);
+  }
+  void copy(void*, const void*, const CopyShape&, bool guarded) override { note(guarded ? "guarded copy" : "copy"); }
+  void fetch(void*, const void* const*, std::span<const CopyPart> parts) override { note("fetch " + std::to_string(parts.size())); }
+  void record(Event& event) override { note("record " + static_cast<NotedEvent&>(event).name); }
+  Result<void> wait(Event& event) override {
+    note("wait " + static_cast<NotedEvent&>(event).name);
+    return event.synchronize();
+  }
+  Result<void> synchronize() override {
+    note("synchronize");
+    if (!problem.empty()) return Error(problem);
+    return {};
+  }
+  bool records() const override { return recording_allowed; }
+  Result<void> begin_recording() override {
+    note("begin recording");
+    recorded_ = std::make_unique<NotedWork>();
+    return {};
+  }
+  Result<std::unique_ptr<RecordedWork>> end_recording() override {
+    auto work = std::move(recorded_);
+    note("end recording");
+    if (!recording_problem.empty()) return Error(recording_problem);
+    return std::unique_ptr<RecordedWork>(std::move(work));
+  }
+  void replay(RecordedWork& work) override {
+    std::string all = "replay";
+    for (const std::string& call : static_cast<NotedWork&>(work).calls) all += " " + call;
+    note(all);
+  }
+
+  /// What was asked for since the last call.
+  std::vector<std::string> take() { return std::exchange(calls_, {}); }
+  std::string problem, recording_problem;
+  bool recording_allowed = true;
+
+ private:
+  void note(std::string call) {
+    if (recorded_) recorded_->calls.push_back(call);
+    calls_.push_back(std::move(call));
+  }
+  std::vector<std::string> calls_;
+  std::unique_ptr<NotedWork> recorded_;
+};
+
+}  // namespace sheaf
