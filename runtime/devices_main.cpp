@@ -1,4 +1,5 @@
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/installation_text.h"
 #include "runtime/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/report.h"
@@ -20,19 +21,17 @@ int devices_verb(std::span<const std::string> arguments) {
   if (!options) return report_usage(std::move(options.error()), "devices");
   if (options->help()) return print_help(parser);
   const DeviceInfo& cpu = cpu_device()->info();
-  const char* no_cuda = "this build has no CUDA backend";
-  std::string text;
+  const cuda::Installation installation = cuda::look_at_installation();
   if (options->has("--json")) {
     const Json json = {{"cpu", {{"model", cpu.model}, {"cores", cpu.cores}, {"isa", cpu.isa}, {"memory_bytes", cpu.memory_bytes}}},
-                       {"cuda", {{"available", false}, {"reason", no_cuda}, {"devices", Json::array()}}}};
-    text = json.dump(2) + "\n";
-  } else {
-    char line[64];
-    std::snprintf(line, sizeof line, "%.1f GiB", static_cast<double>(cpu.memory_bytes) / (1 << 30));
-    text = "cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa +
-           ", " + line + "; cpu:0, cpu:1, … share its cores out\ncuda  none: " + no_cuda + "\n";
+                       {"cuda", cuda::to_json(installation, cuda::visible_devices())}};
+    return print(json.dump(2) + "\n");
   }
-  return print(text);
+  char line[64];
+  std::snprintf(line, sizeof line, "%.1f GiB", static_cast<double>(cpu.memory_bytes) / (1 << 30));
+  return print("cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa +
+               ", " + line + "; cpu:0, cpu:1, … share its cores out\n" +
+               cuda::to_text(installation, cuda::visible_devices()));
 }
 
 }  // namespace sheaf

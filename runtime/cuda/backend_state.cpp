@@ -34,7 +34,7 @@ Result<bool> BackendState::reaches(int device, int peer) {
 
 Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const int> devices, std::string& why) {
   const std::vector<int> key(devices.begin(), devices.end());
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(communicators_mutex_);
   if (const auto known = communicators_.find(key); known != communicators_.end()) {
     why = known->second.why;
     return known->second.communicator;
@@ -45,6 +45,17 @@ Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const
   opened.communicator = std::move(*made);
   why = opened.why;
   return (communicators_[key] = std::move(opened)).communicator;
+}
+
+void BackendState::abort_communicators() {
+  std::map<std::vector<int>, Opened> all;
+  {
+    const std::lock_guard lock(communicators_mutex_);
+    all.swap(communicators_);
+  }
+  for (auto& [devices, opened] : all) {
+    if (opened.communicator) opened.communicator->abort();
+  }
 }
 
 void BackendState::watch(Progress* queue, std::shared_ptr<PinnedRing> results) {
@@ -94,11 +105,13 @@ Error BackendState::explain(Error why) {
 }
 
 const Error& BackendState::lose(Error why) {
-  const std::lock_guard lock(mutex_);
-  if (!lost_.load(std::memory_order_relaxed)) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_.load(std::memory_order_relaxed)) return why_lost_;
     why_lost_ = std::move(why);
     lost_.store(&why_lost_, std::memory_order_release);
   }
+  abort_communicators();
   return why_lost_;
 }
 

@@ -34,6 +34,9 @@ class BackendState {
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
 
   /// A queue's: how far it has come, and what it copies to the host's memory. Until forget().
+  /// Ends what waits for a member that won't come, since a queue takes no more work. Later ones are opened anew.
+  void abort_communicators();
+
   void watch(Progress* queue, std::shared_ptr<PinnedRing> results);
   void forget(Progress* queue);
   /// Returns when nothing more is on its way from a GPU to this memory of the host's. Errors: as wait_until().
@@ -59,7 +62,8 @@ class BackendState {
     std::shared_ptr<Communicator> communicator;
     std::string why;
   };
-  std::map<std::vector<int>, Opened> communicators_;
+  std::mutex communicators_mutex_;
+  std::map<std::vector<int>, Opened> communicators_;  ///< by devices in order of rank
   struct Watched {
     uint64_t number = 0;  ///< counts from 1
     Progress* progress = nullptr;

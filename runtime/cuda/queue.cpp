@@ -60,6 +60,7 @@ void CudaQueue::fail(Error error, std::string_view what) {
     if (recording_error_.diagnostics.empty()) recording_error_ = std::move(error);
   } else if (!failure_) {
     failure_ = std::make_shared<const Error>(std::move(error));
+    state_->abort_communicators();  // the others would wait for this member
   }
 }
 
@@ -168,6 +169,7 @@ Result<void> CudaQueue::synchronize() {
   auto done = drain();
   if (done) return {};
   failure_ = std::make_shared<const Error>(std::move(done.error()));
+  state_->abort_communicators();
   drained_ = true;
   return *failure_;
 }

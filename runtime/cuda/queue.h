@@ -74,6 +74,8 @@ class CudaQueue final : public Queue {
   Result<void> enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded);
   Result<void> copy_on_devices(void* target, int target_device, const void* source, int source_device,
                                const CopyShape& shape, bool guarded);
+  /// All of it, by the caller.
+  bool pinned(const void* memory, size_t bytes);
   Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
   Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
   Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);

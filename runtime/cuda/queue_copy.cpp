@@ -112,12 +112,16 @@ Result<void> CudaQueue::put(PinnedRing::Piece& piece, void* target, int target_d
   return driver_.record(piece.event, copies_);
 }
 
+bool CudaQueue::pinned(const void* memory, size_t bytes) {
+  return driver_.is_pinned(memory) && driver_.is_pinned(static_cast<const char*>(memory) + bytes - 1);
+}
+
 Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
   // Another queue's results may still be on their way to what is read here.
   if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
   if (auto ok = follow_compute(); !ok) return ok;
   const int device = state_->memory.device_of(target);
-  const bool direct = driver_.is_pinned(source);
+  const bool direct = pinned(source, span_of(shape, shape.source_pitch));
   CopyPieces pieces(shape, direct ? SIZE_MAX : fetches_->most());
   for (CopyPiece part; pieces.next(part);) {
     auto taken = fetches_->take(direct ? 0 : part.bytes(), pieces_ + 1);
@@ -138,7 +142,7 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
 Result<void> CudaQueue::copy_to_host(void* target, const void* source, const CopyShape& shape) {
   if (auto ok = follow_compute(); !ok) return ok;
   const int device = state_->memory.device_of(source);
-  const bool direct = driver_.is_pinned(target);
+  const bool direct = pinned(target, span_of(shape, shape.target_pitch));
   CopyPieces pieces(shape, direct ? SIZE_MAX : results_->most());
   for (CopyPiece part; pieces.next(part);) {
     auto taken = results_->take(direct ? 0 : part.bytes(), pieces_ + 1);

@@ -1,0 +1,21 @@
+// An installation as `sheaf devices` prints it.
+#pragma once
+
+#include "runtime/cuda/installation.h"
+#include "runtime/plan/plan.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sheaf::cuda {
+
+/// Of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER those that are set, with their values: they say which GPUs the driver shows,
+/// and how it counts them.
+std::vector<std::pair<std::string, std::string>> visible_devices();
+
+Json to_json(const Installation& installation, const std::vector<std::pair<std::string, std::string>>& environment);
+/// Lines for people.
+std::string to_text(const Installation& installation, const std::vector<std::pair<std::string, std::string>>& environment);
+
+}  // namespace sheaf::cuda

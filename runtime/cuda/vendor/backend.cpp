@@ -1,0 +1,39 @@
+#include "runtime/cuda/vendor/backend.h"
+
+#include "runtime/cuda/logged_driver.h"
+#include "runtime/cuda/vendor/driver.h"
+#include "runtime/cuda/vendor/library.h"
+#include "runtime/cuda/vendor/nccl.h"
+
+namespace sheaf::cuda {
+namespace {
+
+class NvidiaBackend final : public Backend {
+ public:
+  explicit NvidiaBackend(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+
+  Driver& driver() override { return driver_; }
+  Result<std::unique_ptr<Library>> open_library(int device) override { return cuda::open_library(driver_, device); }
+  Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) override {
+    return open_nccl(driver_, devices, why);
+  }
+
+ private:
+  LoggedDriver driver_;
+};
+
+Result<std::shared_ptr<Backend>> open_backend() {
+  auto driver = open_nvidia_driver();
+  if (!driver) return driver.error();
+  return std::shared_ptr<Backend>(std::make_shared<NvidiaBackend>(std::move(*driver)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Backend>> nvidia_backend() {
+  // Never destroyed: at the process's end the driver may be gone before statics are.
+  static const auto& backend = *new Result<std::shared_ptr<Backend>>(open_backend());
+  return backend;
+}
+
+}  // namespace sheaf::cuda
