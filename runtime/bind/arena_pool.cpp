@@ -14,4 +14,9 @@ Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const Device
   return memory;
 }
 
+bool ArenaPool::has(const Device& device, int lane, size_t bytes) const {
+  const auto known = arenas_.find({&device, lane});
+  return known != arenas_.end() && !known->second.memory.expired() && known->second.bytes >= bytes;
+}
+
 }  // namespace sheaf

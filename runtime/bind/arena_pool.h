@@ -16,6 +16,8 @@ class ArenaPool {
   /// At least `bytes` of memory for `lane`: what is there already where it is large enough, so the largest should come
   /// first. It lives as long as somebody holds it. Errors: too little memory.
   Result<std::shared_ptr<void>> take(const std::shared_ptr<const DeviceSet>& devices, int lane, size_t bytes);
+  /// Whether take() would hand out what is there already.
+  bool has(const Device& device, int lane, size_t bytes) const;
 
  private:
   struct Arena {

@@ -46,7 +46,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   auto planned = plan_binding(context);
   if (!planned) return planned.error();
   Graph& graph = planned->graph;
-  if (auto ok = check_fits(graph, planned->memory, *request.devices, *request.constants); !ok) return ok.error();
+  if (auto ok = check_fits(graph, planned->memory, *request.devices, *request.constants, request.arenas.get()); !ok) {
+    return ok.error();
+  }
 
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.input < 0) continue;

@@ -1,4 +1,5 @@
 // Whether what a binding needs is there, before any of it is taken.
+#include "runtime/bind/arena_pool.h"
 #include "runtime/bind/memory_plan.h"
 
 #include <algorithm>
@@ -12,13 +13,15 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 struct Need {
   Device* device = nullptr;
-  double arenas = 0, constants = 0;  ///< bytes; a sum of sizes need not fit in 64 bits
+  double all = 0;    ///< bytes; a sum of sizes need not fit in 64 bits
+  double still = 0;  ///< of them, those that nobody has allocated yet
   int largest = -1;  ///< lane
 };
 
 std::string in_gib(double bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", bytes / (1 << 30));
+  const bool small = bytes < (1 << 30);
+  std::snprintf(text, sizeof text, small ? "%.1f MiB" : "%.1f GiB", bytes / (small ? 1 << 20 : 1 << 30));
   return text;
 }
 
@@ -27,12 +30,16 @@ std::string describe(const Graph& graph, const ArenaBlock& block) {
   return "'" + graph.tensors[index_of(block.tensor)].name + "', " + in_gib(static_cast<double>(block.bytes));
 }
 
-Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const Need& need) {
+/// `available`: bytes that can still be allocated; those of the whole memory where that is too small in any case.
+Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const Need& need, double available) {
   constexpr size_t kShown = 5;
   const LaneArena& arena = plan.lanes[index_of(need.largest)];
-  Error error(in_gib(need.arenas + need.constants) + " of memory are needed; the " +
-              (need.device->info().kind == DeviceKind::cpu ? "host" : devices.name(need.largest)) + " has " +
-              in_gib(static_cast<double>(need.device->info().memory_bytes)));
+  const std::string name = need.device->info().kind == DeviceKind::cpu ? "host" : devices.name(need.largest);
+  const auto total = static_cast<double>(need.device->info().memory_bytes);
+  Error error(available == total
+                  ? in_gib(need.all) + " of memory are needed; the " + name + " has " + in_gib(total)
+                  : in_gib(need.still) + " more of memory are needed; " + in_gib(available) + " of the " + in_gib(total) +
+                        " of " + name + " are free");
   error.note("the largest arena is that of " + devices.name(need.largest) + ", " + std::to_string(arena.bytes) + " bytes");
   const ArenaPeak peak = peak_of(arena);
   for (size_t i = 0; i < std::min(kShown, peak.blocks.size()); ++i) {
@@ -44,23 +51,29 @@ Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devi
 }  // namespace
 
 Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants) {
+                        const ConstantStore& constants, const ArenaPool* arenas) {
   std::map<int, Need> needs;  // by memory
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     Device& device = devices.device(lane);
     Need& need = needs[device.memory_space()];
     const size_t bytes = plan.lanes[index_of(lane)].bytes;
     need.device = &device;
-    need.arenas += static_cast<double>(bytes);
+    need.all += static_cast<double>(bytes);
+    if (!arenas || !arenas->has(device, lane, bytes)) need.still += static_cast<double>(bytes);
     if (need.largest < 0 || bytes > plan.lanes[index_of(need.largest)].bytes) need.largest = lane;
   }
   for (const ConstantStore::Node& node : constants.nodes()) {
     const auto need = needs.find(node.device->memory_space());
-    if (need != needs.end()) need->second.constants += static_cast<double>(node.spec.bytes);
+    if (need == needs.end()) continue;
+    need->second.all += static_cast<double>(node.spec.bytes);
+    if (!node.data && node.wanted) need->second.still += static_cast<double>(node.spec.bytes);
   }
   for (const auto& [space, need] : needs) {
-    const auto there = static_cast<double>(need.device->info().memory_bytes);  // 0: the device doesn't say
-    if (there > 0 && need.arenas + need.constants > there) return too_much(graph, plan, devices, need);
+    const auto total = static_cast<double>(need.device->info().memory_bytes);  // 0: the device doesn't say
+    if (total <= 0) continue;
+    if (need.all > total) return too_much(graph, plan, devices, need, total);
+    const auto available = static_cast<double>(need.device->available_bytes());
+    if (need.still > available) return too_much(graph, plan, devices, need, available);
   }
   return {};
 }

@@ -12,6 +12,8 @@
 
 namespace sheaf {
 
+class ArenaPool;
+
 /// A buffer in a lane's arena: a root tensor, or the scratch memory of an instance.
 struct ArenaBlock {
   int tensor = -1;    ///< in Graph::tensors; -1: scratch
@@ -47,9 +49,10 @@ struct ArenaPeak {
 ArenaPeak peak_of(const LaneArena& arena);
 
 /// An error where a memory of the machine (that of a device, or the host's, which all CPU devices share) cannot hold
-/// what is asked of it: the arenas of `plan`, with the constants. It names the largest arena with its size and its
-/// layer, and the largest tensors live then.
+/// what is asked of it: the arenas of `plan`, with the constants; or where what of them isn't allocated yet is more than is
+/// free. `arenas`: where there may be some already; may be null. The error names the largest arena with its size, and the
+/// largest tensors live when it is fullest.
 Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants);
+                        const ConstantStore& constants, const ArenaPool* arenas);
 
 }  // namespace sheaf
