@@ -76,6 +76,14 @@ KernelCall channel_call(OwnKernels& kernels, const char* name, MemoryRef to, Mem
                        .value(eps));
 }
 
+KernelCall converting_call(OwnKernels& kernels, const char* file, const std::string& name, MemoryRef to, MemoryRef from,
+                           int64_t count) {
+  return std::move(KernelCall(own_kernel(kernels, file, name), blocks_of(uint64_t(count), kernels), kThreads)
+                       .address(to)
+                       .address(from)
+                       .value(uint64_t(count)));
+}
+
 }  // namespace
 
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
@@ -89,11 +97,11 @@ void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memor
 }
 
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count) {
-  return std::move(KernelCall(own_kernel(kernels, "convert", "widen_" + kernel_suffix(dtype)), blocks_of(uint64_t(count), kernels),
-                              kThreads)
-                       .address(y)
-                       .address(x)
-                       .value(uint64_t(count)));
+  return converting_call(kernels, "convert", "widen_" + kernel_suffix(dtype), y, x, count);
+}
+
+KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count) {
+  return converting_call(kernels, "activation", "narrow_" + kernel_suffix(dtype), y, x, count);
 }
 
 size_t mask_bytes(const Dims& dims) { return size_t(product(dims, 0, dims.size()) + 31) / 32 * 4; }

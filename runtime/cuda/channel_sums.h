@@ -12,8 +12,9 @@ namespace sheaf::cuda {
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                       const Dims& dims, bool channels_last, size_t& scratch_bytes);
 
-/// y = x in f32; x is bf16 or f16.
+/// y = x; `dtype`, bf16 or f16, is what x is and y isn't (widen), or y is and x isn't (narrow); the other is f32.
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
+KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 
 /// A batch norm in whatever format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; those that are none are left
 /// out. `mask`: with ReLU, 1 bit an element (mask_bytes()), set where it lets through; none without.

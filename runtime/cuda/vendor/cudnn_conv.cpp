@@ -1,6 +1,7 @@
 // Convolution with bias, residual and activation, and transposed convolution.
 #include "runtime/cuda/vendor/cudnn_conv.h"
 
+#include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/format.h"
 
 #include <algorithm>
@@ -45,13 +46,14 @@ struct Behind {
   }
 };
 
-/// The convolution and what is behind it as one graph; false, with the reason, where cuDNN has no engine for that.
-bool add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind) {
-  const auto function = behind.activation ? pointwise_of(*behind.activation) : std::nullopt;
-  if (behind.activation && !function) {
-    builder.because(behind.names() + " by the project's own kernel: cuDNN's graphs have no " + behind.activation->name);
-    return false;
-  }
+/// Engines that are asked for a convolution with all that is behind it.
+struct Attempt {
+  bool narrow_bias = false;  ///< rounded to the type of y
+  bool compiled = false;     ///< also those whose kernels are compiled when the plan is made
+};
+
+/// The convolution and what is behind it as one graph. Error: cuDNN has no engine for that.
+Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind, const Attempt& attempt) {
   const DType dtype = builder.operands.dtype();
   CudnnGraph graph;
   std::vector<std::pair<CudnnGraph::Id, MemoryRef>> places;
@@ -61,27 +63,51 @@ bool add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behi
   };
   const auto x = operand(dtype, conv.x, builder.input("x")), weight = operand(dtype, conv.weight, builder.input("weight"));
   auto y = graph.conv_forward(x, weight, conv.window, conv.y);
+  size_t bias = 0;  // among the places
   if (behind.bias.buffer >= 0) {
     Dims channels(conv.y.size(), 1);
     channels[1] = conv.y[1];
-    y = graph.pointwise(Pointwise::add, y, operand(DType::float32, channels, behind.bias));
+    bias = places.size();
+    y = graph.pointwise(Pointwise::add, y, operand(attempt.narrow_bias ? dtype : DType::float32, channels, behind.bias));
   }
   if (behind.residual.buffer >= 0) y = graph.pointwise(Pointwise::add, y, operand(dtype, conv.y, behind.residual));
-  if (function) y = graph.pointwise(function->first, y, -1, function->second);
+  if (behind.activation) {
+    const auto function = pointwise_of(*behind.activation);
+    if (!function) return Error("cuDNN's graphs have no " + behind.activation->name);
+    y = graph.pointwise(function->first, y, -1, function->second);
+  }
   graph.output(y, dtype, conv.strides(conv.y));
   places.emplace_back(y, builder.output());
 
   EngineChoice choice = builder.choice();
-  // In strict f32 the engines that are compiled for any graph do without tensor cores, and so without their tuning.
-  choice.compiled = conv.channels_last;
+  choice.compiled = attempt.compiled;
   const auto plan = builder.plan(graph, choice);
-  if (!plan) {
-    builder.because(behind.names() + " by the project's own kernel: cuDNN has no engine for all in one (" + gist_of(plan.error()) + ")");
-    return false;
+  if (!plan) return plan.error();
+  if (bias > 0 && attempt.narrow_bias) {
+    places[bias].second = builder.scratch(size_t(conv.y[1]) * size_of(dtype));
+    if (OwnKernels* kernels = builder.kernels())
+      builder.add(narrow_call(*kernels, places[bias].second, behind.bias, dtype, conv.y[1]));
   }
   builder.add(*plan, graph, places);
-  if (behind.any()) builder.because("with " + behind.names() + " in one graph");
-  return true;
+  builder.because("with " + behind.names() + " in one graph" + (attempt.narrow_bias ? ", the bias rounded to " + std::string(name_of(dtype)) : ""));
+  return {};
+}
+
+/// The same by whichever engine there is; false, with the reason, where there is none.
+bool add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind) {
+  std::vector<Attempt> attempts;
+  // cuDNN's ready-made engines want one type throughout. In strict f32 those that are compiled for any graph do without
+  // tensor cores, and so without their tuning.
+  if (behind.bias.buffer >= 0 && builder.operands.dtype() != DType::float32) attempts.push_back({.narrow_bias = true});
+  attempts.push_back({.compiled = conv.channels_last});
+  std::string why;
+  for (const Attempt& attempt : attempts) {
+    const auto added = add_in_one(builder, conv, behind, attempt);
+    if (added) return true;
+    why = gist_of(added.error());
+  }
+  builder.because(behind.names() + " by the project's own kernel: cuDNN has no engine for all in one (" + why + ")");
+  return false;
 }
 
 Behind behind_of(const CudnnBuilder& builder) {
