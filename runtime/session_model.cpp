@@ -117,10 +117,12 @@ const std::vector<ValueInfo>& Model::outputs() const { return state_->outputs; }
 const std::vector<ParameterInfo>& Model::parameters() const { return state_->parameters; }
 const Plan& Model::plan() const { return state_->plan; }
 
-const void* Model::parameter_data(size_t index) const {
-  if (!state_->constants->set()) return nullptr;
-  auto data = state_->constants->parameter_data(index);
-  return data ? *data : nullptr;
+Result<void> Model::read_parameter(size_t index, void* plain) const {
+  const std::string& name = state_->parameters[index].name;
+  if (!state_->constants->set()) return Error("parameter '" + name + "' was never set");
+  auto variable = state_->constants->variable(name);
+  if (!variable) return variable.error();
+  return state_->constants->read(*variable, plain);
 }
 
 Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
@@ -171,20 +173,12 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
     for (std::string& problem : problems) error.note(std::move(problem));
     return error;
   }
-  std::vector<void*> targets;
+  std::vector<char> zeros;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    auto data = state_->constants->parameter_data(i);
-    if (!data) return data.error();
-    targets.push_back(*data);
-  }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const size_t bytes = plain_tensor(parameters[i].dtype, parameters[i].shape).bytes;
-    if (bytes == 0) continue;
-    if (found[i]) {
-      std::memcpy(targets[i], found[i]->data, bytes);
-    } else {
-      std::memset(targets[i], 0, bytes);
-    }
+    auto variable = state_->constants->variable(parameters[i].name);
+    if (!variable) return variable.error();
+    if (!found[i]) zeros.assign(plain_tensor(parameters[i].dtype, parameters[i].shape).bytes, 0);
+    if (auto ok = state_->constants->write(*variable, found[i] ? found[i]->data : zeros.data()); !ok) return ok;
   }
   state_->constants->changed();
   return {};

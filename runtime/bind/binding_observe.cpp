@@ -23,27 +23,6 @@ int completed_by(const Graph& graph, int tensor) {
   return last;
 }
 
-/// A buffer in a device's memory.
-class DeviceBuffer {
- public:
-  static Result<DeviceBuffer> make(Device& device, size_t bytes) {
-    auto memory = device.allocate(bytes);
-    if (!memory) return memory.error();
-    return DeviceBuffer(device, *memory);
-  }
-  DeviceBuffer(DeviceBuffer&& other) noexcept : device_(other.device_), memory_(std::exchange(other.memory_, nullptr)) {}
-  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
-  ~DeviceBuffer() {
-    if (memory_) device_.release(memory_);
-  }
-  void* get() const { return memory_; }
-
- private:
-  DeviceBuffer(Device& device, void* memory) : device_(device), memory_(memory) {}
-  Device& device_;
-  void* memory_;
-};
-
 }  // namespace
 
 void Binding::note_values(const Graph& graph, const MemoryPlan& memory) {
@@ -111,44 +90,18 @@ Result<void> Binding::observe(std::span<const void* const> inputs, std::span<voi
   return failed ? run_error() : Result<void>();
 }
 
-Result<void> Binding::reorder(const TensorSpec& from, void* source, const TensorSpec& to, void* target, int lane) {
-  Device& device = devices_->device(lane);
-  auto prepared = device.prepare_reorder(from, to, devices_->threads(lane));
-  if (!prepared) return prepared.error();
-  auto scratch = DeviceBuffer::make(device, prepared->scratch_bytes);
-  if (!scratch) return scratch.error();
-  void* buffers[] = {source, target};
-  Queue& queue = *executor_->lane(index_of(lane)).queue;
-  queue.launch(*prepared->executable, buffers, scratch->get());
-  return queue.synchronize();
-}
-
 Result<void> Binding::read(const BoundValue& value, void* plain) {
-  Queue& queue = *executor_->lane(index_of(value.lane)).queue;
-  const TensorSpec target = plain_tensor(value.spec.dtype, value.spec.dims);
-  if (value.spec.plain()) {
-    queue.copy(plain, value.data, {target.bytes, 1, 0, 0});
-    return queue.synchronize();
-  }
-  auto copy = DeviceBuffer::make(devices_->device(value.lane), target.bytes);
-  if (!copy) return copy.error();
-  if (auto ok = reorder(value.spec, value.data, target, copy->get(), value.lane); !ok) return ok;
-  queue.copy(plain, copy->get(), {target.bytes, 1, 0, 0});
-  return queue.synchronize();
+  return transfer(place_of(value.spec, value.data, value.lane),
+                  place_of(plain_tensor(value.spec.dtype, value.spec.dims), plain, 0));
 }
 
 Result<void> Binding::write(const BoundValue& value, const void* plain) {
-  Queue& queue = *executor_->lane(index_of(value.lane)).queue;
-  const TensorSpec source = plain_tensor(value.spec.dtype, value.spec.dims);
-  if (value.spec.plain()) {
-    queue.copy(value.data, plain, {source.bytes, 1, 0, 0});
-    return queue.synchronize();
-  }
-  auto copy = DeviceBuffer::make(devices_->device(value.lane), source.bytes);
-  if (!copy) return copy.error();
-  queue.copy(copy->get(), plain, {source.bytes, 1, 0, 0});
-  if (auto ok = queue.synchronize(); !ok) return ok;
-  return reorder(source, copy->get(), value.spec, value.data, value.lane);
+  return transfer(place_of(plain_tensor(value.spec.dtype, value.spec.dims), const_cast<void*>(plain), 0),
+                  place_of(value.spec, value.data, value.lane));
+}
+
+TensorPlace Binding::place_of(TensorSpec spec, void* data, int lane) {
+  return {devices_->device(lane), *executor_->lane(index_of(lane)).queue, std::move(spec), data};
 }
 
 }  // namespace sheaf

@@ -3,7 +3,6 @@
 #include "runtime/bind/non_finite.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace sheaf {
 
@@ -14,6 +13,7 @@ ConstantStore::ConstantStore(std::shared_ptr<Device> host, const std::vector<Par
 ConstantStore::~ConstantStore() {
   for (const Node& node : nodes_) {
     if (node.data) node.device->release(node.data);
+    if (node.given) host_->release(node.given);
   }
 }
 
@@ -25,68 +25,15 @@ int ConstantStore::add_node(TensorSpec spec, Device& device) {
   Node node;
   node.spec = std::move(spec);
   node.device = &device;
+  node.wanted = true;
   nodes_.push_back(std::move(node));
   return static_cast<int>(nodes_.size()) - 1;
 }
 
 void ConstantStore::add_work(Work work) {
-  const bool lasting = std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) {
-    return nodes_[static_cast<size_t>(input.node)].lasting;
-  });
-  for (int output : work.outputs) nodes_[static_cast<size_t>(output)].lasting = lasting;
+  const bool lasting = std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) { return at(input.node).lasting; });
+  for (int output : work.outputs) at(output).lasting = lasting;
   (lasting ? lasting_work_ : work_).push_back(std::move(work));
-}
-
-Result<int> ConstantStore::parameter(const std::string& name) {
-  if (const auto found = parameter_nodes_.find(name); found != parameter_nodes_.end()) return found->second;
-  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
-                                  [&](const Parameter& parameter) { return parameter.name == name; });
-  if (found == parameters_.end()) return Error("the plan has no parameter '" + name + "'");
-  const int node = add_node(plain_tensor(found->dtype, found->shape), *host_);
-  nodes_[static_cast<size_t>(node)].kind = found->buffer ? Kind::buffer : Kind::parameter;
-  nodes_[static_cast<size_t>(node)].name = name;
-  return parameter_nodes_[name] = node;
-}
-
-Result<void*> ConstantStore::parameter_data(size_t index) {
-  auto node = parameter(parameters_[index].name);
-  if (!node) return node.error();
-  Node& made = nodes_[static_cast<size_t>(*node)];
-  if (auto ok = allocate(made); !ok) return ok.error();
-  return made.data;
-}
-
-Result<int> ConstantStore::state(const std::string& name) {
-  if (const auto found = state_nodes_.find(name); found != state_nodes_.end()) return found->second;
-  const auto found =
-      std::find_if(state_.begin(), state_.end(), [&](const Parameter& entry) { return entry.name == name; });
-  if (found == state_.end()) return Error("the plan has no optimiser state '" + name + "'");
-  const int node = add_node(plain_tensor(found->dtype, found->shape), *host_);
-  Node& made = nodes_[static_cast<size_t>(node)];
-  made.kind = Kind::state;
-  made.name = name;
-  // The check of the plan has seen to it that this is a number, and the state float32.
-  made.fill = found->init.value("value", 0.0F);
-  return state_nodes_[name] = node;
-}
-
-Result<void*> ConstantStore::state_data(size_t index) {
-  auto node = state(state_[index].name);
-  if (!node) return node.error();
-  Node& made = nodes_[static_cast<size_t>(*node)];
-  if (auto ok = allocate(made); !ok) return ok.error();
-  return made.data;
-}
-
-ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
-  auto known = zero_nodes_.find(spec.bytes);
-  if (known == zero_nodes_.end()) {
-    const int node = add_node(spec, *host_);
-    nodes_[static_cast<size_t>(node)].lasting = true;
-    nodes_[static_cast<size_t>(node)].fill = 0;
-    known = zero_nodes_.emplace(spec.bytes, node).first;
-  }
-  return copy_to({known->second, 0}, spec, device);
 }
 
 void ConstantStore::changed() {
@@ -97,13 +44,23 @@ void ConstantStore::changed() {
 
 bool ConstantStore::finite() {
   if (!finite_) {
-    finite_ = true;
-    for (const auto& [name, node] : parameter_nodes_) {
-      const Node& made = nodes_[static_cast<size_t>(node)];
-      if (made.data && !all_finite(made.spec, made.data)) finite_ = false;
-    }
+    finite_ = std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+      const bool weight = node.kind == Kind::parameter || node.kind == Kind::buffer;
+      return !weight || !node.data || node.device->memory_space() != host_->memory_space() || all_finite(node.spec, node.data);
+    });
   }
   return *finite_;
+}
+
+ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
+  auto known = zero_nodes_.find(spec.bytes);
+  if (known == zero_nodes_.end()) {
+    const int node = add_node(spec, *host_);
+    at(node).lasting = true;
+    at(node).fill = 0;
+    known = zero_nodes_.emplace(spec.bytes, node).first;
+  }
+  return copy_to({known->second, 0}, spec, device);
 }
 
 ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {
@@ -114,7 +71,7 @@ ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Dev
     if (same_format(format, spec)) return ConstantRef{node, 0};
   }
   const int node = add_node(spec, device);
-  reorders_[{from, device.memory_space()}].emplace_back(spec, node);
+  known.emplace_back(spec, node);
   add_work({nullptr, {from}, {node}, 0, &device});
   return ConstantRef{node, 0};
 }
@@ -161,37 +118,22 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
   return refs;
 }
 
-size_t ConstantStore::parameter_bytes() const {
+size_t ConstantStore::parameter_bytes(std::optional<int> memory_space) const {
   size_t bytes = 0;
-  for (const Node& node : nodes_) bytes += node.kind != Kind::derived ? node.spec.bytes : 0;
+  for (const Node& node : nodes_) {
+    const bool there = !memory_space || node.device->memory_space() == *memory_space;
+    bytes += there && node.kind != Kind::derived ? node.spec.bytes : 0;
+  }
   return bytes;
 }
 
-size_t ConstantStore::derived_bytes() const {
+size_t ConstantStore::derived_bytes(std::optional<int> memory_space) const {
   size_t bytes = 0;
-  for (const Node& node : nodes_) bytes += node.kind == Kind::derived ? node.spec.bytes : 0;
+  for (const Node& node : nodes_) {
+    const bool there = !memory_space || node.device->memory_space() == *memory_space;
+    bytes += there && node.kind == Kind::derived ? node.spec.bytes : 0;
+  }
   return bytes;
-}
-
-Result<void> ConstantStore::allocate(Node& node) {
-  if (node.data) return {};
-  auto memory = node.device->allocate(node.spec.bytes);
-  if (!memory) return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
-  node.data = *memory;
-  if (!node.fill) return {};
-  if (*node.fill == 0) {
-    std::memset(node.data, 0, node.spec.bytes);
-  } else {
-    std::fill_n(static_cast<float*>(node.data), node.spec.bytes / sizeof(float), *node.fill);
-  }
-  return {};
-}
-
-Result<void> ConstantStore::allocate() {
-  for (; allocated_ < nodes_.size(); ++allocated_) {
-    if (auto ok = allocate(nodes_[allocated_]); !ok) return ok;
-  }
-  return {};
 }
 
 Result<void> ConstantStore::evaluate() {
@@ -201,32 +143,39 @@ Result<void> ConstantStore::evaluate() {
 }
 
 Result<void> ConstantStore::evaluate(std::vector<Work>& list, size_t& done) {
-  std::map<Device*, std::unique_ptr<Queue>> queues;
-  std::vector<void*> buffers;
   for (; done < list.size(); ++done) {
-    Work& work = list[done];
-    auto& queue = queues[work.device];
-    if (!queue) {
-      auto opened = work.device->open_queue(work.device->info().cores);
-      if (!opened) return opened.error();
-      queue = std::move(*opened);
-    }
-    buffers.clear();
-    for (ConstantRef input : work.inputs) buffers.push_back(data(input));
-    for (int output : work.outputs) buffers.push_back(nodes_[static_cast<size_t>(output)].data);
-    if (!work.executable) {
-      queue->copy(buffers[1], buffers[0], {nodes_[static_cast<size_t>(work.outputs[0])].spec.bytes, 1, 0, 0});
-    } else {
-      auto scratch = work.device->allocate(work.scratch_bytes);
-      if (!scratch) return scratch.error();
-      queue->launch(*work.executable, buffers.data(), *scratch);
-      auto finished = queue->synchronize();  // the scratch is freed below
-      work.device->release(*scratch);
-      if (!finished) return finished.error();
-    }
-    if (auto finished = queue->synchronize(); !finished) return finished.error();
+    if (auto ok = run(list[done]); !ok) return ok;
   }
   return {};
+}
+
+Result<void> ConstantStore::run(Work& work) {
+  auto queue = this->queue(*work.device);
+  if (!queue) return queue.error();
+  if (!work.executable) {
+    const Node& from = at(work.inputs[0].node);
+    auto source = this->queue(*from.device);
+    if (!source) return source.error();
+    const Node& to = at(work.outputs[0]);
+    return transfer({*from.device, **source, to.spec, data(work.inputs[0])}, {*work.device, **queue, to.spec, to.data});
+  }
+  std::vector<void*> buffers;
+  for (ConstantRef input : work.inputs) buffers.push_back(data(input));
+  for (int output : work.outputs) buffers.push_back(at(output).data);
+  auto scratch = DeviceBuffer::make(*work.device, work.scratch_bytes);
+  if (!scratch) return scratch.error();
+  (*queue)->launch(*work.executable, buffers.data(), scratch->get());
+  return (*queue)->synchronize();
+}
+
+Result<Queue*> ConstantStore::queue(Device& device) {
+  auto& queue = queues_[&device];
+  if (!queue) {
+    auto opened = device.open_queue(device.info().cores);
+    if (!opened) return opened.error();
+    queue = std::move(*opened);
+  }
+  return queue.get();
 }
 
 }  // namespace sheaf

@@ -3,11 +3,13 @@
 // the bindings of one model. Structurally equal work (same step or format, same inputs, same memory) is one node.
 // Asking for a node only says that it is wanted; allocate() gives memory to all of them, so that what a binding will
 // need is known before any of it is taken.
-// A training program changes parameters, buffers and the optimiser's state, which lie here too: it reads and writes
-// them where they are, and says changed() afterwards.
+//
+// Parameters, buffers and the optimiser's state are *variables*: a training program changes them, where they lie, and
+// says changed() afterwards. A variable's home, the device and the format that it lies in, is chosen by the first binding
+// that uses it and stays; the caller reads and writes variables as plain tensors wherever they live.
 #pragma once
 
-#include "runtime/device/device.h"
+#include "runtime/bind/transfer.h"
 #include "runtime/plan/plan.h"
 
 #include <functional>
@@ -28,7 +30,7 @@ struct ConstantRef {
 
 class ConstantStore {
  public:
-  /// `host` holds the parameters and the optimiser's state. Both lists must outlive the store.
+  /// `host` holds what is set before it has a home. Both lists must outlive the store.
   ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters,
                 const std::vector<Parameter>& state);
   ~ConstantStore();
@@ -37,25 +39,32 @@ class ConstantStore {
 
   /// Memory of `device` may lie here until the end: `owner` keeps it alive as long. Before anything is made on it.
   void keep(const Device& device, std::shared_ptr<const void> owner);
-  /// The plain host buffer of parameter `index`, allocated at the first call. Whoever writes it calls changed().
-  Result<void*> parameter_data(size_t index);
-  /// The plain host buffer of entry `index` of the state, allocated and filled with its initial value at the first call.
-  Result<void*> state_data(size_t index);
+
+  /// The node of a parameter, buffer or entry of the optimiser's state. Errors: no such name.
+  Result<int> variable(const std::string& name);
+  /// The value of a variable to, or from, plain host memory. What was never set reads as zeros, a state as its initial
+  /// value. Who writes parameters says changed(). Errors: a device's, too little memory.
+  Result<void> read(int variable, void* plain);
+  Result<void> write(int variable, const void* plain);
   /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing.
   void changed();
   bool set() const { return set_; }
-  /// Whether all parameters and buffers are finite, as they are now. Looked at once after each change.
+  /// Whether all parameters and buffers that live on the host are finite, as they are now. Looked at once after each change.
   bool finite();
   /// Weights are set and all that depends on them is made.
   bool ready() const { return set_ && done_ == work_.size() && lasting_done_ == lasting_work_.size(); }
 
-  /// The node of a parameter (host memory). Errors: no such parameter.
-  Result<int> parameter(const std::string& name);
-  /// The node of an entry of the optimiser's state (host memory). Errors: no such entry.
-  Result<int> state(const std::string& name);
+  /// Forgets what was asked for without being given memory: by a binding that was then not made.
+  void forget_plans();
+  /// Says that `variable` is to live on `device`, plain. It does unless some binding has settled that (settled()).
+  void set_home(int variable, Device& device);
+  /// And in this format. Of one that isn't settled.
+  void set_format(int variable, const TensorSpec& spec);
+  bool settled(int node) const { return nodes_[static_cast<size_t>(node)].data != nullptr; }
+
   /// Zeros in `device`'s memory, `spec.bytes` of them.
   ConstantRef zeros(const TensorSpec& spec, Device& device);
-  /// A copy in `device`'s memory; `from` itself where it is there already.
+  /// A copy in `device`'s memory; `from` itself where it is there already. Plain, or in a format of `device`'s kind.
   ConstantRef copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
   /// `from`, which lies as `have`, reordered to `want` (cached by format).
   Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
@@ -65,29 +74,33 @@ class ConstantStore {
                                           const std::vector<TensorSpec>& specs, Device& device,
                                           const std::function<Result<Prepared>()>& prepare);
 
-  const TensorSpec& spec(int node) const { return nodes_[static_cast<size_t>(node)].spec; }
-  int memory_space(int node) const { return nodes_[static_cast<size_t>(node)].device->memory_space(); }
-  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[static_cast<size_t>(ref.node)].data) + ref.offset; }
-  /// Bytes of the parameters in host memory, and of everything made from them.
-  size_t parameter_bytes() const;
-  size_t derived_bytes() const;
-
   enum class Kind { parameter, buffer, state, derived };
   struct Node {
     TensorSpec spec;
     Device* device = nullptr;
     Kind kind = Kind::derived;
-    std::string name;        ///< of a parameter, buffer or entry of the state
+    std::string name;        ///< of a variable
     void* data = nullptr;    ///< null until allocate()
-    std::optional<float> fill;  ///< host memory: what all elements are at first (a state, zeros)
+    void* given = nullptr;   ///< a variable's value until then: plain, in host memory
+    std::optional<float> fill;  ///< what all elements are at first (a state, zeros)
     bool lasting = false;    ///< depends on no parameter: stays as it is when weights change
+    bool wanted = false;     ///< by the binding at hand: allocate() gives it memory
   };
   const std::vector<Node>& nodes() const { return nodes_; }
+  const TensorSpec& spec(int node) const { return nodes_[static_cast<size_t>(node)].spec; }
+  Device& device(int node) const { return *nodes_[static_cast<size_t>(node)].device; }
+  int memory_space(int node) const { return device(node).memory_space(); }
+  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[static_cast<size_t>(ref.node)].data) + ref.offset; }
+  /// Bytes of the variables, and of everything made from them: in all memories, or in one.
+  size_t parameter_bytes(std::optional<int> memory_space = {}) const;
+  size_t derived_bytes(std::optional<int> memory_space = {}) const;
 
-  /// Gives memory to what has none yet: all of the above only says what is wanted. Addresses stay as they are then.
+  /// Gives memory to what is wanted and has none yet; all of the above only says so. Homes and addresses then stay.
   Result<void> allocate();
   /// Does what has not been done since weights were last set. If they never were, only what needs none.
   Result<void> evaluate();
+  /// A queue of `device`, for work between runs.
+  Result<Queue*> queue(Device& device);
 
  private:
   struct Work {
@@ -97,24 +110,29 @@ class ConstantStore {
     size_t scratch_bytes = 0;
     Device* device;
   };
+  Node& at(int node) { return nodes_[static_cast<size_t>(node)]; }
   int add_node(TensorSpec spec, Device& device);
   Result<void> allocate(Node& node);
+  Result<void> fill(const Node& node);
+  Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> evaluate(std::vector<Work>& work, size_t& done);
+  Result<void> run(Work& work);
+  void forget(std::vector<Work>& work, size_t& done);
 
   std::shared_ptr<Device> host_;
   std::map<const Device*, std::shared_ptr<const void>> owners_;
+  std::map<Device*, std::unique_ptr<Queue>> queues_;
   const std::vector<Parameter>& parameters_;
   const std::vector<Parameter>& state_;
   std::vector<Node> nodes_;
   std::vector<Work> work_;
   std::vector<Work> lasting_work_;  ///< of nodes that depend on no parameter
-  std::map<std::string, int> parameter_nodes_, state_nodes_;
+  std::map<std::string, int> variables_;
   std::map<size_t, int> zero_nodes_;  ///< by bytes, in host memory
   std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
   std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
   size_t done_ = 0, lasting_done_ = 0;  ///< work_[0, done_) is up to date
-  size_t allocated_ = 0;                ///< nodes_[0, allocated_) have memory; later ones may
   bool set_ = false;
   std::optional<bool> finite_;          ///< none: not known since weights changed
 };

@@ -154,7 +154,7 @@ Result<void> Expansion::add_sources() {
     if (!places) return places.error();
     const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
     for (const Spot& spot : *places) {
-      auto source = given ? add_input(id, inputs) : add_weight(value.source);
+      auto source = given ? add_input(id, inputs) : add_weight(value.source, spot);
       if (!source) return source.error();
       auto local = moved(*source, value.name, -1, spot);
       if (!local) return local.error();

@@ -1,7 +1,9 @@
-// The builder behind expand() (graph.h): one class in four files, by what they add: the program's frame (expand.cpp),
-// operations (launch.cpp), data movement (movement.cpp) and what only training programs have (variables.cpp).
+// The builder behind expand() (graph.h): one class in five files, by what they add: the program's frame (expand.cpp),
+// operations (launch.cpp), data movement (movement.cpp), what only training programs have (variables.cpp), and the formats
+// that variables are kept in (variable_format.cpp).
 #pragma once
 
+#include "runtime/bind/fuse_norms.h"
 #include "runtime/bind/graph.h"
 
 namespace sheaf {
@@ -41,6 +43,10 @@ class Expansion {
 
   // launch.cpp
   Result<void> launch_step(int index, const Spot& spot);
+  /// Of `step`, which is the program's step `index`, or a fused one with the mask of batch norm `norm`.
+  Result<void> launch(const Step& step, int index, const Spot& spot, int norm);
+  /// There is such a fused operation, and the device there has it.
+  bool fuses(const NormFusion* fusion, const Spot& spot) const;
   Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
                          const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
   /// Its outputs are zeros, without any work.
@@ -58,8 +64,9 @@ class Expansion {
   Result<int> in_plain(int tensor, int step, const Spot& spot);
 
   // variables.cpp
-  /// The root of a parameter, buffer or entry of the optimiser's state: a variable in a program with updates.
-  Result<int> add_weight(const std::string& name);
+  /// The root of a parameter, buffer or entry of the optimiser's state: a variable in a program with updates. Where nobody
+  /// has settled that yet, it lives where `spot` is.
+  Result<int> add_weight(const std::string& name, const Spot& spot);
   /// The sum of the replicas' values, left to right, on one device.
   Result<void> reduce(int index);
   /// After the step that makes the loss of a program with updates: the check of it that they wait for.
@@ -68,6 +75,21 @@ class Expansion {
   /// An operation that stands in no plan, on tensors that lie in the memory of `spot`'s lane.
   Result<Prepared> prepare_own(const Step& step, std::vector<int>& inputs, const std::vector<TensorSpec>& outputs, int index,
                                const Spot& spot);
+
+  // variable_format.cpp
+  /// A variable whose format isn't settled, with its views and copies on other devices of its kind: all lie alike.
+  struct Unsettled {
+    std::vector<int> roots;      ///< the variable's, and those of copies
+    std::vector<int> instances;  ///< that make the copies
+  };
+  /// Notes that `tensor` is read as `want`: a variable that nobody has read yet is kept so from here on, where that will do.
+  void settle_format(int tensor, const TensorSpec& want, const Spot& spot);
+  /// How the inputs of a kernel are at hand, where those that are unsettled lie as the others do.
+  void offer_formats(const std::vector<int>& inputs, std::vector<TensorSpec>& specs);
+  /// Some generated kernel finds the variable's elements by their indices.
+  bool read_by_index(const std::string& name) const;
+  /// Where `tensor` is one of these; else null.
+  Unsettled* unsettled(int tensor);
 
   // movement.cpp
   Result<void> scatter(int index);
@@ -82,9 +104,12 @@ class Expansion {
   const BindContext& context_;
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;
+  NormFusions fusions_{context_.program};
+  std::map<std::pair<int, int>, int> masks_;                             ///< of fused batch norms: by step and replica
   Graph graph_;
   std::vector<size_t> reordering_;                                       ///< by lane: bytes of variables
   std::map<std::string, int> variables_;                                 ///< by name: the root
+  std::map<int, Unsettled> unsettled_;                                   ///< by the variable's root
   std::vector<std::vector<int>> value_tensors_;                          ///< by value and replica
   std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;       ///< by tensor: its copies in other formats
 };

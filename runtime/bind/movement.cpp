@@ -52,25 +52,45 @@ bool Expansion::same_memory(int lane_a, int lane_b) const {
 Result<int> Expansion::moved(int tensor, const std::string& name, int step, const Spot& spot) {
   const int lane = graph_.tensors[index_of(tensor)].lane;
   Device& device = context_.devices.device(spot.lane);
-  if (is_constant(tensor) && context_.constants.memory_space(constant_ref(tensor).node) != device.memory_space()) {
-    const ConstantRef ref = context_.constants.copy_to(constant_ref(tensor), graph_.tensors[index_of(tensor)].spec, device);
-    const int copy = add_tensor(graph_.tensors[index_of(tensor)].spec, name, spot.lane);
+  ConstantStore& constants = context_.constants;
+  if (is_constant(tensor) && constants.memory_space(constant_ref(tensor).node) != device.memory_space()) {
+    TensorSpec spec = graph_.tensors[index_of(tensor)].spec;
+    ConstantRef source = constant_ref(tensor);
+    Device& home = constants.device(source.node);
+    if (!spec.plain() && !share_formats(home, device)) {
+      const TensorSpec plain = plain_tensor(spec.dtype, spec.dims);
+      auto reordered = constants.reorder(source, spec, plain, home);
+      if (!reordered) return reordered.error();
+      spec = plain;
+      source = *reordered;
+    }
+    const ConstantRef ref = constants.copy_to(source, spec, device);
+    const int copy = add_tensor(spec, name, spot.lane);
     graph_.tensors[index_of(copy)].node = ref.node;
     return copy;
   }
   if (same_memory(lane, spot.lane) || is_constant(tensor)) {
     return add_view(tensor, 0, graph_.tensors[index_of(tensor)].spec, name, spot.lane);
   }
-  // Formats belong to a backend, so what crosses from one memory to another is plain.
+  // Formats belong to a backend, so what crosses to a device of another kind is plain.
   Spot source;
   source.lane = lane;
-  auto plain = in_plain(tensor, step, source);
-  if (!plain) return plain.error();
-  const TensorSpec spec = graph_.tensors[index_of(*plain)].spec;
+  Result<int> sent = tensor;
+  if (!share_formats(context_.devices.device(lane), device)) sent = in_plain(tensor, step, source);
+  if (!sent) return sent.error();
+  const TensorSpec spec = graph_.tensors[index_of(*sent)].spec;
   const int copy = add_tensor(spec, name, spot.lane);
-  graph_.tensors[index_of(copy)].writers = {static_cast<int>(graph_.instances.size())};
-  Instance& instance = add_instance(Instance::copy, step, spot);
-  instance.inputs = {*plain};
+  const int id = static_cast<int>(graph_.instances.size());
+  graph_.tensors[index_of(copy)].writers = {id};
+  if (Unsettled* group = unsettled(*sent)) {
+    group->roots.push_back(copy);
+    group->instances.push_back(id);
+  }
+  // The host's queue reaches host memory alone, any other the host's too.
+  Spot copying = spot;
+  if (device.memory_space() == context_.devices.host().memory_space()) copying.lane = lane;
+  Instance& instance = add_instance(Instance::copy, step, copying);
+  instance.inputs = {*sent};
   instance.outputs = {copy};
   instance.copy_shape = {spec.bytes, 1, 0, 0};
   return copy;

@@ -35,13 +35,21 @@ class UpdatePlacement {
     return context_.devices.device(lane).memory_space() == context_.devices.host().memory_space();
   }
 
-  /// The host copies what was there from the start; else the lane that made it does, which need not wait.
-  int copying_lane(const Tensor& from) const { return from.writers.empty() && on_host(from.lane) ? 0 : from.lane; }
+  bool same_memory(int lane_a, int lane_b) const {
+    return context_.devices.device(lane_a).memory_space() == context_.devices.device(lane_b).memory_space();
+  }
+
+  /// The host copies what was there from the start; else the lane that made it does, which need not wait. But the host's
+  /// queue doesn't reach a device's memory.
+  int copying_lane(const Tensor& from, const Tensor& to) const {
+    if (on_host(from.lane) && !on_host(to.lane)) return to.lane;
+    return from.writers.empty() && on_host(from.lane) ? 0 : from.lane;
+  }
 
   int add_copy(int from, int to) {
     Instance copy;
     copy.kind = Instance::copy;
-    copy.lane = copying_lane(graph_.tensors[index_of(from)]);
+    copy.lane = copying_lane(graph_.tensors[index_of(from)], graph_.tensors[index_of(to)]);
     copy.inputs = {from};
     copy.outputs = {to};
     copy.copy_shape = {graph_.tensors[index_of(from)].spec.bytes, 1, 0, 0};
@@ -57,7 +65,7 @@ class UpdatePlacement {
       Tensor kept;
       kept.spec = source.spec;
       kept.name = source.name;
-      kept.lane = copying_lane(source);
+      kept.lane = source.lane;
       const int id = static_cast<int>(graph_.tensors.size());
       graph_.tensors.push_back(std::move(kept));
       const int copy = add_copy(update.value, id);
@@ -83,10 +91,12 @@ class UpdatePlacement {
     const int root = graph_.root(update.value).tensor;
     if (!graph_.covers_planned_root(update.value)) return false;
     if (graph_.tensors[index_of(root)].spec.bytes != graph_.tensors[index_of(update.variable)].spec.bytes) return false;
+    const int home = graph_.tensors[index_of(update.variable)].lane;
+    if (!same_memory(graph_.tensors[index_of(root)].lane, home)) return false;
     const auto& readers = readers_[index_of(update.variable)];
     for (int writer : writers_[index_of(root)]) {
       const Instance& instance = graph_.instances[index_of(writer)];
-      if (!on_host(instance.lane) || (!may_fail_.empty() && writer <= may_fail_.back())) return false;
+      if (!same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back())) return false;
       for (int reader : readers) {
         if (reader > writer || (reader == writer && !works_in_place(instance, update.variable, root))) return false;
       }

@@ -10,17 +10,28 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
-Result<int> Expansion::add_weight(const std::string& name) {
+Result<int> Expansion::add_weight(const std::string& name, const Spot& spot) {
   const bool variable = !context_.program.updates.empty();
-  if (const auto known = variables_.find(name); variable && known != variables_.end()) return known->second;
-  bool is_state = false;
-  for (const Parameter& entry : context_.plan.state) is_state |= entry.name == name;
-  auto node = is_state ? context_.constants.state(name) : context_.constants.parameter(name);
+  const auto known = variables_.find(name);
+  if (variable && known != variables_.end()) return known->second;
+  ConstantStore& constants = context_.constants;
+  auto node = constants.variable(name);
   if (!node) return node.error();
-  const int root = add_tensor(context_.constants.spec(*node), name, 0);
+  if (known == variables_.end()) constants.set_home(*node, context_.devices.device(spot.lane));
+  // The lane that works where it lives: the host's, else that which asks, else any.
+  const auto lives_with = [&](int lane) { return context_.devices.device(lane).memory_space() == constants.memory_space(*node); };
+  int lane = 0;
+  if (!lives_with(0)) lane = spot.lane;
+  for (int other = 1; other < context_.devices.lanes() && !lives_with(lane); ++other) lane = other;
+  if (variable && !lives_with(lane)) {
+    return Error("'" + name + "' lives on a device that is not in this device list")
+        .note("it was bound to other devices before: what trains it has to use those, or another copy of the model");
+  }
+  const int root = add_tensor(constants.spec(*node), name, lane);
   graph_.tensors[index_of(root)].node = *node;
   graph_.tensors[index_of(root)].variable = variable;
   variables_[name] = root;
+  if (variable && !constants.settled(*node) && !read_by_index(name)) unsettled_[root].roots = {root};
   return root;
 }
 
@@ -113,14 +124,26 @@ Result<void> Expansion::add_guard(int index) {
 
 Result<void> Expansion::add_updates() {
   for (const Update& update : context_.program.updates) {
-    auto variable = add_weight(update.name);
-    if (!variable) return variable.error();
     const Value& value = context_.program.values[index_of(update.value)];
     auto places = spots(value.place, value.name, {});
     if (!places) return places.error();
-    auto plain = in_plain(at(update.value, 0), -1, places->front());
-    if (!plain) return plain.error();
-    graph_.updates.push_back({*variable, *plain});
+    Spot spot = places->front();
+    auto variable = add_weight(update.name, spot);
+    if (!variable) return variable.error();
+    const Tensor& home = graph_.tensors[index_of(*variable)];
+    unsettled_.erase(*variable);
+    const TensorSpec want = home.spec;
+    const int home_lane = home.lane;
+    int made = at(update.value, 0);
+    if (!want.plain() && !same_memory(graph_.tensors[index_of(made)].lane, home_lane)) {
+      spot.lane = home_lane;
+      auto brought = moved(made, value.name, -1, spot);
+      if (!brought) return brought.error();
+      made = *brought;
+    }
+    auto alike = in_format(made, want, -1, spot);
+    if (!alike) return alike.error();
+    graph_.updates.push_back({*variable, *alike});
   }
   return {};
 }

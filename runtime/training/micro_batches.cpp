@@ -14,8 +14,7 @@ Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<con
     return Error({plan.file, 0, 0}, "plan '" + plan.name + "' has no programs for micro-batches")
         .note("it was made by an older compiler: compile the model again");
   }
-  MicroBatches made;
-  made.model_ = &model;
+  MicroBatches made(model);
   made.settings_ = &settings;
   made.rows_ = rows;
   made.sizes_ = chunk_sizes(rows, parts);
@@ -50,13 +49,10 @@ Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInf
   }
   taken_.resize(inputs.size());
   for (const Update& update : model.plan.accumulate.updates) {
-    for (size_t i = 0; i < model.plan.parameters.size(); ++i) {
-      const Parameter& parameter = model.plan.parameters[i];
-      if (parameter.name != update.name) continue;
-      auto data = model.constants->parameter_data(i);
-      if (!data) return data.error();
-      kept_.push_back({*data, std::vector<char>(plain_tensor(parameter.dtype, parameter.shape).bytes)});
-    }
+    auto variable = model.constants->variable(update.name);
+    if (!variable) return variable.error();
+    if (model.constants->nodes()[static_cast<size_t>(*variable)].kind == ConstantStore::Kind::state) continue;
+    if (auto ok = kept_.add(*variable); !ok) return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
   }
   return {};
 }
@@ -77,31 +73,21 @@ void MicroBatches::take(std::span<const void* const> given, int64_t part, int64_
   }
 }
 
-void MicroBatches::keep_buffers() {
-  for (Kept& kept : kept_)
-    if (!kept.bytes.empty()) std::memcpy(kept.bytes.data(), kept.data, kept.bytes.size());
-}
-
-void MicroBatches::restore_buffers() {
-  for (const Kept& kept : kept_)
-    if (!kept.bytes.empty()) std::memcpy(kept.data, kept.bytes.data(), kept.bytes.size());
-  model_->constants->changed();
-}
-
 Result<float> MicroBatches::run(std::span<const void* const> given, const RunOptions& options) {
-  keep_buffers();
+  if (auto ok = kept_.keep(); !ok) return ok.error();
   int64_t first = 0;
   for (size_t i = 0; i < sizes_.size(); ++i) {
     take(given, static_cast<int64_t>(i), first, sizes_[i]);
     auto loss = parts_.at(sizes_[i]).run(taken_, options);
     if (!loss || !std::isfinite(*loss)) {
-      restore_buffers();
+      if (auto ok = kept_.restore(); !ok) return ok.error();
       return loss;
     }
     first += sizes_[i];
   }
   auto loss = update_->run({}, options);
-  if (!loss || !std::isfinite(*loss)) restore_buffers();
+  if (loss && std::isfinite(*loss)) return loss;
+  if (auto ok = kept_.restore(); !ok) return ok.error();
   return loss;
 }
 

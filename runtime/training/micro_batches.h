@@ -2,6 +2,7 @@
 // (docs/training.md).
 #pragma once
 
+#include "runtime/bind/saved_variables.h"
 #include "runtime/training/step_program.h"
 
 #include <map>
@@ -37,19 +38,11 @@ class MicroBatches {
     size_t row_bytes = 0;    ///< of one row within a run
     std::vector<char> part;  ///< where they are gathered
   };
-  /// A buffer that `accumulate` changes, and what it held before the step.
-  struct Kept {
-    void* data;
-    std::vector<char> bytes;
-  };
-  MicroBatches() = default;
+  explicit MicroBatches(Model::State& model) : kept_(*model.constants) {}
   Result<void> prepare(Model::State& model, std::span<const ValueInfo> inputs);
   /// Points `taken_` at rows [first, first + rows) of the inputs, for part number `part`.
   void take(std::span<const void* const> given, int64_t part, int64_t first, int64_t rows);
-  void keep_buffers();
-  void restore_buffers();
 
-  Model::State* model_ = nullptr;
   StepSettings* settings_ = nullptr;
   int64_t rows_ = 0;
   std::vector<int64_t> sizes_;
@@ -57,7 +50,7 @@ class MicroBatches {
   std::unique_ptr<StepProgram> update_;
   std::vector<Cut> cuts_;                 ///< by input
   std::vector<const void*> taken_;        ///< by input
-  std::vector<Kept> kept_;
+  SavedVariables kept_;                   ///< buffers that `accumulate` changes, as they were before the step
 };
 
 }  // namespace sheaf

@@ -29,21 +29,29 @@ std::string ModelLearner::first_not_finite(int64_t rows, std::span<const void* c
 
 double ModelLearner::learning_rate() const { return sheaf::learning_rate(model_.plan(), progress_->lr, progress_->epochs); }
 
-std::vector<TensorView> ModelLearner::parameters() const {
-  std::vector<TensorView> views;
+Result<std::vector<HostTensor>> ModelLearner::parameters() const {
+  std::vector<HostTensor> tensors;
   for (size_t i = 0; i < model_.parameters().size(); ++i) {
     const ParameterInfo& info = model_.parameters()[i];
-    views.push_back({info.name, info.dtype, info.shape, model_.parameter_data(i)});
+    auto tensor = make_tensor(info.dtype, info.shape);
+    if (!tensor) return tensor.error();
+    if (auto ok = model_.read_parameter(i, tensor->bytes.data()); !ok) return ok.error();
+    tensors.push_back(std::move(*tensor));
   }
-  return views;
+  return tensors;
 }
 
-Result<std::vector<TensorView>> ModelLearner::tensors() {
-  std::vector<TensorView> views = parameters();
-  auto state = trainers_.begin()->second.state();
-  if (!state) return state.error();
-  views.insert(views.end(), state->begin(), state->end());
-  return views;
+Result<std::vector<HostTensor>> ModelLearner::tensors() const {
+  auto tensors = parameters();
+  if (!tensors) return tensors;
+  const auto state = lasting_state(model_.plan());
+  for (size_t i = 0; i < state.size(); ++i) {
+    auto tensor = make_tensor(state[i].dtype, state[i].shape);
+    if (!tensor) return tensor.error();
+    if (auto ok = trainers_.begin()->second.read_state(i, tensor->bytes.data()); !ok) return ok.error();
+    tensors->push_back(std::move(*tensor));
+  }
+  return tensors;
 }
 
 std::vector<const Parameter*> ModelLearner::declarations() const {

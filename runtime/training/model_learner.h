@@ -24,11 +24,11 @@ class ModelLearner : public Learner {
   /// Takes the times of the steps' operations; null: nobody does.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
-  /// Parameters and buffers, under PyTorch's names; valid until the next step.
-  std::vector<TensorView> parameters() const;
+  /// Parameters and buffers, as they are now. Errors: a device's.
+  Result<std::vector<HostTensor>> parameters() const;
   /// These, then the optimiser's state: what a checkpoint holds.
-  Result<std::vector<TensorView>> tensors();
-  /// Their declarations, in the same order.
+  Result<std::vector<HostTensor>> tensors() const;
+  /// Their declarations, in the same order; names are PyTorch's.
   std::vector<const Parameter*> declarations() const;
   /// Sets them all, in that order.
   Result<void> restore(const std::vector<HostTensor>& tensors);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -140,21 +139,16 @@ std::string Trainer::first_not_finite(std::span<const void* const> inputs) {
   return found ? *found : std::string();
 }
 
-Result<std::vector<TensorView>> Trainer::state() {
-  const auto entries = lasting_state(state_->model->plan);
-  std::vector<TensorView> views;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    auto data = state_->model->constants->state_data(i);
-    if (!data) return data.error();
-    views.push_back({entries[i].name, entries[i].dtype, entries[i].shape, *data});
-  }
-  return views;
+Result<void> Trainer::read_state(size_t index, void* plain) const {
+  ConstantStore& constants = *state_->model->constants;
+  auto variable = constants.variable(lasting_state(state_->model->plan)[index].name);
+  if (!variable) return variable.error();
+  return constants.read(*variable, plain);
 }
 
 Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
   const auto entries = lasting_state(state_->model->plan);
   std::vector<const TensorView*> found(entries.size(), nullptr);
-  std::vector<void*> data;
   std::vector<std::string> problems;
   for (const TensorView& tensor : tensors) {
     size_t i = 0;
@@ -170,9 +164,6 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!found[i]) problems.push_back("missing: '" + entries[i].name + "'");
-    auto memory = state_->model->constants->state_data(i);
-    if (!memory) return memory.error();
-    data.push_back(*memory);
   }
   if (!problems.empty()) {
     Error error("the optimiser's state doesn't fit model '" + state_->model->plan.name + "': " +
@@ -181,8 +172,9 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
     return error;
   }
   for (size_t i = 0; i < entries.size(); ++i) {
-    const size_t bytes = plain_tensor(entries[i].dtype, entries[i].shape).bytes;
-    if (bytes > 0) std::memmove(data[i], found[i]->data, bytes);
+    auto variable = state_->model->constants->variable(entries[i].name);
+    if (!variable) return variable.error();
+    if (auto ok = state_->model->constants->write(*variable, found[i]->data); !ok) return ok;
   }
   return {};
 }

@@ -52,9 +52,9 @@ class Trainer {
   /// ("net.conv1"), found by running the same step once more and looking at each result; empty where none is.
   std::string first_not_finite(std::span<const void* const> inputs);
 
-  /// The optimiser's state as it is now, one tensor for each of lasting_state(plan) and in that order, dense in host memory;
-  /// valid until the next step or set_state. What a checkpoint saves beside Model::parameter_data.
-  Result<std::vector<TensorView>> state();
+  /// Copies entry `index` of lasting_state(plan), as it is now, to `plain`: host memory of its size, dense and row-major.
+  /// What a checkpoint saves beside the parameters. Errors: a device's.
+  Result<void> read_state(size_t index, void* plain) const;
   /// Copies all of the optimiser's state, shared by the trainers of one model. Errors: missing, superfluous and
   /// misshapen tensors (names as in lasting_state), and then nothing is changed.
   Result<void> set_state(std::span<const TensorView> tensors);

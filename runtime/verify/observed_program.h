@@ -33,10 +33,8 @@ class ObservedProgram {
   const std::vector<HostTensor>& results() const { return results_; }
 
  private:
-  ObservedProgram(const Plan& plan, const Program& program) : plan_(plan), program_(program) {}
-  Result<void*> memory_of(const std::string& name, const Parameter** described);
+  explicit ObservedProgram(const Program& program) : program_(program) {}
 
-  const Plan& plan_;
   const Program& program_;
   std::shared_ptr<ConstantStore> constants_;
   std::unique_ptr<Binding> binding_;

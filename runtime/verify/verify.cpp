@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -170,11 +169,9 @@ Result<NamedTensors> weights_of(const Model& model) {
   NamedTensors weights;
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterInfo& info = model.parameters()[i];
-    const void* data = model.parameter_data(i);
     auto tensor = make_tensor(info.dtype, info.shape);
     if (!tensor) return tensor.error();
-    if (!data && !tensor->bytes.empty()) return Error("parameter '" + info.name + "' was never set");
-    if (!tensor->bytes.empty()) std::memcpy(tensor->bytes.data(), data, tensor->bytes.size());
+    if (auto ok = model.read_parameter(i, tensor->bytes.data()); !ok) return ok.error();
     weights[info.name] = std::move(*tensor);
   }
   return weights;

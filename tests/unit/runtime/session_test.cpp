@@ -1,5 +1,6 @@
 // Plans bound and run through the C++ interface: chunks, device lists, empty batches, strange dims.
 #include "plan_builder.h"
+#include "variable_values.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/plan/check.h"
@@ -81,10 +82,10 @@ void expect_near(const std::vector<float>& a, const std::vector<float>& b, const
 
 TEST(Session, LinearOnEveryListAndBatch) {
   const Model model = load(data_parallel_linear(5, 2, PlanBuilder::device(0)));
-  auto w = static_cast<const float*>(model.parameter_data(0)), b = static_cast<const float*>(model.parameter_data(1));
+  const auto w = parameter_values(model, 0), b = parameter_values(model, 1);
   for (const char* devices : {"cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:0", "cpu:1,cpu:0,cpu:2", "cpu:0-7"}) {
     for (int64_t batch : {0, 1, 2, 5, 9, 10, 17, 30, 33}) {
-      const auto expected = linear(numbers(size_t(batch * 5)), w, b, 5, 2);
+      const auto expected = linear(numbers(size_t(batch * 5)), w.data(), b.data(), 5, 2);
       const auto outputs = run(model, devices, batch, 3);
       ASSERT_EQ(outputs.size(), 1U);
       expect_near(outputs[0], expected, std::string(devices) + ", batch " + std::to_string(batch));
@@ -145,11 +146,11 @@ TEST(Session, RegionWithoutInputsRunsOnAllItsDevices) {
   const int local = b.replicate(w, r);
   b.output("y", b.gather(local, r, 0, {b.replicas(r) * 2, 3}, b.device(0), "y"));
   const Model model = load(b);
-  const auto* p = static_cast<const float*>(model.parameter_data(0));
-  std::vector<float> expected(p, p + 6);
+  const auto p = parameter_values(model, 0);
+  auto expected = p;
   EXPECT_EQ(run(model, "cpu", 4)[0], expected);
-  expected.insert(expected.end(), p, p + 6);
-  expected.insert(expected.end(), p, p + 6);
+  expected.insert(expected.end(), p.begin(), p.end());
+  expected.insert(expected.end(), p.begin(), p.end());
   EXPECT_EQ(run(model, "cpu:0,cpu:1,cpu:1", 4)[0], expected);
 }
 
@@ -161,7 +162,7 @@ TEST(Session, ScalarsAreGatheredToAVectorWithAWarning) {
   b.scatter(x, r, 0, {b.chunk(r)});
   b.output("y", b.gather(b.replicate(s, r), r, 0, {b.replicas(r)}, b.device(0), "y", true));
   const Model model = load(b);
-  const float value = *static_cast<const float*>(model.parameter_data(0));
+  const float value = parameter_values(model, 0)[0];
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run(model, "cpu", 9)[0], std::vector<float>(1, value));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "nothing is gathered on the host alone";
@@ -183,8 +184,8 @@ TEST(Session, AValueThatIsOutputTwiceInputAndSlice) {
   const int on_host = b.step("transfer", {y}, "host_y", {b.batch(), 4}, b.host());
   b.output("z", b.linear(on_host, w, bias, "z", {b.batch(), 4}, b.host()));
   const Model model = load(b);
-  const auto* wp = static_cast<const float*>(model.parameter_data(0));
-  const auto* bp = static_cast<const float*>(model.parameter_data(1));
+  const auto weights = parameter_values(model, 0), biases = parameter_values(model, 1);
+  const float *wp = weights.data(), *bp = biases.data();
   for (const char* devices : {"cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:0"}) {
     const auto outputs = run(model, devices, 7, 2);
     const auto input = numbers(28);

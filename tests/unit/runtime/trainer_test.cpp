@@ -1,5 +1,6 @@
 // The Trainer's own part: schedules, settings, the optimiser's state, wrong calls.
 #include "training_plan.h"
+#include "variable_values.h"
 
 #include "runtime/training/trainer.h"
 
@@ -77,8 +78,8 @@ TEST(Trainer, GivesTheSettingsOfEachStep) {
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     const float x[] = {1, 2};
     const void* buffers[] = {x};
-    const auto real = [&](size_t i) { return *static_cast<const float*>(model.parameter_data(i)); };
-    const auto integer = [&](size_t i) { return *static_cast<const int64_t*>(model.parameter_data(i)); };
+    const auto real = [&](size_t i) { return parameter_values(model, i)[0]; };
+    const auto integer = [&](size_t i) { return parameter_values<int64_t>(model, i)[0]; };
     EXPECT_EQ(trainer->progress().lr, 0.5);
     trainer->progress().seed = 77;
     ASSERT_TRUE(trainer->step(buffers));
@@ -168,7 +169,7 @@ TEST(Trainer, TrainersOfAModelShareStateAndProgress) {
   reference.step({x, x + 3}, {t, t + 1});
   ASSERT_TRUE(small->step(buffers));
   EXPECT_EQ(progress->steps, 2);
-  const auto* w = static_cast<const float*>(model->parameter_data(0));
+  const auto w = parameter_values(*model, 0);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(w[i], reference.w[i], 1e-4 * (1 + std::abs(w[i])));
 }
 
@@ -184,7 +185,7 @@ TEST(Trainer, StateIsTakenAndGivenBack) {
     auto set = trainer->set_state(tensors);
     ASSERT_FALSE(set) << reason;
     EXPECT_THAT(to_string(set.error()), HasSubstr(reason));
-    EXPECT_EQ(static_cast<const float*>((*trainer->state())[0].data)[0], 0) << "nothing may change";
+    EXPECT_EQ(state_values(*model, *trainer, 0)[0], 0) << "nothing may change";
   };
   refuse({}, "missing: 'w.m'");
   refuse({good, {"v.m", DType::float32, {3}, other}}, "superfluous: 'v.m'");
@@ -192,12 +193,7 @@ TEST(Trainer, StateIsTakenAndGivenBack) {
   refuse({{"w.m", DType::float32, {4}, other}}, "misshapen: 'w.m' is float32 [4]; expected float32 [3]");
   refuse({{"w.m", DType::int32, {3}, other}}, "misshapen");
   ASSERT_TRUE(trainer->set_state(std::vector{good}));
-  auto state = trainer->state();
-  ASSERT_TRUE(state);
-  EXPECT_EQ((*state)[0].shape, (std::vector<int64_t>{3}));
-  EXPECT_THAT(std::vector<float>(static_cast<const float*>((*state)[0].data), static_cast<const float*>((*state)[0].data) + 3),
-              ElementsAre(3, 4, 5));
-  ASSERT_TRUE(trainer->set_state(*state)) << "its own memory, too";
+  EXPECT_THAT(state_values(*model, *trainer, 0), ElementsAre(3, 4, 5));
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 // late, updated by values made anywhere, by each other, in place or not, or not at all because the run fails.
 #include "fake_device.h"
 #include "training_plan.h"
+#include "variable_values.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/training/trainer.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -199,7 +201,7 @@ TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
     std::vector<Triple> variables(program.variables());
     const auto read = [&](size_t i) {
       Triple triple;
-      std::memcpy(triple.data(), model->parameter_data(i), sizeof triple);
+      std::ranges::copy(parameter_values(*model, i), triple.begin());
       return triple;
     };
     for (size_t i = 0; i < variables.size(); ++i) variables[i] = read(i);

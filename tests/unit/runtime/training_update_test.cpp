@@ -1,6 +1,7 @@
 // Variables and their updates: the same numbers on any devices, in place where that is safe, nothing where a run fails.
 #include "fake_device.h"
 #include "training_plan.h"
+#include "variable_values.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/plan/check.h"
@@ -36,15 +37,13 @@ struct Batch {
 };
 
 std::vector<float> weight(const Model& model, size_t index) {
-  const auto* data = static_cast<const float*>(model.parameter_data(index));
-  return {data, data + 3};
+  return parameter_values(model, index);
 }
 
-std::vector<float> momentum(Trainer& trainer) {
-  auto state = trainer.state();
-  EXPECT_TRUE(state && state->size() == 1 && (*state)[0].name == "w.m");
-  const auto* data = static_cast<const float*>((*state)[0].data);
-  return {data, data + 3};
+std::vector<float> momentum(const Model& model, const Trainer& trainer) {
+  const auto entries = lasting_state(model.plan());
+  EXPECT_TRUE(entries.size() == 1 && entries[0].name == "w.m");
+  return state_values(model, trainer, 0);
 }
 
 void expect_near(const std::vector<float>& a, const std::vector<float>& b, const std::string& what) {
@@ -74,7 +73,7 @@ void expect_trains(const TrainingOptions& options, std::shared_ptr<const DeviceS
     EXPECT_NEAR(*loss, expected, 1e-3 * (1 + expected));
     expect_near(weight(model, 0), reference.w, "w");
     expect_near(weight(model, 1), reference.row, "row");
-    expect_near(momentum(*trainer), reference.m, "w.m");
+    expect_near(momentum(model, *trainer), reference.m, "w.m");
     EXPECT_EQ(trainer->progress().steps, step + 1);
     if (options.slow_reader) {
       auto session = model.bind(devices, rows);
@@ -197,7 +196,7 @@ TEST(TrainingUpdate, ALossThatIsNotFiniteLeavesEverythingAsItWas) {
     trainer->progress().lr = 0.01;
     const Batch good(7);
     ASSERT_TRUE(trainer->step(good.buffers()));
-    const auto w = weight(model, 0), row = weight(model, 1), m = momentum(*trainer);
+    const auto w = weight(model, 0), row = weight(model, 1), m = momentum(model, *trainer);
     Batch bad(7);
     bad.x[16] = std::numeric_limits<float>::quiet_NaN();
     auto loss = trainer->step(bad.buffers());
@@ -208,7 +207,7 @@ TEST(TrainingUpdate, ALossThatIsNotFiniteLeavesEverythingAsItWas) {
     EXPECT_EQ(trainer->first_not_finite(good.buffers()), "");
     EXPECT_EQ(weight(model, 0), w);
     EXPECT_EQ(weight(model, 1), row);
-    EXPECT_EQ(momentum(*trainer), m);
+    EXPECT_EQ(momentum(model, *trainer), m);
     ASSERT_TRUE(trainer->step(good.buffers())) << "and it goes on";
     EXPECT_NE(weight(model, 0), w);
     EXPECT_NE(weight(model, 1), row);
@@ -230,13 +229,13 @@ TEST(TrainingUpdate, AFailureInAReplicaLeavesEverythingAsItWas) {
     const Batch good(6);
     Batch bad(6);
     bad.x[17] = 1000;  // the last replica's
-    const auto w = weight(model, 0), row = weight(model, 1), m = momentum(*trainer);
+    const auto w = weight(model, 0), row = weight(model, 1), m = momentum(model, *trainer);
     auto loss = trainer->step(bad.buffers());
     ASSERT_FALSE(loss);
     EXPECT_THAT(loss.error().message(), HasSubstr("it doesn't like what it sees"));
     EXPECT_EQ(weight(model, 0), w);
     EXPECT_EQ(weight(model, 1), row);
-    EXPECT_EQ(momentum(*trainer), m);
+    EXPECT_EQ(momentum(model, *trainer), m);
     EXPECT_EQ(trainer->progress().steps, 0);
     EXPECT_TRUE(trainer->step(good.buffers()));
   }
@@ -311,8 +310,7 @@ TEST(TrainingUpdate, ConvolutionsShareTheReorderedVariable) {
       ASSERT_TRUE(loss) << to_string(loss.error());
       losses.back().push_back(*loss);
     }
-    const auto* w = static_cast<const float*>(model.parameter_data(0));
-    weights.emplace_back(w, w + 16 * 16 * 9);
+    weights.push_back(parameter_values(model, 0));
     std::map<std::string, int> reorders;
     for (const OperationInfo& operation : trainer->info().operations) {
       if (operation.op == "reorder" && operation.inputs[0].starts_with("w ")) ++reorders[operation.outputs[0]];

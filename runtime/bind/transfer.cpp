@@ -1,0 +1,51 @@
+#include "runtime/bind/transfer.h"
+
+namespace sheaf {
+namespace {
+
+bool on_host(const Device& device) { return device.memory_space() == 0; }
+
+/// The bytes as they are. A CPU's queue reaches host memory alone, any other the host's too.
+Result<void> copy_bytes(const TensorPlace& from, const TensorPlace& to) {
+  Queue& queue = on_host(to.device) ? from.queue : to.queue;
+  queue.copy(to.data, from.data, {to.spec.bytes, 1, to.spec.bytes, to.spec.bytes});
+  return queue.synchronize();
+}
+
+/// Within a memory.
+Result<void> reorder(const TensorPlace& from, const TensorPlace& to) {
+  auto prepared = to.device.prepare_reorder(from.spec, to.spec, to.device.info().cores);
+  if (!prepared) return prepared.error();
+  auto scratch = DeviceBuffer::make(to.device, prepared->scratch_bytes);
+  if (!scratch) return scratch.error();
+  void* buffers[] = {from.data, to.data};
+  to.queue.launch(*prepared->executable, buffers, scratch->get());
+  return to.queue.synchronize();
+}
+
+}  // namespace
+
+Result<DeviceBuffer> DeviceBuffer::make(Device& device, size_t bytes) {
+  auto memory = device.allocate(bytes);
+  if (!memory) return memory.error();
+  return DeviceBuffer(device, *memory);
+}
+
+bool share_formats(const Device& a, const Device& b) { return a.info().kind == b.info().kind; }
+
+Result<void> transfer(const TensorPlace& from, const TensorPlace& to) {
+  if (to.spec.bytes == 0) return {};
+  const bool same_memory = from.device.memory_space() == to.device.memory_space();
+  if (same_format(from.spec, to.spec) && (from.spec.plain() || share_formats(from.device, to.device))) return copy_bytes(from, to);
+  if (same_memory) return reorder(from, to);
+  // Formats belong to a backend: each side sees to its own.
+  const TensorPlace& side = from.spec.plain() ? to : from;
+  const TensorSpec plain = plain_tensor(from.spec.dtype, from.spec.dims);
+  auto buffer = DeviceBuffer::make(side.device, plain.bytes);
+  if (!buffer) return buffer.error();
+  const TensorPlace between{side.device, side.queue, plain, buffer->get()};
+  if (auto ok = transfer(from, between); !ok) return ok;
+  return transfer(between, to);
+}
+
+}  // namespace sheaf

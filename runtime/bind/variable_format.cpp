@@ -1,0 +1,81 @@
+// The format that a variable is kept in: what the operation that reads it first asks for, so that no step reorders it for
+// that reader. Its gradient comes in much the same format, and updates, which are element by element, work in any.
+#include "runtime/bind/expand.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// Its bytes are its elements: element-wise work needs no more to know.
+bool without_padding(const TensorSpec& spec) {
+  return spec.bytes == static_cast<size_t>(element_count(spec)) * size_of(spec.dtype);
+}
+
+bool only_moves(std::string_view op) { return op == "replicate" || op == "transfer" || op == "print"; }
+
+}  // namespace
+
+bool Expansion::read_by_index(const std::string& name) const {
+  std::set<int> carriers;  // values that are the variable, or copies of it
+  for (size_t v = 0; v < context_.program.values.size(); ++v) {
+    const Value& value = context_.program.values[v];
+    if (value.role != Value::temporary && value.source == name) carriers.insert(static_cast<int>(v));
+  }
+  for (const Step& step : context_.program.steps) {
+    const auto reads = [&](int input) { return carriers.contains(input); };
+    if (std::none_of(step.inputs.begin(), step.inputs.end(), reads)) continue;
+    if (only_moves(step.op)) carriers.insert(step.outputs.begin(), step.outputs.end());
+    if (step.op != "kernel") continue;
+    const auto kernel = std::find_if(context_.plan.kernels.begin(), context_.plan.kernels.end(),
+                                     [&](const Kernel& described) { return described.name == step.kernel; });
+    if (kernel == context_.plan.kernels.end() || !kernel->elementwise) return true;
+  }
+  return false;
+}
+
+Expansion::Unsettled* Expansion::unsettled(int tensor) {
+  const int root = graph_.root(tensor).tensor;
+  for (auto& [variable, group] : unsettled_) {
+    if (std::find(group.roots.begin(), group.roots.end(), root) != group.roots.end()) return &group;
+  }
+  return nullptr;
+}
+
+void Expansion::settle_format(int tensor, const TensorSpec& want, const Spot& spot) {
+  Unsettled* group = unsettled_.empty() ? nullptr : unsettled(tensor);
+  if (!group) return;
+  const std::vector<int> roots = group->roots, instances = group->instances;
+  unsettled_.erase(roots[0]);
+  const TensorSpec have = graph_.tensors[index_of(roots[0])].spec;
+  const bool whole = graph_.tensors[index_of(tensor)].spec.dims == have.dims && want.dims == have.dims;
+  const bool there = share_formats(context_.devices.device(graph_.tensors[index_of(roots[0])].lane), context_.devices.device(spot.lane));
+  if (!whole || !there || want.plain() || !without_padding(want)) return;
+  context_.constants.set_format(graph_.tensors[index_of(roots[0])].node, want);
+  for (size_t t = 0; t < graph_.tensors.size(); ++t) {
+    const int root = graph_.root(static_cast<int>(t)).tensor;
+    if (std::find(roots.begin(), roots.end(), root) != roots.end()) graph_.tensors[t].spec = want;
+  }
+  for (int copy : instances) graph_.instances[index_of(copy)].copy_shape = {want.bytes, 1, 0, 0};
+}
+
+void Expansion::offer_formats(const std::vector<int>& inputs, std::vector<TensorSpec>& specs) {
+  if (unsettled_.empty()) return;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!unsettled(inputs[i])) continue;
+    const TensorSpec* like = nullptr;
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      if (unsettled(inputs[j]) || specs[j].dims != specs[i].dims || specs[j].dtype != specs[i].dtype) continue;
+      const bool variable = graph_.tensors[index_of(graph_.root(inputs[j]).tensor)].variable;
+      if (!like || variable) like = &specs[j];
+      if (variable) break;
+    }
+    if (like && !like->plain() && without_padding(*like)) specs[i] = *like;
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,157 @@
+// Variables in the constant store: their homes, and their values as the caller sees them.
+#include "runtime/bind/constants.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+const Parameter* find(const std::vector<Parameter>& list, const std::string& name) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Parameter& entry) { return entry.name == name; });
+  return found == list.end() ? nullptr : &*found;
+}
+
+void fill_plain(void* data, size_t bytes, float value) {
+  if (value == 0) {
+    std::memset(data, 0, bytes);
+  } else {
+    std::fill_n(static_cast<float*>(data), bytes / sizeof(float), value);
+  }
+}
+
+}  // namespace
+
+Result<int> ConstantStore::variable(const std::string& name) {
+  if (const auto found = variables_.find(name); found != variables_.end()) return found->second;
+  const Parameter* parameter = find(parameters_, name);
+  const Parameter* state = parameter ? nullptr : find(state_, name);
+  const Parameter* described = parameter ? parameter : state;
+  if (!described) return Error("the plan has no parameter, buffer or optimiser state '" + name + "'");
+  const int node = add_node(plain_tensor(described->dtype, described->shape), *host_);
+  at(node).name = name;
+  at(node).wanted = false;
+  at(node).kind = state ? Kind::state : parameter->buffer ? Kind::buffer : Kind::parameter;
+  // The check of the plan has seen to it that this is a number, and the state float32.
+  if (state) at(node).fill = state->init.value("value", 0.0F);
+  return variables_[name] = node;
+}
+
+void ConstantStore::forget_plans() {
+  forget(work_, done_);
+  forget(lasting_work_, lasting_done_);
+  const auto gone = [&](int node) { return !at(node).data; };
+  for (auto& [key, copies] : reorders_) std::erase_if(copies, [&](const auto& copy) { return gone(copy.second); });
+  std::erase_if(derived_, [&](const auto& made) { return std::any_of(made.second.begin(), made.second.end(), gone); });
+  std::erase_if(zero_nodes_, [&](const auto& zeros) { return gone(zeros.second); });
+  for (Node& node : nodes_) {
+    if (node.data) continue;
+    node.wanted = false;
+    node.device = host_.get();
+    if (node.kind == Kind::derived) node.spec = {};  // of no bytes, and nobody knows it any more
+    if (node.kind != Kind::derived) node.spec = plain_tensor(node.spec.dtype, node.spec.dims);
+  }
+}
+
+void ConstantStore::forget(std::vector<Work>& list, size_t& done) {
+  const auto planned_only = [&](const Work& work) {
+    return std::any_of(work.outputs.begin(), work.outputs.end(), [&](int output) { return !at(output).data; });
+  };
+  const auto first = std::find_if(list.begin(), list.end(), planned_only);
+  done = std::min(done, static_cast<size_t>(first - list.begin()));
+  std::erase_if(list, planned_only);
+}
+
+void ConstantStore::set_home(int variable, Device& device) {
+  Node& node = at(variable);
+  node.wanted = true;
+  if (!settled(variable)) node.device = device.memory_space() == host_->memory_space() ? host_.get() : &device;
+}
+
+void ConstantStore::set_format(int variable, const TensorSpec& spec) { at(variable).spec = spec; }
+
+Result<TensorPlace> ConstantStore::place(Device& device, const TensorSpec& spec, void* data) {
+  auto queue = this->queue(device);
+  if (!queue) return queue.error();
+  return TensorPlace{device, **queue, spec, data};
+}
+
+Result<void> ConstantStore::read(int variable, void* plain) {
+  const Node& node = at(variable);
+  const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
+  if (spec.bytes == 0) return {};
+  if (!node.data) {
+    node.given ? static_cast<void>(std::memcpy(plain, node.given, spec.bytes)) : fill_plain(plain, spec.bytes, node.fill.value_or(0));
+    return {};
+  }
+  auto home = place(*node.device, node.spec, node.data);
+  if (!home) return home.error();
+  auto target = place(*host_, spec, plain);
+  if (!target) return target.error();
+  return transfer(*home, *target);
+}
+
+Result<void> ConstantStore::write(int variable, const void* plain) {
+  Node& node = at(variable);
+  const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
+  if (spec.bytes == 0) return {};
+  if (!node.data) {
+    if (!node.given) {
+      auto memory = host_->allocate(spec.bytes);
+      if (!memory) return memory.error().note("needed for '" + node.name + "'");
+      node.given = *memory;
+    }
+    std::memcpy(node.given, plain, spec.bytes);
+    return {};
+  }
+  auto source = place(*host_, spec, const_cast<void*>(plain));
+  if (!source) return source.error();
+  auto home = place(*node.device, node.spec, node.data);
+  if (!home) return home.error();
+  return transfer(*source, *home);
+}
+
+Result<void> ConstantStore::allocate() {
+  for (Node& node : nodes_) {
+    if (!node.wanted || node.data) continue;
+    if (auto ok = allocate(node); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> ConstantStore::allocate(Node& node) {
+  const bool as_given = node.spec.plain() && node.device->memory_space() == host_->memory_space();
+  if (node.given && as_given) {
+    node.data = std::exchange(node.given, nullptr);
+    return {};
+  }
+  auto memory = node.device->allocate(node.spec.bytes);
+  if (!memory) return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
+  node.data = *memory;
+  if (node.given) {
+    const int variable = variables_.at(node.name);
+    auto ok = write(variable, node.given);
+    host_->release(std::exchange(node.given, nullptr));
+    return ok;
+  }
+  return node.fill ? fill(node) : Result<void>();
+}
+
+Result<void> ConstantStore::fill(const Node& node) {
+  // In all formats alike: none of a variable has padding.
+  if (node.device->memory_space() == host_->memory_space()) {
+    fill_plain(node.data, node.spec.bytes, *node.fill);
+    return {};
+  }
+  auto buffer = DeviceBuffer::make(*host_, node.spec.bytes);
+  if (!buffer) return buffer.error();
+  fill_plain(buffer->get(), node.spec.bytes, *node.fill);
+  auto source = place(*host_, node.spec, buffer->get());
+  if (!source) return source.error();
+  auto home = place(*node.device, node.spec, node.data);
+  if (!home) return home.error();
+  source->spec = home->spec = plain_tensor(node.spec.dtype, {static_cast<int64_t>(node.spec.bytes / size_of(node.spec.dtype))});
+  return transfer(*source, *home);
+}
+
+}  // namespace sheaf
