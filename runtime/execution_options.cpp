@@ -31,7 +31,7 @@ void seed_option(OptionParser& parser) {
 }
 
 void numerics_option(OptionParser& parser) {
-  parser.option("--numerics", "KIND", "arithmetic; fast: Winograd convolutions on CPUs, TF32 products on GPUs")
+  parser.option("--numerics", "KIND", "arithmetic, of which fast has Winograd convolutions on CPUs and TF32 on GPUs")
       .choices({"strict", "fast"});
 }
 

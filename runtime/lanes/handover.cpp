@@ -61,9 +61,10 @@ void Executor::hand_over(Lane& lane, const LaneLaunch& launch) {
 void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   if (lost_.load(std::memory_order_relaxed)) return;
   // Libraries may do more when they are first called than can be recorded. And what is recorded commits all or nothing.
-  if (!segment.seen || (segment.commits && failed_.load(std::memory_order_relaxed))) {
+  const bool leaves_out = segment.commits && failed_.load(std::memory_order_relaxed);
+  if (!segment.seen || leaves_out) {
     for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
-    segment.seen = true;
+    segment.seen |= !leaves_out;
     return;
   }
   Queue& queue = *lane.program.queue;

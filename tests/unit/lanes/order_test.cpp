@@ -1,0 +1,100 @@
+// The order that binding gives lanes: who waits for what, and where copies stand.
+#include "tests/sim/sim_machine.h"
+#include "tests/unit/runtime/plan_builder.h"
+
+#include "runtime/estimate/planned_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sheaf {
+namespace {
+
+/// What "embed" makes on the host goes to device 0; "other" is the host's too, and later. What "grad" makes on device 0 comes
+/// back for "add" on the host; "rest" is device 0's, and later.
+struct EmbeddingOnTheHost {
+  PlanBuilder b;
+  EmbeddingOnTheHost() {
+    const int x = b.input("x", {b.batch(), 6}), lr = b.input("scale", {6}), shift = b.input("shift", {6});
+    const int w = b.parameter("w", {6, 6}), bias = b.parameter("b", {6});
+    const int rows = b.linear(x, w, bias, "embed", {b.batch(), 6}, b.host());
+    const int other = b.linear(rows, w, bias, "other", {b.batch(), 6}, b.host());
+    const int sent = b.step("transfer", {rows}, "sent", {b.batch(), 6}, b.device(0));
+    const int w0 = b.step("transfer", {w}, "w0", {6, 6}, b.device(0)), b0 = b.step("transfer", {bias}, "b0", {6}, b.device(0));
+    const int s0 = b.step("transfer", {lr}, "scale0", {6}, b.device(0)), t0 = b.step("transfer", {shift}, "shift0", {6}, b.device(0));
+    const int grad = b.linear(sent, w0, s0, "grad", {b.batch(), 6}, b.device(0));
+    const int back = b.step("transfer", {grad}, "back", {b.batch(), 6}, b.host());
+    const int rest = b.linear(grad, w0, t0, "rest", {b.batch(), 6}, b.device(0));
+    const int last = b.linear(rest, w0, b0, "last", {b.batch(), 6}, b.device(0));
+    b.output("other", b.linear(other, w, bias, "add", {b.batch(), 6}, b.host()));
+    b.output("back", b.linear(back, w, bias, "take", {b.batch(), 6}, b.host()));
+    b.output("last", b.step("transfer", {last}, "home", {b.batch(), 6}, b.host()));
+  }
+};
+
+struct Planned {
+  sim::SimMachine machine;
+  std::shared_ptr<const DeviceSet> devices;
+  EmbeddingOnTheHost plan;
+  PlannedProgram program;
+
+  explicit Planned(const std::string& list = "cuda:0") : devices(machine.list(list)), program(make()) {}
+  PlannedProgram make() {
+    auto made = plan_program(plan.b.plan, plan.b.plan.infer, *devices, 4, {});
+    EXPECT_TRUE(made) << to_string(made.error());
+    return std::move(*made);
+  }
+  const Graph& graph() const { return program.binding.graph; }
+  int of_layer(const std::string& layer, Instance::Kind kind) const {
+    for (size_t i = 0; i < graph().instances.size(); ++i) {
+      const Instance& instance = graph().instances[i];
+      if (instance.step >= 0 && instance.kind == kind && plan.b.plan.infer.steps[size_t(instance.step)].layer == layer) return static_cast<int>(i);
+    }
+    ADD_FAILURE() << "no " << layer;
+    return 0;
+  }
+  const Instance& at(int i) const { return graph().instances[size_t(i)]; }
+};
+
+TEST(LaneOrder, RowsOfTheHostGoAsSoonAsTheyAreThere) {
+  const Planned planned;
+  const Instance& sent = planned.at(planned.of_layer("sent", Instance::copy));
+  const int embed = planned.of_layer("embed", Instance::launch);
+  ASSERT_EQ(sent.waits.size(), 1);
+  EXPECT_EQ(sent.waits[0].instance, embed) << "and nothing later";
+  EXPECT_EQ(sent.waits[0].lane, 0);
+  EXPECT_TRUE(planned.at(embed).signals);
+  EXPECT_LT(planned.at(embed).position, planned.at(planned.of_layer("other", Instance::launch)).position);
+  EXPECT_FALSE(planned.at(planned.of_layer("other", Instance::launch)).signals);
+}
+
+TEST(LaneOrder, AGradientComesBackAsSoonAsItIsMade) {
+  const Planned planned;
+  const Instance& grad = planned.at(planned.of_layer("grad", Instance::launch));
+  const Instance& back = planned.at(planned.of_layer("back", Instance::copy));
+  EXPECT_EQ(back.lane, grad.lane) << "the device's queue brings it";
+  EXPECT_EQ(back.position, grad.position + 1);
+  const Instance& take = planned.at(planned.of_layer("take", Instance::launch));
+  ASSERT_EQ(take.waits.size(), 1);
+  EXPECT_EQ(take.waits[0].instance, planned.of_layer("back", Instance::copy));
+}
+
+TEST(LaneOrder, TheCallersBuffersAreFetchedFirstAndInOne) {
+  const Planned planned;
+  size_t fetches = 0;
+  for (const Instance& instance : planned.graph().instances) {
+    if (instance.kind != Instance::fetch) continue;
+    ++fetches;
+    EXPECT_EQ(instance.inputs.size(), 2) << "scale and shift";
+    EXPECT_EQ(instance.position, 0);
+    ASSERT_EQ(instance.parts.size(), 2);
+    EXPECT_EQ(instance.parts[0].offset, 0);
+    EXPECT_EQ(instance.parts[1].offset, 64);
+    EXPECT_EQ(instance.parts[1].bytes, 24);
+    EXPECT_EQ(planned.graph().tensors[size_t(instance.outputs[0])].spec.bytes, 128);
+  }
+  EXPECT_EQ(fetches, 1);
+}
+
+}  // namespace
+}  // namespace sheaf
