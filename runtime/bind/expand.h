@@ -100,6 +100,8 @@ class Expansion {
   /// `tensor` in the memory of `spot`'s lane, whole.
   Result<int> moved(int tensor, const std::string& name, int step, const Spot& spot);
   bool same_memory(int lane_a, int lane_b) const;
+  /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
+  bool may_lie_at(size_t offset, int lane) const;
 
   const BindContext& context_;
   SymbolTable symbols_;

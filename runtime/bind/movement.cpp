@@ -8,6 +8,8 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
+constexpr size_t kOperandAlignment = 16;  ///< docs/cuda.md
+
 /// A tensor's extent before, along and after a dimension, the last in bytes.
 struct Split {
   size_t outer = 1;
@@ -47,6 +49,10 @@ std::string torch_size(const std::vector<int64_t>& dims) {
 
 bool Expansion::same_memory(int lane_a, int lane_b) const {
   return context_.devices.device(lane_a).memory_space() == context_.devices.device(lane_b).memory_space();
+}
+
+bool Expansion::may_lie_at(size_t offset, int lane) const {
+  return !context_.devices.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
 }
 
 Result<int> Expansion::moved(int tensor, const std::string& name, int step, const Spot& spot) {
@@ -136,7 +142,7 @@ Result<void> Expansion::scatter(int index) {
       define(step.outputs[0], spot.replica, add_tensor(*spec, name, spot.lane));
       continue;
     }
-    if (contiguous && same_memory(source.lane, spot.lane)) {
+    if (contiguous && same_memory(source.lane, spot.lane) && may_lie_at(graph_.root(*plain).offset + offset, spot.lane)) {
       define(step.outputs[0], spot.replica, add_view(*plain, offset, *spec, name, spot.lane));
       continue;
     }
@@ -196,7 +202,7 @@ Result<void> Expansion::gather(int index) {
     instance.target_offset = offset;
     instance.copy_shape = {part_row, whole.outer, part_row, whole.along * whole.inner_bytes};
     if (whole.outer == 1) instance.copy_shape = {part_row, 1, 0, 0};
-    instance.placeable = whole.outer == 1 && same_memory(spot.lane, target.lane);
+    instance.placeable = whole.outer == 1 && same_memory(spot.lane, target.lane) && may_lie_at(offset, spot.lane);
   }
   return {};
 }
