@@ -83,7 +83,7 @@ Result<std::string> Binding::first_not_finite(std::span<const void* const> input
       return first < 0 && !failed;
     });
     if (failed) return problem;
-    if (!done) return done.error();
+    if (!done) return device_error();
     if (first >= 0) return info_.operations[static_cast<size_t>(first)].layer;
   }
   return std::string();

@@ -86,7 +86,7 @@ Result<void> Binding::observe(std::span<const void* const> inputs, std::span<voi
     return !stopped;
   });
   if (trains_) constants_->changed();
-  if (!done) return done.error();
+  if (!done) return device_error();
   return failed ? run_error() : Result<void>();
 }
 
