@@ -119,12 +119,13 @@ void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, c
                       .address(norm.y)
                       .address(norm.mask)
                       .address(norm.x)
+                      .address(norm.residual)
                       .address(norm.mean)
                       .address(norm.var)
                       .address(norm.weight)
                       .address(norm.bias)
                       .value(norm.eps)
-                      .value(int32_t(norm.mask.buffer != MemoryRef::kNone))
+                      .value(int32_t(norm.relu))
                       .value(shape));
 }
 
@@ -137,6 +138,7 @@ void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels
   calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
                              blocks_of(elements, *kernels), kThreads)
                       .address(norm.dx)
+                      .address(norm.gradient)
                       .address(norm.x)
                       .address(norm.dy)
                       .address(norm.mask)

@@ -16,16 +16,18 @@ void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memor
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 
-/// A batch norm in whatever format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; those that are none are left
-/// out. `mask`: with ReLU, 1 bit an element (mask_bytes()), set where it lets through; none without.
+/// A batch norm in whatever format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; what is none is left out.
+/// `mask`: 1 bit an element (mask_bytes()), set where ReLU lets through.
 struct BatchNormCall {
   DType dtype = DType::float32;
   Dims dims;
   bool channels_last = false;
   float eps = 0;
   MemoryRef x, mean, var, weight, mask;
-  MemoryRef bias, y;                 ///< forward; mean and var are made, var biased
+  MemoryRef bias, residual, y;       ///< forward: y = relu(norm + residual); mean and var are made, var biased
+  bool relu = false;
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
+  MemoryRef gradient;                ///< dy where the mask is set, for others
 };
 size_t mask_bytes(const Dims& dims);
 void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm, size_t& scratch_bytes);

@@ -56,6 +56,7 @@ class SharedLibrary final : public cuda::Library {
  public:
   explicit SharedLibrary(std::shared_ptr<cuda::Library> library) : library_(std::move(library)) {}
   Result<Prepared> prepare(const PrepareRequest& request) override { return library_->prepare(request); }
+  bool fuses_norms() const override { return library_->fuses_norms(); }
 
  private:
   std::shared_ptr<cuda::Library> library_;

@@ -69,8 +69,8 @@ __device__ void sum_channels(float2* sums, const Element* x, const Element* dy, 
 }
 
 template <typename Element>
-__device__ void normalize(Element* y, unsigned* mask, const Element* x, const float* mean, const float* var,
-                          const float* weight, const float* bias, float eps, int relu, Shape shape) {
+__device__ void normalize(Element* y, unsigned* mask, const Element* x, const Element* residual, const float* mean,
+                          const float* var, const float* weight, const float* bias, float eps, int relu, Shape shape) {
   const Index elements = shape.values() * shape.channels;
   for (Index i = first_index(); (i & ~Index{31}) < elements; i += grid_size()) {
     bool passes = false;
@@ -78,17 +78,18 @@ __device__ void normalize(Element* y, unsigned* mask, const Element* x, const fl
       const Index c = shape.channel(i);
       float value = (widened(x[i]) - mean[c]) / sqrtf(var[c] + eps);
       if (weight) value = value * weight[c] + bias[c];
+      if (residual) value += widened(residual[i]);
       passes = value > 0 || value != value;
       y[i] = rounded<Element>(!relu || passes ? value : 0);
     }
     const unsigned bits = __ballot_sync(0xffffffffu, passes);
-    if (relu && (i & 31) == 0) mask[i >> 5] = bits;
+    if (mask && (i & 31) == 0) mask[i >> 5] = bits;
   }
 }
 
-/// dx = weight / sqrt(var + eps) · (g - Σg / M - x̂ · Σ(g · x̂) / M); dx may be dy.
+/// dx = weight / sqrt(var + eps) · (g - Σg / M - x̂ · Σ(g · x̂) / M); dx may be dy. `gradient`, which may be null: g.
 template <typename Element>
-__device__ void normalize_backward(Element* dx, const Element* x, const Element* dy, const unsigned* mask, const float* mean,
+__device__ void normalize_backward(Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask, const float* mean,
                                    const float* var, const float* weight, const float* sum_g, const float* sum_gx, float eps,
                                    Shape shape) {
   const Index elements = shape.values() * shape.channels;
@@ -97,6 +98,7 @@ __device__ void normalize_backward(Element* dx, const Element* x, const Element*
     const Index c = shape.channel(i);
     const float scale = 1 / sqrtf(var[c] + eps), normal = (widened(x[i]) - mean[c]) * scale;
     const float g = !mask || is_set(mask, i) ? widened(dy[i]) : 0;
+    if (gradient) gradient[i] = rounded<Element>(g);
     const float centred = g - sum_g[c] * share - normal * (sum_gx[c] * share);
     dx[i] = rounded<Element>((weight ? weight[c] * scale : scale) * centred);
   }
@@ -111,14 +113,14 @@ __device__ void normalize_backward(Element* dx, const Element* x, const Element*
     sum_channels(sums, x, dy, mask, mean, var, eps, mode, shape, stretch);                                               \
   }                                                                                                                      \
   extern "C" __global__ void __launch_bounds__(256) normalize_##suffix(                                                  \
-      Element* y, unsigned* mask, const Element* x, const float* mean, const float* var, const float* weight,            \
-      const float* bias, float eps, int relu, const Shape shape) {                                                       \
-    normalize(y, mask, x, mean, var, weight, bias, eps, relu, shape);                                                    \
+      Element* y, unsigned* mask, const Element* x, const Element* residual, const float* mean, const float* var,        \
+      const float* weight, const float* bias, float eps, int relu, const Shape shape) {                                  \
+    normalize(y, mask, x, residual, mean, var, weight, bias, eps, relu, shape);                                          \
   }                                                                                                                      \
   extern "C" __global__ void __launch_bounds__(256) normalize_backward_##suffix(                                         \
-      Element* dx, const Element* x, const Element* dy, const unsigned* mask, const float* mean, const float* var,       \
-      const float* weight, const float* sum_g, const float* sum_gx, float eps, const Shape shape) {                      \
-    normalize_backward(dx, x, dy, mask, mean, var, weight, sum_g, sum_gx, eps, shape);                                   \
+      Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask, const float* mean,      \
+      const float* var, const float* weight, const float* sum_g, const float* sum_gx, float eps, const Shape shape) {    \
+    normalize_backward(dx, gradient, x, dy, mask, mean, var, weight, sum_g, sum_gx, eps, shape);                                   \
   }
 SHEAF_CHANNELS(f32, float)
 SHEAF_CHANNELS(bf16, BFloat16)

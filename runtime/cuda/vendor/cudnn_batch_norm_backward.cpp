@@ -4,7 +4,8 @@
 namespace sheaf::cuda {
 namespace {
 
-bool backward_by_library(CudnnBuilder& builder, const BatchNorm& norm, bool required) {
+/// `branch`: where ReLU's gradient is wanted, none if it isn't.
+bool backward_by_library(CudnnBuilder& builder, const BatchNorm& norm, MemoryRef branch, bool required) {
   const DType dtype = builder.operands.dtype();
   Placed placed;
   const auto dy = placed.tensor(norm, dtype, builder.input("dy")), x = placed.tensor(norm, dtype, builder.input("x"));
@@ -30,7 +31,8 @@ bool backward_by_library(CudnnBuilder& builder, const BatchNorm& norm, bool requ
   placed.places[4].second = builder.scratch(channel_bytes(norm));
   if (OwnKernels* kernels = builder.kernels())
     builder.add(inverse_of_variance_call(*kernels, placed.places[4].second, builder.input("var"), norm.count(), norm.eps));
-  if (norm.relu) placed.places.emplace_back(gradient, builder.scratch(norm.placed(dtype).bytes));
+  if (norm.relu)
+    placed.places.emplace_back(gradient, branch.buffer >= 0 ? branch : builder.scratch(norm.placed(dtype).bytes));
   const auto sums = [&](size_t index) { return norm.affine ? builder.output(index) : builder.scratch(channel_bytes(norm)); };
   placed.places.insert(placed.places.end(),
                        {{results.dx, builder.output()}, {results.dscale, sums(1)}, {results.dshift, sums(2)}});
@@ -47,7 +49,10 @@ Result<Prepared> prepare_batch_norm_backward(const PrepareRequest& request, Libr
   require_channels(operands.wide_operand("mean").dims, norm.count(), "mean");
   require_channels(operands.wide_operand("var").dims, norm.count(), "var");
   const size_t outputs = norm.affine ? 3 : 1;
-  require(request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  const bool branches = norm.relu && request.outputs.size() == outputs + 1;  // ReLU's gradient is wanted too
+  require(branches || request.outputs.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  if (branches)
+    require(operands.output(outputs).dims == norm.x->dims, "ReLU's gradient should have x's shape " + to_string(norm.x->dims));
   require(operands.operand("dy").dims == norm.x->dims && operands.output().dims == norm.x->dims,
           "dy and output 0 should have x's shape " + to_string(norm.x->dims));
   for (size_t i = 1; i < outputs; ++i)
@@ -67,19 +72,22 @@ Result<Prepared> prepare_batch_norm_backward(const PrepareRequest& request, Libr
   }
   for (const char* role : {"x", "dy"}) builder.prepared.inputs[size_t(operands.find(role))] = norm.placed(operands.dtype());
   builder.prepared.outputs[0] = norm.placed(operands.dtype());
+  if (branches) builder.prepared.outputs[outputs] = norm.placed(operands.dtype());
+  const MemoryRef gradient = branches ? builder.output(outputs) : MemoryRef{};
   if (!library) builder.because(why);
-  if (library && backward_by_library(builder, norm, required)) {
+  if (library && backward_by_library(builder, norm, gradient, required)) {
     builder.because(norm.relu ? "ReLU's gradient in the same graph, in the forward pass's format" : "channels last, as x is");
     return builder.take();
   }
   builder.because("the project's own kernels");
-  builder.prepared.in_place.push_back({operands.find("dy"), 0});
+  if (!branches) builder.prepared.in_place.push_back({operands.find("dy"), 0});
   BatchNormCall call = own_call(builder, norm);
   call.dy = builder.input("dy");
   call.dx = builder.output();
   call.mean = builder.input("mean");
   call.var = builder.input("var");
   if (norm.relu) call.mask = builder.input("workspace");
+  call.gradient = gradient;
   call.dweight = norm.affine ? builder.output(1) : builder.scratch(channel_bytes(norm));
   call.dbias = norm.affine ? builder.output(2) : builder.scratch(channel_bytes(norm));
   std::vector<KernelCall> calls;

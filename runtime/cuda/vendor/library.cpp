@@ -93,6 +93,7 @@ class NvidiaLibrary final : public Library {
  public:
   explicit NvidiaLibrary(LibraryContext context) : context_(std::move(context)) {}
 
+  bool fuses_norms() const override { return true; }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
     const auto entry = std::find_if(operations.begin(), operations.end(),
