@@ -1,0 +1,171 @@
+// The files that open NVIDIA's libraries, run with a stand-in driver (stand_in_driver.cpp), and their names held against the
+// toolkit's own.
+#include "runtime/cuda/installation_text.h"
+#include "runtime/cuda/vendor/driver.h"
+#include "runtime/cuda/vendor/driver_functions.h"
+#include "runtime/device/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace sheaf::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(SharedLibrary, ErrorsNameTheLibraryAndTheSymbol) {
+  auto none = SharedLibrary::open("Something", {"libsomething-of-nobody.so.1", "libsomething-of-nobody.so.0"});
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message(), AllOf(HasSubstr("Something"), HasSubstr("libsomething-of-nobody.so.1")));
+
+  auto library = SharedLibrary::open("The C library", {"libnothing-of-nobody.so.1", "libc.so.6"});
+  ASSERT_TRUE(library);
+  EXPECT_EQ(library->name(), "libc.so.6");
+  EXPECT_THAT(library->path(), HasSubstr("libc"));
+  size_t (*length)(const char*) = nullptr;
+  int (*absent)() = nullptr;
+  ASSERT_TRUE(Symbols(*library)("strlen", length).optional("no_such_function", absent).result());
+  EXPECT_EQ(length("four"), 4U);
+  auto missing = Symbols(*library)("strlen", length)("no_such_function", absent)("nor_this", absent).result();
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), AllOf(HasSubstr("The C library"), HasSubstr("libc.so.6"), HasSubstr("no_such_function")));
+}
+
+/// The toolkit's stub of the driver has all names that a driver has; it is read, not loaded, since it would stand for the driver.
+TEST(DriverFunctions, AllAreInTheToolkitsList) {
+  std::ifstream file(SHEAF_CUDA_STUB, std::ios::binary);
+  if (!file) GTEST_SKIP() << "the toolkit has no stub of the driver: " SHEAF_CUDA_STUB;
+  const std::string stub((std::istreambuf_iterator<char>(file)), {});
+  const auto has = [&](const std::string& name) { return stub.find('\0' + name + '\0') != stub.npos; };
+  size_t count = 0;
+#define SHEAF_TEXT(name) #name
+#define SHEAF_LOOK(name) ++count; EXPECT_TRUE(has(SHEAF_TEXT(name))) << SHEAF_TEXT(name);
+  SHEAF_DRIVER_FUNCTIONS(SHEAF_LOOK)
+#undef SHEAF_LOOK
+#undef SHEAF_TEXT
+  EXPECT_GT(count, 40U);
+  EXPECT_FALSE(has("cuMemAllocate"));
+}
+
+class StandIn : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_nvidia_driver();
+    ASSERT_TRUE(opened) << to_string(opened.error());
+    driver = std::move(*opened);
+  }
+  std::unique_ptr<Driver> driver;
+};
+
+TEST_F(StandIn, PropertiesAreRead) {
+  ASSERT_EQ(driver->devices(), 1);
+  const DeviceProperties& properties = driver->properties(0);
+  EXPECT_EQ(properties.name, "Stand-in GPU");
+  EXPECT_EQ(properties.pci_bus_id, "0000:3b:00.0");
+  EXPECT_EQ(properties.major * 10 + properties.minor, 90);
+  EXPECT_EQ(properties.multiprocessors, 132);
+  EXPECT_EQ(properties.memory_bytes, int64_t{64} << 20);
+}
+
+TEST_F(StandIn, MemoryComesGoesAndEnds) {
+  auto before = driver->memory(0);
+  auto memory = driver->allocate(0, 1000);
+  ASSERT_TRUE(before && memory);
+  EXPECT_EQ(driver->memory(0)->free_bytes, before->free_bytes - 1000);
+  driver->release(0, *memory);
+  EXPECT_EQ(driver->memory(0)->free_bytes, before->free_bytes);
+  auto none = driver->allocate(0, size_t{65} << 20);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message(), "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
+  auto pinned = driver->allocate_pinned(100);
+  ASSERT_TRUE(pinned);
+  int on_stack = 0;
+  EXPECT_TRUE(driver->is_pinned(*pinned));
+  EXPECT_FALSE(driver->is_pinned(&on_stack));
+  driver->release_pinned(*pinned);
+}
+
+TEST_F(StandIn, CopiesOfEveryKind) {
+  auto stream = driver->make_stream(0);
+  auto host = driver->allocate_pinned(64), back = driver->allocate_pinned(64);
+  auto one = driver->allocate(0, 64), two = driver->allocate(0, 64);
+  ASSERT_TRUE(stream && host && back && one && two);
+  auto* bytes = static_cast<unsigned char*>(*host);
+  auto* result = static_cast<unsigned char*>(*back);
+  for (unsigned char i = 0; i < 64; ++i) bytes[i] = i;
+  ASSERT_TRUE(driver->copy(*stream, *one, 0, bytes, kHost, {64, 1, 64, 64}));
+  ASSERT_TRUE(driver->fill(*stream, *two, 255, 64));
+  ASSERT_TRUE(driver->copy(*stream, *two, 0, *one, 0, {4, 4, 16, 8}));  // 4 of each 16 to each 8
+  ASSERT_TRUE(driver->copy(*stream, result, kHost, *two, 0, {64, 1, 64, 64}));
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(result[i], i < 32 && i % 8 < 4 ? i / 8 * 16 + i % 8 : 255) << i;
+  ASSERT_TRUE(driver->copy(*stream, result, kHost, *one, 0, {4, 3, 16, 4}));
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(result[i], i / 4 * 16 + i % 4);
+  ASSERT_TRUE(driver->copy(*stream, *one, 0, bytes + 1, kHost, {1, 2, 1, 32}));
+  ASSERT_TRUE(driver->copy(*stream, result, kHost, *one, 0, {64, 1, 64, 64}));
+  EXPECT_EQ(result[0], 1);
+  EXPECT_EQ(result[32], 2);
+  EXPECT_TRUE(driver->copy(*stream, result, kHost, *one, 0, {0, 1, 0, 0}));
+  EXPECT_FALSE(driver->copy(*stream, *one, 0, result, 0, {64, 1, 64, 64})) << "host memory is no GPU's";
+  driver->destroy(*stream);
+  for (void* memory : {*one, *two}) driver->release(0, memory);
+  for (void* memory : {*host, *back}) driver->release_pinned(memory);
+}
+
+TEST_F(StandIn, StreamsEventsModulesGraphs) {
+  auto stream = driver->make_stream(0);
+  auto event = driver->make_event(0);
+  auto module = driver->load(0, ".version 7.0");
+  ASSERT_TRUE(stream && event && module);
+  auto function = driver->function(*module, "kernel");
+  ASSERT_TRUE(function);
+  auto missing = driver->function(*module, "nowhere");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(to_string(missing.error()), HasSubstr("nowhere"));
+  auto refused = driver->load(0, "not PTX");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("CUDA_ERROR_INVALID_PTX"), HasSubstr("line 1: no .version")));
+  Launch launch;
+  launch.function = *function;
+  launch.block = 128;
+  EXPECT_TRUE(driver->launch(*stream, launch));
+  EXPECT_TRUE(driver->record(*event, *stream));
+  EXPECT_TRUE(driver->wait(*stream, *event));
+  EXPECT_TRUE(*driver->done(*event));
+  EXPECT_TRUE(*driver->done(*stream));
+  ASSERT_TRUE(driver->begin_capture(*stream));
+  EXPECT_TRUE(driver->launch(*stream, launch));
+  auto graph = driver->end_capture(*stream);
+  ASSERT_TRUE(graph);
+  EXPECT_TRUE(driver->launch(*stream, *graph));
+  EXPECT_FALSE(driver->end_capture(*stream));
+  driver->destroy(*graph);
+  driver->destroy(*event);
+  driver->unload(0, *module);
+  driver->destroy(*stream);
+}
+
+TEST(StandInDevice, IsOpenedByItsName) {
+  auto device = open_device(parse_devices("cuda:0")->front());
+  ASSERT_TRUE(device) << to_string(device.error());
+  EXPECT_EQ((*device)->info().isa, "sm_90");
+  EXPECT_NE((*device)->call_log(), nullptr);
+  auto beyond = open_device(parse_devices("cuda:1")->front());
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(to_string(beyond.error()), AllOf(HasSubstr("cuda:1"), HasSubstr("cuda:0 alone")));
+}
+
+TEST(StandInDevice, IsListed) {
+  const Installation found = look_at_installation();
+  ASSERT_EQ(found.gpus.size(), 1U);
+  EXPECT_EQ(found.cuda_version, "13.0");
+  EXPECT_THAT(to_text(found, {}), AllOf(HasSubstr("cuda:0  Stand-in GPU, sm_90, 132 multiprocessors, 0.1 GiB"),
+                                        HasSubstr("0000:3b:00.0"), HasSubstr("cuDNN"), HasSubstr("NCCL")));
+}
+
+}  // namespace
+}  // namespace sheaf::cuda
