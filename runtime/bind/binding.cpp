@@ -26,6 +26,18 @@ void warn_of_scalars() {
              "and return a vector.\n", stderr);
 }
 
+/// What a binding asked for and didn't get, since it failed, must not be made for others.
+class PlansForgotten {
+ public:
+  explicit PlansForgotten(ConstantStore& constants) : constants_(constants) {}
+  ~PlansForgotten() { constants_.forget_plans(); }
+  PlansForgotten(const PlansForgotten&) = delete;
+  PlansForgotten& operator=(const PlansForgotten&) = delete;
+
+ private:
+  ConstantStore& constants_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
@@ -43,6 +55,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
+  const PlansForgotten forgotten(*request.constants);
   auto planned = plan_binding(context);
   if (!planned) return planned.error();
   Graph& graph = planned->graph;
@@ -70,7 +83,10 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
   }
   binding->gathers_scalars_ = graph.gathers_scalars;
-  binding->cuts_nan_off_ = std::any_of(request.program.steps.begin(), request.program.steps.end(), cuts_nan_off);
+  binding->cuts_nan_off_ = std::any_of(graph.instances.begin(), graph.instances.end(), [&](const Instance& instance) {
+    const bool of_cpu = request.devices->device(instance.lane).info().kind == DeviceKind::cpu;
+    return of_cpu && instance.kind == Instance::launch && instance.step >= 0 && cuts_nan_off(request.program.steps[index_of(instance.step)]);
+  });
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   return binding;
 }
