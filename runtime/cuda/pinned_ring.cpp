@@ -44,43 +44,44 @@ void PinnedRing::finish(uint64_t number) {
   while (!ring_.empty() && pieces_[ring_.oldest()].number <= number) finish_oldest();
 }
 
+Result<void> PinnedRing::wait_for(const Piece& piece) {
+  Driver& driver = state_->driver();
+  return wait_until(*state_, [&] { return piece.stream ? driver.done(piece.stream) : driver.done(piece.event); });
+}
+
 Result<PinnedRing::Piece*> PinnedRing::take(size_t bytes, uint64_t number) {
   for (;;) {
-    uint64_t oldest = 0;
-    DriverEvent event = nullptr;
+    Piece oldest;
     {
       const std::lock_guard lock(mutex_);
       if (const auto taken = ring_.take(bytes)) {
         Piece& piece = pieces_[taken->entry];
-        piece = {piece.event, number, 0, 0, memory_ + taken->offset, nullptr, {}};
+        piece = {piece.event, nullptr, number, 0, 0, memory_ + taken->offset, nullptr, {}};
         return &piece;
       }
-      oldest = pieces_[ring_.oldest()].number;
-      event = pieces_[ring_.oldest()].event;
+      oldest = pieces_[ring_.oldest()];
     }
-    if (auto done = wait_until(*state_, [&] { return state_->driver().done(event); }); !done) return done.error();
-    finish(oldest);
+    if (auto done = wait_for(oldest); !done) return done.error();
+    finish(oldest.number);
   }
 }
 
 Result<bool> PinnedRing::settle(const void* memory, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  uint64_t number = 0;
-  DriverEvent event = nullptr;
+  Piece found;
   {
     const std::lock_guard lock(mutex_);
-    for (size_t i = ring_.count(); i-- > 0 && number == 0;) {
+    for (size_t i = ring_.count(); i-- > 0 && found.number == 0;) {
       const Piece& piece = pieces_[ring_.entry(i)];
       if (!piece.target) continue;
       const uintptr_t at = reinterpret_cast<uintptr_t>(piece.target) + piece.shape.target_offset;
       if (at >= begin + bytes || at + span_of(piece.shape.shape, piece.shape.shape.target_pitch) <= begin) continue;
-      number = piece.number;
-      event = piece.event;
+      found = piece;
     }
   }
-  if (number == 0) return false;
-  if (auto done = wait_until(*state_, [&] { return state_->driver().done(event); }); !done) return done.error();
-  finish(number);
+  if (found.number == 0) return false;
+  if (auto done = wait_for(found); !done) return done.error();
+  finish(found.number);
   return true;
 }
 

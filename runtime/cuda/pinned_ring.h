@@ -15,9 +15,10 @@ namespace sheaf::cuda {
 class PinnedRing {
  public:
   struct Piece {
-    DriverEvent event = nullptr;  ///< recorded behind the piece's copy
+    DriverEvent event = nullptr;  ///< recorded behind the piece's copy, if `stream` is null
+    Stream stream = nullptr;      ///< the copy is done when all of this stream is: for the queue's thread alone to ask
     uint64_t number = 0;          ///< of the queue's pieces of both directions
-    uintptr_t begin = 0, end = 0; ///< what it touches in the device's memory
+    uintptr_t begin = 0, end = 0; ///< what it touches in the device's memory; empty: it is in the compute stream
     char* pinned = nullptr;
     void* target = nullptr;       ///< in the caller's memory, if it has to be copied out to there
     CopyPiece shape;
@@ -57,6 +58,8 @@ class PinnedRing {
   PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces)
       : state_(std::move(state)), bytes_(bytes), ring_(bytes, pieces), pieces_(pieces) {}
   void finish_oldest();  ///< mutex_ is held
+  /// Waits for a copy of a piece, which keeps what is waited for while others use its entry again.
+  Result<void> wait_for(const Piece& piece);
 
   std::shared_ptr<BackendState> state_;
   size_t bytes_;

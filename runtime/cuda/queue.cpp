@@ -146,7 +146,7 @@ Result<void> CudaQueue::drain() {
   drained_ = failure_ != nullptr;
   const auto is_done = [&]() -> Result<bool> {
     auto done = driver_.done(compute_);
-    if (!done || !*done) return done;
+    if (!done || !*done || !copying_) return done;
     return driver_.done(copies_);
   };
   if (auto done = wait_until(*state_, is_done); !done) return done;
@@ -154,7 +154,7 @@ Result<void> CudaQueue::drain() {
   results_->finish(pieces_);
   progress_.finished();
   joined_ = pieces_;
-  pending_ = compute_ahead_ = false;
+  pending_ = compute_ahead_ = copying_ = false;
   return {};
 }
 

@@ -79,8 +79,10 @@ class CudaQueue final : public Queue {
   Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
   Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
   Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
-  /// Puts the copy of a piece, one end of which is the host's, into the copy stream.
-  Result<void> put(PinnedRing::Piece& piece, void* target, int target_device, const void* source, int source_device,
+  /// Before copies of `bytes` in all between the host's memory and `range` of the device's: the stream that they go into.
+  Result<Stream> stream_for_copies(size_t bytes, const Range& range);
+  /// Puts the copy of a piece, one end of which is the host's, into `stream`.
+  Result<void> put(Stream stream, PinnedRing::Piece& piece, void* target, int target_device, const void* source, int source_device,
                    const CopyShape& shape);
   Result<void> copy_on_host(void* target, const void* source, const CopyShape& shape);
   Result<void> drain();
@@ -100,6 +102,7 @@ class CudaQueue final : public Queue {
   uint64_t pieces_ = 0;        ///< put into the copy stream
   uint64_t joined_ = 0;        ///< of them, those that the compute stream waits for
   bool compute_ahead_ = false; ///< the compute stream has work that the copy stream doesn't wait for
+  bool copying_ = false;       ///< the copy stream has work that isn't known to be done
   bool pending_ = false;       ///< anything was put into a stream since all was known to be done
   Failure failure_;
   bool drained_ = false;       ///< after the failure the streams were waited for

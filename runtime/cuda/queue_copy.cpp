@@ -26,7 +26,7 @@ Result<void> CudaQueue::join(const Range& range) {
 
 Result<void> CudaQueue::join_all() {
   if (joined_ == pieces_) return {};
-  const auto any = [](const PinnedRing::Piece&) { return true; };
+  const auto any = [](const PinnedRing::Piece& piece) { return piece.begin != piece.end; };  // of the copy stream
   if (auto ok = join_until(fetches_->newest(joined_, any), results_->newest(joined_, any)); !ok) return ok;
   joined_ = pieces_;  // those that are in no ring any more are done
   return {};
@@ -101,13 +101,35 @@ Result<void> CudaQueue::copy_on_devices(void* target, int target_device, const v
   return {};
 }
 
-Result<void> CudaQueue::put(PinnedRing::Piece& piece, void* target, int target_device, const void* source,
+Result<Stream> CudaQueue::stream_for_copies(size_t bytes, const Range& range) {
+  // A stream of their own is worth its events only to copies that take longer than those. Small ones stand among the work.
+  constexpr size_t kSmall = size_t{64} << 10;
+  if (bytes <= kSmall) {
+    if (auto ok = join(range); !ok) return ok.error();
+    return compute_;
+  }
+  if (auto ok = follow_compute(); !ok) return ok.error();
+  return copies_;
+}
+
+Result<void> CudaQueue::put(Stream stream, PinnedRing::Piece& piece, void* target, int target_device, const void* source,
                             int source_device, const CopyShape& shape) {
   const bool to_host = target_device == kHost;
+  pending_ = true;
+  if (stream == compute_) {
+    if (joined_ == pieces_) joined_ = piece.number;
+    pieces_ = piece.number;
+    compute_ahead_ = true;
+    if (auto ok = driver_.copy(compute_, target, target_device, source, source_device, shape); !ok) return ok;
+    // Others may wait for what goes to the host, also while this queue records: the stream itself cannot be asked then.
+    if (to_host) return driver_.record(piece.event, compute_);
+    piece.stream = compute_;
+    return {};
+  }
   piece.begin = reinterpret_cast<uintptr_t>(to_host ? source : target);
   piece.end = piece.begin + span_of(shape, to_host ? shape.source_pitch : shape.target_pitch);
   pieces_ = piece.number;
-  pending_ = true;
+  copying_ = true;
   if (auto ok = driver_.copy(copies_, target, target_device, source, source_device, shape); !ok) return ok;
   return driver_.record(piece.event, copies_);
 }
@@ -119,7 +141,9 @@ bool CudaQueue::pinned(const void* memory, size_t bytes) {
 Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
   // Another queue's results may still be on their way to what is read here.
   if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
-  if (auto ok = follow_compute(); !ok) return ok;
+  const auto begin = reinterpret_cast<uintptr_t>(target);
+  auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true});
+  if (!stream) return stream.error();
   const int device = state_->memory.device_of(target);
   const bool direct = pinned(source, span_of(shape, shape.source_pitch));
   CopyPieces pieces(shape, direct ? SIZE_MAX : fetches_->most());
@@ -134,13 +158,15 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
       as.source_pitch = as.row_bytes;
     }
     void* to = static_cast<char*>(target) + part.target_offset;
-    if (auto ok = put(**taken, to, device, from, kHost, as); !ok) return ok;
+    if (auto ok = put(*stream, **taken, to, device, from, kHost, as); !ok) return ok;
   }
   return {};
 }
 
 Result<void> CudaQueue::copy_to_host(void* target, const void* source, const CopyShape& shape) {
-  if (auto ok = follow_compute(); !ok) return ok;
+  const auto begin = reinterpret_cast<uintptr_t>(source);
+  auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.source_pitch), false});
+  if (!stream) return stream.error();
   const int device = state_->memory.device_of(source);
   const bool direct = pinned(target, span_of(shape, shape.target_pitch));
   CopyPieces pieces(shape, direct ? SIZE_MAX : results_->most());
@@ -154,7 +180,7 @@ Result<void> CudaQueue::copy_to_host(void* target, const void* source, const Cop
       as.target_pitch = as.row_bytes;
     }
     const void* from = static_cast<const char*>(source) + part.source_offset;
-    if (auto ok = put(**taken, to, kHost, from, device, as); !ok) return ok;
+    if (auto ok = put(*stream, **taken, to, kHost, from, device, as); !ok) return ok;
     if (!direct) results_->deliver(**taken, target, part);
   }
   return {};
@@ -176,12 +202,14 @@ Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, s
   for (size_t i = 0; i < parts.size(); ++i) {
     if (auto ok = state_->settle(sources[i], parts[i].bytes); !ok) return ok;
   }
-  if (auto ok = follow_compute(); !ok) return ok;
+  const auto begin = reinterpret_cast<uintptr_t>(target);
+  auto stream = stream_for_copies(bytes, {begin, begin + bytes, true});
+  if (!stream) return stream.error();
   auto taken = fetches_->take(bytes, pieces_ + 1);
   if (!taken) return taken.error();
   char* pinned = (*taken)->pinned;
   for (size_t i = 0; i < parts.size(); ++i) std::memcpy(pinned + parts[i].offset, sources[i], parts[i].bytes);
-  return put(**taken, target, state_->memory.device_of(target), pinned, kHost, {bytes, 1, bytes, bytes});
+  return put(*stream, **taken, target, state_->memory.device_of(target), pinned, kHost, {bytes, 1, bytes, bytes});
 }
 
 Result<void> CudaQueue::copy_on_host(void* target, const void* source, const CopyShape& shape) {
