@@ -27,6 +27,9 @@ struct GpuSchedule {
   int block = 256;  ///< threads
   int lanes = 1;
   bool columns = false;
+  int each = 1;     ///< items that a thread does together, with one lane an item
+
+  int items() const { return block / lanes * each; }
 };
 /// For loops of `size` iterations over neighbouring elements within each item.
 GpuSchedule gpu_rows(const Extent& size);

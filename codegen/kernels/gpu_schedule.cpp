@@ -24,6 +24,7 @@ class Scheduled {
     schedule_.block = static_cast<int>(cast<IntegerAttr>(given.get("block")).getInt());
     schedule_.lanes = static_cast<int>(cast<IntegerAttr>(given.get("lanes")).getInt());
     schedule_.columns = given.contains("columns");
+    if (auto each = given.getAs<IntegerAttr>("each")) schedule_.each = static_cast<int>(each.getInt());
     for (Type type : kernel.getArgumentTypes()) buffers_ += isa<MemRefType>(type) ? 1 : 0;
   }
   LogicalResult replace();

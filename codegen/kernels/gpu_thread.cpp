@@ -3,6 +3,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+#include <limits>
 
 namespace sheaf::kernels {
 
@@ -28,9 +31,10 @@ Value ThreadBody::constant(int64_t value) { return b_.create<arith::ConstantInde
 void ThreadBody::around(Operation& op) { b_.clone(op, map_); }
 
 void ThreadBody::range(scf::ParallelOp loop, Value work) {
-  const int64_t items = schedule_.block / schedule_.lanes;
+  const int64_t items = schedule_.items();
   Value first = b_.create<arith::MulIOp>(loc_, number<NVVM::BlockIdXOp>(b_, loc_), constant(items));
   Value step = b_.create<arith::MulIOp>(loc_, number<NVVM::GridDimXOp>(b_, loc_), constant(items));
+  if (schedule_.each > 1) return range_by_several(loop, work, first, step);
   // With columns all threads of a block meet at barriers, so those beyond the range come along.
   const bool together = schedule_.columns && schedule_.lanes > 1;
   auto steps = b_.create<scf::ForOp>(loc_, together ? first : add(b_, loc_, first, lanes_.item()), work, step);
@@ -45,6 +49,45 @@ void ThreadBody::range(scf::ParallelOp loop, Value work) {
   }
   map_.map(loop.getInductionVars()[0], item);
   block(*loop.getBody(), /*shared=*/schedule_.lanes > 1);
+}
+
+/// A block's items lie side by side for each of a thread's in turn. Those of a whole block go together; the last block's
+/// may be fewer, and go one by one.
+void ThreadBody::range_by_several(scf::ParallelOp loop, Value work, Value first, Value step) {
+  auto steps = b_.create<scf::ForOp>(loc_, first, work, step);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPoint(steps.getBody()->getTerminator());
+  Value item = add(b_, loc_, steps.getInductionVar(), lanes_.item());
+  Value end = add(b_, loc_, steps.getInductionVar(), constant(schedule_.items()));
+  Value whole = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ule, end, work);
+  auto branch = b_.create<scf::IfOp>(loc_, whole, /*withElseRegion=*/true);
+  b_.setInsertionPoint(branch.thenBlock()->getTerminator());
+  SmallVector<Value> items;
+  for (int i = 0; i < schedule_.each; ++i) items.push_back(add(b_, loc_, item, constant(int64_t{i} * schedule_.block)));
+  abreast(*loop.getBody(), items);
+  b_.setInsertionPoint(branch.elseBlock()->getTerminator());
+  auto rest = b_.create<scf::ForOp>(loc_, item, work, constant(schedule_.block));
+  b_.setInsertionPoint(rest.getBody()->getTerminator());
+  map_.map(loop.getInductionVars()[0], rest.getInductionVar());
+  block(*loop.getBody(), /*shared=*/false);
+}
+
+SmallVector<IRMapping> ThreadBody::abreast(Block& from, ValueRange indices) {
+  SmallVector<IRMapping> maps(indices.size(), map_);
+  for (auto [map, index] : llvm::zip(maps, indices)) map.map(from.getArgument(0), index);
+  for (Operation& op : from.without_terminator())
+    for (IRMapping& map : maps) b_.clone(op, map);
+  return maps;
+}
+
+bool can_go_abreast(Block& body) {
+  constexpr int most = 24;  // simple operations: more have enough to do while they wait for memory
+  int count = 0;
+  for (Operation& op : body.without_terminator()) {
+    if (op.getNumRegions() != 0) return false;
+    ++count;
+  }
+  return count <= most;
 }
 
 void ThreadBody::block(Block& from, bool shared) {
@@ -78,29 +121,70 @@ Value ThreadBody::combined(Region& combination, Value x, Value y) {
 
 void ThreadBody::parallel(scf::ParallelOp op, bool shared) {
   Value low = mapped(op.getLowerBound()[0]), high = mapped(op.getUpperBound()[0]);
-  SmallVector<Value> start = llvm::map_to_vector(op.getInitVals(), [&](Value value) { return mapped(value); });
+  SmallVector<Value> sums = llvm::map_to_vector(op.getInitVals(), [&](Value value) { return mapped(value); });
   if (shared) low = add(b_, loc_, low, lanes_.lane());
   if (shared && exists_) high = b_.create<arith::SelectOp>(loc_, exists_, high, low);
-  auto loop = b_.create<scf::ForOp>(loc_, low, high, constant(shared ? schedule_.lanes : 1), start);
+  if (shared && can_go_abreast(*op.getBody()) && iterations(op) > abreast_ * schedule_.lanes)
+    low = several_at_a_time(op, low, high, sums);
   auto reduce = cast<scf::ReduceOp>(op.getBody()->getTerminator());
+  auto loop = b_.create<scf::ForOp>(loc_, low, high, constant(shared ? schedule_.lanes : 1), sums);
   {
     OpBuilder::InsertionGuard guard(b_);
-    if (start.empty())
+    if (sums.empty())
       b_.setInsertionPoint(loop.getBody()->getTerminator());
     else
       b_.setInsertionPointToEnd(loop.getBody());
     map_.map(op.getInductionVars()[0], loop.getInductionVar());
     block(*op.getBody(), /*shared=*/false);
-    SmallVector<Value> sums;
-    for (auto [part, sum, region] : llvm::zip(reduce.getOperands(), loop.getRegionIterArgs(), reduce.getReductions()))
-      sums.push_back(combined(region, sum, mapped(part)));
-    if (!sums.empty()) b_.create<scf::YieldOp>(loc_, sums);
+    SmallVector<Value> parts = llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return mapped(part); });
+    if (!sums.empty()) b_.create<scf::YieldOp>(loc_, combined(reduce, loop.getRegionIterArgs(), parts));
   }
   for (auto [result, sum, region] : llvm::zip(op.getResults(), loop.getResults(), reduce.getReductions())) {
     Value whole = sum;
     if (shared) whole = lanes_.combine(whole, [&, &region = region](Value x, Value y) { return combined(region, x, y); });
     map_.map(result, whole);
   }
+}
+
+/// As many as a loop has for all lanes, where that is known.
+int64_t ThreadBody::iterations(scf::ParallelOp op) const {
+  auto low = getConstantIntValue(op.getLowerBound()[0]), high = getConstantIntValue(op.getUpperBound()[0]);
+  return low && high ? *high - *low : std::numeric_limits<int64_t>::max();
+}
+
+/// A lane's iterations of `op` from `low` on but for the last few, whose first it returns: several at a time, so that
+/// their loads are on the way together, with sums of their own. `sums`: to begin with; then those.
+Value ThreadBody::several_at_a_time(scf::ParallelOp op, Value low, Value high, SmallVector<Value>& sums) {
+  auto reduce = cast<scf::ReduceOp>(op.getBody()->getTerminator());
+  const int64_t lanes = schedule_.lanes;
+  const size_t count = sums.size();
+  SmallVector<Value> start{low};
+  for (int i = 0; i < abreast_; ++i) llvm::append_range(start, sums);
+  Value end = b_.create<arith::SubIOp>(loc_, high, constant((abreast_ - 1) * lanes));  // signed: of a short loop negative
+  Value step = constant(abreast_ * lanes);
+  auto loop = b_.create<scf::ForOp>(loc_, low, end, step, start);
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToEnd(loop.getBody());
+    SmallVector<Value> indices;
+    for (int i = 0; i < abreast_; ++i) indices.push_back(add(b_, loc_, loop.getInductionVar(), constant(i * lanes)));
+    SmallVector<Value> next{add(b_, loc_, loop.getInductionVar(), step)};
+    for (auto [i, map] : llvm::enumerate(abreast(*op.getBody(), indices))) {
+      SmallVector<Value> parts = llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return map.lookupOrDefault(part); });
+      llvm::append_range(next, combined(reduce, loop.getRegionIterArgs().slice(1 + i * count, count), parts));
+    }
+    b_.create<scf::YieldOp>(loc_, next);
+  }
+  ValueRange results = loop.getResults();
+  sums.assign(results.begin() + 1, results.begin() + 1 + count);
+  for (int i = 1; i < abreast_; ++i) sums = combined(reduce, sums, results.slice(1 + i * count, count));
+  return results[0];
+}
+
+SmallVector<Value> ThreadBody::combined(scf::ReduceOp reduce, ValueRange xs, ValueRange ys) {
+  SmallVector<Value> results;
+  for (auto [x, y, region] : llvm::zip(xs, ys, reduce.getReductions())) results.push_back(combined(region, x, y));
+  return results;
 }
 
 /// A loop or branch that an item's lanes go through together, or a thread by itself.

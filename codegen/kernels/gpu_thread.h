@@ -8,6 +8,9 @@
 
 namespace sheaf::kernels {
 
+/// Whether iterations of a parallel loop are short enough to be done several at a time by a thread.
+bool can_go_abreast(mlir::Block& body);
+
 /// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks; the loops and
 /// reductions right within it (or within sequential loops, which all go through) are shared by an item's lanes, what is
 /// deeper each thread does for itself. What is done once for an item is computed by all of its lanes and stored by one.
@@ -31,6 +34,15 @@ class ThreadBody {
   void nested(mlir::Operation& op, bool shared);
   void for_the_item(mlir::Operation& op);
   mlir::Value combined(mlir::Region& combination, mlir::Value x, mlir::Value y);
+  llvm::SmallVector<mlir::Value> combined(mlir::scf::ReduceOp reduce, mlir::ValueRange xs, mlir::ValueRange ys);
+  void range_by_several(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
+  mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high, llvm::SmallVector<mlir::Value>& sums);
+  /// The body of a parallel loop for several iterations, operation by operation: loads before stores. What its values
+  /// became for each.
+  llvm::SmallVector<mlir::IRMapping> abreast(mlir::Block& from, mlir::ValueRange indices);
+  int64_t iterations(mlir::scf::ParallelOp op) const;
+
+  static constexpr int abreast_ = 4;
 
   mlir::OpBuilder& b_;
   mlir::Location loc_;

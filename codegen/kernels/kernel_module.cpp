@@ -2,6 +2,7 @@
 
 #include "codegen/kernels/arithmetic.h"
 #include "codegen/kernels/builders.h"
+#include "codegen/kernels/gpu_thread.h"
 #include "codegen/kernels/native_object.h"
 #include "codegen/kernels/passes.h"
 #include "codegen/kernels/pipeline.h"
@@ -71,11 +72,20 @@ std::string symbol_part(const std::string& name) {
   return result;
 }
 
+/// Several where a thread has but an element to wait for, so that more is on the way from memory.
+int items_for_a_thread(func::FuncOp function, const GpuSchedule& schedule) {
+  if (schedule.lanes > 1 || schedule.block < 256) return 1;
+  for (auto loop : function.getOps<scf::ParallelOp>())
+    if (can_go_abreast(*loop.getBody())) return 4;
+  return 1;
+}
+
 void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool elementwise) {
   OpBuilder builder(function);
   NamedAttrList attributes;
   attributes.append("block", builder.getI32IntegerAttr(schedule.block));
   attributes.append("lanes", builder.getI32IntegerAttr(schedule.lanes));
+  if (schedule.each > 1) attributes.append("each", builder.getI32IntegerAttr(schedule.each));
   if (schedule.columns) attributes.append("columns", builder.getUnitAttr());
   function->setAttr(schedule_attribute, attributes.getDictionary(function.getContext()));
   if (elementwise) function->setAttr(elementwise_attribute, builder.getUnitAttr());
@@ -94,7 +104,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
   llvm::raw_string_ostream stream(text);
   function->print(stream, OpPrintingFlags().useLocalScope());
   if (gpu_function) gpu_function->print(stream, OpPrintingFlags().useLocalScope());
-  const GpuSchedule& schedule = (on_gpu ? *on_gpu : emitter).schedule();
+  GpuSchedule schedule = (on_gpu ? *on_gpu : emitter).schedule();
   stream << schedule.block << ' ' << schedule.lanes << ' ' << schedule.columns;
   auto [found, fresh] = by_text_.emplace(text, kernels_.size());
   if (fresh) {
@@ -104,9 +114,10 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
     kernel.extents = static_cast<int>(use.extents.size());
     kernel.elementwise = use.elementwise;
     kernel.arithmetic = std::move(arithmetic);
-    kernel.gpu_block = schedule.block;
-    kernel.gpu_items = schedule.block / schedule.lanes;
     if (!gpu_function) gpu_function = function->clone();
+    schedule.each = items_for_a_thread(*gpu_function, schedule);
+    kernel.gpu_block = schedule.block;
+    kernel.gpu_items = schedule.items();
     set_schedule(*gpu_function, schedule, use.elementwise);
     gpu_function->setName(kernel.name);
     gpu_module_->push_back(gpu_function.release());

@@ -15,7 +15,8 @@ inline constexpr llvm::StringLiteral kernel_attribute = "kernel";
 /// all reads come before the writes and no iteration reads what another writes.
 inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 
-/// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where so, `columns`.
+/// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where
+/// so, `columns` and `each`.
 inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
 /// On a kernel: one flat loop over elements (KernelUse::elementwise). It can be launched for several tensors at once.
 inline constexpr llvm::StringLiteral elementwise_attribute = "elementwise";

@@ -31,14 +31,47 @@ func.func @negate(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: ind
   return
 }
 
-// A warp a row: every 32nd element for each lane, a butterfly of shuffles, one lane stores.
+// Several elements a thread: of a whole block's all loads stand before the stores; the last block's go one by one.
+// CHECK-LABEL: func.func @several
+// CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %[[WORK:.*]] step
+// CHECK: %[[ITEM:.*]] = arith.addi %[[FIRST]], %{{.*}}
+// CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %c512
+// CHECK: %[[WHOLE:.*]] = arith.cmpi ule, %[[END]], %[[WORK]]
+// CHECK: scf.if %[[WHOLE]] {
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[ITEM]], %c256
+// CHECK-NEXT: %[[V0:.*]] = memref.load %{{.*}}[%[[ITEM]]]
+// CHECK-NEXT: %[[V1:.*]] = memref.load %{{.*}}[%[[NEXT]]]
+// CHECK-NEXT: arith.negf %[[V0]]
+// CHECK-NEXT: arith.negf %[[V1]]
+// CHECK-COUNT-2: memref.store
+// CHECK: } else {
+// CHECK-NEXT: scf.for %{{.*}} = %[[ITEM]] to %[[WORK]] step %c256
+func.func @several(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
+    attributes {kernel, gpu_schedule = {block = 256 : i32, lanes = 1 : i32, each = 2 : i32}} {
+  %one = arith.constant 1 : index
+  scf.parallel (%i) = (%begin) to (%end) step (%one) {
+    %v = memref.load %x[%i] : memref<?xf32>
+    %n = arith.negf %v : f32
+    memref.store %n, %y[%i] : memref<?xf32>
+  }
+  return
+}
+
+// A warp a row: every 32nd element for each lane, four at a time with sums of their own, then the last few; a butterfly of
+// shuffles; one lane stores.
 // CHECK-LABEL: func.func @row_sums
 // CHECK-DAG: %[[ALL:.*]] = arith.constant -1 : i32
 // CHECK-DAG: %[[LAST:.*]] = arith.constant 31 : i32
 // CHECK-DAG: %[[WARP:.*]] = arith.constant 32 : index
 // CHECK: %[[LANE:.*]] = arith.remui %{{.*}}, %[[WARP]]
 // CHECK: scf.for
-// CHECK: %[[PART:.*]] = scf.for %{{.*}} = %[[LANE]] to %{{.*}} step %[[WARP]] iter_args
+// CHECK: %[[LAST_FOUR:.*]] = arith.subi %[[N:.*]], %c96
+// CHECK: %[[FOUR:.*]]:5 = scf.for %{{.*}} = %[[LANE]] to %[[LAST_FOUR]] step %c128 iter_args
+// CHECK-COUNT-4: memref.load
+// CHECK: %[[S01:.*]] = arith.addf %[[FOUR]]#1, %[[FOUR]]#2
+// CHECK: %[[S012:.*]] = arith.addf %[[S01]], %[[FOUR]]#3
+// CHECK: %[[S0123:.*]] = arith.addf %[[S012]], %[[FOUR]]#4
+// CHECK: %[[PART:.*]] = scf.for %{{.*}} = %[[FOUR]]#0 to %[[N]] step %[[WARP]] iter_args(%{{.*}} = %[[S0123]])
 // CHECK: %[[O1:.*]] = nvvm.shfl.sync bfly %[[ALL]], %[[PART]], %c16_i32, %[[LAST]] : f32 -> f32
 // CHECK: %[[S1:.*]] = arith.addf %[[PART]], %[[O1]]
 // CHECK: %[[O2:.*]] = nvvm.shfl.sync bfly %[[ALL]], %[[S1]], %c8_i32
@@ -112,6 +145,7 @@ func.func @short_rows(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end:
 // A block a row: warps' sums meet in shared memory, which is free again behind a second barrier. f64 goes in halves.
 // CHECK: memref.global "private" @long_rows_shared_f64 : memref<8xf64, 3> = uninitialized
 // CHECK-LABEL: func.func @long_rows
+// CHECK: scf.for %{{.*}} step %c1024
 // CHECK: scf.for %{{.*}} step %c256
 // CHECK: arith.bitcast %{{.*}} : f64 to i64
 // CHECK: nvvm.shfl.sync bfly %{{.*}}, %c16_i32, %{{.*}} : i32 -> i32
@@ -155,7 +189,8 @@ func.func @long_rows(%x: memref<?xf64>, %y: memref<?xf64>, %begin: index, %end: 
 // CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[INDEX]], %[[WORK]]
 // CHECK: arith.minui %[[INDEX]]
 // CHECK: %[[HIGH:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[LANE]]
-// CHECK: scf.for %{{.*}} = %[[LANE]] to %[[HIGH]] step %c4
+// CHECK: %[[FOUR:.*]]:5 = scf.for %{{.*}} = %[[LANE]] to %{{.*}} step %c16
+// CHECK: scf.for %{{.*}} = %[[FOUR]]#0 to %[[HIGH]] step %c4
 // CHECK: memref.store %{{.*}}[%[[THREAD]]]
 // CHECK: nvvm.barrier0
 // CHECK: arith.cmpi ult, %[[LANE]], %c2

@@ -78,8 +78,9 @@ TEST(Mean, OverSeveralDimensionsWithFusedActivations) {
   });
 }
 
-/// Σ x · q over dimensions of [batch, 5, 6, 7] with q broadcast in every way.
-TEST(Mean, SumsOfProductsWithBroadcastOperands) {
+/// Σ x · q over dimensions of [batch, 5, 6, 7] with q broadcast in every way: q has the dimensions that are bits of each
+/// of first, …, last - 1.
+void check_sums_of_products(int first, int last) {
   LoadedKernels kernels;
   const std::vector<int64_t> sizes{3, 5, 6, 7};
   const Shape shape{batch(), 5, 6, 7};
@@ -89,7 +90,7 @@ TEST(Mean, SumsOfProductsWithBroadcastOperands) {
     KernelUse use = {};
   };
   std::vector<Case> cases;
-  for (int pattern = 0; pattern < 16; ++pattern)
+  for (int pattern = first; pattern < last; ++pattern)
     for (auto [dim, dims] : std::vector<std::pair<int64_t, int64_t>>{
              {0, 1}, {1, 1}, {3, 1}, {0, 4}, {2, 2}, {1, 2}, {0, 3}})
       cases.push_back({{bool(pattern & 1), bool(pattern & 2), bool(pattern & 4), bool(pattern & 8)}, dim, dims});
@@ -139,6 +140,9 @@ TEST(Mean, SumsOfProductsWithBroadcastOperands) {
       });
   }
 }
+
+TEST(Mean, SumsOfProductsWithOperandsOfTheFirstDimensions) { check_sums_of_products(0, 8); }
+TEST(Mean, SumsOfProductsWithOperandsThatHaveTheLast) { check_sums_of_products(8, 16); }
 
 TEST(Mean, ColumnSumsAreSharedOutByColumnsWithTheSameBitsForEachSplit) {
   LoadedKernels kernels;
