@@ -164,7 +164,10 @@ Error Binding::device_error() const {
     for (const LaneOperation& operation : operations) replica = std::max(replica, operation.replica);
     std::string where = "device " + devices_->name(failure.lane) + ": ";
     if (replica >= 0 && !devices_->host_only()) where = "replica " + std::to_string(replica) + " on " + where;
-    if (failure.instance >= 0) where += "layer '" + info_.operations[index_of(failure.instance)].layer + "': ";
+    if (failure.instance >= 0) {
+      const OperationInfo& operation = info_.operations[index_of(failure.instance)];
+      where += operation.layer.empty() ? operation.op + ": " : "layer '" + operation.layer + "': ";
+    }
     return where + failure.error.message();
   };
   const DeviceFailure& first = *executor_->device_failure();

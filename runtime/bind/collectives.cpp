@@ -26,7 +26,7 @@ struct Transfer {
 using Kinship = std::tuple<CollectiveRequest::Kind, std::vector<int>, DType>;
 
 const char* name_of(CollectiveRequest::Kind kind) {
-  return kind == CollectiveRequest::broadcast ? "broadcast" : kind == CollectiveRequest::gather ? "gather" : "reduce";
+  return kind == CollectiveRequest::broadcast ? "broadcast" : kind == CollectiveRequest::gather ? "gather" : "sum";
 }
 
 class CollectiveForming {

@@ -14,7 +14,7 @@ struct Program;
 /// memory that lanes share and that no operation makes, such as a parameter, isn't among them.
 struct Communication {
   /// scatter, replicate, gather, transfer, reduce, first; "share" where no step of the plan moves it; broadcast, gather,
-  /// reduce of a bucket, among devices
+  /// sum of a bucket, among devices
   std::string op;
   std::string layer;  ///< that the step stems from; empty: of a bucket
   int producer = -1;  ///< in BindingInfo::operations; -1: the caller's input

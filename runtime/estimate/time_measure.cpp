@@ -12,7 +12,7 @@ namespace {
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
 bool moves_data(std::string_view op) {
-  return op == "copy" || op == "scatter" || op == "gather" || op == "replicate" || op == "broadcast" || op == "transfer" || op == "reduce" || op == "first";
+  return op == "copy" || op == "scatter" || op == "gather" || op == "replicate" || op == "broadcast" || op == "sum" || op == "transfer" || op == "reduce" || op == "first";
 }
 
 class Clock {

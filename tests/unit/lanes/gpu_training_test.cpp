@@ -159,7 +159,7 @@ TEST(GpuTraining, BucketsAmongDistinctDevicesOnly) {
       if (operation.steps.empty()) continue;
       broadcasts += operation.op == "broadcast";
       gathers += operation.op == "gather";
-      reduces += operation.op == "reduce";
+      reduces += operation.op == "sum";
       EXPECT_THAT(operation.reason, HasSubstr("1 parameter"));
     }
     for (const Communication& communication : training.trainer->info().communications) {
