@@ -47,7 +47,7 @@ KernelCall transpose(Function function, uint64_t batch, uint64_t rows, uint64_t 
   const auto tiles = [](uint64_t size, uint32_t bits) { return (size + (uint64_t{1} << bits) - 1) >> bits; };
   KernelCall call(function, {tiles(columns, column_bits), std::min<uint64_t>(tiles(rows, row_bits), 65535),
                              std::min<uint64_t>(batch, 65535)});
-  call.address({0, 0}).address({1, 0});
+  call.address({1, 0}).address({0, 0});
   return call.value(batch).value(rows).value(columns).value(row_bits).value(column_bits).guard();
 }
 
