@@ -121,27 +121,31 @@ class LoadedKernels {
     check();
   }
 
- private:
-  /// All of a kernel's work by at most `most` blocks. The last one runs first: no block may rely on one before it.
+  const Kernel& kernel(const std::string& name) const {
+    return *std::find_if(module.kernels().begin(), module.kernels().end(), [&](const Kernel& k) { return k.name == name; });
+  }
+  const ptx::PtxModule& ptx() const { return *ptx_; }
+
+  /// All of a kernel's work on a GPU by at most `most` blocks. The last one runs first: no block may rely on one before it.
   void launch(const KernelUse& use, const std::vector<void*>& buffers, const std::vector<int64_t>& extents, int64_t work,
-              int64_t most) {
-    auto kernel = std::find_if(module.kernels().begin(), module.kernels().end(), [&](const Kernel& k) { return k.name == use.name; });
-    ASSERT_NE(kernel, module.kernels().end());
-    const int64_t blocks = std::min(most, (work + kernel->gpu_items - 1) / kernel->gpu_items);
+              int64_t most, const int32_t* guard = nullptr) {
+    const Kernel& launched = kernel(use.name);
+    const int64_t blocks = std::min(most, (work + launched.gpu_items - 1) / launched.gpu_items);
     if (blocks == 0) return;
     std::vector<int64_t> values;
     for (void* buffer : buffers) values.push_back(reinterpret_cast<int64_t>(buffer));
     values.insert(values.end(), extents.begin(), extents.end());
     values.push_back(work);
-    values.push_back(0);  // no guard
+    values.push_back(reinterpret_cast<int64_t>(guard));
     std::vector<const void*> arguments;
     for (const int64_t& value : values) arguments.push_back(&value);
     ptx::HostMemory memory;
-    auto done = ptx_->launch(use.name, {{static_cast<uint32_t>(blocks), 1, 1}, {static_cast<uint32_t>(kernel->gpu_block), 1, 1}},
+    auto done = ptx_->launch(use.name, {{static_cast<uint32_t>(blocks), 1, 1}, {static_cast<uint32_t>(launched.gpu_block), 1, 1}},
                              arguments.data(), memory, {.detect_races = true, .reverse_blocks = true});
     ASSERT_TRUE(done) << to_string(done.error());
   }
 
+ private:
   std::optional<ptx::PtxModule> ptx_;
   std::vector<std::pair<std::string, void*>> handles_;
   std::vector<int> files_;
