@@ -1,0 +1,218 @@
+// Sums by channel and batch norm of the project's own, run from their PTX, against loops in double.
+#include "runtime/cpu/ops/elements.h"
+#include "runtime/cuda/channel_sums.h"
+#include "runtime/cuda/format.h"
+#include "tests/unit/cuda/own_kernel_bench.h"
+
+#include <cmath>
+#include <random>
+
+namespace sheaf::cuda {
+namespace {
+
+template <typename T>
+std::vector<T> random_values(size_t count, unsigned seed, float shift = 0) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<T> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(T(normal(random) + shift));
+  return values;
+}
+
+template <typename T>
+DType dtype_of() {
+  return sizeof(T) == 4 ? DType::float32 : DType::bfloat16;
+}
+
+/// Channels of a tensor, by element as it lies.
+std::vector<size_t> channels_of(const Dims& dims, bool last) {
+  const size_t channels = size_t(dims[1]), positions = size_t(product(dims, 2, dims.size()));
+  std::vector<size_t> result(size_t(product(dims, 0, dims.size())));
+  for (size_t i = 0; i < result.size(); ++i) result[i] = last ? i % channels : i / positions % channels;
+  return result;
+}
+
+class OwnChannels : public OwnKernelTest {
+ protected:
+  std::vector<Bytes> run_calls(std::vector<KernelCall> calls, size_t scratch, const std::vector<Bytes>& inputs,
+                               const std::vector<Bytes>& outputs) {
+    KernelOperation operation(kernels_, std::move(calls), false);
+    return run(operation, inputs, outputs, scratch);
+  }
+};
+
+const Dims kShapes[] = {{3, 5, 4, 3}, {2, 33, 7}, {40, 6}, {1, 2, 300}, {70, 3, 2, 2}};
+
+TEST_F(OwnChannels, SumsInEitherFormat) {
+  for (const Dims& dims : kShapes) {
+    for (const bool last : {false, true}) {
+      const auto x = random_values<float>(size_t(product(dims, 0, dims.size())), 1);
+      const auto channel = channels_of(dims, last);
+      std::vector<double> expected(static_cast<size_t>(dims[1]));
+      for (size_t i = 0; i < x.size(); ++i) expected[channel[i]] += x[i];
+      std::vector<KernelCall> calls;
+      size_t scratch = 0;
+      add_channel_sums(calls, kernels_.get(), {1, 0}, {0, 0}, DType::float32, dims, last, scratch);
+      const auto sums = values_of<float>(run_calls(std::move(calls), scratch, {bytes_of(x)}, {Bytes(expected.size() * 4)})[0]);
+      for (size_t c = 0; c < expected.size(); ++c) EXPECT_NEAR(sums[c], expected[c], 1e-4) << to_string(dims) << last;
+    }
+  }
+}
+
+struct Case {
+  Dims dims;
+  bool last, relu, affine, residual;
+};
+
+/// What is computed, in double.
+struct Reference {
+  std::vector<double> mean, var, y;
+  std::vector<bool> passes;
+};
+
+template <typename T>
+Reference reference(const Case& c, const std::vector<T>& x, const std::vector<float>& weight, const std::vector<float>& bias,
+                    const std::vector<T>& residual, double eps) {
+  const auto channel = channels_of(c.dims, c.last);
+  const size_t channels = size_t(c.dims[1]);
+  const double values = double(x.size() / channels);
+  Reference r{std::vector<double>(channels), std::vector<double>(channels), {}, {}};
+  for (size_t i = 0; i < x.size(); ++i) r.mean[channel[i]] += float(x[i]) / values;
+  for (size_t i = 0; i < x.size(); ++i) r.var[channel[i]] += std::pow(float(x[i]) - r.mean[channel[i]], 2) / values;
+  for (size_t i = 0; i < x.size(); ++i) {
+    double y = (float(x[i]) - r.mean[channel[i]]) / std::sqrt(r.var[channel[i]] + eps);
+    if (c.affine) y = y * weight[channel[i]] + bias[channel[i]];
+    if (c.residual) y += float(residual[i]);
+    r.passes.push_back(y > 0);
+    r.y.push_back(c.relu && y <= 0 ? 0 : y);
+  }
+  return r;
+}
+
+class OwnBatchNorm : public OwnChannels {
+ protected:
+  template <typename T>
+  void compare(const Case& c) {
+    const size_t count = size_t(product(c.dims, 0, c.dims.size())), channels = size_t(c.dims[1]);
+    const double tolerance = sizeof(T) == 4 ? 2e-5 : 3e-2, eps = 1e-5;
+    const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2), residual = random_values<T>(count, 3);
+    const auto weight = random_values<float>(channels, 4), bias = random_values<float>(channels, 5);
+    const Reference expected = reference(c, x, weight, bias, residual, eps);
+    const auto channel = channels_of(c.dims, c.last);
+
+    BatchNormCall norm;
+    norm.dtype = dtype_of<T>();
+    norm.dims = c.dims;
+    norm.channels_last = c.last;
+    norm.eps = float(eps);
+    norm.relu = c.relu;
+    norm.x = {0, 0};
+    if (c.affine) norm.weight = {1, 0}, norm.bias = {2, 0};
+    if (c.residual) norm.residual = {3, 0};
+    norm.y = {4, 0};
+    norm.mean = {5, 0};
+    norm.var = {6, 0};
+    if (c.relu) norm.mask = {7, 0};
+    std::vector<KernelCall> calls;
+    size_t scratch = 0;
+    add_batch_norm_train(calls, kernels_.get(), norm, scratch);
+    const auto made = run_calls(std::move(calls), scratch, {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
+                                {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(mask_bytes(c.dims))});
+    const auto y = values_of<T>(made[0]);
+    const auto mean = values_of<float>(made[1]), var = values_of<float>(made[2]);
+    for (size_t i = 0; i < count; ++i) ASSERT_NEAR(float(y[i]), expected.y[i], tolerance * (1 + std::abs(expected.y[i]))) << i;
+    for (size_t k = 0; k < channels; ++k) {
+      EXPECT_NEAR(mean[k], expected.mean[k], 1e-5);
+      EXPECT_NEAR(var[k], expected.var[k], 1e-5 * (1 + expected.var[k]));
+    }
+
+    // The gradient, by the forward pass's own statistics and mask.
+    std::vector<double> sum_g(channels), sum_gx(channels);
+    const auto normal = [&](size_t i) {
+      return (float(x[i]) - expected.mean[channel[i]]) / std::sqrt(expected.var[channel[i]] + eps);
+    };
+    const auto gradient = [&](size_t i) { return c.relu && !expected.passes[i] ? 0.0 : double(float(dy[i])); };
+    for (size_t i = 0; i < count; ++i) sum_g[channel[i]] += gradient(i), sum_gx[channel[i]] += gradient(i) * normal(i);
+    norm.dy = {1, 0};
+    norm.mean = {2, 0};
+    norm.var = {3, 0};
+    norm.weight = c.affine ? MemoryRef{4, 0} : MemoryRef{};
+    norm.mask = c.relu ? MemoryRef{5, 0} : MemoryRef{};
+    norm.dx = {6, 0};
+    norm.dweight = {7, 0};
+    norm.dbias = {8, 0};
+    norm.gradient = {9, 0};
+    scratch = 0;
+    calls.clear();
+    add_batch_norm_backward(calls, kernels_.get(), norm, scratch);
+    const auto back = run_calls(std::move(calls), scratch,
+                                {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4)},
+                                {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))});
+    const auto dx = values_of<T>(back[0]), branch = values_of<T>(back[3]);
+    const auto dweight = values_of<float>(back[1]), dbias = values_of<float>(back[2]);
+    const double values = double(count / channels);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t k = channel[i];
+      const double scale = (c.affine ? weight[k] : 1) / std::sqrt(expected.var[k] + eps);
+      const double dxi = scale * (gradient(i) - sum_g[k] / values - normal(i) * sum_gx[k] / values);
+      ASSERT_NEAR(float(dx[i]), dxi, tolerance * 4 * (1 + std::abs(dxi))) << i;
+      ASSERT_EQ(float(branch[i]), float(gradient(i))) << i;
+    }
+    for (size_t k = 0; k < channels; ++k) {
+      EXPECT_NEAR(dweight[k], sum_gx[k], 1e-3);
+      EXPECT_NEAR(dbias[k], sum_g[k], 1e-3);
+    }
+  }
+};
+
+TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
+  for (const Dims& dims : kShapes) {
+    for (const bool last : {false, true}) {
+      SCOPED_TRACE(to_string(dims) + (last ? " channels last" : ""));
+      compare<float>({dims, last, false, true, false});
+      compare<float>({dims, last, true, true, true});
+    }
+  }
+  compare<float>({{3, 5, 4, 3}, false, true, false, false});
+}
+
+TEST_F(OwnBatchNorm, OfNarrowValues) {
+  compare<BFloat16>({{3, 10, 4, 3}, true, false, true, false});
+  compare<BFloat16>({{3, 10, 4, 3}, false, false, false, true});
+}
+
+TEST_F(OwnBatchNorm, KeepsNanThroughRelu) {
+  std::vector<float> x = random_values<float>(2 * 3 * 4, 1);
+  x[5] = NAN;  // of channel 1
+  BatchNormCall norm;
+  norm.dims = {2, 3, 4};
+  norm.eps = 1e-5F;
+  norm.relu = true;
+  norm.x = {0, 0};
+  norm.y = {1, 0};
+  norm.mean = {2, 0};
+  norm.var = {3, 0};
+  norm.mask = {4, 0};
+  std::vector<KernelCall> calls;
+  size_t scratch = 0;
+  add_batch_norm_train(calls, kernels_.get(), norm, scratch);
+  const auto y = values_of<float>(run_calls(std::move(calls), scratch, {bytes_of(x)},
+                                            {Bytes(x.size() * 4), Bytes(12), Bytes(12), Bytes(mask_bytes(norm.dims))})[0]);
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 4 % 3 == 1) << i;
+}
+
+TEST_F(OwnBatchNorm, StatisticsBetweenCudnnsAndSteps) {
+  const std::vector<float> var = {0, 1e-9F, 1, 1e6F};
+  std::vector<KernelCall> calls = {};
+  calls.push_back(inverse_of_variance_call(*kernels_, {1, 0}, {0, 0}, 4, 1e-5F));
+  calls.push_back(variance_of_inverse_call(*kernels_, {2, 0}, {1, 0}, 4, 1e-5F));
+  const auto made = run_calls(std::move(calls), 0, {bytes_of(var)}, {Bytes(16), Bytes(16)});
+  const auto back = values_of<float>(made[1]);
+  for (size_t c = 0; c < var.size(); ++c) {
+    EXPECT_NEAR(back[c], var[c], 5e-7 * (var[c] + 1e-5)) << c;
+    EXPECT_GE(back[c], 0);
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::cuda
