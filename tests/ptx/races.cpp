@@ -2,21 +2,43 @@
 
 namespace sheaf::ptx {
 
-bool RaceDetector::unordered(const Access& a, const Access& b) {
-  if (!a.exists() || !b.exists()) return false;
-  if (a.block != b.block) return true;
-  if (a.thread == b.thread || a.epoch != b.epoch) return false;
-  return a.thread / kWarpSize != b.thread / kWarpSize || a.warp_epoch == b.warp_epoch;
+void RaceDetector::Page::split(uint32_t bytes) {
+  const uint32_t parts = cell_bytes / bytes;
+  std::vector<Cell> finer;
+  finer.reserve(cells.size() * parts);
+  for (const Cell& cell : cells) finer.insert(finer.end(), parts, cell);
+  cells = std::move(finer);
+  cell_bytes = bytes;
 }
 
-void RaceDetector::remember_read(Byte& byte, const Access& access) {
-  Access *first = &byte.reads[0], *second = &byte.reads[1];
-  auto same = [&](const Access& a) { return a.block == access.block && a.thread == access.thread; };
+RaceDetector::Page& RaceDetector::Pages::at(uint64_t number) {
+  if (number != last_number) {
+    last = &all[number];
+    last_number = number;
+  }
+  return *last;
+}
+
+void RaceDetector::Pages::clear() {
+  all.clear();
+  last_number = ~uint64_t{0};
+}
+
+bool RaceDetector::unordered(const Access& a, const Access& b) {
+  if (!a.exists() || !b.exists()) return false;
+  if (a.block() != b.block()) return true;
+  if (a.thread() == b.thread() || a.epoch() != b.epoch()) return false;
+  return a.thread() / kWarpSize != b.thread() / kWarpSize || a.warp_epoch() == b.warp_epoch();
+}
+
+void RaceDetector::remember_read(Cell& cell, const Access& access) {
+  Access *first = &cell.reads[0], *second = &cell.reads[1];
+  auto same = [&](const Access& a) { return a.block() == access.block() && a.thread() == access.thread(); };
   if (!first->exists() || same(*first)) {
     *first = access;
   } else if (!second->exists() || same(*second)) {
     *second = access;
-  } else if (first->block == second->block) {
+  } else if (first->block() == second->block()) {
     // Another block's read conflicts with every write of the first's; of one block, the latest two reads do.
     if (!unordered(*first, access)) *first = access;
     else *second = access;
@@ -24,38 +46,49 @@ void RaceDetector::remember_read(Byte& byte, const Access& access) {
 }
 
 std::string RaceDetector::words(const char* what, const Access& access) {
-  return std::string(what) + " at line " + std::to_string(access.line) + " by thread " + std::to_string(access.thread) +
-         " of block " + std::to_string(access.block);
+  return std::string(what) + " at line " + std::to_string(access.line) + " by thread " + std::to_string(access.thread()) +
+         " of block " + std::to_string(access.block() - 1);
+}
+
+std::optional<std::string> RaceDetector::touch_cell(Cell& cell, const Access& access, Touch touch) {
+  const bool writes = touch == Touch::write || touch == Touch::atomic;
+  const bool atomic = touch == Touch::atomic || touch == Touch::atomic_read;
+  if (touch == Touch::read_only) {
+    if (cell.written_line) return "ld.global.nc of what line " + std::to_string(cell.written_line) + " wrote in this launch";
+    cell.read_only_line = access.line;
+  }
+  if (writes && cell.read_only_line)
+    return "write to what line " + std::to_string(cell.read_only_line) + " read by ld.global.nc in this launch";
+  if (unordered(cell.write, access)) return words("race with a write", cell.write);
+  if (!atomic && unordered(cell.atomic, access)) return words("race with an atomic access", cell.atomic);
+  if (writes) {
+    for (const Access& read : cell.reads)
+      if (unordered(read, access)) return words("race with a read", read);
+    cell.written_line = access.line;
+  }
+  if (atomic) {
+    cell.atomic = access;
+  } else if (writes) {
+    cell.write = access;
+    cell.reads[0] = cell.reads[1] = {};
+  } else {
+    remember_read(cell, access);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> RaceDetector::touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared,
                                                uint64_t address, uint32_t bytes, Touch touch) {
-  constexpr uint64_t kPage = 1024;
-  Access access{warp.block->block_number, warp.number * kWarpSize + lane, warp.block->epoch, warp.epoch, in.line, false};
-  const bool writes = touch == Touch::write || touch == Touch::atomic;
-  access.atomic = touch == Touch::atomic || touch == Touch::atomic_read;
+  const Access access{(warp.block->block_number + 1) << 38 | uint64_t{warp.number * kWarpSize + lane} << 28 |
+                          uint64_t{warp.block->epoch & 16383} << 14 | (warp.epoch & 16383),
+                      in.line};
   Pages& pages = shared ? shared_ : global_;
-  for (uint64_t at = address; at < address + bytes; ++at) {
-    auto& page = pages[at / kPage];
-    if (!page) page = std::make_unique<Byte[]>(kPage);
-    Byte& byte = page[at % kPage];
-    if (touch == Touch::read_only) {
-      if (byte.written_line) return "ld.global.nc of what line " + std::to_string(byte.written_line) + " wrote in this launch";
-      byte.read_only_line = in.line;
-    }
-    if (writes && byte.read_only_line)
-      return "write to what line " + std::to_string(byte.read_only_line) + " read by ld.global.nc in this launch";
-    if (unordered(byte.write, access)) return words("race with a write", byte.write);
-    if (!access.atomic && unordered(byte.atomic, access)) return words("race with an atomic access", byte.atomic);
-    if (writes) {
-      for (const Access& read : byte.reads)
-        if (unordered(read, access)) return words("race with a read", read);
-      byte.written_line = in.line;
-    }
-    if (access.atomic) byte.atomic = access;
-    else if (writes) byte.write = access, byte.reads[0] = byte.reads[1] = {};
-    else remember_read(byte, access);
-  }
+  // Aligned, of 16 bytes at most: within one page.
+  Page& page = pages.at(address / kPage);
+  if (bytes < page.cell_bytes) page.split(bytes);
+  const uint64_t begin = address % kPage / page.cell_bytes, end = (address % kPage + bytes) / page.cell_bytes;
+  for (uint64_t i = begin; i < end; ++i)
+    if (auto race = touch_cell(page.cells[i], access, touch)) return race;
   return std::nullopt;
 }
 

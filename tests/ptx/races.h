@@ -10,8 +10,8 @@ namespace sheaf::ptx {
 enum class Touch : uint8_t { read, read_only, write, atomic, atomic_read };  // read_only: ld.global.nc
 
 /// Two accesses are ordered if one thread makes both, or threads of a block with a barrier between them (of the block, or
-/// bar.warp.sync of their whole warp). For each byte the last write and, of the reads since, two that no later write can be
-/// ordered with unless it is with both are kept.
+/// bar.warp.sync of their whole warp). For each cell the last write, the last atomic access and, of the reads since that write,
+/// two are kept: such that a later write that is unordered with any is unordered with one of them.
 class RaceDetector {
  public:
   /// What the access conflicts with, in words; nothing if it doesn't.
@@ -21,23 +21,40 @@ class RaceDetector {
   void next_block() { shared_.clear(); }
 
  private:
+  /// Who, packed: block, thread, barriers passed by the block, by the warp. 0: nobody. (Counts wrap: only after 2^14 barriers
+  /// could two be mixed up.)
   struct Access {
-    uint64_t block = ~uint64_t{0};
-    uint32_t thread = 0;
-    uint32_t epoch = 0, warp_epoch = 0;
+    uint64_t who = 0;
     uint32_t line = 0;
-    bool atomic = false;
-    bool exists() const { return block != ~uint64_t{0}; }
+    bool exists() const { return who != 0; }
+    uint64_t block() const { return who >> 38; }
+    uint32_t thread() const { return who >> 28 & 1023; }
+    uint32_t epoch() const { return who >> 14 & 16383; }
+    uint32_t warp_epoch() const { return who & 16383; }
   };
-  struct Byte {
+  struct Cell {
     Access write, atomic, reads[2];
     uint32_t read_only_line = 0;  ///< of an ld.global.nc
     uint32_t written_line = 0;
   };
-  using Pages = std::unordered_map<uint64_t, std::unique_ptr<Byte[]>>;
+  /// kPage bytes of memory: cells of 4 bytes, or smaller ones as soon as a smaller access comes.
+  static constexpr uint64_t kPage = 256;
+  struct Page {
+    std::vector<Cell> cells = std::vector<Cell>(kPage / 4);
+    uint32_t cell_bytes = 4;
+    void split(uint32_t bytes);
+  };
+  struct Pages {
+    std::unordered_map<uint64_t, Page> all;
+    uint64_t last_number = ~uint64_t{0};
+    Page* last = nullptr;
+    Page& at(uint64_t number);
+    void clear();
+  };
 
   static bool unordered(const Access& a, const Access& b);
-  static void remember_read(Byte& byte, const Access& access);
+  static void remember_read(Cell& cell, const Access& access);
+  static std::optional<std::string> touch_cell(Cell& cell, const Access& access, Touch touch);
   static std::string words(const char* what, const Access& access);
 
   Pages global_, shared_;
