@@ -100,6 +100,9 @@ class Expansion {
   /// `tensor` in the memory of `spot`'s lane, whole.
   Result<int> moved(int tensor, const std::string& name, int step, const Spot& spot);
   bool same_memory(int lane_a, int lane_b) const;
+  /// Where a copy between the memories of `spot` and of lane `other` stands: at `spot`, or, since the host's queue reaches
+  /// host memory alone, any other the host's too, in lane `other`.
+  Spot who_copies(Spot spot, int other) const;
   /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
   bool may_lie_at(size_t offset, int lane) const;
 

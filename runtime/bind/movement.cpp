@@ -55,6 +55,13 @@ bool Expansion::may_lie_at(size_t offset, int lane) const {
   return !context_.devices.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
 }
 
+Expansion::Spot Expansion::who_copies(Spot spot, int other) const {
+  const int host = context_.devices.host().memory_space();
+  const bool in_host_memory = context_.devices.device(spot.lane).memory_space() == host;
+  if (in_host_memory && context_.devices.device(other).memory_space() != host) spot.lane = other;
+  return spot;
+}
+
 Result<int> Expansion::moved(int tensor, const std::string& name, int step, const Spot& spot) {
   const int lane = graph_.tensors[index_of(tensor)].lane;
   Device& device = context_.devices.device(spot.lane);
@@ -92,10 +99,7 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
     group->roots.push_back(copy);
     group->instances.push_back(id);
   }
-  // The host's queue reaches host memory alone, any other the host's too.
-  Spot copying = spot;
-  if (device.memory_space() == context_.devices.host().memory_space()) copying.lane = lane;
-  Instance& instance = add_instance(Instance::copy, step, copying);
+  Instance& instance = add_instance(Instance::copy, step, who_copies(spot, lane));
   instance.inputs = {*sent};
   instance.outputs = {copy};
   instance.copy_shape = {spec.bytes, 1, 0, 0};
@@ -149,7 +153,7 @@ Result<void> Expansion::scatter(int index) {
     const int chunk = add_tensor(*spec, name, spot.lane);
     graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
     define(step.outputs[0], spot.replica, chunk);
-    Instance& instance = add_instance(Instance::copy, index, spot);
+    Instance& instance = add_instance(Instance::copy, index, who_copies(spot, source.lane));
     instance.inputs = {*plain};
     instance.outputs = {chunk};
     instance.source_offset = offset;
@@ -192,11 +196,10 @@ Result<void> Expansion::gather(int index) {
     const size_t offset = row * whole.inner_bytes;
     row += rows;
     if (part.bytes == 0) continue;
-    // Each replica's lane delivers its own part. Between memories that is so too: a queue reaches the host's, and
-    // the target's lane waits for it.
+    // Each replica's lane delivers its own part, to another memory too where it reaches that; the target's lane waits for it.
     graph_.tensors[index_of(gathered)].writers.push_back(static_cast<int>(graph_.instances.size()));
     const size_t part_row = rows * whole.inner_bytes;
-    Instance& instance = add_instance(Instance::copy, index, spot);
+    Instance& instance = add_instance(Instance::copy, index, who_copies(spot, target.lane));
     instance.inputs = {*plain};
     instance.outputs = {gathered};
     instance.target_offset = offset;

@@ -56,9 +56,9 @@ void* VirtualMemory::allocate(int device, size_t bytes) {
   made.bytes = bytes;
   made.storage = std::move(storage);
   made.bytes_begin = begin;
-  made.written.assign(bytes, device == kHost);  // the host writes there unseen
+  if (device != kHost) made.written.assign(bytes, false);  // (the host writes unseen)
   made.segments.emplace(0, Segment());
-  std::memset(begin, kNobody, bytes);
+  if (device != kHost) std::memset(begin, kNobody, bytes);
   used_[i] += static_cast<int64_t>(bytes);
   return address;
 }
@@ -195,6 +195,7 @@ std::byte* VirtualMemory::bytes_of(const void* data) const {
 bool VirtualMemory::written(const void* data, size_t bytes, size_t* first) const {
   const Place at = find(data);
   if (!at.allocation) return false;
+  if (at.allocation->device == kHost) return true;
   const auto begin = at.allocation->written.begin() + static_cast<std::ptrdiff_t>(at.offset);
   const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
   const auto found = std::find(begin, end, false);
@@ -205,7 +206,7 @@ bool VirtualMemory::written(const void* data, size_t bytes, size_t* first) const
 
 void VirtualMemory::set_written(const void* data, size_t bytes, bool written) {
   const Place at = find(data);
-  if (!at.allocation) return;
+  if (!at.allocation || at.allocation->device == kHost) return;
   auto& flags = const_cast<Allocation*>(at.allocation)->written;
   const auto begin = flags.begin() + static_cast<std::ptrdiff_t>(at.offset);
   std::fill(begin, begin + static_cast<std::ptrdiff_t>(bytes), written);

@@ -1,0 +1,59 @@
+// Makes of sheaf-run (tools/sheaf-run.cpp) a program whose cuda:0 to cuda:3 are virtual GPUs, to run models' tests on them:
+// what is defined here stands in for runtime/device/open_device.cpp. What a GPU would punish is printed, and the exit status
+// is then 3. SHEAF_SIM_SEED chooses the order in which streams go on, SHEAF_SIM_CHANNELS_LAST=1 the format of images.
+#include "runtime/cpu/cpu_device.h"
+#include "tests/sim/sim_machine.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <unistd.h>
+
+namespace sheaf {
+namespace {
+
+constexpr int kDevices = 4;
+std::atomic<int> violations{0};
+
+/// Ends with the process, after all sessions and models: then what was not given back is known.
+class Machine {
+ public:
+  Machine() {
+    sim::MachineOptions options;
+    options.driver.devices = kDevices;
+    options.driver.memory_bytes = int64_t{2} << 30;
+    options.driver.violation = [](const std::string& text) {
+      std::fprintf(stderr, "virtual GPU: %s\n", text.c_str());
+      ++violations;
+    };
+    if (const char* seed = std::getenv("SHEAF_SIM_SEED")) options.driver.seed = static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+    options.library.channels_last = std::getenv("SHEAF_SIM_CHANNELS_LAST") != nullptr;
+    machine_ = std::make_unique<sim::SimMachine>(options);
+  }
+  ~Machine() {
+    machine_.reset();
+    if (violations == 0) return;
+    std::fflush(stdout);
+    _exit(3);
+  }
+  std::shared_ptr<Device> device(int index) {
+    const std::lock_guard lock(mutex_);
+    return machine_->device(index);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<sim::SimMachine> machine_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec) {
+  if (spec.kind == DeviceKind::cpu) return std::shared_ptr<Device>(cpu_device());
+  if (spec.index >= kDevices) return Error("device " + to_string(spec) + " cannot be used: there are " + std::to_string(kDevices) + " virtual GPUs");
+  static Machine machine;
+  return machine.device(spec.index);
+}
+
+}  // namespace sheaf
