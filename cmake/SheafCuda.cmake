@@ -26,7 +26,7 @@ endif()
 message(STATUS "CUDA backend: ${SHEAF_HAVE_CUDA} ${missing}")
 
 # Adds the project's own kernels to `target`: each .cu compiled to PTX for sm_80 and later, as text in a generated source. Where
-# nvcc isn't there the source has none, and what asks for them is told so.
+# nvcc isn't there the source has none, and what asks for them is told so. (The C++ compiler only preprocesses.)
 function(sheaf_embed_kernels target folder)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
   file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.cuh)
@@ -37,7 +37,7 @@ function(sheaf_embed_kernels target folder)
     foreach(kernel ${kernels})
       get_filename_component(name ${kernel} NAME_WE)
       add_custom_command(OUTPUT ${built}/${name}.ptx
-        COMMAND ${SHEAF_NVCC} -std=c++17 -ptx -arch=compute_80 -o ${built}/${name}.ptx ${kernel}
+        COMMAND ${SHEAF_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -allow-unsupported-compiler -std=c++17 -ptx -arch=compute_80 -o ${built}/${name}.ptx ${kernel}
         DEPENDS ${kernel} ${headers} COMMENT "Compiling ${name}.cu to PTX" VERBATIM)
       list(APPEND ptx ${built}/${name}.ptx)
     endforeach()

@@ -101,7 +101,7 @@ KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype
 }
 
 KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count) {
-  return converting_call(kernels, "activation", "narrow_" + kernel_suffix(dtype), y, x, count);
+  return converting_call(kernels, "convert", "narrow_" + kernel_suffix(dtype), y, x, count);
 }
 
 size_t mask_bytes(const Dims& dims) { return size_t(product(dims, 0, dims.size()) + 31) / 32 * 4; }

@@ -73,15 +73,3 @@ __device__ void activate(Element* y, const Element* x, const float* bias, const 
 SHEAF_ACTIVATE(activate_f32, float)
 SHEAF_ACTIVATE(activate_bf16, BFloat16)
 SHEAF_ACTIVATE(activate_f16, Float16)
-
-/// y = x rounded: a bias for a library that wants it as narrow as its result.
-template <typename Element>
-__device__ void narrow(Element* y, const float* x, unsigned long long elements) {
-  for (unsigned long long i = first_index(); i < elements; i += grid_size()) y[i] = rounded<Element>(x[i]);
-}
-extern "C" __global__ void __launch_bounds__(256) narrow_bf16(BFloat16* y, const float* x, unsigned long long elements) {
-  narrow(y, x, elements);
-}
-extern "C" __global__ void __launch_bounds__(256) narrow_f16(Float16* y, const float* x, unsigned long long elements) {
-  narrow(y, x, elements);
-}

@@ -94,12 +94,23 @@ __device__ void max_pool(Element* y, Tap* tap, const Element* x, const Pool& p, 
   if (tap) tap[i] = static_cast<Tap>(where);
 }
 
-/// The output whose window has element `at` as its tap `k` along a dim; -1 where there is none.
-__device__ int window_with(int at, int k, int dim, const Pool& p) {
-  const int begin = at + p.padding[dim] - k * p.dilation[dim];
-  if (begin < 0 || begin % p.stride[dim] != 0) return -1;
-  const int o = begin / p.stride[dim];
-  return o < p.y[dim] ? o : -1;
+/// Outputs [begin, end) whose windows reach over element `at`; with dilation they may step over it.
+struct Range {
+  int begin, end;
+};
+
+__device__ Range windows_over(int at, int dim, const Pool& p) {
+  const int last = (at + p.padding[dim]) / p.stride[dim] + 1;
+  // The last element that a window may begin at and not reach `at`.
+  const int before = at + p.padding[dim] - p.dilation[dim] * (p.kernel[dim] - 1) - 1;
+  return {before < 0 ? 0 : before / p.stride[dim] + 1, last < p.y[dim] ? last : p.y[dim]};
+}
+
+/// Which of output o's taps element `at` is; -1 where it is none.
+__device__ int tap_of(int at, int o, int dim, const Pool& p) {
+  const int offset = at + p.padding[dim] - o * p.stride[dim];
+  if (p.dilation[dim] == 1) return offset;
+  return offset % p.dilation[dim] == 0 ? offset / p.dilation[dim] : -1;
 }
 
 template <typename Element, typename Tap>
@@ -108,17 +119,15 @@ __device__ void max_pool_backward(Element* dx, const Element* dy, const Tap* tap
   if (i >= count) return;
   const Place place = place_of(i, p, p.x);
   const Plane plane = plane_of(place, p, p.y);
+  const Range wd = windows_over(place.at[0], 0, p), wh = windows_over(place.at[1], 1, p), ww = windows_over(place.at[2], 2, p);
   float sum = 0;
-  // From the last tap to the first: the windows in their order.
-  for (int kd = p.kernel[0] - 1; kd >= 0; --kd) {
-    const int d = window_with(place.at[0], kd, 0, p);
-    if (d < 0) continue;
-    for (int kh = p.kernel[1] - 1; kh >= 0; --kh) {
-      const int h = window_with(place.at[1], kh, 1, p);
-      if (h < 0) continue;
-      for (int kw = p.kernel[2] - 1; kw >= 0; --kw) {
-        const int w = window_with(place.at[2], kw, 2, p);
-        if (w < 0) continue;
+  for (int d = wd.begin; d < wd.end; ++d) {
+    const int kd = tap_of(place.at[0], d, 0, p);
+    for (int h = wh.begin; kd >= 0 && h < wh.end; ++h) {
+      const int kh = tap_of(place.at[1], h, 1, p);
+      for (int w = ww.begin; kh >= 0 && w < ww.end; ++w) {
+        const int kw = tap_of(place.at[2], w, 2, p);
+        if (kw < 0) continue;
         const long long at = plane(d, h, w);
         if (tap[at] == static_cast<Tap>((kd * p.kernel[1] + kh) * p.kernel[2] + kw)) sum += widened(dy[at]);
       }
@@ -127,15 +136,20 @@ __device__ void max_pool_backward(Element* dx, const Element* dy, const Tap* tap
   dx[i] = rounded<Element>(sum);
 }
 
+/// ⌊a · b / c⌋ of numbers that aren't negative. A division of 64 bits takes several times as long as one of 32.
+__device__ int scaled(int a, int b, int c, int add = 0) {
+  const unsigned long long product = static_cast<unsigned long long>(a) * b + add;
+  return static_cast<int>(product >> 32 == 0 ? static_cast<unsigned>(product) / static_cast<unsigned>(c) : product / c);
+}
+
 /// Output o's window along a dim, and what the average divides by.
 struct Window {
   int begin, end, divisor;
 };
 
 __device__ Window window_of(int o, int dim, const Pool& p) {
-  const long long in = p.x[dim], out = p.y[dim];
   if (p.adaptive) {
-    const int begin = static_cast<int>(o * in / out), end = static_cast<int>(((o + 1) * in + out - 1) / out);
+    const int begin = scaled(o, p.x[dim], p.y[dim]), end = scaled(o + 1, p.x[dim], p.y[dim], p.y[dim] - 1);
     return {begin, end, end - begin};
   }
   // In ceil mode the last windows may reach beyond the padding: that isn't counted.
@@ -165,14 +179,10 @@ __device__ void avg_pool(Element* y, const Element* x, const Pool& p, unsigned c
   y[i] = rounded<Element>(empty ? 0.0f : sum / divisor_of(wd, wh, ww, p));
 }
 
-/// Outputs [begin, end) whose windows hold element `at`.
-__device__ Window windows_with(int at, int dim, const Pool& p) {
-  const long long in = p.x[dim], out = p.y[dim];
-  if (p.adaptive)
-    return {static_cast<int>(at * out / in), static_cast<int>(((at + 1) * out + in - 1) / in), 0};
-  const int last = (at + p.padding[dim]) / p.stride[dim] + 1;
-  const int before = at + p.padding[dim] - p.kernel[dim];  // the last element that a window may begin at and not hold `at`
-  return {before < 0 ? 0 : before / p.stride[dim] + 1, last < p.y[dim] ? last : p.y[dim], 0};
+/// The same of windows of any kind.
+__device__ Range windows_with(int at, int dim, const Pool& p) {
+  if (!p.adaptive) return windows_over(at, dim, p);
+  return {scaled(at, p.y[dim], p.x[dim]), scaled(at + 1, p.y[dim], p.x[dim], p.x[dim] - 1)};
 }
 
 template <typename Element>
@@ -181,8 +191,7 @@ __device__ void avg_pool_backward(Element* dx, const Element* dy, const Pool& p,
   if (i >= count) return;
   const Place place = place_of(i, p, p.x);
   const Plane plane = plane_of(place, p, p.y);
-  const Window wd = windows_with(place.at[0], 0, p), wh = windows_with(place.at[1], 1, p),
-               ww = windows_with(place.at[2], 2, p);
+  const Range wd = windows_with(place.at[0], 0, p), wh = windows_with(place.at[1], 1, p), ww = windows_with(place.at[2], 2, p);
   float sum = 0;
   for (int d = wd.begin; d < wd.end; ++d) {
     const Window depth = window_of(d, 0, p);

@@ -28,6 +28,7 @@ CublasLt::~CublasLt() {
 }
 
 Result<void> CublasLt::make_handle() {
+  if (handle_) return {};
   if (const auto status = create(&handle_); status != CUBLAS_STATUS_SUCCESS) {
     handle_ = nullptr;
     return failure("cublasLtCreate", status);

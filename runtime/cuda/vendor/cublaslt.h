@@ -21,7 +21,7 @@ class CublasLt {
   CublasLt(const CublasLt&) = delete;
   ~CublasLt();
 
-  /// Of the device that is current on this thread. Error: cuBLASLt's own.
+  /// Of the device that is current on this thread; once. Error: cuBLASLt's own.
   Result<void> make_handle();
   cublasLtHandle_t handle() const { return handle_; }
   std::string version() const;  ///< "13.0.2"

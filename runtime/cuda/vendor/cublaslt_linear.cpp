@@ -1,4 +1,5 @@
 // Linear layers and their gradients.
+#include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/vendor/cublaslt_operation.h"
 
 #include <algorithm>
@@ -123,11 +124,7 @@ class LinearBuilder {
         request.bias = take_scratch(scratch, size_t(out_) * size_of(operands_.dtype()));
         if (operation_)
           operation_->before.push_back(
-              KernelCall(own_kernel(own_kernels_of(context_), "activation", "narrow_" + kernel_suffix(operands_.dtype())),
-                         {uint64_t(out_ + 255) / 256, 1, 1})
-                  .address(request.bias)
-                  .address(input(operands_, "bias"))
-                  .value(uint64_t(out_)));
+              narrow_call(own_kernels_of(context_), request.bias, input(operands_, "bias"), operands_.dtype(), out_));
       }
     }
     Chosen chosen = choose_product(context_, request, scratch);
