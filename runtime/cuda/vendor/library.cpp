@@ -26,8 +26,10 @@ const std::shared_ptr<OwnKernels>& own_of(const LibraryContext& context) {
 }
 
 Result<Prepared> prepare_pooling(const PrepareRequest& request, LibraryContext& context) {
+  const bool maximum = request.step.op.rfind("max_pool", 0) == 0;
   return prepare_own_pooling(request, own_of(context),
-                             "cuDNN leaves open which of equal maxima has the gradient, and its windows are all alike");
+                             maximum ? "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation"
+                                     : "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
 }
 Result<Prepared> prepare_reorder(const PrepareRequest& request, LibraryContext& context) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
