@@ -91,10 +91,13 @@ TEST(PlanCheck, RefusesParts) {
   refuse([](Plan& p) { p.kernels.push_back(p.kernels[0]); }, "kernels[1]", "a second 'fold'");
   refuse([](Plan& p) { p.kernels[0].name = "a b"; }, "kernels[0]", "can't name a kernel");
   refuse([](Plan& p) { p.kernels[0].extents = -1; }, "kernels[0]", "extents");
-  refuse([](Plan& p) { p.kernels[0].gpu_block = 2048; }, "kernels[0]", "1 to 1024 threads");
-  refuse([](Plan& p) { p.kernels[0].gpu_block = 0; }, "kernels[0]", "1 to 1024 threads");
-  refuse([](Plan& p) { p.kernels[0].gpu_items = 0; }, "kernels[0]", "one item at least");
-  refuse([](Plan& p) { p.objects.pop_back(); }, "objects", "no 'ptx' that holds their code");
+  const auto on_gpu = [](int block, int items) {
+    return [=](Plan& p) { p.kernels[0].gpu_block = block, p.kernels[0].gpu_items = items; };
+  };
+  refuse(on_gpu(2048, 1), "kernels[0]", "1 to 1024 threads");
+  refuse(on_gpu(0, 1), "kernels[0]", "1 to 1024 threads");
+  refuse(on_gpu(256, 0), "kernels[0]", "one item at least");
+  refuse(on_gpu(256, 256), "objects", "no 'ptx' that holds their code");
   refuse([](Plan& p) { p.objects[1].first = p.objects[0].first; }, "objects[1]", "a second");
   refuse([](Plan& p) { p.objects[1].second = ""; }, "objects[1]", "empty");
   refuse([](Plan& p) { p.objects.clear(); }, "objects", "no object");

@@ -78,8 +78,6 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->parameters[0].aliases, plan.parameters[0].aliases);
   EXPECT_EQ(read->parameters[0].init, plan.parameters[0].init);
   EXPECT_EQ(read->kernels[0].elementwise, true);
-  EXPECT_EQ(read->kernels[0].gpu_block, 256);
-  EXPECT_EQ(read->kernels[0].gpu_items, 1024);
   EXPECT_EQ(read->training, plan.training);
   EXPECT_EQ(read->ir, plan.ir);
   ASSERT_EQ(read->infer.steps.size(), plan.infer.steps.size());
@@ -281,6 +279,23 @@ TEST(PlanFile, SurvivesAnyFieldOfATrainingProgramReplacedByAnything) {
   plan.infer_graph = plan.train_graph = {};
   Json document = Json::parse(serialize(plan));
   for (Json* part : {&document["programs"]["train"], &document["state"]}) survives_any_field_replaced(document, *part);
+}
+
+TEST(PlanFile, KernelsForGpusAreReadBackAsText) {
+  Plan plan = samples::sample_plan();
+  EXPECT_THAT(serialize(plan), HasSubstr("\"version\": \"1.0\""));
+  plan.kernels[0].gpu_block = 256;
+  plan.kernels[0].gpu_items = 1024;
+  plan.objects.emplace_back(kPtxObject, ".entry fold\t\"\n");
+  const std::string text = serialize(plan);
+  EXPECT_THAT(text, HasSubstr("\"version\": \"1.3\""));
+  EXPECT_THAT(text, HasSubstr(R"("text":".entry fold\t\"\n")"));
+  const auto read = parse_plan("m.plan", text);
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_EQ(serialize(*read), text);
+  EXPECT_EQ(read->objects, plan.objects);
+  EXPECT_EQ(read->kernels[0].gpu_block, 256);
+  EXPECT_EQ(read->kernels[0].gpu_items, 1024);
 }
 
 TEST(PlanFile, EveryFieldIsNeededOrHasADefault) {

@@ -113,12 +113,11 @@ Plan sample_plan() {
                       Json{{"type", "normal"}, {"std", 0.01}}},
                      {"net.module.bias", DType::float32, {2}, false, {}, Json::object()},
                      {"net.module.mean", DType::float32, {2}, true, {}, Json::object()}};
-  plan.kernels = {{"fold", "b + m", 1, true, {}, 256, 1024}};
+  plan.kernels = {{"fold", "b + m", 1, true}};
   plan.objects = {{"x86-64-v3", std::string("\x7f"
                                             "ELF\0\xff",
                                             6)},
-                  {"x86-64-v4", "other"},
-                  {kPtxObject, ".entry fold\t\"\n"}};
+                  {"x86-64-v4", "other"}};
   plan.infer = executable_program();
   plan.infer_graph = logical_program();
   plan.training = {{"loss", {{"type", "MSELoss"}}}};
