@@ -68,7 +68,7 @@ void BackendState::forget(Progress* queue) {
   std::erase_if(queues_, [&](const Watched& watched) { return watched.progress == queue; });
 }
 
-Result<void> BackendState::settle(const void* memory, size_t bytes) {
+Result<void> BackendState::settle(const Rows& memory, const PinnedRing* except) {
   for (uint64_t number = 0;;) {
     std::shared_ptr<PinnedRing> results;
     {
@@ -79,8 +79,8 @@ Result<void> BackendState::settle(const void* memory, size_t bytes) {
       number = next->number;
       results = next->results;
     }
-    auto settled = results->settle(memory, bytes);
-    if (!settled) return settled.error();
+    if (results.get() == except) continue;
+    if (auto settled = results->settle(memory); !settled) return settled;
   }
 }
 

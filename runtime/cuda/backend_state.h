@@ -17,6 +17,7 @@
 namespace sheaf::cuda {
 
 class PinnedRing;
+struct Rows;
 
 class BackendState {
  public:
@@ -39,8 +40,9 @@ class BackendState {
 
   void watch(Progress* queue, std::shared_ptr<PinnedRing> results);
   void forget(Progress* queue);
-  /// Returns when nothing more is on its way from a GPU to this memory of the host's. Errors: as wait_until().
-  Result<void> settle(const void* memory, size_t bytes);
+  /// Returns when nothing more is on its way from a GPU to this memory of the host's, but for what is in `except`. Errors: as
+  /// wait_until().
+  Result<void> settle(const Rows& memory, const PinnedRing* except = nullptr);
   /// Grows while any queue's work goes on.
   uint64_t progress();
   /// What each queue's device ran last, a line each.

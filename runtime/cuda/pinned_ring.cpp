@@ -66,26 +66,25 @@ Result<PinnedRing::Piece*> PinnedRing::take(size_t bytes, uint64_t number) {
   }
 }
 
-Result<bool> PinnedRing::settle(const void* memory, size_t bytes) {
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
+Result<void> PinnedRing::settle(const Rows& memory) {
   const auto touches = [&](const Piece& piece) {
-    if (!piece.target) return false;
-    const uintptr_t at = reinterpret_cast<uintptr_t>(piece.target) + piece.shape.target_offset;
-    return at < begin + bytes && begin < at + span_of(piece.shape.shape, piece.shape.shape.target_pitch);
+    const CopyShape& shape = piece.shape.shape;
+    return piece.target && overlap(memory, {static_cast<char*>(piece.target) + piece.shape.target_offset, shape.row_bytes,
+                                            shape.rows, shape.target_pitch});
   };
   uint64_t last = 0;
   // They are finished in order, but lie in two streams: each has to be waited for.
-  for (bool any = false;; any = true) {
+  for (;;) {
     Piece oldest;
     {
       const std::lock_guard lock(mutex_);
       for (size_t i = ring_.count(); last == 0 && i-- > 0;) {
         if (touches(pieces_[ring_.entry(i)])) last = pieces_[ring_.entry(i)].number;
       }
-      if (last == 0 || ring_.empty() || pieces_[ring_.oldest()].number > last) return any;
+      if (last == 0 || ring_.empty() || pieces_[ring_.oldest()].number > last) return {};
       oldest = pieces_[ring_.oldest()];
     }
-    if (auto done = wait_for(oldest); !done) return done.error();
+    if (auto done = wait_for(oldest); !done) return done;
     finish(oldest.number);
   }
 }

@@ -51,8 +51,8 @@ class PinnedRing {
     }
     return nullptr;
   }
-  /// Whether a piece is to be copied out to this memory; waits for it and finishes it.
-  Result<bool> settle(const void* memory, size_t bytes);
+  /// Waits for the pieces that are to be copied out to this memory, and finishes them.
+  Result<void> settle(const Rows& memory);
 
  private:
   PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces)

@@ -140,7 +140,7 @@ bool CudaQueue::pinned(const void* memory, size_t bytes) {
 
 Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
   // Another queue's results may still be on their way to what is read here.
-  if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
+  if (auto ok = state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}); !ok) return ok;
   const auto begin = reinterpret_cast<uintptr_t>(target);
   auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true});
   if (!stream) return stream.error();
@@ -164,6 +164,8 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
 }
 
 Result<void> CudaQueue::copy_to_host(void* target, const void* source, const CopyShape& shape) {
+  // The queue's own results come to the host in order; another's must not come after.
+  if (auto ok = state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}, results_.get()); !ok) return ok;
   const auto begin = reinterpret_cast<uintptr_t>(source);
   auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.source_pitch), false});
   if (!stream) return stream.error();
@@ -200,7 +202,7 @@ void CudaQueue::fetch(void* target, const void* const* sources, std::span<const 
 
 Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes) {
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (auto ok = state_->settle(sources[i], parts[i].bytes); !ok) return ok;
+    if (auto ok = state_->settle({sources[i], parts[i].bytes, 1, parts[i].bytes}); !ok) return ok;
   }
   const auto begin = reinterpret_cast<uintptr_t>(target);
   auto stream = stream_for_copies(bytes, {begin, begin + bytes, true});
@@ -213,8 +215,8 @@ Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, s
 }
 
 Result<void> CudaQueue::copy_on_host(void* target, const void* source, const CopyShape& shape) {
-  if (auto ok = state_->settle(source, span_of(shape, shape.source_pitch)); !ok) return ok;
-  if (auto ok = state_->settle(target, span_of(shape, shape.target_pitch)); !ok) return ok;
+  if (auto ok = state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}); !ok) return ok;
+  if (auto ok = state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}); !ok) return ok;
   for (size_t row = 0; row < shape.rows; ++row) {
     std::memcpy(static_cast<char*>(target) + row * shape.target_pitch,
                 static_cast<const char*>(source) + row * shape.source_pitch, shape.row_bytes);

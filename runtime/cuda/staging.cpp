@@ -3,6 +3,7 @@
 #include "runtime/cpu/thread_pool.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace sheaf::cuda {
@@ -39,6 +40,16 @@ CopyShape normal_shape(CopyShape shape) {
 
 size_t span_of(const CopyShape& shape, size_t pitch) {
   return shape.rows == 0 ? 0 : (shape.rows - 1) * pitch + shape.row_bytes;
+}
+
+bool overlap(const Rows& a, const Rows& b) {
+  if (a.row_bytes == 0 || b.row_bytes == 0 || a.rows == 0 || b.rows == 0) return false;
+  const auto at = reinterpret_cast<uintptr_t>(a.data), bt = reinterpret_cast<uintptr_t>(b.data);
+  if (at >= bt + (b.rows - 1) * b.pitch + b.row_bytes || bt >= at + (a.rows - 1) * a.pitch + a.row_bytes) return false;
+  const size_t pitch = a.rows > 1 ? a.pitch : b.pitch;
+  if ((a.rows == 1 && b.rows == 1) || pitch == 0 || (b.rows > 1 && b.pitch != pitch)) return true;
+  const size_t column = bt >= at ? (bt - at) % pitch : (pitch - (at - bt) % pitch) % pitch;  // of b, where a's is 0
+  return column < a.row_bytes || column + b.row_bytes > pitch;
 }
 
 bool CopyPieces::next(CopyPiece& piece) {

@@ -14,6 +14,15 @@ CopyShape normal_shape(CopyShape shape);
 /// Bytes from a copy's first to its last, at an end with this pitch.
 size_t span_of(const CopyShape& shape, size_t pitch);
 
+/// Rows of memory: one end of a copy.
+struct Rows {
+  const void* data = nullptr;
+  size_t row_bytes = 0, rows = 1, pitch = 0;
+};
+/// Whether they have a byte in common. Columns of one matrix that lie side by side have none; where the pitches differ, those
+/// that lie between each other count as common.
+bool overlap(const Rows& a, const Rows& b);
+
 /// Part of a copy: offsets of its first byte, and its shape in the caller's pitches.
 struct CopyPiece {
   size_t target_offset = 0, source_offset = 0;

@@ -20,6 +20,20 @@ TEST(CopyShapes, RowsThatTouchAreOne) {
   EXPECT_EQ(span_of(apart, apart.source_pitch), 24U);
 }
 
+TEST(Rows, ColumnsSideBySideDontOverlap) {
+  char memory[400];
+  const Rows left{memory, 4, 10, 16}, right{memory + 4, 12, 10, 16}, middle{memory + 3, 2, 10, 16};
+  EXPECT_FALSE(overlap(left, right));
+  EXPECT_FALSE(overlap(right, left));
+  EXPECT_TRUE(overlap(left, middle));
+  EXPECT_TRUE(overlap(middle, right));
+  EXPECT_TRUE(overlap(left, {memory + 32, 1, 1, 1}));
+  EXPECT_FALSE(overlap(left, {memory + 37, 11, 1, 11}));
+  EXPECT_TRUE(overlap({memory + 37, 12, 1, 12}, left));
+  EXPECT_FALSE(overlap(left, {memory + 148, 1, 1, 1})) << "behind the last";
+  EXPECT_FALSE(overlap(left, {memory, 0, 5, 16}));
+}
+
 /// What the copy makes of a target full of -1, straight and through packed pieces.
 void check_pieces(const CopyShape& shape, size_t most) {
   const size_t source_bytes = span_of(shape, shape.source_pitch), target_bytes = span_of(shape, shape.target_pitch);
