@@ -30,6 +30,8 @@ struct LaneInfo {
   size_t arena_bytes = 0;      ///< as allocated
   size_t arena_bound = 0;      ///< bytes live at the worst moment: no arena could be smaller
   size_t operations = 0;
+  size_t parameter_bytes = 0;  ///< of BindingInfo's what lies in this lane's memory, if no lane before it has the same
+  size_t derived_bytes = 0;
 };
 
 struct BindingInfo {
@@ -37,7 +39,7 @@ struct BindingInfo {
   std::vector<OperationInfo> operations;
   std::vector<Communication> communications;  ///< between lanes
   std::vector<LaneMemory> memory;             ///< by lane
-  size_t parameter_bytes = 0;  ///< parameters and buffers in host memory, shared by all bindings of a model
+  size_t parameter_bytes = 0;  ///< parameters, buffers and state, wherever they live: shared by all bindings of a model
   size_t derived_bytes = 0;    ///< folded and reordered copies of them, shared likewise
 };
 

@@ -3,6 +3,8 @@
 #include "runtime/bind/binding.h"
 #include "runtime/bind/planned_binding.h"
 
+#include <set>
+
 namespace sheaf {
 namespace {
 
@@ -18,7 +20,7 @@ Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Graph& graph
     auto memory = pool.take(devices_, lane, arena.bytes);
     if (!memory) return memory.error().note("needed as the arena of " + devices_->name(lane));
     arenas_.push_back(std::move(*memory));
-    info_.lanes.push_back({devices_->name(lane), arena.bytes, arena.lower_bound, graph.lane_order[index_of(lane)].size()});
+    info_.lanes.push_back({devices_->name(lane), arena.bytes, arena.lower_bound, graph.lane_order[index_of(lane)].size(), 0, 0});
   }
   return {};
 }
@@ -26,6 +28,13 @@ Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Graph& graph
 void Binding::describe(const Graph& graph, const MemoryPlan& memory) {
   info_.parameter_bytes = constants_->parameter_bytes();
   info_.derived_bytes = constants_->derived_bytes();
+  std::set<int> spaces;
+  for (int lane = 0; lane < devices_->lanes(); ++lane) {
+    const int space = devices_->device(lane).memory_space();
+    if (!spaces.insert(space).second) continue;
+    info_.lanes[index_of(lane)].parameter_bytes = constants_->parameter_bytes(space);
+    info_.lanes[index_of(lane)].derived_bytes = constants_->derived_bytes(space);
+  }
   info_.communications = communications(graph, *program_);
   info_.operations = describe_operations(graph, *program_, *devices_);
   info_.memory = memory_profile(graph, memory, info_.operations, *program_, *devices_);

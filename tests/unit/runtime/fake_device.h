@@ -134,7 +134,7 @@ class FakeDevice : public Device {
   }
   Result<std::unique_ptr<Queue>> open_queue(int) override { return std::unique_ptr<Queue>(new FakeQueue); }
   Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new FakeEvent); }
-  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return cpu_device()->load_kernels(plan); }
+  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return operations_->load_kernels(plan); }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     PrepareRequest single = request;
     single.threads = 1;

@@ -1,6 +1,5 @@
 // Variables and their updates: the same numbers on any devices, in place where that is safe, nothing where a run fails.
-#include "fake_device.h"
-#include "training_plan.h"
+#include "convolution_plan.h"
 #include "variable_values.h"
 
 #include "runtime/bind/binding.h"
@@ -107,19 +106,6 @@ TEST(TrainingUpdate, AllReadersOfTheOldValueComeFirst) {
   }
 }
 
-TEST(TrainingUpdate, DevicesWithMemoriesOfTheirOwn) {
-  const auto host = std::make_shared<TrainingDevice>();
-  auto one = std::make_shared<FakeDevice>(1, host), two = std::make_shared<FakeDevice>(2, host);
-  using Entries = std::vector<std::shared_ptr<Device>>;
-  for (const Entries& entries : {Entries{one, two}, Entries{one}, Entries{host, two}, Entries{two, host, one}}) {
-    std::vector<std::string> names(entries.size(), "fake:0");
-    const auto devices = std::make_shared<const DeviceSet>(host, entries, names, 1);
-    TrainingOptions options;
-    options.slow_reader = true;
-    for (int64_t rows : {0, 1, 2, 7}) expect_trains(options, devices, rows, std::to_string(entries.size()) + " fake devices");
-  }
-}
-
 std::vector<std::string> operations(const Trainer& trainer) {
   std::vector<std::string> names;
   for (const OperationInfo& operation : trainer.info().operations) names.push_back(operation.op);
@@ -185,11 +171,7 @@ TEST(TrainingUpdate, VariablesChangePlaces) {
 }
 
 TEST(TrainingUpdate, ALossThatIsNotFiniteLeavesEverythingAsItWas) {
-  const auto host = std::make_shared<TrainingDevice>();
-  auto fake = std::make_shared<FakeDevice>(1, host);
-  const auto asynchronous = std::make_shared<const DeviceSet>(
-      host, std::vector<std::shared_ptr<Device>>{fake, fake}, std::vector<std::string>{"fake:0", "fake:0"}, 1);
-  for (const auto& devices : {training_devices(0), training_devices(1), training_devices(3), asynchronous}) {
+  for (const auto& devices : {training_devices(0), training_devices(1), training_devices(3)}) {
     const Model model = load();
     auto trainer = trainer_of(model, devices, 7);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
@@ -218,11 +200,7 @@ TEST(TrainingUpdate, ALossThatIsNotFiniteLeavesEverythingAsItWas) {
 TEST(TrainingUpdate, AFailureInAReplicaLeavesEverythingAsItWas) {
   TrainingOptions options;
   options.refuse = true;
-  const auto host = std::make_shared<TrainingDevice>();
-  auto fake = std::make_shared<FakeDevice>(1, host);
-  const auto asynchronous = std::make_shared<const DeviceSet>(
-      host, std::vector<std::shared_ptr<Device>>{fake, host}, std::vector<std::string>{"fake:0", "cpu:0"}, 1);
-  for (const auto& devices : {training_devices(0), training_devices(2), training_devices(3), asynchronous}) {
+  for (const auto& devices : {training_devices(0), training_devices(2), training_devices(3)}) {
     const Model model = load(options);
     auto trainer = trainer_of(model, devices, 6);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
@@ -241,72 +219,17 @@ TEST(TrainingUpdate, AFailureInAReplicaLeavesEverythingAsItWas) {
   }
 }
 
-/// loss = |conv(conv(x)) - t|² in DataParallel, by the CPU's own operations; plain gradient descent.
-Model convolutions() {
-  PlanBuilder b;
-  const Place home = b.device(0);
-  const Json window = {{"stride", {1, 1}},
-                       {"padding_begin", {1, 1}},
-                       {"padding_end", {1, 1}},
-                       {"dilation", {1, 1}},
-                       {"groups", 1}};
-  const std::vector<std::string> roles = {"x", "weight"};
-  const auto image = [](Extent rows) { return std::vector<Extent>{rows, 16, 5, 5}; };
-  const int x = b.input("x", image(b.batch())), t = b.input("t", {b.batch(16 * 25)});
-  b.program.values[size_t(t)].role = Value::target;
-  const int lr = b.value("lr", {}, b.host());
-  b.program.values.back().role = Value::setting;
-  const int w = b.parameter("w", {16, 16, 3, 3}, home);
-  b.plan.parameters[0].init["std"] = 0.05;
-  const int r = b.region("net", b.batch());
-  const Place inside = b.in_region(r);
-  const int xs = b.scatter(x, r, 0, image(b.chunk(r))), ws = b.replicate(w, r);
-  const int h = b.step("conv", {xs, ws}, "h", image(b.chunk(r)), inside, window, roles);
-  const int ys = b.step("conv", {h, ws}, "ys", image(b.chunk(r)), inside, window, roles);
-  const int y = b.gather(ys, r, 0, image(b.batch()), home, "y");
-  const int flat = b.step("view", {y}, "flat", {b.batch(16 * 25)}, home);
-  const int there = b.step("transfer", {t}, "there", {b.batch(16 * 25)}, home);
-  b.output("loss", b.step("squares", {flat, there}, "loss", {}, home));
-  const int dflat = b.step("minus", {flat, there}, "dflat", {b.batch(16 * 25)}, home);
-  const int dy = b.step("view", {dflat}, "dy", image(b.batch()), home);
-  const int dys = b.scatter(dy, r, 0, image(b.chunk(r)));
-  Json data = window, weights = window;
-  data["size"] = {5, 5};
-  weights["kernel_size"] = {3, 3};
-  weights["bias"] = false;
-  const int dh = b.step("conv_backward_data", {dys, ws}, "dh", image(b.chunk(r)), inside, data, {"dy", "weight"});
-  const auto gradient = [&](int of, int dof, const std::string& name) {
-    const int part = b.step("conv_backward_weight", {of, dof}, name, {16, 16, 3, 3}, inside, weights, {"x", "dy"});
-    return b.step("reduce", {part}, name + ".sum", {16, 16, 3, 3}, home, {{"region", r}});
-  };
-  const int first = gradient(h, dys, "dw2"), second = gradient(xs, dh, "dw1");
-  const int rate = b.step("transfer", {lr}, "rate", {}, home);
-  const Json in_place = {{"in_place", Json::array({Json::array({0, 0})})}};
-  const int half = b.step("descend", {w, first, rate}, "half", {16, 16, 3, 3}, home, in_place);
-  b.program.updates = {{"w", b.step("descend", {half, second, rate}, "new_w", {16, 16, 3, 3}, home, in_place)}};
-  b.plan.training = {{"optimizer", {{"type", "SGD"}, {"lr", 1e-4}}}};
-  b.plan.train = b.plan.infer;
-  b.plan.infer = {};
-  b.plan.train.values[size_t(w)].source = "w";
-  auto model = Model::from_plan(std::move(b.plan));
-  EXPECT_TRUE(model && model->initialise_parameters(5));
-  return *model;
-}
-
 TEST(TrainingUpdate, ConvolutionsShareTheReorderedVariable) {
   const int64_t rows = 7;
-  std::vector<float> x(size_t(rows) * 400), t(size_t(rows) * 400);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
-  for (size_t i = 0; i < t.size(); ++i) t[i] = static_cast<float>(i * 53 % 97) / 48 - 1;
-  const void* buffers[] = {x.data(), t.data()};
+  const ConvolutionBatch batch(rows);
   std::vector<std::vector<float>> losses, weights;
   for (int devices : {0, 1, 2, 3}) {
-    const Model model = convolutions();
+    const Model model = ConvolutionPlan().model();
     auto trainer = trainer_of(model, training_devices(devices), rows);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     losses.emplace_back();
     for (int step = 0; step < 5; ++step) {
-      auto loss = trainer->step(buffers);
+      auto loss = trainer->step(batch.buffers());
       ASSERT_TRUE(loss) << to_string(loss.error());
       losses.back().push_back(*loss);
     }
