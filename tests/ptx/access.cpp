@@ -9,16 +9,18 @@ std::string hexadecimal(uint64_t address) {
   return text;
 }
 
-[[gnu::cold]] void* refuse(Warp& warp, const Instruction& in, uint32_t lane, uint64_t address, uint32_t bytes, bool writes,
-                           const std::string& why) {
-  warp.fail(in, lane, std::string(writes ? "write" : "read") + " of " + std::to_string(bytes) + " bytes at " + hexadecimal(address) +
-                          ": " + why);
+[[gnu::cold]] void* refuse(Warp& warp, const Instruction& in, uint32_t lane, uint64_t address, uint32_t bytes,
+                           bool writes, const std::string& why) {
+  warp.fail(in, lane,
+            std::string(writes ? "write" : "read") + " of " + std::to_string(bytes) + " bytes at " +
+                hexadecimal(address) + ": " + why);
   return nullptr;
 }
 
 }  // namespace
 
-void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes, Touch touch) {
+void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes,
+             Touch touch) {
   const BlockState& block = *warp.block;
   const bool writes = touch == Touch::write || touch == Touch::atomic;
   if (space == Space::generic) {
@@ -29,7 +31,8 @@ void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint
                                       : Space::param;
     address -= window;
   }
-  if (address % bytes) return refuse(warp, in, lane, address, bytes, writes, "not a multiple of " + std::to_string(bytes));
+  if (address % bytes)
+    return refuse(warp, in, lane, address, bytes, writes, "not a multiple of " + std::to_string(bytes));
   switch (space) {
     case Space::shared: {
       const bool in_static = address + bytes <= block.kernel->shared_bytes;
@@ -57,7 +60,8 @@ void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint
       return refuse(warp, in, lane, address, bytes, writes, *race);
   const Program& program = *block.program;
   if (address >= program.memory_begin && address < program.memory_end) {
-    if (bytes > program.memory_end - address) return refuse(warp, in, lane, address, bytes, writes, "behind the module's variables");
+    if (bytes > program.memory_end - address)
+      return refuse(warp, in, lane, address, bytes, writes, "behind the module's variables");
     return reinterpret_cast<void*>(address);
   }
   if (void* host = block.memory->access(address, bytes, writes)) return host;

@@ -19,25 +19,13 @@ std::byte* aligned(const std::unique_ptr<std::byte[]>& memory) {
   return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) / 64 * 64);
 }
 
-/// "threads 0 to 31, 64 and 70 to 75".
-std::string ranges(const std::vector<uint32_t>& threads) {
-  std::string text = threads.size() == 1 ? "thread " : "threads ";
-  for (size_t i = 0; i < threads.size();) {
-    size_t last = i;
-    while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-    if (i) text += ", ";
-    text += std::to_string(threads[i]);
-    if (last > i) text += " to " + std::to_string(threads[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 }  // namespace
 
-BlockRun::BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size, const void* const* arguments,
-                   Memory& memory, RaceDetector* races)
-    : kernel_(kernel), threads_(size.block[0] * size.block[1] * size.block[2]), warps_((threads_ + kWarpSize - 1) / kWarpSize) {
+BlockRun::BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size,
+                   const void* const* arguments, Memory& memory, RaceDetector* races)
+    : kernel_(kernel),
+      threads_(size.block[0] * size.block[1] * size.block[2]),
+      warps_((threads_ + kWarpSize - 1) / kWarpSize) {
   registers_ = unwritten(kernel.register_bytes * warps_.size());
   local_ = unwritten(kernel.local_bytes * kWarpSize * warps_.size());
   state_.shared_bytes = size.shared_bytes ? kDynamicShared + size.shared_bytes : kernel.shared_bytes;
@@ -78,10 +66,27 @@ void BlockRun::fill_registers(WarpRun& warp) {
     for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
       const uint32_t thread = warp.number * kWarpSize + lane, bit = 1u << lane;
       const uint32_t values[] = {
-          thread % state_.block[0], thread / state_.block[0] % state_.block[1], thread / state_.block[0] / state_.block[1],
-          state_.block[0], state_.block[1], state_.block[2], 0, 0, 0, state_.grid[0], state_.grid[1], state_.grid[2],
-          lane, warp.number, static_cast<uint32_t>(warps_.size()), bit, bit | (bit - 1), bit - 1, ~(bit - 1),
-          ~(bit | (bit - 1)), static_cast<uint32_t>(state_.shared_bytes > kDynamicShared ? state_.shared_bytes - kDynamicShared : 0)};
+          thread % state_.block[0],
+          thread / state_.block[0] % state_.block[1],
+          thread / state_.block[0] / state_.block[1],
+          state_.block[0],
+          state_.block[1],
+          state_.block[2],
+          0,
+          0,
+          0,
+          state_.grid[0],
+          state_.grid[1],
+          state_.grid[2],
+          lane,
+          warp.number,
+          static_cast<uint32_t>(warps_.size()),
+          bit,
+          bit | (bit - 1),
+          bit - 1,
+          ~(bit - 1),
+          ~(bit | (bit - 1)),
+          static_cast<uint32_t>(state_.shared_bytes > kDynamicShared ? state_.shared_bytes - kDynamicShared : 0)};
       warp.at<uint32_t>(place)[lane] = values[static_cast<size_t>(special)];
     }
   }
@@ -108,7 +113,8 @@ uint32_t BlockRun::live_threads() const {
 
 Step BlockRun::run(uint64_t number, uint64_t& budget) {
   const uint64_t x = state_.grid[0], y = state_.grid[1];
-  state_.index = {static_cast<uint32_t>(number % x), static_cast<uint32_t>(number / x % y), static_cast<uint32_t>(number / x / y)};
+  state_.index = {static_cast<uint32_t>(number % x), static_cast<uint32_t>(number / x % y),
+                  static_cast<uint32_t>(number / x / y)};
   state_.block_number = number;
   state_.epoch = 0;
   if (state_.races) state_.races->next_block();
@@ -158,7 +164,9 @@ bool BlockRun::release(uint32_t barrier) {
       if (in.operand[2] != kNone) expected = warp.at<uint32_t>(in.operand[2])[lane];
       if (!first) first = &in;
       if (first->mode != in.mode) {
-        warp.fail(in, lane, "a barrier of another kind than the one at line " + std::to_string(first->line) + ", at the same time");
+        warp.fail(
+            in, lane,
+            "a barrier of another kind than the one at line " + std::to_string(first->line) + ", at the same time");
         fault_ = warp.fault;
         return false;
       }
@@ -188,46 +196,19 @@ void BlockRun::finish(std::span<const Waiting> waiting, const Instruction& first
   if (kind != Barrier::sync) {
     for (const Waiting& w : waiting) {
       all += static_cast<uint32_t>(std::popcount(w.split->mask));
-      set += static_cast<uint32_t>(std::popcount(w.split->mask & w.warp->predicate(kernel_.code[w.split->pc].operand[3])));
+      set += static_cast<uint32_t>(
+          std::popcount(w.split->mask & w.warp->predicate(kernel_.code[w.split->pc].operand[3])));
     }
   }
   for (const Waiting& w : waiting) {
     const Instruction& in = kernel_.code[w.split->pc];
-    if (kind == Barrier::popc) each(w.split->mask, [&](uint32_t lane) { w.warp->at<uint32_t>(in.operand[0])[lane] = set; });
+    if (kind == Barrier::popc)
+      each(w.split->mask, [&](uint32_t lane) { w.warp->at<uint32_t>(in.operand[0])[lane] = set; });
     if (kind == Barrier::all) set_predicate(*w.warp, in.operand[0], w.split->mask, set == all ? ~0u : 0);
     if (kind == Barrier::any) set_predicate(*w.warp, in.operand[0], w.split->mask, set ? ~0u : 0);
     ++w.split->pc;
     w.split->state = WarpRun::Split::ready;
   }
-}
-
-void BlockRun::report_deadlock() {
-  std::map<uint32_t, std::vector<uint32_t>> at_line, missing;
-  std::vector<uint32_t> exited;
-  for (WarpRun& warp : warps_) {
-    const uint32_t left = threads_ - warp.number * kWarpSize;
-    const uint32_t existing = left >= kWarpSize ? ~0u : (1u << left) - 1;
-    each(existing & ~warp.live, [&](uint32_t lane) { exited.push_back(warp.number * kWarpSize + lane); });
-    for (const WarpRun::Split& split : warp.splits()) {
-      const Instruction& in = kernel_.code[split.pc];
-      uint32_t named = 0;
-      each(split.mask, [&](uint32_t lane) {
-        at_line[in.line].push_back(warp.number * kWarpSize + lane);
-        if (in.kind == Instruction::meet) named |= warp.at<uint32_t>(in.operand[5])[lane];
-      });
-      each(named & warp.live & ~split.mask, [&](uint32_t lane) { missing[in.line].push_back(warp.number * kWarpSize + lane); });
-    }
-  }
-  fault_.line = at_line.begin()->first;
-  fault_.thread = at_line.begin()->second.front();
-  fault_.what = "deadlock:";
-  for (auto& [line, threads] : at_line) {
-    std::sort(threads.begin(), threads.end());
-    fault_.what += " " + ranges(threads) + (threads.size() == 1 ? " waits" : " wait") + " at line " + std::to_string(line);
-    if (missing.contains(line)) fault_.what += " for " + ranges(missing[line]);
-    fault_.what += ";";
-  }
-  fault_.what += exited.empty() ? " none has ended" : " " + ranges(exited) + (exited.size() == 1 ? " has ended" : " have ended");
 }
 
 }  // namespace sheaf::ptx

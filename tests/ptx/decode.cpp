@@ -18,7 +18,8 @@ Result<std::shared_ptr<const Program>> decode(const Text& text) {
   }
   constexpr size_t kAlignment = 256;
   program->memory = std::make_unique<std::byte[]>(bytes + kAlignment);
-  program->memory_begin = (reinterpret_cast<uint64_t>(program->memory.get()) + kAlignment - 1) / kAlignment * kAlignment;
+  program->memory_begin =
+      (reinterpret_cast<uint64_t>(program->memory.get()) + kAlignment - 1) / kAlignment * kAlignment;
   program->memory_end = program->memory_begin + bytes;
   for (auto& [variable, place] : places) place += program->memory_begin;
   for (auto& [variable, place] : places) {

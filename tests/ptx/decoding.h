@@ -19,7 +19,8 @@ struct Placed {
 class KernelBuilder {
  public:
   /// `globals`: host addresses of the module's variables.
-  KernelBuilder(const Text& text, const std::map<const Variable*, uint64_t>& globals) : text_(text), globals_(globals) {}
+  KernelBuilder(const Text& text, const std::map<const Variable*, uint64_t>& globals)
+      : text_(text), globals_(globals) {}
   Result<Kernel> build(const Function& entry);
 
   uint32_t place(const Register& reg);
@@ -107,6 +108,7 @@ using DecodeFunction = void (*)(Decoding&);
 using OpcodeTable = std::unordered_map<std::string_view, DecodeFunction>;
 const OpcodeTable& integer_opcodes();
 const OpcodeTable& bit_opcodes();
+const OpcodeTable& field_opcodes();
 const OpcodeTable& float_opcodes();
 const OpcodeTable& approximate_opcodes();
 const OpcodeTable& compare_opcodes();

@@ -19,15 +19,19 @@ std::string wrong_size(const Kernel& kernel, const LaunchSize& size) {
   const auto& block = size.block;
   const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
   if (!threads || threads > 1024 || block[2] > 64) return "a block of " + words(block) + " threads";
-  if (!size.grid[0] || !size.grid[1] || !size.grid[2] || size.grid[0] > INT32_MAX || size.grid[1] > 65535 || size.grid[2] > 65535)
+  if (!size.grid[0] || !size.grid[1] || !size.grid[2] || size.grid[0] > INT32_MAX || size.grid[1] > 65535 ||
+      size.grid[2] > 65535)
     return "a grid of " + words(size.grid) + " blocks";
   uint64_t most = 1;
   for (uint32_t n : kernel.max_threads) most *= n;
-  if (!kernel.max_threads.empty() && threads > most) return "a block of " + words(block) + " threads, of which .maxntid allows fewer";
+  if (!kernel.max_threads.empty() && threads > most)
+    return "a block of " + words(block) + " threads, of which .maxntid allows fewer";
   for (size_t i = 0; i < kernel.required_threads.size(); ++i)
-    if (kernel.required_threads[i] != block[i]) return "a block of " + words(block) + " threads, not what .reqntid says";
+    if (kernel.required_threads[i] != block[i])
+      return "a block of " + words(block) + " threads, not what .reqntid says";
   constexpr size_t kMostShared = 227 * 1024;
-  if (kernel.shared_bytes + size.shared_bytes > kMostShared) return std::to_string(size.shared_bytes) + " bytes of dynamic shared memory";
+  if (kernel.shared_bytes + size.shared_bytes > kMostShared)
+    return std::to_string(size.shared_bytes) + " bytes of dynamic shared memory";
   return {};
 }
 

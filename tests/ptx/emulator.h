@@ -1,10 +1,11 @@
 // An emulator of PTX, for tests: runs what LLVM's NVPTX back-end and nvcc emit for our kernels, as the PTX ISA says
-// (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. What it does not know is an error that names the line, never a guess.
+// (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. What it does not know is an error that
+// names the line, never a guess.
 //
-// A warp's 32 threads run together where they are at the same instruction; those at the lowest one run first. Blocks run
-// one after another. Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all that they name; where
-// these cannot come any more, the error says which threads are missing. "Approximate" instructions give the nearest
-// value; results that the ISA leaves undefined are NaN-like patterns.
+// A warp's 32 threads run together where they are at the same instruction; those at the lowest one run first.
+// Blocks run one after another. Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all
+// that they name; where these cannot come any more, the error says which threads are missing. "Approximate"
+// instructions give the nearest value; results that the ISA leaves undefined are NaN-like patterns.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -31,14 +32,18 @@ struct LaunchSize {
   size_t shared_bytes = 0;                 ///< dynamic shared memory
 };
 
-/// The global memory that a kernel sees. Asked at each global access of each thread, in the thread that called launch().
+/// The global memory that a kernel sees. Asked at each global access of each thread, in the thread that called
+/// launch().
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Where the host has the `bytes` (1 to 16) at `address`; null where they may not be touched. An atomic operation writes.
+  /// Where the host has the `bytes` (1 to 16) at `address`; null where they may not be touched. An atomic operation
+  /// writes.
   virtual void* access(uint64_t address, size_t bytes, bool writes) = 0;
   /// For the message where access() gave null: what is there, e.g. "16 bytes behind the arena of lane 0".
-  virtual std::string explain(uint64_t address, size_t bytes, bool writes) { return "outside of the memory given to it"; }
+  virtual std::string explain(uint64_t address, size_t bytes, bool writes) {
+    return "outside of the memory given to it";
+  }
 };
 
 /// The process's own memory, all of it: a wild access faults in the process.
@@ -68,8 +73,8 @@ struct Program;
 /// A parsed module. Launches may run at the same time from several threads.
 class PtxModule {
  public:
-  /// Errors: a line that isn't PTX, or an instruction, modifier or directive that the emulator does not know. `name` stands
-  /// in messages for the file.
+  /// Errors: a line that isn't PTX, or an instruction, modifier or directive that the emulator does not know.
+  /// `name` stands in messages for the file.
   static Result<PtxModule> parse(std::string_view text, const std::string& name = "ptx");
 
   bool has(std::string_view entry) const;
@@ -77,9 +82,10 @@ class PtxModule {
   /// In order; empty if there is no such entry.
   std::vector<ParameterInfo> parameters(std::string_view entry) const;
 
-  /// Runs an entry to its end. `arguments[i]` is the address of the value of parameter i, as cuLaunchKernel takes it.
-  /// Errors: no such entry, a size that the entry or the hardware doesn't allow; a fault, with entry, line of the text, block and
-  /// thread: memory that `memory` refuses, a misaligned address, a barrier that cannot complete, a race.
+  /// Runs an entry to its end. `arguments[i]` is the address of the value of parameter i, as cuLaunchKernel takes
+  /// it. Errors: no such entry, a size that the entry or the hardware doesn't allow; a fault, with entry, line of
+  /// the text, block and thread: memory that `memory` refuses, a misaligned address, a barrier that cannot
+  /// complete, a race.
   Result<LaunchCounts> launch(std::string_view entry, const LaunchSize& size, const void* const* arguments,
                               Memory& memory, const LaunchOptions& options = {}) const;
 

@@ -40,16 +40,19 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
 inline float half_to_float(uint16_t bits) {
   const uint32_t exponent = bits >> 10 & 31, mantissa = bits & 1023, sign = uint32_t(bits & 0x8000) << 16;
   if (exponent == 31) return std::bit_cast<float>(sign | (mantissa ? 0x7fffffffu : 0x7f800000u));
-  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
+  if (exponent == 0)
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 inline float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
 inline uint16_t double_to_half(double value) {
-  return static_cast<uint16_t>(encode_float(decode_float(std::bit_cast<uint64_t>(value), kDouble), kHalf, Rounding::nearest_even));
+  return static_cast<uint16_t>(
+      encode_float(decode_float(std::bit_cast<uint64_t>(value), kDouble), kHalf, Rounding::nearest_even));
 }
 inline uint16_t double_to_bfloat(double value) {
-  return static_cast<uint16_t>(encode_float(decode_float(std::bit_cast<uint64_t>(value), kDouble), kBfloat, Rounding::nearest_even));
+  return static_cast<uint16_t>(
+      encode_float(decode_float(std::bit_cast<uint64_t>(value), kDouble), kBfloat, Rounding::nearest_even));
 }
 inline uint16_t float_to_bfloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);

@@ -8,9 +8,9 @@ namespace {
 uint64_t align(uint64_t offset, uint64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 DecodeFunction opcode(std::string_view name) {
-  for (auto* table : {&integer_opcodes, &bit_opcodes, &float_opcodes, &approximate_opcodes, &compare_opcodes,
-                      &convert_opcodes, &move_opcodes, &memory_opcodes, &atomic_opcodes, &exchange_opcodes,
-                      &control_opcodes})
+  for (auto* table :
+       {&integer_opcodes, &bit_opcodes, &field_opcodes, &float_opcodes, &approximate_opcodes, &compare_opcodes,
+        &convert_opcodes, &move_opcodes, &memory_opcodes, &atomic_opcodes, &exchange_opcodes, &control_opcodes})
     if (auto found = table().find(name); found != table().end()) return found->second;
   return nullptr;
 }
@@ -115,7 +115,8 @@ Result<Kernel> KernelBuilder::build(const Function& entry) {
   end.kind = Instruction::exit;
   end.line = static_cast<uint32_t>(entry.line);
   emit(end);
-  if (kernel_.shared_bytes > kDynamicShared) fail(entry.line, "'" + entry.name + "' has more than 48 KiB of shared variables");
+  if (kernel_.shared_bytes > kDynamicShared)
+    fail(entry.line, "'" + entry.name + "' has more than 48 KiB of shared variables");
   if (failed()) return error_;
   kernel_.register_bytes = align(kernel_.register_bytes, 64);
   kernel_.local_bytes = align(kernel_.local_bytes, 16);
@@ -124,7 +125,8 @@ Result<Kernel> KernelBuilder::build(const Function& entry) {
 
 void KernelBuilder::expand(Frame& frame) {
   for (const Frame* outer : frames_)
-    if (outer->function == frame.function) return fail(frame.function->line, "'" + frame.function->name + "' calls itself");
+    if (outer->function == frame.function)
+      return fail(frame.function->line, "'" + frame.function->name + "' calls itself");
   frames_.push_back(&frame);
   for (const Statement& statement : frame.function->statements) {
     frame.starts.push_back(static_cast<uint32_t>(kernel_.code.size()));
@@ -199,7 +201,8 @@ void KernelBuilder::call(const Statement& statement) {
   auto bind = [&](const std::vector<Operand>& given, const std::vector<const Variable*>& formal) {
     if (given.size() != formal.size()) return fail(statement.line, "a call with another number of arguments");
     for (size_t i = 0; i < given.size(); ++i) {
-      if (!given[i].variable || given[i].variable->space != Space::param || given[i].variable->bytes != formal[i]->bytes)
+      if (!given[i].variable || given[i].variable->space != Space::param ||
+          given[i].variable->bytes != formal[i]->bytes)
         return fail(statement.line, "an argument of a call must be a .param variable of the parameter's size");
       frame.variables[formal[i]] = *variable(given[i]);
     }

@@ -1,7 +1,9 @@
-// What GPUs compute with a small error: ex2, lg2, sin, cos, tanh, rsqrt, and .approx forms of div, rcp, sqrt. Here they give the
-// number nearest to the true value; what the ISA says of special values, subnormal ones and ranges holds.
+// What GPUs compute with a small error: ex2, lg2, sin, cos, tanh, rsqrt, and .approx forms of div, rcp, sqrt. Here
+// they give the number nearest to the true value; what the ISA says of special values, subnormal ones and ranges
+// holds.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/float_formats.h"
+#include "tests/ptx/of_floats.h"
 #include "tests/ptx/warp.h"
 
 namespace sheaf::ptx {
@@ -52,7 +54,8 @@ struct GrossDouble {
     const double upper = std::bit_cast<double>(std::bit_cast<uint64_t>(a) & kUpper);
     const double operand = std::fabs(upper) < 0x1p-1022 ? std::copysign(0.0, upper) : upper;
     const double result = F{}(operand);
-    return std::bit_cast<double>(std::bit_cast<uint64_t>(std::fabs(result) < 0x1p-1022 ? std::copysign(0.0, result) : result) & kUpper);
+    return std::bit_cast<double>(
+        std::bit_cast<uint64_t>(std::fabs(result) < 0x1p-1022 ? std::copysign(0.0, result) : result) & kUpper);
   }
 };
 template <typename F>
@@ -94,7 +97,8 @@ struct DivApproximate {
   float operator()(float a, float b) const {
     if (Ftz) a = flush(a), b = flush(b);
     if (!Full && std::fabs(b) > 0x1p126f && std::fabs(b) < INFINITY)
-      return std::isfinite(a) ? std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f) : canonical(NAN);
+      return std::isfinite(a) ? std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f)
+                              : canonical(NAN);
     const float result = a / b;
     return canonical(Ftz ? flush(result) : result);
   }
@@ -112,8 +116,9 @@ void decode_approximate_div(Decoding& d) {
   d.source(2, 2, type);
   using T = float;
   d.emit(type != Type::f32 ? nullptr
-         : full ? (ftz ? binary<T, T, T, DivApproximate<true, true>> : binary<T, T, T, DivApproximate<true, false>>)
-                : (ftz ? binary<T, T, T, DivApproximate<false, true>> : binary<T, T, T, DivApproximate<false, false>>),
+         : full
+             ? (ftz ? binary<T, T, T, DivApproximate<true, true>> : binary<T, T, T, DivApproximate<true, false>>)
+             : (ftz ? binary<T, T, T, DivApproximate<false, true>> : binary<T, T, T, DivApproximate<false, false>>),
          3);
 }
 void decode_approximate_sqrt(Decoding& d) { decode_approximate<Sqrt, false, false>(d); }

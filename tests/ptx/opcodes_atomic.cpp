@@ -1,5 +1,5 @@
-// atom, red: threads of a warp one after another, from the lowest. Operand 0 is the result (or none), 4 the address, 1 and 2 the
-// operands.
+// atom, red: threads of a warp one after another, from the lowest. Operand 0 is the result (or none), 4 the
+// address, 1 and 2 the operands.
 #include "tests/ptx/access.h"
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/float_formats.h"

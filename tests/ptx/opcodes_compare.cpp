@@ -130,7 +130,8 @@ Handler comparison(Type type, Relation relation, bool ftz, bool predicate) {
 }
 
 std::optional<Relation> take_relation(Decoding& d) {
-  const int relation = d.one_of({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
+  const int relation =
+      d.one_of({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
   if (relation >= 0) return static_cast<Relation>(relation);
   const int of_unsigned = d.one_of({"lo", "ls", "hi", "hs"});  // names of lt, le, gt, ge
   if (of_unsigned < 0) return std::nullopt;
@@ -163,7 +164,8 @@ void decode_set(Decoding& d) {
   const bool ftz = d.take("ftz");
   const Type result = d.type(), type = d.type();
   d.out.immediate = result == Type::f32 ? std::bit_cast<uint32_t>(1.0f) : ~0u;
-  if (result != Type::f32 && result != Type::u32 && result != Type::s32) d.fail("'set' of this type is not known to the emulator");
+  if (result != Type::f32 && result != Type::u32 && result != Type::s32)
+    d.fail("'set' of this type is not known to the emulator");
   d.destination(0, 0, 4);
   d.source(1, 2, type);
   d.source(2, 3, type);
@@ -205,15 +207,20 @@ void decode_slct(Decoding& d) {
   d.source(2, 2, type);
   d.source(3, 3, by);
   Handler handler = nullptr;
-  if (by == Type::s32) handler = bytes_of(type) == 4 ? slct<uint32_t, int32_t> : bytes_of(type) == 8 ? slct<uint64_t, int32_t> : nullptr;
-  if (by == Type::f32) handler = bytes_of(type) == 4 ? slct<uint32_t, float> : bytes_of(type) == 8 ? slct<uint64_t, float> : nullptr;
+  if (by == Type::s32)
+    handler = bytes_of(type) == 4   ? slct<uint32_t, int32_t>
+              : bytes_of(type) == 8 ? slct<uint64_t, int32_t>
+                                    : nullptr;
+  if (by == Type::f32)
+    handler = bytes_of(type) == 4 ? slct<uint32_t, float> : bytes_of(type) == 8 ? slct<uint64_t, float> : nullptr;
   d.emit(handler, 4);
 }
 
 }  // namespace
 
 const OpcodeTable& compare_opcodes() {
-  static const OpcodeTable table = {{"setp", decode_setp}, {"set", decode_set}, {"selp", decode_selp}, {"slct", decode_slct}};
+  static const OpcodeTable table = {
+      {"setp", decode_setp}, {"set", decode_set}, {"selp", decode_selp}, {"slct", decode_slct}};
   return table;
 }
 

@@ -1,129 +1,15 @@
 // cvt: between integers and floats of all sizes.
+#include "tests/ptx/conversion.h"
 #include "tests/ptx/decoding.h"
-#include "tests/ptx/float_formats.h"
 #include "tests/ptx/warp.h"
-
-#include <limits>
 
 namespace sheaf::ptx {
 namespace {
 
-/// Instruction::immediate of the general form.
-struct Conversion {
-  Type to, from;
-  Rounding rounding;
-  bool integral;  ///< rounds to an integer
-  bool ftz, sat, relu, satfinite;
-
-  int64_t pack() const {
-    return int64_t(to) | int64_t(from) << 8 | int64_t(rounding) << 16 | int64_t{integral} << 24 | int64_t{ftz} << 25 |
-           int64_t{sat} << 26 | int64_t{relu} << 27 | int64_t{satfinite} << 28;
-  }
-  static Conversion unpack(int64_t bits) {
-    return {Type(bits & 255), Type(bits >> 8 & 255), Rounding(bits >> 16 & 255), bool(bits >> 24 & 1),
-            bool(bits >> 25 & 1), bool(bits >> 26 & 1), bool(bits >> 27 & 1), bool(bits >> 28 & 1)};
-  }
-};
-
-FloatFormat format_of(Type type) {
-  switch (type) {
-    case Type::f16: case Type::f16x2: return kHalf;
-    case Type::bf16: case Type::bf16x2: return kBfloat;
-    case Type::f32: return kSingle;
-    default: return kDouble;
-  }
-}
-
-double to_double(uint64_t bits, Type type) {
-  switch (type) {
-    case Type::f16: return half_to_float(static_cast<uint16_t>(bits));
-    case Type::bf16: return bfloat_to_float(static_cast<uint16_t>(bits));
-    case Type::f32: return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    default: return std::bit_cast<double>(bits);
-  }
-}
-
-double integral(double value, Rounding rounding) {
-  switch (rounding) {
-    case Rounding::zero: return std::trunc(value);
-    case Rounding::down: return std::floor(value);
-    case Rounding::up: return std::ceil(value);
-    default: return std::nearbyint(value);
-  }
-}
-
-uint64_t sign_extended(uint64_t bits, Type type) {
-  const int shift = 64 - 8 * bytes_of(type);
-  return is_signed(type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift) : bits << shift >> shift;
-}
-
-/// Clamped to the range. What is no number: 0 from narrow floats to 32 bits and less, else only the top bit set.
-uint64_t to_integer(double value, const Conversion& c) {
-  const int bits = 8 * bytes_of(c.to);
-  if (value != value) return c.from != Type::f64 && bits < 64 ? 0 : uint64_t{1} << (bits - 1);
-  value = integral(value, c.rounding);
-  if (is_signed(c.to)) {
-    const double limit = std::ldexp(1.0, bits - 1);
-    const uint64_t top = uint64_t{1} << (bits - 1);
-    if (value >= limit) return top - 1;
-    if (value < -limit) return ~top + 1;
-    return static_cast<uint64_t>(static_cast<int64_t>(value));
-  }
-  if (value <= 0) return 0;
-  if (value >= std::ldexp(1.0, bits)) return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-  return static_cast<uint64_t>(value);
-}
-
-uint64_t integer_to_integer(uint64_t bits, const Conversion& c) {
-  const uint64_t value = sign_extended(bits, c.from);
-  if (!c.sat) return sign_extended(value, c.to);
-  const bool negative = is_signed(c.from) && static_cast<int64_t>(value) < 0;
-  const int width = 8 * bytes_of(c.to);
-  if (!is_signed(c.to)) {
-    const uint64_t largest = ~uint64_t{0} >> (64 - width);
-    return negative ? 0 : std::min(value, largest);
-  }
-  const uint64_t largest = (uint64_t{1} << (width - 1)) - 1;
-  if (!negative) return std::min(value, largest);
-  return static_cast<uint64_t>(std::max(static_cast<int64_t>(value), -static_cast<int64_t>(largest) - 1));
-}
-
-uint64_t flush_bits(uint64_t bits, Type type) {
-  if (type != Type::f32) return bits;
-  return std::bit_cast<uint32_t>(flush(std::bit_cast<float>(static_cast<uint32_t>(bits))));
-}
-
-/// One number of type `from` to one of type `to`, in the low bits.
-uint64_t convert(uint64_t bits, const Conversion& c) {
-  if (!is_float(c.from) && !is_float(c.to)) return integer_to_integer(bits, c);
-  if (!is_float(c.from)) {
-    const uint64_t value = sign_extended(bits, c.from);
-    const bool negative = is_signed(c.from) && static_cast<int64_t>(value) < 0;
-    return encode_float(exact_integer(negative ? 0 - value : value, negative), format_of(c.to), c.rounding);
-  }
-  if (c.ftz) bits = flush_bits(bits, c.from);
-  if (!is_float(c.to)) return to_integer(to_double(bits, c.from), c);
-  const FloatFormat format = format_of(c.to);
-  uint64_t result;
-  if (c.integral) {
-    result = encode_float(decode_float(std::bit_cast<uint64_t>(integral(to_double(bits, c.from), c.rounding)), kDouble), format,
-                          Rounding::zero);
-  } else {
-    result = encode_float(decode_float(bits, format_of(c.from)), format, c.rounding, c.satfinite);
-  }
-  if (c.ftz) result = flush_bits(result, c.to);
-  const bool nan = (result & ~format.sign()) > format.infinity();
-  if (c.relu && !nan && (result & format.sign())) result = 0;
-  if (c.sat) {
-    const double value = to_double(result, c.to);
-    if (nan || !(value > 0)) result = 0;
-    else if (value > 1) result = encode_float(exact_integer(1, false), format, Rounding::zero);
-  }
-  return result;
-}
-
 uint64_t load(Warp& warp, uint32_t place, int bytes, uint32_t lane) {
-  return bytes == 2 ? warp.at<uint16_t>(place)[lane] : bytes == 4 ? warp.at<uint32_t>(place)[lane] : warp.at<uint64_t>(place)[lane];
+  return bytes == 2   ? warp.at<uint16_t>(place)[lane]
+         : bytes == 4 ? warp.at<uint32_t>(place)[lane]
+                      : warp.at<uint64_t>(place)[lane];
 }
 
 /// Any: mode has the registers' bytes, the result's in the low 4 bits.
@@ -171,7 +57,8 @@ struct Truncate {
 };
 
 Handler fast_form(const Conversion& c, int to_bytes, int from_bytes) {
-  if (to_bytes != bytes_of(c.to) || from_bytes != bytes_of(c.from) || c.ftz || c.sat || c.relu || c.satfinite) return nullptr;
+  if (to_bytes != bytes_of(c.to) || from_bytes != bytes_of(c.from) || c.ftz || c.sat || c.relu || c.satfinite)
+    return nullptr;
   auto is = [&](Type to, Type from) { return c.to == to && c.from == from; };
   const bool nearest = c.rounding == Rounding::nearest_even;
   if (is(Type::u64, Type::u32)) return unary<uint64_t, uint32_t, Cast<uint64_t, uint32_t>>;
@@ -208,7 +95,8 @@ void decode_cvt(Decoding& d) {
   if (c.to == Type::f16x2 || c.to == Type::bf16x2) {
     const bool bfloat = c.to == Type::bf16x2;
     c.to = bfloat ? Type::bf16 : Type::f16;
-    if (c.from != Type::f32 || (c.rounding != Rounding::nearest_even && c.rounding != Rounding::zero) || c.integral || c.sat)
+    if (c.from != Type::f32 || (c.rounding != Rounding::nearest_even && c.rounding != Rounding::zero) ||
+        c.integral || c.sat)
       return d.fail("'cvt' of these types and modifiers is not known to the emulator");
     d.out.immediate = c.pack();
     d.destination(0, 0, 4);
@@ -220,16 +108,20 @@ void decode_cvt(Decoding& d) {
   const bool known = (is_integer(c.to) || is_float(c.to)) && (is_integer(c.from) || is_float(c.from)) &&
                      c.from != Type::f16x2 && c.from != Type::bf16x2;
   // A rounding must stand where precision can be lost, and nowhere else.
-  const bool loses = floats ? format_of(c.to).mantissa < format_of(c.from).mantissa || format_of(c.to).exponent < format_of(c.from).exponent
+  const bool loses = floats ? format_of(c.to).mantissa < format_of(c.from).mantissa ||
+                                  format_of(c.to).exponent < format_of(c.from).exponent
                             : is_float(c.to) != is_float(c.from);
   const bool same = c.to == c.from;
   const bool rounds = c.rounding != Rounding::none;
-  if (!known || (loses != rounds && !(same && floats && c.integral)) || (c.integral && !(is_float(c.from) && (!is_float(c.to) || same))) ||
+  if (!known || (loses != rounds && !(same && floats && c.integral)) ||
+      (c.integral && !(is_float(c.from) && (!is_float(c.to) || same))) ||
       (loses && !is_float(c.to) && !c.integral) ||
       ((c.relu || c.satfinite) && c.to != Type::f16 && c.to != Type::bf16))
     return d.fail("'cvt' of these types and modifiers is not known to the emulator");
-  const int to_bytes = d.register_bytes(d.operand(0)), from_bytes = std::max(d.register_bytes(d.operand(1)), bytes_of(c.from));
-  if (to_bytes < bytes_of(c.to) && !(to_bytes == 2 && bytes_of(c.to) == 1)) return d.fail("the result's register is too small");
+  const int to_bytes = d.register_bytes(d.operand(0)),
+            from_bytes = std::max(d.register_bytes(d.operand(1)), bytes_of(c.from));
+  if (to_bytes < bytes_of(c.to) && !(to_bytes == 2 && bytes_of(c.to) == 1))
+    return d.fail("the result's register is too small");
   auto as_bits = [](int bytes) { return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16; };
   d.out.immediate = c.pack();
   d.out.mode = static_cast<uint8_t>(to_bytes | from_bytes << 4);

@@ -1,5 +1,6 @@
-// What threads of a warp do together: shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync, activemask; and the
-// barriers of a block. The warp waits for the threads that operand 5 names (WarpRun); here all of them are in `mask`.
+// What threads of a warp do together: shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync,
+// activemask; and the barriers of a block. The warp waits for the threads that operand 5 names (WarpRun); here all
+// of them are in `mask`.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/warp.h"
 
@@ -216,7 +217,8 @@ void decode_barrier(Decoding& d) {
   if (!d.take("red")) return d.fail("'" + d.statement().opcode + "' of this kind is not known to the emulator");
   const int operation = d.one_of({"popc", "and", "or"});
   const Type type = d.type();
-  if (operation < 0 || type != (operation ? Type::pred : Type::u32)) return d.fail("'bar.red' of this operation is not known to the emulator");
+  if (operation < 0 || type != (operation ? Type::pred : Type::u32))
+    return d.fail("'bar.red' of this operation is not known to the emulator");
   constexpr Barrier kinds[] = {Barrier::popc, Barrier::all, Barrier::any};
   d.out.mode = static_cast<uint8_t>(kinds[operation]);
   d.destination(0, 0, operation ? 0 : 4);
@@ -231,8 +233,10 @@ void decode_barrier(Decoding& d) {
 
 const OpcodeTable& exchange_opcodes() {
   static const OpcodeTable table = {
-      {"shfl", decode_shfl},   {"vote", decode_vote},   {"match", decode_match},   {"redux", decode_redux},
-      {"elect", decode_elect}, {"bar", decode_barrier}, {"barrier", decode_barrier}, {"activemask", decode_activemask},
+      {"shfl", decode_shfl},       {"vote", decode_vote},
+      {"match", decode_match},     {"redux", decode_redux},
+      {"elect", decode_elect},     {"bar", decode_barrier},
+      {"barrier", decode_barrier}, {"activemask", decode_activemask},
   };
   return table;
 }

@@ -1,17 +1,13 @@
-// Arithmetic of f32 and f64: add, sub, mul, fma, div, sqrt, rcp, abs, neg, min, max, copysign, testp. Exactly rounded.
+// Arithmetic of f32 and f64: add, sub, mul, fma, div, sqrt, rcp, abs, neg, min, max, copysign, testp. Exactly
+// rounded.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/float_formats.h"
+#include "tests/ptx/of_floats.h"
 #include "tests/ptx/warp.h"
 
 #include <cfenv>
 
 namespace sheaf::ptx {
-
-// opcodes_narrow.cpp: f16, bf16 and pairs of them.
-enum class Narrow { add, sub, mul, fma, min, max, abs, neg };
-void decode_narrow(Decoding& d, Type type, Narrow operation);
-// opcodes_approximate.cpp
-void decode_approximate_div(Decoding& d);
 
 namespace {
 
@@ -97,8 +93,9 @@ void decode_rounded(Decoding& d) {
   d.out.mode = static_cast<uint8_t>(rounding);
   d.out.immediate = ftz + 2 * sat;
   if (type == Type::f32) {
-    constexpr Handler handlers[] = {nearest<F, float, Operands, false, false>(), nearest<F, float, Operands, true, false>(),
-                                    nearest<F, float, Operands, false, true>(), nearest<F, float, Operands, true, true>()};
+    constexpr Handler handlers[] = {
+        nearest<F, float, Operands, false, false>(), nearest<F, float, Operands, true, false>(),
+        nearest<F, float, Operands, false, true>(), nearest<F, float, Operands, true, true>()};
     handler = to_nearest ? handlers[ftz + 2 * sat] : directed<F, float, Operands>;
   } else if (type == Type::f64 && !ftz && !sat) {
     handler = to_nearest ? nearest<F, double, Operands, false, false>() : directed<F, double, Operands>;
@@ -139,8 +136,10 @@ void decode_extreme(Decoding& d) {
   Handler handler = nullptr;
   if (type == Type::f32) {
     using T = float;
-    handler = ftz ? (nan ? binary<T, T, T, Extreme<Greater, true, true>> : binary<T, T, T, Extreme<Greater, true, false>>)
-                  : (nan ? binary<T, T, T, Extreme<Greater, false, true>> : binary<T, T, T, Extreme<Greater, false, false>>);
+    handler =
+        ftz ? (nan ? binary<T, T, T, Extreme<Greater, true, true>> : binary<T, T, T, Extreme<Greater, true, false>>)
+            : (nan ? binary<T, T, T, Extreme<Greater, false, true>>
+                   : binary<T, T, T, Extreme<Greater, false, false>>);
   } else if (type == Type::f64 && !ftz && !nan) {
     handler = binary<double, double, double, Extreme<Greater, false, false>>;
   }
@@ -229,9 +228,6 @@ void decode_float_div(Decoding& d) {
   if (has(d, "approx") || has(d, "full")) return decode_approximate_div(d);
   decode_rounded<Div, 2>(d);
 }
-
-void decode_approximate_sqrt(Decoding& d);
-void decode_approximate_rcp(Decoding& d);
 
 const OpcodeTable& float_opcodes() {
   static const OpcodeTable table = {

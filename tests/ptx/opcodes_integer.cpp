@@ -1,68 +1,16 @@
-// Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, dp4a.
-#include "tests/ptx/decoding.h"
-#include "tests/ptx/warp.h"
+// Integer arithmetic but products; and which of the names that floats share means floats.
+#include "tests/ptx/integer.h"
+#include "tests/ptx/of_floats.h"
 
-#include <limits>
-#include <type_traits>
+#include <algorithm>
 
 namespace sheaf::ptx {
-
-// Those of floats have the same names.
-void decode_float_add(Decoding& d);
-void decode_float_sub(Decoding& d);
-void decode_float_mul(Decoding& d);
-void decode_float_fma(Decoding& d);
-void decode_float_div(Decoding& d);
-void decode_float_abs(Decoding& d);
-void decode_float_neg(Decoding& d);
-void decode_float_min(Decoding& d);
-void decode_float_max(Decoding& d);
 
 namespace {
 
 template <typename T>
-using Unsigned = std::make_unsigned_t<T>;
-template <typename T>
-using Wide = std::conditional_t<
-    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
-                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
-
-// Arithmetic wraps: it is done on unsigned numbers of at least 32 bits.
-template <typename T>
-using Wrap = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-
-template <typename T>
-struct Add {
-  T operator()(T a, T b) const { return static_cast<T>(Wrap<T>(a) + Wrap<T>(b)); }
-};
-template <typename T>
 struct Sub {
   T operator()(T a, T b) const { return static_cast<T>(Wrap<T>(a) - Wrap<T>(b)); }
-};
-template <typename T>
-struct MulLow {
-  T operator()(T a, T b) const { return static_cast<T>(Wrap<T>(a) * Wrap<T>(b)); }
-};
-template <typename T>
-struct MulHigh {
-  T operator()(T a, T b) const { return static_cast<T>((Wide<T>(a) * Wide<T>(b)) >> (8 * sizeof(T))); }
-};
-template <typename T>
-struct MulWide {
-  Wide<T> operator()(T a, T b) const { return Wide<T>(a) * Wide<T>(b); }
-};
-template <typename T>
-struct MadLow {
-  T operator()(T a, T b, T c) const { return Add<T>()(MulLow<T>()(a, b), c); }
-};
-template <typename T>
-struct MadHigh {
-  T operator()(T a, T b, T c) const { return Add<T>()(MulHigh<T>()(a, b), c); }
-};
-template <typename T>
-struct MadWide {
-  Wide<T> operator()(T a, T b, Wide<T> c) const { return Add<Wide<T>>()(MulWide<T>()(a, b), c); }
 };
 // By zero: the ISA leaves the value open; GPUs give all ones, and the dividend as remainder.
 template <typename T>
@@ -118,30 +66,6 @@ struct Dot4 {  // of bytes
 };
 
 template <template <typename> typename F>
-Handler binary_of(Type type) {
-  switch (type) {
-    case Type::u16: return binary<uint16_t, uint16_t, uint16_t, F<uint16_t>>;
-    case Type::u32: return binary<uint32_t, uint32_t, uint32_t, F<uint32_t>>;
-    case Type::u64: return binary<uint64_t, uint64_t, uint64_t, F<uint64_t>>;
-    case Type::s16: return binary<int16_t, int16_t, int16_t, F<int16_t>>;
-    case Type::s32: return binary<int32_t, int32_t, int32_t, F<int32_t>>;
-    case Type::s64: return binary<int64_t, int64_t, int64_t, F<int64_t>>;
-    default: return nullptr;
-  }
-}
-template <template <typename> typename F>
-Handler ternary_of(Type type) {
-  switch (type) {
-    case Type::u16: return ternary<uint16_t, uint16_t, uint16_t, uint16_t, F<uint16_t>>;
-    case Type::u32: return ternary<uint32_t, uint32_t, uint32_t, uint32_t, F<uint32_t>>;
-    case Type::u64: return ternary<uint64_t, uint64_t, uint64_t, uint64_t, F<uint64_t>>;
-    case Type::s16: return ternary<int16_t, int16_t, int16_t, int16_t, F<int16_t>>;
-    case Type::s32: return ternary<int32_t, int32_t, int32_t, int32_t, F<int32_t>>;
-    case Type::s64: return ternary<int64_t, int64_t, int64_t, int64_t, F<int64_t>>;
-    default: return nullptr;
-  }
-}
-template <template <typename> typename F>
 Handler signed_unary_of(Type type) {
   switch (type) {
     case Type::s16: return unary<int16_t, int16_t, F<int16_t>>;
@@ -150,38 +74,10 @@ Handler signed_unary_of(Type type) {
     default: return nullptr;
   }
 }
-Handler wide_product(Type type) {
-  switch (type) {
-    case Type::u16: return binary<uint32_t, uint16_t, uint16_t, MulWide<uint16_t>>;
-    case Type::s16: return binary<int32_t, int16_t, int16_t, MulWide<int16_t>>;
-    case Type::u32: return binary<uint64_t, uint32_t, uint32_t, MulWide<uint32_t>>;
-    case Type::s32: return binary<int64_t, int32_t, int32_t, MulWide<int32_t>>;
-    default: return nullptr;
-  }
-}
-Handler wide_product_sum(Type type) {
-  switch (type) {
-    case Type::u16: return ternary<uint32_t, uint16_t, uint16_t, uint32_t, MadWide<uint16_t>>;
-    case Type::s16: return ternary<int32_t, int16_t, int16_t, int32_t, MadWide<int16_t>>;
-    case Type::u32: return ternary<uint64_t, uint32_t, uint32_t, uint64_t, MadWide<uint32_t>>;
-    case Type::s32: return ternary<int64_t, int32_t, int32_t, int64_t, MadWide<int32_t>>;
-    default: return nullptr;
-  }
-}
-
 /// Whether the instruction's type is one of floats: the last modifier.
 bool of_floats(Decoding& d) {
   const auto& modifiers = d.statement().modifiers;
   return !modifiers.empty() && is_float(type_of(modifiers.back()));
-}
-
-Type wider(Type type) {
-  switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::s16: return Type::s32;
-    case Type::u32: return Type::u64;
-    default: return Type::s64;
-  }
 }
 
 template <template <typename> typename F>
@@ -201,29 +97,6 @@ void decode_sum(Decoding& d) {
   d.source(1, 1, type);
   d.source(2, 2, type);
   d.emit(type == Type::s32 ? binary<int32_t, int32_t, int32_t, AddSaturated<Sign>> : nullptr, 3);
-}
-
-void decode_product(Decoding& d) {
-  const int part = d.one_of({"lo", "hi", "wide"});
-  const Type type = d.type();
-  d.destination(0, 0, part == 2 ? bytes_of(type) * 2 : bytes_of(type));
-  d.source(1, 1, type);
-  d.source(2, 2, type);
-  d.emit(part == 0 ? binary_of<MulLow>(type) : part == 1 ? binary_of<MulHigh>(type) : part == 2 ? wide_product(type) : nullptr, 3);
-}
-
-void decode_product_sum(Decoding& d) {
-  const int part = d.one_of({"lo", "hi", "wide"});
-  const Type type = d.type();
-  d.destination(0, 0, part == 2 ? bytes_of(type) * 2 : bytes_of(type));
-  d.source(1, 1, type);
-  d.source(2, 2, type);
-  d.source(3, 3, part == 2 ? wider(type) : type);
-  d.emit(part == 0   ? ternary_of<MadLow>(type)
-         : part == 1 ? ternary_of<MadHigh>(type)
-         : part == 2 ? wide_product_sum(type)
-                     : nullptr,
-         4);
 }
 
 void decode_sad(Decoding& d) {

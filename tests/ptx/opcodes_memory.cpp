@@ -4,7 +4,9 @@
 
 namespace sheaf::ptx {
 
-uint8_t pack_mode(Space space, Touch touch) { return static_cast<uint8_t>(static_cast<int>(space) | static_cast<int>(touch) << 3); }
+uint8_t pack_mode(Space space, Touch touch) {
+  return static_cast<uint8_t>(static_cast<int>(space) | static_cast<int>(touch) << 3);
+}
 Space space_of(const Instruction& in) { return static_cast<Space>(in.mode & 7); }
 Touch touch_of(const Instruction& in) { return static_cast<Touch>(in.mode >> 3); }
 
@@ -15,7 +17,8 @@ template <typename T, typename R, int N>
 Step load(Warp& warp, const Instruction& in, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    const void* from = locate(warp, in, lane, space_of(in), address_of(warp, in, 4, lane), sizeof(T) * N, touch_of(in));
+    const void* from =
+        locate(warp, in, lane, space_of(in), address_of(warp, in, 4, lane), sizeof(T) * N, touch_of(in));
     if (!from) return Step::fault;
     T values[N];
     std::memcpy(values, from, sizeof values);
@@ -56,9 +59,15 @@ Handler of_register(bool loads, int bytes, int count) {
 Handler transfer(Type type, bool loads, int register_bytes, int count) {
   const bool extends = is_signed(type) && loads;
   switch (bytes_of(type)) {
-    case 1: return extends ? of_register<int8_t>(loads, register_bytes, count) : of_register<uint8_t>(loads, register_bytes, count);
-    case 2: return extends ? of_register<int16_t>(loads, register_bytes, count) : of_register<uint16_t>(loads, register_bytes, count);
-    case 4: return extends ? of_register<int32_t>(loads, register_bytes, count) : of_register<uint32_t>(loads, register_bytes, count);
+    case 1:
+      return extends ? of_register<int8_t>(loads, register_bytes, count)
+                     : of_register<uint8_t>(loads, register_bytes, count);
+    case 2:
+      return extends ? of_register<int16_t>(loads, register_bytes, count)
+                     : of_register<uint16_t>(loads, register_bytes, count);
+    case 4:
+      return extends ? of_register<int32_t>(loads, register_bytes, count)
+                     : of_register<uint32_t>(loads, register_bytes, count);
     case 8: return of_register<uint64_t>(loads, register_bytes, count);
     default: return nullptr;
   }
@@ -82,7 +91,10 @@ void decode_transfer(Decoding& d, bool loads) {
   const int count = d.take("v2") ? 2 : d.take("v4") ? 4 : 1;
   const Type type = d.type();
   const Operand& values = d.operand(loads ? 0 : 1);
-  const Touch touch = ordered ? (loads ? Touch::atomic_read : Touch::atomic) : !loads ? Touch::write : read_only ? Touch::read_only : Touch::read;
+  const Touch touch = ordered     ? (loads ? Touch::atomic_read : Touch::atomic)
+                      : !loads    ? Touch::write
+                      : read_only ? Touch::read_only
+                                  : Touch::read;
   const Space space = d.address(loads ? 1 : 0, 4, named);
   d.out.mode = pack_mode(space, touch);
   if (count > 1 && (values.kind != Operand::vector || values.elements.size() != static_cast<size_t>(count)))

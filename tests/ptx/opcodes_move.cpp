@@ -99,7 +99,8 @@ Step from_generic(Warp& warp, const Instruction& in, uint32_t mask) {
 Step is_in_space(Warp& warp, const Instruction& in, uint32_t mask) {
   const uint64_t* a = warp.at<uint64_t>(in.operand[1]);
   uint32_t result = 0;
-  each(mask, [&](uint32_t i) { result |= uint32_t{(a[i] & kWindowBits) == static_cast<uint64_t>(in.immediate)} << i; });
+  each(mask,
+       [&](uint32_t i) { result |= uint32_t{(a[i] & kWindowBits) == static_cast<uint64_t>(in.immediate)} << i; });
   set_predicate(warp, in.operand[0], mask, result);
   return Step::next;
 }

@@ -9,20 +9,21 @@ namespace sheaf::ptx {
 
 enum class Touch : uint8_t { read, read_only, write, atomic, atomic_read };  // read_only: ld.global.nc
 
-/// Two accesses are ordered if one thread makes both, or threads of a block with a barrier between them (of the block, or
-/// bar.warp.sync of their whole warp). For each cell the last write, the last atomic access and, of the reads since that write,
-/// two are kept: such that a later write that is unordered with any is unordered with one of them.
+/// Two accesses are ordered if one thread makes both, or threads of a block with a barrier between them (of the
+/// block, or bar.warp.sync of their whole warp). For each cell the last write, the last atomic access and, of the
+/// reads since that write, two are kept: such that a later write that is unordered with any is unordered with one
+/// of them.
 class RaceDetector {
  public:
   /// What the access conflicts with, in words; nothing if it doesn't.
-  std::optional<std::string> touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared, uint64_t address,
-                                   uint32_t bytes, Touch touch);
+  std::optional<std::string> touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared,
+                                   uint64_t address, uint32_t bytes, Touch touch);
   /// Shared memory of the next block is another one.
   void next_block() { shared_.clear(); }
 
  private:
-  /// Who, packed: block, thread, barriers passed by the block, by the warp. 0: nobody. (Counts wrap: only after 2^14 barriers
-  /// could two be mixed up.)
+  /// Who, packed: block, thread, barriers passed by the block, by the warp. 0: nobody. (Counts wrap: only after
+  /// 2^14 barriers could two be mixed up.)
   struct Access {
     uint64_t who = 0;
     uint32_t line = 0;

@@ -50,7 +50,8 @@ void WarpRun::leave_indexed(const Instruction& in, uint32_t pc, uint32_t mask) {
   while (mask) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     if (index[lane] >= static_cast<uint64_t>(in.immediate)) {
-      fail(in, lane, "brx.idx: index " + std::to_string(index[lane]) + " of " + std::to_string(in.immediate) + " targets");
+      fail(in, lane,
+           "brx.idx: index " + std::to_string(index[lane]) + " of " + std::to_string(in.immediate) + " targets");
       return;
     }
     uint32_t same = 0;
@@ -71,7 +72,8 @@ Step WarpRun::run(uint64_t& budget) {
     while (stay) {
       const Instruction& in = code[pc];
       if (budget == 0)
-        return fail(in, static_cast<uint32_t>(std::countr_zero(mask)), "the launch takes more instructions than its limit: it hangs");
+        return fail(in, static_cast<uint32_t>(std::countr_zero(mask)),
+                    "the launch takes more instructions than its limit: it hangs");
       --budget;
       uint32_t lanes = mask;
       if (in.guard != kNone) {

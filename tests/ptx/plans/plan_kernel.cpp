@@ -26,7 +26,8 @@ std::map<std::string, int64_t> symbol_values(const sheaf::Program& program, int6
     return found == values.end() ? nullptr : &found->second;
   };
   for (const Symbol& symbol : program.symbols) {
-    const Result<int64_t> whole = symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset ? evaluate(symbol.of, value_of) : 0;
+    const Result<int64_t> whole =
+        symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset ? evaluate(symbol.of, value_of) : 0;
     const int64_t of = whole ? *whole : 0, first = (of + 1) / 2;
     values[symbol.name] = symbol.kind == Symbol::batch      ? rows
                           : symbol.kind == Symbol::replicas ? 2
@@ -36,7 +37,8 @@ std::map<std::string, int64_t> symbol_values(const sheaf::Program& program, int6
   return values;
 }
 
-Result<PlanKernel> sized(const Plan& plan, const sheaf::Program& program, const Step& step, const std::map<std::string, int64_t>& symbols) {
+Result<PlanKernel> sized(const Plan& plan, const sheaf::Program& program, const Step& step,
+                         const std::map<std::string, int64_t>& symbols) {
   auto value_of = [&](const std::string& name) -> const int64_t* {
     auto found = symbols.find(name);
     return found == symbols.end() ? nullptr : &found->second;

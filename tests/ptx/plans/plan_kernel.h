@@ -20,7 +20,8 @@ struct PlanKernel {
   std::vector<int64_t> extents;
   int64_t work = 0, gpu_work = 0;
   int64_t size() const;           ///< elements of all buffers
-  /// Of a range that means the same on both and is longer than it takes, only the beginning: about `elements` of the buffers.
+  /// Of a range that means the same on both and is longer than it takes, only the beginning: about `elements` of
+  /// the buffers.
   void shorten(int64_t elements);
 };
 

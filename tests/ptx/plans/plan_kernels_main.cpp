@@ -1,5 +1,5 @@
-// ptx_plan_kernels PLAN…: runs each generated kernel of the plans on the emulator in all the ways that the CUDA backend may, and
-// compares with the CPU's object. Exit 1 where one differs.
+// ptx_plan_kernels PLAN…: runs each generated kernel of the plans on the emulator in all the ways that the CUDA
+// backend may, and compares with the CPU's object. Exit 1 where one differs.
 #include "runtime/plan/reader.h"
 #include "tests/ptx/plans/plan_kernel.h"
 
@@ -70,10 +70,13 @@ int check(const std::string& file) {
         const std::string wrong = run_on_gpu(*module, kernel, run, given, expected);
         ++launches;
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (chatty) std::printf("%s %s: %lld elements, %.3f s\n", name.c_str(), run.name.c_str(), static_cast<long long>(kernel.size()), seconds);
+        if (chatty)
+          std::printf("%s %s: %lld elements, %.3f s\n", name.c_str(), run.name.c_str(),
+                      static_cast<long long>(kernel.size()), seconds);
         if (wrong.empty()) continue;
-        std::printf("%s (layer '%s', %s), %s, %s numbers: %s\n", name.c_str(), kernel.layer.c_str(), kernel.kernel->description.c_str(),
-                    run.name.c_str(), positive ? "positive" : "all", wrong.c_str());
+        std::printf("%s (layer '%s', %s), %s, %s numbers: %s\n", name.c_str(), kernel.layer.c_str(),
+                    kernel.kernel->description.c_str(), run.name.c_str(), positive ? "positive" : "all",
+                    wrong.c_str());
         ++failures;
       }
     }

@@ -16,7 +16,8 @@ Result<CpuKernelObject> CpuKernelObject::load(const Plan& plan) {
   for (const auto& [name, bytes] : plan.objects) {
     if (name != level) continue;
     const int file = memfd_create("plan-kernels", MFD_CLOEXEC);
-    if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return Error("no room for the object");
+    if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+      return Error("no room for the object");
     void* handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) return Error(dlerror());
     return CpuKernelObject(handle, file);
@@ -83,7 +84,8 @@ double tolerance(DType dtype) {
 }
 
 /// `given`: in place, what nobody wrote is the input's, so it doesn't count.
-std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got, const Buffers* given = nullptr) {
+std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got,
+                    const Buffers* given = nullptr) {
   for (size_t i = kernel.inputs; i < kernel.dtypes.size(); ++i) {
     if (std::memcmp(expected.data(i), got.data(i), got.bytes(i)) == 0) continue;
     double largest = 0;
@@ -92,9 +94,11 @@ std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buf
     for (int64_t e = 0; e < kernel.elements[i]; ++e) {
       const double want = expected.value(i, e), have = got.value(i, e), unwritten = given ? given->value(i, e) : 0;
       if (given && std::memcmp(&want, &unwritten, sizeof want) == 0) continue;
-      if (want == have || (want != want && have != have) || std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * largest) continue;
-      return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " + std::to_string(have) + ", not " +
-             std::to_string(want) + " (largest " + std::to_string(largest) + ")";
+      if (want == have || (want != want && have != have) ||
+          std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * largest)
+        continue;
+      return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " +
+             std::to_string(have) + ", not " + std::to_string(want) + " (largest " + std::to_string(largest) + ")";
     }
   }
   return {};
@@ -112,7 +116,8 @@ std::string run_on_gpu(const PtxModule& module, const PlanKernel& kernel, const 
   if (run.in_place >= 0) {  // the input's values lie where the output will
     const auto [input, output] = kernel.in_place[static_cast<size_t>(run.in_place)];
     const size_t at = kernel.inputs + static_cast<size_t>(output);
-    if (buffers.bytes(at) != buffers.bytes(static_cast<size_t>(input))) return "buffers in place have different sizes";
+    if (buffers.bytes(at) != buffers.bytes(static_cast<size_t>(input)))
+      return "buffers in place have different sizes";
     std::memcpy(buffers.data(at), buffers.data(static_cast<size_t>(input)), buffers.bytes(at));
     addresses[static_cast<size_t>(input)] = buffers.data(at);
   }
@@ -147,7 +152,8 @@ std::string run_on_gpu(const PtxModule& module, const PlanKernel& kernel, const 
     values.push_back(guard_address);
   }
   if (module.parameters(entry).size() != values.size())
-    return "entry '" + entry + "' has " + std::to_string(module.parameters(entry).size()) + " parameters, not " + std::to_string(values.size());
+    return "entry '" + entry + "' has " + std::to_string(module.parameters(entry).size()) + " parameters, not " +
+           std::to_string(values.size());
   std::vector<const void*> arguments;
   for (const uint64_t& value : values) arguments.push_back(&value);
   auto done = module.launch(entry, size, arguments.data(), memory, run.options);

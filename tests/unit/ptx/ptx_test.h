@@ -37,8 +37,9 @@ class VectorMemory final : public Memory {
 
 inline const char* kHeader = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// A module with one entry `k(x, y, n)`: its threads have their number in %i, x + i·size and y + i·size as addresses in %x and %y,
-/// and n in %n. Registers %p<8>, %h<16> (16 bits), %r<32>, %f<16>, %d<16>, %q<16> (64 bits) are there.
+/// A module with one entry `k(x, y, n)`: its threads have their number in %i, x + i·size and y + i·size as
+/// addresses in %x and %y, and n in %n. Registers %p<8>, %h<16> (16 bits), %r<32>, %f<16>, %d<16>, %q<16> (64 bits)
+/// are there.
 inline std::string entry(const std::string& body, int size = 4, const std::string& declarations = {}) {
   const std::string s = std::to_string(size);
   return std::string(kHeader) + declarations +
@@ -47,13 +48,14 @@ inline std::string entry(const std::string& body, int size = 4, const std::strin
          ".reg .b64 %x, %y, %n;\n"
          "ld.param.u64 %x, [k_0]; ld.param.u64 %y, [k_1]; ld.param.u64 %n, [k_2];\n"
          "mov.u32 %i, %ctaid.x; mov.u32 %t, %ntid.x; mul.lo.s32 %i, %i, %t; mov.u32 %t, %tid.x; add.s32 %i, %i, %t;\n"
-         "mad.wide.u32 %x, %i, " + s + ", %x; mad.wide.u32 %y, %i, " + s + ", %y;\n" + body + "\nret;\n}\n";
+         "mad.wide.u32 %x, %i, " +
+         s + ", %x; mad.wide.u32 %y, %i, " + s + ", %y;\n" + body + "\nret;\n}\n";
 }
 
 /// Launches entry `k` of `text` with x, y and n.
 template <typename X, typename Y>
-Result<LaunchCounts> launch(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads, uint32_t blocks = 1,
-                            uint64_t n = 0, const LaunchOptions& options = {}) {
+Result<LaunchCounts> launch(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads,
+                            uint32_t blocks = 1, uint64_t n = 0, const LaunchOptions& options = {}) {
   auto module = PtxModule::parse(text, "test.ptx");
   if (!module) return module.error();
   VectorMemory memory;
@@ -76,8 +78,8 @@ std::vector<Y> map(const std::string& body, std::vector<X> x) {
 
 /// The message of a launch that must fail.
 template <typename X, typename Y>
-std::string failure(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads, uint32_t blocks = 1,
-                    const LaunchOptions& options = {}) {
+std::string failure(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads,
+                    uint32_t blocks = 1, const LaunchOptions& options = {}) {
   auto done = launch(text, x, y, threads, blocks, 0, options);
   if (done) return "it did not fail";
   return to_string(done.error());
