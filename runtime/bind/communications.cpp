@@ -104,6 +104,8 @@ class Finder {
     if (step) {
       found.op = step->op;
       found.layer = step->layer;
+    } else if (user && user->kind == Instance::fetch) {
+      found.op = "transfer";
     }
     found_.push_back(std::move(found));
   }

@@ -20,6 +20,24 @@ void collect_writers(const Graph& graph, int tensor, std::vector<int>& writers) 
   }
 }
 
+/// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. In
+/// between, it would cut in two what can be recorded.
+std::vector<bool> only_give(const Graph& graph, const DeviceSet& devices) {
+  std::vector<bool> late(graph.instances.size(), false);
+  for (size_t i = 0; i < late.size(); ++i) {
+    const Instance& instance = graph.instances[i];
+    late[i] = instance.kind == Instance::copy && !instance.elided && devices.device(instance.lane).info().asynchronous &&
+              graph.tensors[index_of(graph.root(instance.outputs[0]).tensor)].output >= 0;
+  }
+  for (const Instance& instance : graph.instances) {
+    for (int other : instance.after) late[index_of(other)] = false;
+    for (int input : instance.inputs) {
+      for (int writer : graph.tensors[index_of(input)].writers) late[index_of(writer)] = false;
+    }
+  }
+  return late;
+}
+
 /// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell. `known`:
 /// what its lane has waited for already.
 std::vector<int> deciders(const Graph& graph, const Instance& instance, const DeviceSet& devices, const std::vector<bool>& known) {
@@ -51,7 +69,9 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
   std::vector<std::vector<bool>> decided(index_of(devices.lanes()), std::vector<bool>(graph.instances.size(), false));
   std::vector<size_t> order(graph.instances.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_partition(order.begin(), order.end(), [&](size_t i) { return graph.instances[i].early; });
+  const std::vector<bool> late = only_give(graph, devices);
+  const auto turn = [&](size_t i) { return graph.instances[i].early ? 0 : late[i] ? 2 : 1; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turn(a) < turn(b); });
   for (size_t i : order) {
     Instance& instance = graph.instances[i];
     if (instance.elided) continue;
