@@ -52,7 +52,7 @@ class MergedLaunch final : public Operation {
     auto sent = driver.make_event(device);
     if (!sent) return sent.error();
     sent_ = *sent;
-    own = {{table_, bytes(), true}, {host_, bytes(), false}};
+    own = {{table_, bytes(), false}};
     return {};
   }
 
