@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <thread>
+#include <random>
 
 namespace sheaf::cuda {
 
@@ -24,6 +24,15 @@ template <typename T>
 std::vector<T> values_of(const Bytes& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+template <typename T>
+std::vector<T> random_values(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<T> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(T(normal(random)));
   return values;
 }
 
