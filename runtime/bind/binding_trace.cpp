@@ -78,8 +78,7 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
         of_lane.least_seconds += seconds(own, cost);
       }
       if (end - first > 1) {
-        of_lane.layer.clear();
-        of_lane.implementation = info.launch + ", " + of_lane.implementation;
+        of_lane.layer = info.launch;
       }
       lane.operations.push_back(std::move(of_lane));
       auto& waits = lane.waits_for.emplace_back();
