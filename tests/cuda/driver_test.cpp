@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace sheaf::cuda {
 namespace {
@@ -157,6 +158,29 @@ TEST(StandInDevice, IsOpenedByItsName) {
   auto beyond = open_device(parse_devices("cuda:1")->front());
   ASSERT_FALSE(beyond);
   EXPECT_THAT(to_string(beyond.error()), AllOf(HasSubstr("cuda:1"), HasSubstr("cuda:0 alone")));
+}
+
+TEST(StandInDevice, CopiesThroughItsDriver) {
+  auto device = open_device(parse_devices("cuda:0")->front());
+  ASSERT_TRUE(device);
+  auto queue = (*device)->open_queue(1);
+  ASSERT_TRUE(queue) << to_string(queue.error());
+  for (const size_t count : {size_t{10}, size_t{3} << 20}) {
+    std::vector<int> values(count), got(count, -1);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
+    auto memory = (*device)->allocate(count * sizeof(int));
+    ASSERT_TRUE(memory);
+    (*queue)->begin_run();
+    (*queue)->copy(*memory, values.data(), {count * sizeof(int), 1, 0, 0});
+    (*queue)->copy(got.data(), *memory, {count * sizeof(int), 1, 0, 0});
+    auto done = (*queue)->synchronize();
+    ASSERT_TRUE(done) << to_string(done.error());
+    EXPECT_EQ(got, values);
+    (*device)->release(*memory);
+  }
+  auto much = (*device)->allocate(size_t{64} << 20);
+  ASSERT_FALSE(much);
+  EXPECT_THAT(to_string(much.error()), AllOf(HasSubstr("out of memory"), HasSubstr("were asked for on cuda:0")));
 }
 
 TEST(StandInDevice, IsListed) {
