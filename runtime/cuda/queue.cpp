@@ -151,7 +151,10 @@ Result<void> CudaQueue::drain() {
   };
   if (auto done = wait_until(*state_, is_done); !done) return done;
   fetches_->finish(pieces_);
-  results_->finish(pieces_);
+  {
+    const TeamSize team(copy_threads_);
+    results_->finish(pieces_);
+  }
   progress_.finished();
   joined_ = pieces_;
   pending_ = compute_ahead_ = copying_ = false;

@@ -1,10 +1,12 @@
 // Ordered work on a GPU: a stream for operations and one for copies from and to the host's memory.
 #pragma once
 
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/operation.h"
 #include "runtime/cuda/queue_kernels.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -53,7 +55,8 @@ class CudaQueue final : public Queue {
 
   CudaQueue(std::shared_ptr<BackendState> state, int device, const std::string& name,
             std::shared_ptr<const QueueKernels> kernels)
-      : state_(std::move(state)), driver_(state_->driver()), device_(device), name_(name), kernels_(std::move(kernels)),
+      : state_(std::move(state)), driver_(state_->driver()), device_(device),
+        copy_threads_(std::clamp(available_cpus() / std::max(1, driver_.devices()), 1, 8)), name_(name), kernels_(std::move(kernels)),
         progress_(driver_, name) {}
   Result<void> open();
 
@@ -91,6 +94,7 @@ class CudaQueue final : public Queue {
   std::shared_ptr<BackendState> state_;
   Driver& driver_;
   int device_;
+  int copy_threads_;  ///< that copy a large piece of the caller's memory: one thread is slower than the device fetches
   std::string name_;
   std::shared_ptr<const QueueKernels> kernels_;
   Stream compute_ = nullptr, copies_ = nullptr;

@@ -146,6 +146,7 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
   if (!stream) return stream.error();
   const int device = state_->memory.device_of(target);
   const bool direct = pinned(source, span_of(shape, shape.source_pitch));
+  const TeamSize team(copy_threads_);  // the lane's own operations need none
   CopyPieces pieces(shape, direct ? SIZE_MAX : fetches_->most());
   for (CopyPiece part; pieces.next(part);) {
     auto taken = fetches_->take(direct ? 0 : part.bytes(), pieces_ + 1);
@@ -153,7 +154,7 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
     const void* from = static_cast<const char*>(source) + part.source_offset;
     CopyShape as = part.shape;
     if (!direct) {
-      pack((*taken)->pinned, source, part, team_size());
+      pack((*taken)->pinned, source, part, copy_threads_);
       from = (*taken)->pinned;
       as.source_pitch = as.row_bytes;
     }
