@@ -113,13 +113,18 @@ Result<std::map<std::string, PlanKernel>> plan_kernels(const Plan& plan, int64_t
   return kernels;
 }
 
-Buffers::Buffers(const PlanKernel& kernel, unsigned seed, bool positive) : dtypes_(kernel.dtypes) {
+Buffers::Buffers(const PlanKernel& kernel, unsigned seed, Numbers numbers) : dtypes_(kernel.dtypes) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> normal;
   auto number = [&](int64_t elements) {
     const float value = normal(engine);
     // Scalars are rates, counts and the like.
-    return positive || elements == 1 ? std::fabs(value) + 0.125f : value;
+    if (elements == 1 || numbers == Numbers::positive) return std::fabs(value) + 0.125f;
+    if (numbers == Numbers::special && engine() % 64 == 0) {
+      constexpr float kSpecial[] = {NAN, INFINITY, -INFINITY, 0, -0.0f};
+      return kSpecial[engine() % 5];
+    }
+    return value;
   };
   for (size_t i = 0; i < kernel.dtypes.size(); ++i) {
     const int64_t elements = kernel.elements[i];

@@ -29,11 +29,14 @@ struct PlanKernel {
 /// `rows` rows.
 Result<std::map<std::string, PlanKernel>> plan_kernels(const Plan& plan, int64_t rows);
 
+/// What the floats of inputs are: around 0, positive, or around 0 with some that are infinite or no numbers.
+enum class Numbers { all, positive, special };
+
 /// Buffers of a kernel, each of exactly its size.
 class Buffers {
  public:
-  /// Random inputs: floats around 0, or `positive` ones; small integers. Outputs: bytes that show.
-  Buffers(const PlanKernel& kernel, unsigned seed, bool positive);
+  /// Random inputs: floats, small integers. Outputs: bytes that show.
+  Buffers(const PlanKernel& kernel, unsigned seed, Numbers numbers);
   void* data(size_t i) { return blocks_[i].data(); }
   const void* data(size_t i) const { return blocks_[i].data(); }
   size_t bytes(size_t i) const { return blocks_[i].size(); }
@@ -62,6 +65,7 @@ class CpuKernelObject {
 struct GpuRun {
   std::string name;           ///< for messages
   uint32_t most_blocks = ~0u; ///< the grid's limit
+  uint32_t more_blocks = 0;   ///< than it has items for
   bool guarded = false;       ///< with a guard that is 0
   bool held = false;          ///< with one that isn't: nothing may happen
   bool many = false;          ///< by K_many, as the second of two rows

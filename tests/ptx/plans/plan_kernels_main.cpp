@@ -3,6 +3,7 @@
 #include "runtime/plan/reader.h"
 #include "tests/ptx/plans/plan_kernel.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@ namespace {
 constexpr int64_t kRows = 6;
 constexpr int64_t kMostElements = 400'000;  ///< of a kernel's buffers: of longer ranges only the beginning runs
 constexpr int64_t kMostForRaces = 60'000;
+constexpr const char* kNames[] = {"all", "positive", "special"};  // of Numbers
 
 std::vector<GpuRun> ways(const PlanKernel& kernel, bool has_many) {
   std::vector<GpuRun> runs;
@@ -24,10 +26,14 @@ std::vector<GpuRun> ways(const PlanKernel& kernel, bool has_many) {
   const bool small = kernel.size() <= kMostForRaces;
   add("as it is").options.detect_races = small;
   add("held by its guard").held = true;
-  GpuRun& few = add("on 3 blocks, the last first, guarded");
-  few.most_blocks = 3;
+  const int64_t items = std::max(1, kernel.kernel->gpu_items), blocks = (kernel.gpu_work + items - 1) / items;
+  GpuRun& few = add("on few blocks, the last first, guarded");
+  few.most_blocks = static_cast<uint32_t>(std::clamp<int64_t>(blocks / 2, 1, 3));
   few.guarded = few.options.reverse_blocks = true;
   few.options.detect_races = small;
+  GpuRun& more = add("on more blocks than it has items for");
+  more.more_blocks = 2;
+  more.options.reverse_blocks = true;
   for (size_t i = 0; i < kernel.in_place.size(); ++i) {
     GpuRun& in_place = add("in place of input " + std::to_string(kernel.in_place[i].first));
     in_place.in_place = static_cast<int>(i);
@@ -60,9 +66,11 @@ int check(const std::string& file) {
   int failures = 0, launches = 0;
   const bool chatty = std::getenv("SHEAF_PTX_VERBOSE");
   for (auto& [name, kernel] : *kernels) {
+    const bool large = kernel.size() > kMostElements;
     kernel.shorten(kMostElements);
-    for (bool positive : {false, true}) {
-      const Buffers given(kernel, 7, positive);
+    for (Numbers numbers : {Numbers::all, Numbers::positive, Numbers::special}) {
+      if (large && numbers != Numbers::all) continue;
+      const Buffers given(kernel, 7, numbers);
       Buffers expected = given;
       object->run(kernel, expected);
       for (const GpuRun& run : ways(kernel, module->has(name + "_many"))) {
@@ -75,7 +83,7 @@ int check(const std::string& file) {
                       static_cast<long long>(kernel.size()), seconds);
         if (wrong.empty()) continue;
         std::printf("%s (layer '%s', %s), %s, %s numbers: %s\n", name.c_str(), kernel.layer.c_str(),
-                    kernel.kernel->description.c_str(), run.name.c_str(), positive ? "positive" : "all",
+                    kernel.kernel->description.c_str(), run.name.c_str(), kNames[static_cast<int>(numbers)],
                     wrong.c_str());
         ++failures;
       }

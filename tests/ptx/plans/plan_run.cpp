@@ -128,7 +128,8 @@ std::string run_on_gpu(const PtxModule& module, const PlanKernel& kernel, const 
   LaunchSize size;
   size.block[0] = static_cast<uint32_t>(kernel.kernel->gpu_block);
   const int64_t items = std::max(1, kernel.kernel->gpu_items);
-  size.grid[0] = static_cast<uint32_t>(std::min<int64_t>((kernel.gpu_work + items - 1) / items, run.most_blocks));
+  size.grid[0] =
+      static_cast<uint32_t>(std::min<int64_t>((kernel.gpu_work + items - 1) / items, run.most_blocks)) + run.more_blocks;
   uint64_t guard_address = run.guarded || run.held ? reinterpret_cast<uint64_t>(&guard) : 0;
   std::vector<uint64_t> values, table;
   std::string entry = kernel.kernel->name;
