@@ -41,9 +41,12 @@ std::vector<GpuRun> ways(const PlanKernel& kernel, bool has_many) {
   }
   if (has_many) {
     GpuRun& many = add("by _many");
-    many.many = many.guarded = true;
+    many.many = true;
     many.most_blocks = 2;
     many.options.detect_races = small;
+    GpuRun& more_of_many = add("by _many, on more blocks, guarded");
+    more_of_many.many = more_of_many.guarded = true;
+    more_of_many.more_blocks = 1;
     GpuRun& held = add("by _many, held by its guard");
     held.many = held.held = true;
   }
