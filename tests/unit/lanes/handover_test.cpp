@@ -1,8 +1,5 @@
 // What asynchronous lanes hand over, and what becomes of a run when a device is lost.
-#include "noting_queue.h"
-
-#include "runtime/bind/launches.h"
-#include "runtime/lanes/executor.h"
+#include "noted_lanes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,86 +8,7 @@ namespace sheaf {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// Lanes of noted operations; an operation's slots are one byte each of `memory`.
-struct Lanes {
-  std::vector<LaneProgram> programs;
-  std::vector<std::unique_ptr<NotedExecutable>> executables;
-  std::vector<std::unique_ptr<NotedEvent>> events;
-  std::vector<NotingQueue*> queues;
-  int instances = 0;
-
-  explicit Lanes(size_t count) : programs(count) {
-    for (LaneProgram& program : programs) {
-      auto queue = std::make_unique<NotingQueue>();
-      queues.push_back(queue.get());
-      program.queue = std::move(queue);
-      program.asynchronous = true;
-    }
-  }
-  NotedExecutable& add(size_t lane, const std::string& name) {
-    executables.push_back(std::make_unique<NotedExecutable>(name));
-    LaneOperation operation;
-    operation.executable = executables.back().get();
-    operation.instance = instances++;
-    LaneProgram& program = programs[lane];
-    operation.first_wait = operation.end_wait = static_cast<uint32_t>(program.waits.size());
-    program.operations.push_back(operation);
-    return *executables.back();
-  }
-  LaneOperation& last(size_t lane) { return programs[lane].operations.back(); }
-  void signal(size_t lane) {
-    events.push_back(std::make_unique<NotedEvent>());
-    events.back()->name = "e" + std::to_string(events.size() - 1);
-    last(lane).event = events.back().get();
-    last(lane).signal = static_cast<int32_t>(programs[lane].operations.size());
-  }
-  /// The last operation of `lane` waits for the last that signals on `other`.
-  void wait(size_t lane, size_t other, Executable* decider = nullptr) {
-    const LaneOperation& source = programs[other].operations.back();
-    programs[lane].waits.push_back({static_cast<int>(other), source.signal, source.event, decider});
-    last(lane).end_wait = static_cast<uint32_t>(programs[lane].waits.size());
-  }
-  void commit(size_t lane) {
-    last(lane).commits = true;
-    last(lane).guarded = true;
-  }
-  std::unique_ptr<Executor> executor(Device& device, bool record = true) {
-    for (LaneProgram& program : programs) {
-      const std::vector<std::vector<OperandRange>> none(program.operations.size());
-      if (program.asynchronous) merged = form_launches(program, none, device, record);
-    }
-    return std::make_unique<Executor>(std::move(programs), 4);
-  }
-  std::vector<std::unique_ptr<Executable>> merged;
-};
-
-/// A device that merges all operations whose names begin alike with "m", `most` at once.
-class MergingDevice : public Device {
- public:
-  const DeviceInfo& info() const override { return info_; }
-  int memory_space() const override { return 1; }
-  Result<void*> allocate(size_t) override { return Error("no memory"); }
-  void release(void*) override {}
-  Result<std::unique_ptr<Queue>> open_queue(int) override { return Error("no queue"); }
-  Result<std::unique_ptr<Event>> make_event() override { return Error("no event"); }
-  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan&) override { return Error("no kernels"); }
-  Result<Prepared> prepare(const PrepareRequest&) override { return Error("no operation"); }
-  Result<Prepared> prepare_reorder(const TensorSpec&, const TensorSpec&, int) override { return Error("no operation"); }
-  std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override {
-    if (parts.size() > most) return nullptr;
-    for (Executable* part : parts) {
-      if (static_cast<NotedExecutable*>(part)->name[0] != 'm') return nullptr;
-    }
-    return std::make_unique<NotedExecutable>("merged" + std::to_string(parts.size()));
-  }
-  size_t most = 100;
-
- private:
-  DeviceInfo info_;
-};
 
 TEST(HandOver, RunsAreEagerThenRecordedThenReplayed) {
   Lanes lanes(1);
@@ -271,46 +189,6 @@ TEST(HandOver, ALostDeviceLeavesNobodyWaiting) {
   second.problem.clear();
   EXPECT_TRUE(executor->run(nullptr));
   EXPECT_THAT(executor->device_failures(), IsEmpty());
-}
-
-/// Operations at bytes of a memory: reads, writes.
-OperandRange reads(int at, size_t bytes = 1) {
-  static const char memory[64] = {};
-  return {memory + at, bytes, false, true};
-}
-OperandRange writes(int at, size_t bytes = 1) {
-  OperandRange range = reads(at, bytes);
-  range.writes = true;
-  return range;
-}
-
-std::vector<size_t> sizes_of_launches(const std::vector<std::vector<OperandRange>>& operands, size_t most = 100) {
-  Lanes lanes(1);
-  MergingDevice device;
-  device.most = most;
-  for (size_t i = 0; i < operands.size(); ++i) lanes.add(0, "m");
-  const auto merged = form_launches(lanes.programs[0], operands, device, true);
-  std::vector<size_t> sizes;
-  for (const LaneLaunch& launch : lanes.programs[0].launches) sizes.push_back(launch.end - launch.first);
-  return sizes;
-}
-
-TEST(Merging, OnlyWhatCouldRunInAnyOrder) {
-  EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(0), writes(2)}, {reads(0), writes(3)}}), ElementsAre(3));
-  EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(1), writes(2)}, {reads(0), writes(3)}}), ElementsAre(1, 2)) << "reads what was made";
-  EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(2), writes(0)}}), ElementsAre(1, 1)) << "writes what is read";
-  EXPECT_THAT(sizes_of_launches({{writes(1)}, {writes(1)}}), ElementsAre(1, 1)) << "writes the same";
-  EXPECT_THAT(sizes_of_launches({{reads(0, 8), writes(0, 8)}, {reads(8, 8), writes(8, 8)}}), ElementsAre(2)) << "each in place";
-  EXPECT_THAT(sizes_of_launches({{writes(0, 20)}, {writes(30)}, {writes(40)}, {reads(15)}}), ElementsAre(3, 1)) << "a long range far before";
-}
-
-TEST(Merging, AsManyAsTheDeviceTakesAndNothingOfTheCallers) {
-  std::vector<std::vector<OperandRange>> operands;
-  for (int i = 0; i < 23; ++i) operands.push_back({reads(0), writes(i + 1)});
-  EXPECT_THAT(sizes_of_launches(operands, 10), ElementsAre(10, 10, 3));
-  EXPECT_THAT(sizes_of_launches(operands, 22), ElementsAre(22, 1));
-  EXPECT_THAT(sizes_of_launches(operands, 1).size(), 23);
-  EXPECT_THAT(sizes_of_launches({{writes(1)}, {OperandRange{nullptr, 4, false, true}, writes(2)}, {writes(3)}}), ElementsAre(1, 1, 1));
 }
 
 }  // namespace
