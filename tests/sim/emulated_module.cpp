@@ -1,5 +1,8 @@
 #include "tests/sim/emulated_module.h"
 
+#include <map>
+#include <mutex>
+
 namespace sheaf::sim {
 namespace {
 
@@ -32,9 +35,17 @@ class EmulatedModule final : public KernelCode {
 }  // namespace
 
 Result<std::shared_ptr<const KernelCode>> emulated_module(const std::string& ptx) {
-  auto module = ptx::PtxModule::parse(ptx);
-  if (!module) return Error(to_string(module.error()));
-  return std::shared_ptr<const KernelCode>(std::make_shared<EmulatedModule>(std::move(*module)));
+  // A queue's own kernels are loaded for each machine that a test makes: one text is parsed once.
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const KernelCode>> parsed;
+  const std::lock_guard lock(mutex);
+  auto& code = parsed[ptx];
+  if (!code) {
+    auto module = ptx::PtxModule::parse(ptx);
+    if (!module) return Error(to_string(module.error()));
+    code = std::make_shared<EmulatedModule>(std::move(*module));
+  }
+  return code;
 }
 
 }  // namespace sheaf::sim

@@ -31,12 +31,20 @@ bool same(const CollectiveRequest& a, const CollectiveRequest& b) {
 }  // namespace
 
 SimCommunicator::~SimCommunicator() {
-  for (size_t number = 0; number < calls_.size(); ++number) {
+  for (size_t number = 0; number < calls_.size() && !aborted_; ++number) {
     for (size_t rank = 0; rank < next_.size(); ++rank) {
       if (next_[rank] > number) continue;
       driver_.violation("collective " + std::to_string(number) + " waits for rank " + std::to_string(rank) + ", which never came");
     }
   }
+}
+
+void SimCommunicator::abort() {
+  const std::lock_guard lock(mutex_);
+  aborted_ = true;
+  std::vector<std::shared_ptr<Meeting>> meetings;
+  for (const auto& call : calls_) meetings.push_back(call->meeting);
+  driver_.call_off(meetings);
 }
 
 size_t SimCommunicator::buffers(const CollectiveRequest& request, size_t rank) const {
@@ -69,6 +77,7 @@ Result<void> SimCommunicator::enqueue(cuda::Stream stream, size_t rank, Part par
   }
   const std::string what = part.what;
   const std::lock_guard lock(mutex_);
+  if (aborted_) return Error("ncclGroupEnd: the communicator was aborted");
   const size_t number = next_[rank]++;
   if (number == calls_.size()) {
     calls_.push_back(std::make_shared<Call>());

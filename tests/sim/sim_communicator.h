@@ -13,6 +13,8 @@ class SimCommunicator final : public cuda::Communicator, public std::enable_shar
   ~SimCommunicator() override;
   Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) override;
 
+  void abort() override;
+
   struct Part {  ///< what one member brings
     std::shared_ptr<const CollectiveRequest> request;
     std::vector<void*> buffers;
@@ -36,6 +38,7 @@ class SimCommunicator final : public cuda::Communicator, public std::enable_shar
   std::mutex mutex_;
   std::vector<size_t> next_;                 ///< by rank: number of its next collective
   std::vector<std::shared_ptr<Call>> calls_;
+  bool aborted_ = false;
 };
 
 }  // namespace sheaf::sim

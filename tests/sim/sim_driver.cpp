@@ -39,7 +39,7 @@ SimDriver::~SimDriver() {
   const Lock lock(mutex_);
   while (step()) {
   }
-  if (hung_) return;  // nothing could be given back
+  if (hung_ || called_off_) return;  // nothing could be given back
   const auto refuses = [&](int device) { return refuses_[static_cast<size_t>(device)].has_value(); };
   for (const auto& stream : streams_) {
     if (refuses(stream->device)) continue;
@@ -56,7 +56,7 @@ SimDriver::~SimDriver() {
 }
 
 void SimDriver::violate(const std::string& text) {
-  if (reported_.size() >= 50 || !reported_.insert(text).second) return;
+  if (called_off_ || reported_.size() >= 50 || !reported_.insert(text).second) return;
   if (options_.violation) {
     options_.violation(text);
   } else {
@@ -111,6 +111,7 @@ Result<void> SimDriver::begin(Call call, int device, const Stream* stream) {
   for (Failure& failure : failures_) {
     if (failure.call != call || (failure.device != kHost && failure.device != device) || --failure.in != 0) continue;
     for (const auto& other : streams_) other->capture_broken |= other.get() == stream;
+    if (call == Call::query && device != kHost) device_fails(device, failure.reason);  // that is how a driver says so
     return Error(name + ": " + failure.reason);
   }
   // What a thread may not do while it captures.
@@ -162,7 +163,7 @@ void SimDriver::release(int device, void* memory) {
   const bool gone = refuses_[static_cast<size_t>(device)].has_value();
   if (!ok && !gone) return;
   if (hung_ && !gone) violate("cuMemFree would wait for what never ends");
-  memory_.release(device, memory, gone || hung_ ? nullptr : &host_);
+  memory_.release(device, memory, gone || hung_ || called_off_ ? nullptr : &host_);
 }
 
 Result<void*> SimDriver::allocate_pinned(size_t bytes) {
@@ -177,7 +178,7 @@ Result<void*> SimDriver::allocate_pinned(size_t bytes) {
 void SimDriver::release_pinned(void* memory) {
   const Lock lock(mutex_);
   if (!begin(Call::release_pinned, kHost)) return;
-  bool gone = hung_;
+  bool gone = hung_ || called_off_;
   for (const auto& reason : refuses_) gone |= reason.has_value();
   memory_.release(kHost, memory, gone ? nullptr : &host_);
 }

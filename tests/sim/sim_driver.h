@@ -67,6 +67,9 @@ class SimDriver final : public cuda::Driver {
   /// Puts a member's part in something that several streams do together; it is executed when all have come so far.
   Result<void> meet(cuda::Stream stream, std::string_view what, std::shared_ptr<Meeting> meeting, size_t member,
                     std::vector<cuda::Access> accesses);
+  /// A meeting that won't take place goes on without anything being done. From then on nothing need be in order, written or
+  /// given back: whoever ends one has given the run up.
+  void call_off(std::span<const std::shared_ptr<Meeting>> meetings);
   bool capturing(cuda::Stream stream) const;
   /// For what runs under the driver's lock: a Meeting's function. Reports what wasn't written where it is read.
   std::byte* member_memory(const void* data, size_t bytes, bool writes, const std::string& what);
@@ -154,7 +157,8 @@ class SimDriver final : public cuda::Driver {
   std::array<int64_t, static_cast<size_t>(Call::count)> calls_{};
   std::vector<Failure> failures_;
   int64_t hang_in_ = 0, fault_in_ = 0;
-  bool hung_ = false;
+  bool hung_ = false;        ///< something never ends
+  bool called_off_ = false;  ///< what others made of a meeting is without meaning
   std::set<std::string> reported_;
 };
 

@@ -31,7 +31,7 @@ void SimDriver::order(Stream& stream, Item item) {
   const Epoch epoch = stream.clock.advance(stream.id);
   for (const cuda::Access& access : item.accesses) {
     if (item.kind == Item::operation && !memory_.reachable(access.data, access.bytes, stream.device, VirtualMemory::kAnywhere, *item.what)) continue;
-    memory_.touch(access, epoch, stream.clock, item.what);
+    if (!hung_ && !called_off_) memory_.touch(access, epoch, stream.clock, item.what);
   }
   if (item.kind == Item::record) {
     item.event->clock = stream.clock;

@@ -158,6 +158,12 @@ Result<void> SimDriver::meet(cuda::Stream handle, std::string_view what, std::sh
   return push(at, std::move(item));
 }
 
+void SimDriver::call_off(std::span<const std::shared_ptr<Meeting>> meetings) {
+  const Lock lock(mutex_);
+  called_off_ = true;
+  for (const auto& meeting : meetings) meeting->done = true;
+}
+
 bool SimDriver::capturing(cuda::Stream handle) const {
   const Lock lock(mutex_);
   return stream(handle)->capturing;

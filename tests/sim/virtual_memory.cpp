@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kRange = size_t{64} << 30;  ///< addresses of a device
 constexpr size_t kAlignment = 256;           ///< that cuMemAlloc promises
+constexpr size_t kMostPinned = size_t{4} << 30;
 constexpr size_t kGuard = 4096;              ///< between allocations
 constexpr int kNobody = 0x7b;                ///< what unwritten bytes are: as f32 1.3e36
 
@@ -40,7 +41,7 @@ VirtualMemory::~VirtualMemory() {
 
 void* VirtualMemory::allocate(int device, size_t bytes) {
   const size_t i = index(device);
-  if (bytes > static_cast<size_t>(capacity_ - (device == kHost ? 0 : used_[i]))) return nullptr;
+  if (bytes > (device == kHost ? kMostPinned : static_cast<size_t>(capacity_ - used_[i]))) return nullptr;
   const size_t apart = (bytes + kGuard + kAlignment) / kAlignment * kAlignment;
   if (device != kHost && (!ranges_[i] || next_[i] + apart > kRange)) return nullptr;
   auto storage = std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes + kAlignment]);
