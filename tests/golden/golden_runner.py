@@ -47,9 +47,10 @@ def entries(devices):
     return count
 
 
-def on_gpu(lists):
-    """{list of replicas on cuda:0: the CPU list that splits alike}, of lists that aren't `cpu` alone."""
-    return {",".join(["cuda:0"] * entries(d)): d for d in reversed(list(lists)) if d != "cpu"}
+def on_gpu(lists, gpus=1):
+    """{list of replicas on cuda:0, or on cuda:0, cuda:1, … in turn: the CPU list that splits alike}, of lists that aren't
+    `cpu` alone."""
+    return {",".join(f"cuda:{k % gpus}" for k in range(entries(d))): d for d in reversed(list(lists)) if d != "cpu"}
 
 
 def draw(recipes):
@@ -65,6 +66,7 @@ def run_cases(description, check):
     p.add_argument("--precision", help="compile for this arithmetic")
     p.add_argument("--tolerance", type=float, help="in place of the case's")
     p.add_argument("--gpu", action="store_true", help="on cuda:0 in place of CPU devices")
+    p.add_argument("--gpus", type=int, default=1, help="with --gpu: on so many, in turn")
     a = p.parse_args()
     if not a.gpu and a.precision == "bf16" and not cpu_has_bf16():
         print("skipped: this CPU has no bf16")

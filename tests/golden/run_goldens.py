@@ -31,7 +31,7 @@ def check(case, options, folder):
     sources = [argument for name in recipe["inputs"] for argument in ("--input", f"{name}={inputs}:{name}")]
     complaints, outputs = [], {}
     lists = options.devices or recipe.get("devices", DEVICES)
-    twins = on_gpu(lists) if options.gpu else {}
+    twins = on_gpu(lists, options.gpus) if options.gpu else {}
     if options.gpu:
         lists = [*twins, *([] if options.precision else twins.values())]
     for number, run_on in enumerate(lists):

@@ -56,7 +56,7 @@ def check(case, options, folder):
     compile_case(case.with_suffix(".json"), plan, options)
     tolerance = options.tolerance or recipe["tolerance"]
     lists = {d: d for d in options.devices or recipe["devices"]}
-    for number, (run_on, split) in enumerate((on_gpu(lists) if options.gpu else lists).items()):
+    for number, (run_on, split) in enumerate((on_gpu(lists, options.gpus) if options.gpu else lists).items()):
         results[run_on] = found = train(plan, run_on, recipe, folder, f"out{number}")
         prefix = f"{recipe['devices'][split]}/"
         wanted = {name[len(prefix):]: tensor for name, tensor in expected.items() if name.startswith(prefix)}
