@@ -41,14 +41,16 @@ class FaultyQueue : public Queue {
  public:
   FaultyQueue(std::unique_ptr<Queue> queue, CopyFault fault, std::shared_ptr<DeviceMemory> memory)
       : queue_(std::move(queue)), fault_(std::move(fault)), memory_(std::move(memory)) {}
-  void launch(Executable& executable, void* const* buffers, void* scratch) override { queue_->launch(executable, buffers, scratch); }
-  void copy(void* target, const void* source, const CopyShape& shape) override {
+  void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) override {
+    queue_->launch(executable, buffers, scratch, guarded);
+  }
+  void copy(void* target, const void* source, const CopyShape& shape, bool guarded) override {
     auto* to = static_cast<char*>(target);
     const auto* from = static_cast<const char*>(source);
-    if (!fault_ || !memory_->holds(target) || fault_(to, from, shape)) queue_->copy(to, from, shape);
+    if (!fault_ || !memory_->holds(target) || fault_(to, from, shape)) queue_->copy(to, from, shape, guarded);
   }
   void record(Event& event) override { queue_->record(event); }
-  void wait(Event& event) override { queue_->wait(event); }
+  Result<void> wait(Event& event) override { return queue_->wait(event); }
   Result<void> synchronize() override { return queue_->synchronize(); }
 
  private:
