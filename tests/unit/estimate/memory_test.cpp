@@ -1,5 +1,5 @@
 // What is estimated is what a run takes, to the byte, and nothing is taken to find out.
-#include "tests/unit/runtime/fake_device.h"
+#include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/training_plan.h"
 
 #include "runtime/bind/binding.h"
@@ -120,13 +120,12 @@ TEST(EstimatedMemory, NamesThePeakAndWhatIsLiveThen) {
 
 TEST(EstimatedMemory, TouchesNoDevice) {
   const PlanBuilder b = data_parallel_linear(37, 19, PlanBuilder::device(0));
-  auto one = std::make_shared<FakeDevice>(1), two = std::make_shared<FakeDevice>(2);
-  const DeviceSet devices(one, {one, two}, {"fake:0", "fake:1"}, 1);
+  sim::SimMachine machine(sim::strict());
+  const auto devices = machine.list("cuda:0,cuda:1");
   // Far more than there is: a run would be refused, an estimate says how much it would be.
   const int64_t rows = int64_t{1} << 40;
-  const Estimate estimate = estimated(b.plan, b.plan.infer, devices, rows / 64);
-  EXPECT_EQ(one->allocated, 0);
-  EXPECT_EQ(two->allocated, 0);
+  const Estimate estimate = estimated(b.plan, b.plan.infer, *devices, rows / 64);
+  EXPECT_EQ(machine.driver().calls(sim::Call::allocate), 0);
   EXPECT_GT(estimate.devices[2].arena_bytes, size_t(rows) / 128 * (37 + 19) * 4 - 1) << "a chunk and its result";
   EXPECT_GT(of(estimate.devices[2].most, MemoryClass::communication), size_t(rows) / 128 * 37 * 4 - 1) << "the chunk, copied there";
 }

@@ -1,7 +1,7 @@
 // Traces of inference: what a file holds, how much of it is kept, what a trace survives.
 #include "trace_file.h"
 
-#include "tests/unit/runtime/fake_device.h"
+#include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
 
 #include "runtime/bind/binding.h"
@@ -204,14 +204,13 @@ TEST(Trace, ADeviceListedTwiceHasTwoTracks) {
 }
 
 TEST(Trace, QueuesThatWorkLaterShowWhatTheyAreHanded) {
-  auto one = std::make_shared<FakeDevice>(1), two = std::make_shared<FakeDevice>(2);
-  const auto devices = std::make_shared<const DeviceSet>(cpu_device(), std::vector<std::shared_ptr<Device>>{one, two},
-                                                         std::vector<std::string>{"fake:1", "fake:2"}, 1);
+  sim::SimMachine machine(sim::strict());
+  const auto devices = machine.list("cuda:0,cuda:1");
   BoundRun run = BoundRun::of(three_layers(), devices, 5);
   const auto trace = std::make_shared<Trace>();
   for (int i = 0; i < 3; ++i) run.step(trace);
   const TraceFile file(trace->json());
-  const auto slices = file.slices_on("fake:2 (handing over)");
+  const auto slices = file.slices_on("cuda:1 (handing over)");
   ASSERT_FALSE(slices.empty());
   EXPECT_EQ(slices.back()["name"], "synchronize");
   EXPECT_GT(slices.back()["dur"].get<double>(), 0);
