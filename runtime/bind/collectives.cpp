@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 
 namespace sheaf {
@@ -33,6 +32,8 @@ class CollectiveForming {
  public:
   CollectiveForming(Graph& graph, const BindContext& context) : graph_(graph), context_(context) {
     const auto steps = context.program.steps.size();
+    leaders_.resize(graph.instances.size());
+    std::iota(leaders_.begin(), leaders_.end(), 0);
     copies_.resize(steps);
     sums_.assign(steps, -1);
     readers_.assign(graph.tensors.size(), 0);
@@ -59,7 +60,15 @@ class CollectiveForming {
       for (const std::vector<size_t>& bucket : assign_buckets(sizes)) {
         std::vector<const Transfer*> parts;
         for (size_t i : bucket) parts.push_back(&transfers[i]);
-        if (auto ok = add(kinship, parts); !ok) return ok;
+        if (choose(parts)) {
+          if (auto ok = add(kinship, parts); !ok) return ok;
+          continue;
+        }
+        // One of them needs what another brings: each by itself, and as copies where even that would go round in circles.
+        for (const Transfer* part : parts) {
+          if (!choose({part})) continue;
+          if (auto ok = add(kinship, {part}); !ok) return ok;
+        }
       }
     }
     if (groups_.empty()) return {};
@@ -78,6 +87,49 @@ class CollectiveForming {
     return copy.copy_shape.rows == 1 && copy.source_offset == 0 && copy.target_offset == 0 &&
            copy.copy_shape.row_bytes == tensor(copy.inputs[0]).spec.bytes && copy.copy_shape.row_bytes > 0 &&
            graph_.planned(copy.outputs[0]) && tensor(copy.outputs[0]).base < 0;
+  }
+
+  /// Takes the instances of `parts` as one from here on, if that leaves an order in which all can be done.
+  bool choose(const std::vector<const Transfer*>& parts) {
+    std::vector<int> leaders = leaders_;
+    const int leader = parts[0]->copies[0];
+    for (const Transfer* part : parts) {
+      for (int copy : part->copies) leaders[index_of(copy)] = leader;
+      if (part->sum >= 0) leaders[index_of(part->sum)] = leader;
+    }
+    if (!can_be_ordered(leaders)) return false;
+    leaders_ = std::move(leaders);
+    return true;
+  }
+
+  bool can_be_ordered(const std::vector<int>& leaders) const {
+    std::vector<std::vector<int>> followers(leaders.size());
+    std::vector<int> missing(leaders.size(), 0), open;
+    const auto follow = [&](int before, int after) {
+      if (before == after) return;
+      followers[index_of(before)].push_back(after);
+      ++missing[index_of(after)];
+    };
+    size_t nodes = 0, done = 0;
+    for (size_t i = 0; i < leaders.size(); ++i) {
+      nodes += index_of(leaders[i]) == i ? 1 : 0;
+      for (int input : graph_.instances[i].inputs) {
+        for (int writer : graph_.tensors[index_of(input)].writers) follow(leaders[index_of(writer)], leaders[i]);
+      }
+      for (int before : graph_.instances[i].after) follow(leaders[index_of(before)], leaders[i]);
+    }
+    for (size_t i = 0; i < leaders.size(); ++i) {
+      if (index_of(leaders[i]) == i && missing[i] == 0) open.push_back(static_cast<int>(i));
+    }
+    while (!open.empty()) {
+      const int next = open.back();
+      open.pop_back();
+      ++done;
+      for (int after : followers[index_of(next)]) {
+        if (--missing[index_of(after)] == 0) open.push_back(after);
+      }
+    }
+    return done == nodes;
   }
 
   /// The end of a copy at the root, and the other.
@@ -121,15 +173,17 @@ class CollectiveForming {
     kin[{kind, lanes, near(kind, transfer).dtype}].push_back(std::move(transfer));
   }
 
-  /// One device each, of the same kind, and all of them work by themselves.
+  /// One device each, of the same kind, and all of them work by themselves. A device that has two lanes takes no part:
+  /// nothing orders what they launch, and operations among devices must come in one order on each device.
   bool distinct(const std::vector<int>& lanes) const {
-    std::set<int> spaces;
     for (int lane : lanes) {
       const Device& device = context_.devices.device(lane);
       if (!device.info().asynchronous || device.info().kind != context_.devices.device(lanes[0]).info().kind) return false;
-      spaces.insert(device.memory_space());
+      for (int other = 0; other < context_.devices.lanes(); ++other) {
+        if (other != lane && context_.devices.device(other).memory_space() == device.memory_space()) return false;
+      }
     }
-    return spaces.size() == lanes.size();
+    return true;
   }
 
   /// The sum of a step is of the root's own part, which nobody else reads, and of what comes by `copies`.
@@ -224,6 +278,7 @@ class CollectiveForming {
   std::vector<int> readers_;              ///< by root: how many operands are in it
   std::vector<InstanceGroup> groups_;
   std::map<int, int> instead_;
+  std::vector<int> leaders_;              ///< by instance that was there at first: the one that stands for what is done as one
 };
 
 }  // namespace

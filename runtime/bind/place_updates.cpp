@@ -96,7 +96,8 @@ class UpdatePlacement {
     const auto& readers = readers_[index_of(update.variable)];
     for (int writer : writers_[index_of(root)]) {
       const Instance& instance = graph_.instances[index_of(writer)];
-      if (!same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back())) return false;
+      // What is early comes before all that may fail, whatever its place here.
+      if (instance.early || !same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back())) return false;
       for (int reader : readers) {
         if (reader > writer || (reader == writer && !works_in_place(instance, update.variable, root))) return false;
       }

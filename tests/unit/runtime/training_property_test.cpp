@@ -1,11 +1,11 @@
 // Random training programs on random device lists, compared bit by bit with a plain interpreter: variables read early and
 // late, updated by values made anywhere, by each other, in place or not, or not at all because the run fails.
-#include "fake_device.h"
 #include "training_plan.h"
 #include "variable_values.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/training/trainer.h"
+#include "tests/sim/strict_machine.h"
 
 #include <gtest/gtest.h>
 
@@ -178,25 +178,26 @@ class RandomProgram {
   std::vector<std::function<void(State&)>> meaning_;
 };
 
-std::shared_ptr<const DeviceSet> devices(unsigned kind) {
-  const auto host = std::make_shared<TrainingDevice>();
-  if (kind % 4 < 3) return training_devices(kind % 4 == 0 ? 0 : 3 + int(kind % 2), host);
-  auto fake = std::make_shared<FakeDevice>(1, host);
-  return std::make_shared<const DeviceSet>(host, std::vector<std::shared_ptr<Device>>{fake, host, fake},
-                                           std::vector<std::string>{"fake:0", "cpu:0", "fake:0"}, 1);
-}
+constexpr const char* kLists[] = {"cpu",           "cpu:0,cpu:1,cpu:2",    "cuda:0,cpu:0,cuda:0", "cpu:0,cpu:1,cpu:2,cpu:3",
+                                  "cuda:0,cuda:1,cuda:2", "cuda:0,cuda:0,cuda:1", "cpu:0,cuda:1,cuda:0"};
 
 TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
   int updated = 0, in_place = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgram program(seed);
-    const auto list = devices(seed);
+    SCOPED_TRACE(kLists[seed % std::size(kLists)]);
+    sim::MachineOptions options = sim::strict(seed, std::make_shared<TrainingDevice>());
+    options.collectives = seed % 2 == 0;
+    sim::SimMachine machine(options);
+    const auto list = machine.list(kLists[seed % std::size(kLists)]);
     const int replicas = std::max(1, list->entries());
     Plan plan = program.b.plan;
     auto model = Model::from_plan(std::move(plan));
     ASSERT_TRUE(model && model->initialise_parameters(seed));
-    auto trainer = Trainer::bind(*model, list, 1, nullptr);
+    BindOptions bind;
+    bind.graphs = seed % 5 != 0;
+    auto trainer = Trainer::bind(*model, list, 1, nullptr, bind);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     std::vector<Triple> variables(program.variables());
     const auto read = [&](size_t i) {
