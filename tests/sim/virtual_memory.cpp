@@ -18,7 +18,7 @@ constexpr int kNobody = 0x7b;                ///< what unwritten bytes are: as f
 
 /// Addresses that nobody can touch. Past the sanitizers, who would make shadows for all of it.
 std::byte* set_aside() {
-  const long address = syscall(SYS_mmap, nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const long address = syscall(SYS_mmap, nullptr, kRange, long{PROT_NONE}, long{MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE}, -1L, 0L);
   return address == -1 ? nullptr : reinterpret_cast<std::byte*>(address);
 }
 
