@@ -58,12 +58,39 @@ void BackendState::abort_communicators() {
   }
 }
 
-void BackendState::watch(Progress* queue, std::shared_ptr<PinnedRing> results) {
+void BackendState::raise_alarms() {
+  std::vector<Alarm> alarms;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Watched& queue : queues_) alarms.push_back(queue.alarm);
+  }
+  // Their streams have nothing else to do, so this takes microseconds; a device that is lost won't do anything anyway.
+  for (const Alarm& alarm : alarms) (void)driver().raise(alarm.stream, alarm.flag);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (const Alarm& alarm : alarms) {
+    for (auto done = driver().done(alarm.stream); done && !*done && std::chrono::steady_clock::now() < until;
+         done = driver().done(alarm.stream)) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+std::shared_ptr<const Error> BackendState::stop(Progress* queue, std::shared_ptr<const Error> why) {
+  const std::lock_guard lock(failures_mutex_);
+  failures_.emplace_back(queue, std::move(why));
+  raise_alarms();
+  abort_communicators();
+  return failures_.front().second;
+}
+
+void BackendState::watch(Progress* queue, std::shared_ptr<PinnedRing> results, const Alarm& alarm) {
   const std::lock_guard lock(mutex_);
-  queues_.push_back({++last_queue_, queue, std::move(results)});
+  queues_.push_back({++last_queue_, queue, std::move(results), alarm});
 }
 
 void BackendState::forget(Progress* queue) {
+  const std::lock_guard failures_lock(failures_mutex_);
+  std::erase_if(failures_, [&](const auto& failure) { return failure.first == queue; });
   const std::lock_guard lock(mutex_);
   std::erase_if(queues_, [&](const Watched& watched) { return watched.progress == queue; });
 }
@@ -111,6 +138,7 @@ const Error& BackendState::lose(Error why) {
     why_lost_ = std::move(why);
     lost_.store(&why_lost_, std::memory_order_release);
   }
+  raise_alarms();
   abort_communicators();
   return why_lost_;
 }

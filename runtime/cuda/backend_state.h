@@ -34,12 +34,19 @@ class BackendState {
   /// The communicator of a list of devices, opened when first asked for. Null, with the reason in `why`, where there is none.
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
 
-  /// A queue's: how far it has come, and what it copies to the host's memory. Until forget().
-  /// Ends what waits for a member that won't come, since a queue takes no more work. Later ones are opened anew.
-  void abort_communicators();
-
-  void watch(Progress* queue, std::shared_ptr<PinnedRing> results);
+  /// What it takes to tell a queue's guarded work that it must do nothing, while other work of the queue still goes on.
+  struct Alarm {
+    int32_t* flag = nullptr;   ///< in the device's memory
+    Stream stream = nullptr;   ///< of its own
+  };
+  /// A queue's: how far it has come, what it copies to the host's memory, and its alarm. Until forget().
+  void watch(Progress* queue, std::shared_ptr<PinnedRing> results, const Alarm& alarm);
   void forget(Progress* queue);
+
+  /// A queue takes no more work, because of `why`. Guarded work of all queues does nothing from here on; then what waits for
+  /// a member that won't come is ended (what it was to bring isn't there, and must not reach a variable); later communicators
+  /// are opened anew. Returns why the first of the queues that there are has failed: what others met came from that.
+  std::shared_ptr<const Error> stop(Progress* queue, std::shared_ptr<const Error> why);
   /// Returns when nothing more is on its way from a GPU to this memory of the host's, but for what is in `except`. Errors: as
   /// wait_until().
   Result<void> settle(const Rows& memory, const PinnedRing* except = nullptr);
@@ -70,7 +77,13 @@ class BackendState {
     uint64_t number = 0;  ///< counts from 1
     Progress* progress = nullptr;
     std::shared_ptr<PinnedRing> results;
+    Alarm alarm;
   };
+  void raise_alarms();
+  void abort_communicators();
+
+  std::mutex failures_mutex_;  ///< held while alarms are raised
+  std::vector<std::pair<Progress*, std::shared_ptr<const Error>>> failures_;  ///< of queues, in order of time
   std::vector<Watched> queues_;  ///< by number
   uint64_t last_queue_ = 0;
   Error why_lost_;

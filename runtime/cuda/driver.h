@@ -97,6 +97,8 @@ class Driver {
   virtual Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
                             const CopyShape& shape) = 0;
   virtual Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) = 0;
+  /// Makes a word that other streams may be reading not 0, in no order with them: they see it before or after.
+  virtual Result<void> raise(Stream stream, int32_t* word) { return fill(stream, word, 1, sizeof *word); }
   virtual Result<void> launch(Stream stream, const Launch& launch) = 0;
 
   /// Between begin_capture() and end_capture() what is enqueued on `stream` is only noted down. (Per thread: others go on.)

@@ -38,6 +38,7 @@ class LoggedDriver final : public Driver {
   Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
                     const CopyShape& shape) override;
   Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) override;
+  Result<void> raise(Stream stream, int32_t* word) override { return driver_->raise(stream, word); }
   Result<void> launch(Stream stream, const Launch& launch) override;
   Result<void> begin_capture(Stream stream) override;
   Result<Graph> end_capture(Stream stream) override;

@@ -22,7 +22,7 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::open(std::shared_ptr<BackendState>
 }
 
 Result<void> CudaQueue::open() {
-  for (Stream* stream : {&compute_, &copies_}) {
+  for (Stream* stream : {&compute_, &copies_, &alarm_}) {
     auto made = driver_.make_stream(device_);
     if (!made) return made.error();
     *stream = *made;
@@ -39,7 +39,7 @@ Result<void> CudaQueue::open() {
     *ring = std::move(*opened);
   }
   if (auto ok = progress_.open(device_); !ok) return ok;
-  state_->watch(&progress_, results_);
+  state_->watch(&progress_, results_, {flag_, alarm_});
   begin_run();  // the flag is 0 also for those who never begin a run
   return failure_ ? Result<void>(*failure_) : Result<void>();
 }
@@ -47,7 +47,7 @@ Result<void> CudaQueue::open() {
 CudaQueue::~CudaQueue() {
   if (pending_ && !drained_) (void)drain();
   if (results_) state_->forget(&progress_);
-  for (Stream stream : {compute_, copies_}) {
+  for (Stream stream : {compute_, copies_, alarm_}) {
     if (stream) driver_.destroy(stream);
   }
   if (computed_) driver_.destroy(computed_);
@@ -59,9 +59,16 @@ void CudaQueue::fail(Error error, std::string_view what) {
   if (recording_) {
     if (recording_error_.diagnostics.empty()) recording_error_ = std::move(error);
   } else if (!failure_) {
-    failure_ = std::make_shared<const Error>(std::move(error));
-    state_->abort_communicators();  // the others would wait for this member
+    stop(std::move(error));
   }
+}
+
+void CudaQueue::stop(Error error) {
+  failure_ = std::make_shared<const Error>(std::move(error));
+  const Failure first = state_->stop(&progress_, failure_);
+  if (first == failure_) return;
+  Error both = *first;
+  failure_ = std::make_shared<const Error>(both.note("then " + failure_->message()));
 }
 
 void CudaQueue::begin_run() {
@@ -171,8 +178,8 @@ Result<void> CudaQueue::synchronize() {
   if (!pending_) return {};
   auto done = drain();
   if (done) return {};
-  failure_ = std::make_shared<const Error>(std::move(done.error()));
-  state_->abort_communicators();
+  stop(std::move(done.error()));
+  (void)drain();  // where it was but the question that failed, the work still goes on with the caller's memory
   drained_ = true;
   return *failure_;
 }

@@ -62,6 +62,8 @@ class CudaQueue final : public Queue {
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
   void fail(Error error, std::string_view what);
+  /// Takes no more work, and sees to it that the other queues neither wait for it nor go on with what it didn't do.
+  void stop(Error error);
   void keep(const Result<void>& done, std::string_view what) {
     if (!done) fail(done.error(), what);
   }
@@ -97,7 +99,7 @@ class CudaQueue final : public Queue {
   int copy_threads_;  ///< that copy a large piece of the caller's memory: one thread is slower than the device fetches
   std::string name_;
   std::shared_ptr<const QueueKernels> kernels_;
-  Stream compute_ = nullptr, copies_ = nullptr;
+  Stream compute_ = nullptr, copies_ = nullptr, alarm_ = nullptr;
   DriverEvent computed_ = nullptr;  ///< where the copy stream waits for the compute stream
   int32_t* flag_ = nullptr;         ///< in the device's memory
   std::shared_ptr<PinnedRing> fetches_, results_;

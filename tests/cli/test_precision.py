@@ -54,7 +54,7 @@ class Plan(Precision):
         self.assertEqual({values[s["outputs"][0]]["dtype"] for s in steps if s["op"] == "conv"}, {"float16"})
         self.assertEqual({values[s["outputs"][0]]["dtype"] for s in steps if s["op"] == "conv_backward_weight"}, {"float32"})
         done = sheaf_run(plan, "--devices", "cpu:0", "--input", "x=random:2", "--output", self.dir / "out.safetensors")
-        self.assert_refused(done, "layer 'net.0'", "float16", "CUDA", "--precision bf16")
+        self.assert_refused(done, "layer 'net.module.0'", "float16", "CUDA", "--precision bf16")
         self.assertFalse((self.dir / "out.safetensors").exists())
 
     def test_a_cpu_without_bf16_refuses_it_with_the_reason(self):

@@ -96,6 +96,7 @@ class SimDriver final : public cuda::Driver {
   Result<void> copy(cuda::Stream stream, void* target, int target_device, const void* source, int source_device,
                     const CopyShape& shape) override;
   Result<void> fill(cuda::Stream stream, void* memory, uint8_t value, size_t bytes) override;
+  Result<void> raise(cuda::Stream stream, int32_t* word) override;
   Result<void> launch(cuda::Stream stream, const cuda::Launch& launch) override;
   Result<void> begin_capture(cuda::Stream stream) override;
   Result<cuda::Graph> end_capture(cuda::Stream stream) override;

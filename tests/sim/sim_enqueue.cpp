@@ -179,6 +179,23 @@ Result<void> SimDriver::copy(cuda::Stream handle, void* target, int target_devic
   return push(at, std::move(item));
 }
 
+Result<void> SimDriver::raise(cuda::Stream handle, int32_t* word) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  if (auto ok = begin(Call::fill, at.device, &at); !ok) return ok;
+  Item item;  // no access that is held against those of other streams: by its contract it is in no order with them
+  item.what = named(at, "raising of a flag");
+  if (!memory_.reachable(word, sizeof *word, at.device, at.device, *item.what)) return Error("cuMemsetAsync: invalid argument");
+  item.run = [this, word](OperationMemory&) {
+    std::byte* place = memory_.bytes_of(word);
+    if (!place) return Result<void>(Error("an illegal memory access was encountered"));
+    std::memset(place, 1, sizeof *word);
+    memory_.set_written(word, sizeof *word, true);
+    return Result<void>();
+  };
+  return push(at, std::move(item));
+}
+
 Result<void> SimDriver::fill(cuda::Stream handle, void* memory, uint8_t value, size_t bytes) {
   const Lock lock(mutex_);
   Stream& at = *stream(handle);

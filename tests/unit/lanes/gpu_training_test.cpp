@@ -146,7 +146,7 @@ TEST(GpuTraining, BucketsAmongDistinctDevicesOnly) {
   } const cases[] = {{"cuda:0,cuda:1", true, true, 2, 2, 0},      {"cuda:0,cuda:1,cuda:2", true, true, 3, 3, 0},
                      {"cuda:0,cuda:1", true, false, 2, 0, 2},     {"cuda:0,cuda:1", false, true, 0, 0, 0},
                      {"cuda:0,cuda:0", true, true, 0, 0, 0},      {"cuda:0,cuda:1,cuda:1", true, true, 0, 0, 0},
-                     {"cuda:0,cuda:0,cuda:1", true, false, 2, 2, 0}};
+                     {"cuda:0,cuda:0,cuda:1", true, false, 0, 0, 0}};
   for (const auto& expected : cases) {
     SCOPED_TRACE(expected.list);
     BindOptions bind;

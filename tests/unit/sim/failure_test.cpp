@@ -57,9 +57,11 @@ class ShortDeadline {
 
 /// What is to go wrong is arranged by `arrange` before anything is bound; true if it came to that.
 template <typename Arrange>
-bool fails_well(const std::string& list, const std::string& reason, bool collectives, Arrange&& arrange) {
+bool fails_well(const std::string& list, const std::string& reason, bool collectives, Arrange&& arrange, bool answers = true) {
   sim::MachineOptions options = sim::strict(7, std::make_shared<TrainingDevice>());
   options.collectives = collectives;
+  // Where the driver doesn't answer nobody can know what is done: memory goes back while work may still be on its way.
+  if (!answers) options.driver.violation = [](const std::string&) {};
   options.driver.memory_bytes = int64_t{4} << 20;
   SimMachine machine(options);
   arrange(machine.driver());
@@ -74,15 +76,10 @@ bool fails_well(const std::string& list, const std::string& reason, bool collect
     const auto before = all_values(model);
     auto loss = trainer->step(Batch().buffers());
     if (loss) continue;
-    // (Among members of a collective the first to say something may be one that waited for who failed.)
     const std::string text = to_string(loss.error());
-    if (collectives) {
-      EXPECT_THAT(text, AnyOf(HasSubstr(reason), HasSubstr("aborted"), HasSubstr("without any progress")));
-    } else {
-      EXPECT_THAT(text, HasSubstr(reason));
-    }
+    // (A failure that shows only when its queue is asked is found late where that lane waits for a member that waits for it.)
+    if (!collectives || text.find("without any progress") == std::string::npos) EXPECT_THAT(text, HasSubstr(reason));
     EXPECT_THAT(text, HasSubstr("cuda:"));
-    if (collectives) return true;  // what a gather that was called off leaves behind is not looked at
     const auto after = all_values(model);
     for (size_t i = 0; i < after.size() && i < before.size(); ++i) {
       EXPECT_TRUE(after[i] == before[i] || std::abs(after[i] - before[i]) < 1.F) << "variable is " << after[i] << ", was " << before[i];
@@ -104,7 +101,8 @@ TEST_P(EveryCall, FailsWithAnError) {
     // (An event that a queue cannot record for its report of a wait in vain is done without.)
     for (int64_t n = 1, well = 0; well < 3; n += 1 + n / 3) {
       SCOPED_TRACE(std::string(list) + ", " + std::string(name_of(call)) + " number " + std::to_string(n));
-      const bool fails = fails_well(list, "injected", collectives, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); });
+      const bool fails = fails_well(list, "injected", collectives, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); },
+                                    call != Call::query);
       well += !fails;
       failed += fails;
       if (::testing::Test::HasFailure()) return;
