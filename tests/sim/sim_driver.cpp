@@ -39,6 +39,12 @@ SimDriver::~SimDriver() {
   const Lock lock(mutex_);
   while (step()) {
   }
+  report_what_is_left();
+  for (LoadedModule* module : modules_) delete module;
+  for (Graph* graph : graphs_) delete graph;
+}
+
+void SimDriver::report_what_is_left() {
   if (hung_ || called_off_) return;  // nothing could be given back
   const auto refuses = [&](int device) { return refuses_[static_cast<size_t>(device)].has_value(); };
   for (const auto& stream : streams_) {
@@ -51,8 +57,6 @@ SimDriver::~SimDriver() {
   if (!events_.empty()) violate(std::to_string(events_.size()) + " events were not destroyed");
   if (!graphs_.empty()) violate(std::to_string(graphs_.size()) + " graphs were not destroyed");
   if (!modules_.empty()) violate(std::to_string(modules_.size()) + " modules were not unloaded");
-  for (LoadedModule* module : modules_) delete module;
-  for (Graph* graph : graphs_) delete graph;
 }
 
 void SimDriver::violate(const std::string& text) {

@@ -123,6 +123,7 @@ class SimDriver final : public cuda::Driver {
   /// Counts a call, and fails it where that is wanted, where the device is gone, or where a capture forbids it.
   Result<void> begin(Call call, int device, const Stream* stream = nullptr);
   void violate(const std::string& text);
+  void report_what_is_left();
   Name named(const Stream& stream, std::string_view what) const;
   Result<void> push(Stream& stream, Item item);
   /// A piece of the operation that was announced.
