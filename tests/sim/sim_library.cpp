@@ -3,6 +3,7 @@
 #include "runtime/bind/non_finite.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/format.h"
+#include "tests/sim/fused_norm.h"
 #include "tests/sim/relayout.h"
 
 #include <algorithm>
@@ -184,7 +185,8 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   plain.inputs = inputs;
   plain.outputs = outputs;
   plain.threads = 1;
-  auto prepared = (options_.operations ? *options_.operations : *cpu_device()).prepare(plain);
+  Device& operations = options_.operations ? *options_.operations : *cpu_device();
+  auto prepared = options_.fuses_norms && is_fused_norm(request.step) ? prepare_fused_norm(plain, operations) : operations.prepare(plain);
   if (!prepared) return prepared;
 
   const bool last = options_.channels_last && of_images(request.step.op);

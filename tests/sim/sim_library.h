@@ -11,6 +11,8 @@ struct LibraryOptions {
   std::shared_ptr<Device> operations;
   /// Convolutions and what goes with them ask for channels last, as cuDNN does; else all is plain.
   bool channels_last = false;
+  /// Batch norm comes with the addition and the ReLU around it, as cuDNN does it.
+  bool fuses_norms = false;
   bool guardable = true;
   bool recordable = true;
 };
@@ -21,6 +23,7 @@ class SimLibrary final : public cuda::Library {
  public:
   SimLibrary(SimDriver& driver, LibraryOptions options) : driver_(driver), options_(std::move(options)) {}
   Result<Prepared> prepare(const PrepareRequest& request) override;
+  bool fuses_norms() const override { return options_.fuses_norms; }
 
  private:
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to);

@@ -1,0 +1,115 @@
+#include "tests/sim/fused_norm.h"
+
+#include <algorithm>
+
+namespace sheaf::sim {
+namespace {
+
+/// The position of the operand that has `role`; -1: none.
+int position(const Step& step, std::string_view role) {
+  const auto found = std::find(step.roles.begin(), step.roles.end(), role);
+  return found == step.roles.end() ? -1 : static_cast<int>(found - step.roles.begin());
+}
+
+/// y = max(norm(x) + residual, 0), and where that isn't 0.
+struct Forward final : Executable {
+  std::unique_ptr<Executable> norm;
+  std::vector<int> of_norm;  ///< its operands among the buffers
+  int y = 0, residual = -1, mask = -1;
+  int64_t elements = 0;
+  void run(void* const* buffers, void* scratch) override {
+    std::vector<void*> own;
+    for (int i : of_norm) own.push_back(buffers[i]);
+    norm->run(own.data(), scratch);
+    auto* out = static_cast<float*>(buffers[y]);
+    const auto* added = residual < 0 ? nullptr : static_cast<const float*>(buffers[residual]);
+    auto* kept = mask < 0 ? nullptr : static_cast<uint8_t*>(buffers[mask]);
+    for (int64_t i = 0; i < elements; ++i) {
+      const float sum = added ? out[i] + added[i] : out[i];
+      out[i] = sum > 0 || sum != sum ? sum : 0.0F;
+      if (kept) kept[i] = sum > 0 ? 1 : 0;
+    }
+  }
+};
+
+/// dz = dy where the mask says so, then the gradients of the batch norm by dz.
+struct Backward final : Executable {
+  std::unique_ptr<Executable> norm;
+  std::vector<int> of_norm;
+  int dy = 0, mask = 0, dz = -1;  ///< dz: the output that it is, too
+  std::vector<float> masked;
+  void run(void* const* buffers, void* scratch) override {
+    const auto* gradient = static_cast<const float*>(buffers[dy]);
+    const auto* kept = static_cast<const uint8_t*>(buffers[mask]);
+    for (size_t i = 0; i < masked.size(); ++i) masked[i] = kept[i] ? gradient[i] : 0.0F;
+    if (dz >= 0) std::copy(masked.begin(), masked.end(), static_cast<float*>(buffers[dz]));
+    std::vector<void*> own;
+    for (int i : of_norm) own.push_back(i == dy ? masked.data() : buffers[i]);
+    norm->run(own.data(), scratch);
+  }
+};
+
+}  // namespace
+
+bool is_fused_norm(const Step& step) { return step.op.starts_with("batch_norm_") && step.attributes.contains("activation"); }
+
+Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& operations) {
+  const bool forward = request.step.op == "batch_norm_train";
+  Step step = request.step;
+  step.attributes.erase("activation");
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<int> of_norm;
+  step.inputs.clear();
+  step.roles.clear();
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace") continue;
+    step.inputs.push_back(request.step.inputs[i]);
+    step.roles.push_back(request.step.roles[i]);
+    inputs.push_back(request.inputs[i]);
+    of_norm.push_back(static_cast<int>(i));
+  }
+  const size_t count = forward ? 3 : position(step, "weight") >= 0 ? 3 : 1;
+  for (size_t o = 0; o < count; ++o) {
+    outputs.push_back(request.outputs[o]);
+    of_norm.push_back(static_cast<int>(request.inputs.size() + o));
+  }
+  step.outputs.resize(count);
+  PrepareRequest plain{step, request.plan, inputs, outputs, 1, request.fast_numerics, request.constant.first(inputs.size())};
+  auto norm = operations.prepare(plain);
+  if (!norm) return norm.error();
+  for (const auto* specs : {&norm->inputs, &norm->outputs}) {
+    if (std::any_of(specs->begin(), specs->end(), [](const TensorSpec& spec) { return !spec.plain(); })) {
+      return Error("the CPU's batch norm wants other than plain operands");
+    }
+  }
+  const int64_t elements = element_count(request.inputs[0]);
+  Prepared prepared;
+  prepared.inputs.assign(request.inputs.begin(), request.inputs.end());
+  prepared.outputs.assign(request.outputs.begin(), request.outputs.end());
+  prepared.scratch_bytes = norm->scratch_bytes;
+  if (forward) {
+    auto made = std::make_unique<Forward>();
+    made->y = static_cast<int>(request.inputs.size());
+    made->residual = position(request.step, "residual");
+    made->elements = elements;
+    if (request.outputs.size() > 3) {
+      made->mask = made->y + 3;
+      prepared.outputs[3].bytes = static_cast<size_t>(elements);
+    }
+    made->of_norm = std::move(of_norm);
+    made->norm = std::move(norm->executable);
+    prepared.executable = std::move(made);
+    return prepared;
+  }
+  auto made = std::make_unique<Backward>();
+  made->dy = position(request.step, "dy");
+  made->mask = position(request.step, "workspace");
+  if (request.outputs.size() > count) made->dz = static_cast<int>(request.inputs.size() + count);
+  made->masked.resize(static_cast<size_t>(elements));
+  made->of_norm = std::move(of_norm);
+  made->norm = std::move(norm->executable);
+  prepared.executable = std::move(made);
+  return prepared;
+}
+
+}  // namespace sheaf::sim

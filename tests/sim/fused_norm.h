@@ -1,0 +1,15 @@
+// Batch norm with what stands around it (runtime/bind/fuse_norms.h), composed of the CPU's batch norm and plain loops.
+#pragma once
+
+#include "runtime/device/device.h"
+
+namespace sheaf::sim {
+
+/// Whether the step is one that NormFusions made.
+bool is_fused_norm(const Step& step);
+
+/// As Device::prepare() of such a step, in float32 and all operands plain; the mask is a byte an element. `operations`
+/// prepares the batch norm itself.
+Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& operations);
+
+}  // namespace sheaf::sim
