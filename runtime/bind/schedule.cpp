@@ -70,6 +70,12 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
   std::vector<size_t> order(graph.instances.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const std::vector<bool> late = only_give(graph, devices);
+  // What a device has brought to the host's memory is there only when somebody has waited for that device itself: that another
+  // device's work came after it, on the devices, tells the host nothing.
+  const auto works_alone = [&](int l) { return devices.device(l).info().asynchronous; };
+  const auto tells = [&](int source, int lane, int of) {
+    return of == source || works_alone(lane) || !works_alone(source) || !works_alone(of);
+  };
   const auto turn = [&](size_t i) { return graph.instances[i].early ? 0 : late[i] ? 2 : 1; };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turn(a) < turn(b); });
   for (size_t i : order) {
@@ -103,7 +109,9 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
       source.signals = true;
       known = source.position + 1;
       const auto& theirs = clocks[index_of(writer)];
-      for (size_t l = 0; l < clock.size(); ++l) clock[l] = std::max(clock[l], theirs[l]);
+      for (size_t l = 0; l < clock.size(); ++l) {
+        if (tells(source.lane, instance.lane, static_cast<int>(l))) clock[l] = std::max(clock[l], theirs[l]);
+      }
     }
     lane.push_back(static_cast<int>(i));
     clocks[i] = std::move(clock);
