@@ -9,7 +9,6 @@ host waits for the device once in 20 steps, sheaf's after each.
 import argparse
 import os
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -24,7 +23,7 @@ class GpuBench:
     def __init__(self, options, scratch, library_path):
         self.options, self.plans = options, scratch / "plans"
         # For our programs alone: PyTorch has libraries of its own.
-        self.step = ["env", f"LD_LIBRARY_PATH={library_path}", options.folder / "bin/bench-step"]
+        self.step = ["env", f"LD_LIBRARY_PATH={library_path}", scratch / "bin/bench-step"]
 
     def plan(self, model, precision):
         sys.path[:0] = [str(ROOT / "tests/golden"), str(ROOT / "tests/cli")]
@@ -93,8 +92,6 @@ def main():
         if reason := suite.why_not():
             print(f"skipped: {reason}")
             return SKIPPED
-        with tarfile.open(options.folder / "plans.tar.xz") as archive:
-            archive.extractall(scratch)
         bench = GpuBench(options, Path(scratch), suite.environment["LD_LIBRARY_PATH"])
         for name in options.only:
             MEASUREMENTS[name](bench)

@@ -7,6 +7,7 @@ NCCL. The plans are those of all golden cases and of the models that bench/run.p
 tests/golden/golden_runner.py gives them.
 """
 import concurrent.futures
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ sys.path[:0] = [str(ROOT / "tests/golden"), str(ROOT / "tests/cli")]
 from golden_runner import compiled_name
 from tensors import read_safetensors
 
+PACKED = "suite.tar.xz"  # as suite.py expects it
 PROGRAMS = ["sheaf-run", "bench-step", "conformance_tests", "cuda_tests"]
 # Libraries that every Linux machine has in a version of its own, at least as new as Debian 12's.
 OF_THE_SYSTEM = ("ld-linux", "libstdc++", "libgcc_s", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "linux-vdso")
@@ -37,7 +39,7 @@ def models():
     cases = ROOT / "tests/golden"
     for case in sorted([*cases.glob("layers/*.safetensors"), *cases.glob("models/*.safetensors"), *cases.glob("train/*.safetensors")]):
         recipe = read_safetensors(case)[1]["recipe"]
-        named = __import__("json").loads(recipe).get("model")
+        named = json.loads(recipe).get("model")
         model = ROOT / named if named else case.with_suffix(".json")
         yield from ((model, precision) for precision in ("f32", "bf16"))
     yield from ((ROOT / model, precision) for model in BENCHED for precision in ("f32", "bf16", "f16"))
@@ -65,11 +67,11 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in [pool.submit(compile_plan, *job) for job in dict.fromkeys(models())]:
             done.result()
-    with tarfile.open(folder / "plans.tar.xz", "w:xz") as archive:
-        archive.add(folder / "plans", "plans")
-    shutil.rmtree(folder / "plans")
-    size = sum(f.stat().st_size for f in folder.rglob("*"))
-    print(f"{folder}: {size / 2**20:.0f} MiB")
+    with tarfile.open(folder / PACKED, "w:xz") as archive:
+        for part in ("bin", "lib", "plans"):
+            archive.add(folder / part, part)
+            shutil.rmtree(folder / part)
+    print(f"{folder / PACKED}: {(folder / PACKED).stat().st_size / 2**20:.0f} MiB")
 
 
 main()

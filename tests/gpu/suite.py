@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
 SKIPPED = 77
+PACKED = "suite.tar.xz"
 # Layers that say nothing about bf16 (tests/golden/CMakeLists.txt has the tolerances on the CPU).
 BF16_LAYERS = ["linear", "conv2d", "conv2d_groups", "conv_transpose2d", "fused_residual", "matmul_broadcast", "attention_self",
                "batch_norm2d", "lstm", "sequential"]
@@ -27,21 +28,25 @@ BF16_LAYERS = ["linear", "conv2d", "conv2d_groups", "conv_transpose2d", "fused_r
 
 class Suite:
     def __init__(self, folder, scratch):
-        self.folder, self.bin, self.scratch = folder, folder / "bin", scratch
+        """Unpacks what is in `folder` to `scratch`."""
+        self.packed, self.bin, self.scratch = folder / PACKED, scratch / "bin", scratch
+        if self.packed.exists():
+            with tarfile.open(self.packed) as archive:
+                archive.extractall(scratch)
         self.environment = dict(os.environ, SHEAF_RUN=f"{self.bin}/sheaf-run run", SHEAF=str(self.bin / "sheaf-run"), SHEAF_SOURCE_DIR=str(ROOT),
-                                SHEAF_COMPILED_PLANS=str(scratch / "plans"), SHEAF_KERNELS=str(folder / "lib/conformance_kernels.so"),
+                                SHEAF_COMPILED_PLANS=str(scratch / "plans"), SHEAF_KERNELS=str(scratch / "lib/conformance_kernels.so"),
                                 PYTHONDONTWRITEBYTECODE="1", SHEAF_LIMIT_SECONDS="120")
         # The packed libraries come last: the machine's own C++ runtime may be the newer one.
         path = self.environment.get("LD_LIBRARY_PATH")
-        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [path, str(folder / "lib")]))
+        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [path, str(scratch / "lib")]))
 
     def run(self, *command, limit=240):
         return subprocess.run([str(c) for c in command], env=self.environment, capture_output=True, text=True, timeout=limit)
 
     def why_not(self):
         """Why there is nothing to run on; empty if there is."""
-        if not (self.folder / "plans.tar.xz").exists():
-            return f"{self.folder} was not packed (tools/gpu-suite.sh pack, where the compiler is)"
+        if not self.packed.exists():
+            return f"{self.packed} is not there (tools/gpu-suite.sh pack, where the compiler is)"
         done = self.run(self.bin / "sheaf-run", "devices", "--json")
         if done.returncode:
             return f"sheaf-run does not start: {done.stderr.strip()}"
@@ -96,8 +101,6 @@ def main():
         if reason := suite.why_not():
             print(f"skipped: {reason}")
             return SKIPPED
-        with tarfile.open(options.folder / "plans.tar.xz") as archive:
-            archive.extractall(scratch)
         checks = [(n, c) for n, c in suite.checks() if not options.only or options.only in n]
         started, failed = time.monotonic(), 0
 
