@@ -2,7 +2,7 @@
 // back to the device that adds them. A bucket is one operation of all devices, put where its tensors are ready, or first
 // needed.
 #include "runtime/bind/buckets.h"
-#include "runtime/bind/graph.h"
+#include "runtime/bind/followers.h"
 
 #include <algorithm>
 #include <map>
@@ -103,30 +103,21 @@ class CollectiveForming {
   }
 
   bool can_be_ordered(const std::vector<int>& leaders) const {
-    std::vector<std::vector<int>> followers(leaders.size());
-    std::vector<int> missing(leaders.size(), 0), open;
-    const auto follow = [&](int before, int after) {
-      if (before == after) return;
-      followers[index_of(before)].push_back(after);
-      ++missing[index_of(after)];
-    };
+    std::vector<int> themselves(leaders.size()), open;
+    std::iota(themselves.begin(), themselves.end(), 0);
+    Followers followers = find_followers(graph_, leaders, themselves);
     size_t nodes = 0, done = 0;
     for (size_t i = 0; i < leaders.size(); ++i) {
-      nodes += index_of(leaders[i]) == i ? 1 : 0;
-      for (int input : graph_.instances[i].inputs) {
-        for (int writer : graph_.tensors[index_of(input)].writers) follow(leaders[index_of(writer)], leaders[i]);
-      }
-      for (int before : graph_.instances[i].after) follow(leaders[index_of(before)], leaders[i]);
-    }
-    for (size_t i = 0; i < leaders.size(); ++i) {
-      if (index_of(leaders[i]) == i && missing[i] == 0) open.push_back(static_cast<int>(i));
+      if (index_of(leaders[i]) != i) continue;
+      ++nodes;
+      if (followers.missing[i] == 0) open.push_back(static_cast<int>(i));
     }
     while (!open.empty()) {
       const int next = open.back();
       open.pop_back();
       ++done;
-      for (int after : followers[index_of(next)]) {
-        if (--missing[index_of(after)] == 0) open.push_back(after);
+      for (int after : followers.of[index_of(next)]) {
+        if (--followers.missing[index_of(after)] == 0) open.push_back(after);
       }
     }
     return done == nodes;

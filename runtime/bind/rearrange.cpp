@@ -1,4 +1,4 @@
-#include "runtime/bind/graph.h"
+#include "runtime/bind/followers.h"
 
 #include <algorithm>
 #include <map>
@@ -26,11 +26,11 @@ class Ordering {
 
   /// `groups`: those of several instances, in the order that they got.
   std::vector<int> find(std::vector<const std::vector<int>*>& groups) {
-    find_followers();
+    Followers followers = find_followers(graph_, leaders_, instead_);
     std::vector<int> order;
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
     for (size_t i = 0; i < leaders_.size(); ++i) {
-      if (stays(i) && index_of(leaders_[i]) == i && missing_[i] == 0) next.emplace(times_[i], static_cast<int>(i));
+      if (stays(i) && index_of(leaders_[i]) == i && followers.missing[i] == 0) next.emplace(times_[i], static_cast<int>(i));
     }
     while (!next.empty()) {
       const int i = next.top().second;
@@ -41,8 +41,8 @@ class Ordering {
       } else {
         order.push_back(i);
       }
-      for (int after : followers_[index_of(i)]) {
-        if (--missing_[index_of(after)] == 0) next.emplace(times_[index_of(after)], after);
+      for (int after : followers.of[index_of(i)]) {
+        if (--followers.missing[index_of(after)] == 0) next.emplace(times_[index_of(after)], after);
       }
     }
     return order;
@@ -53,33 +53,11 @@ class Ordering {
 
   bool stays(size_t i) const { return index_of(instead_[i]) == i; }
 
-  void find_followers() {
-    followers_.resize(leaders_.size());
-    missing_.assign(leaders_.size(), 0);
-    for (size_t i = 0; i < leaders_.size(); ++i) {
-      if (!stays(i)) continue;
-      const Instance& instance = graph_.instances[i];
-      for (int input : instance.inputs) {
-        for (int writer : graph_.tensors[index_of(input)].writers) follow(writer, leaders_[i]);
-      }
-      for (int before : instance.after) follow(before, leaders_[i]);
-    }
-  }
-
-  void follow(int before, int after) {
-    before = leaders_[index_of(instead_[index_of(before)])];
-    if (before == after) return;
-    followers_[index_of(before)].push_back(after);
-    ++missing_[index_of(after)];
-  }
-
   const Graph& graph_;
   const std::vector<int>& instead_;
   std::vector<int> leaders_;    ///< the first member of an instance's group
   std::vector<int64_t> times_;
   std::map<int, const std::vector<int>*> groups_;  ///< by leader
-  std::vector<std::vector<int>> followers_;        ///< by leader
-  std::vector<int> missing_;                       ///< by leader: how many it has to wait for
 };
 
 }  // namespace
