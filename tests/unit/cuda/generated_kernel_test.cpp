@@ -14,12 +14,9 @@ using sim::SimMachine;
 using sim::strict;
 using ::testing::HasSubstr;
 
-// y = 2x, block by block; the same for many; and a lookup whose every index is out of range.
-constexpr const char* kPtx = R"(
-.version 7.0
-.target sm_80
-.address_size 64
-.visible .entry twice(.param .u64 x, .param .u64 y, .param .u64 work, .param .u64 guard)
+/// An entry that makes y = 2x, block by block. `operands` loads the addresses of x and y to %d2 and %d3, the elements to %d4.
+std::string doubling(const std::string& name, const std::string& parameters, const std::string& operands) {
+  return ".visible .entry " + name + "(" + parameters + R"(, .param .u64 guard)
 {
   .reg .pred %p<4>;
   .reg .f32 %f<3>;
@@ -31,10 +28,7 @@ constexpr const char* kPtx = R"(
   ld.global.u32 %r1, [%d1];
   setp.ne.s32 %p2, %r1, 0;
   @%p2 bra $end;
-$open:
-  ld.param.u64 %d2, [x];
-  ld.param.u64 %d3, [y];
-  ld.param.u64 %d4, [work];
+$open:)" + operands + R"(
   mov.u32 %r2, %ctaid.x;
   mov.u32 %r3, %ntid.x;
   mov.u32 %r4, %tid.x;
@@ -57,48 +51,26 @@ $next:
 $end:
   ret;
 }
-.visible .entry twice_many(.param .u64 table, .param .u64 count, .param .u64 guard)
-{
-  .reg .pred %p<4>;
-  .reg .f32 %f<3>;
-  .reg .b32 %r<8>;
-  .reg .b64 %d<16>;
-  ld.param.u64 %d1, [guard];
-  setp.eq.s64 %p1, %d1, 0;
-  @%p1 bra $many_open;
-  ld.global.u32 %r1, [%d1];
-  setp.ne.s32 %p2, %r1, 0;
-  @%p2 bra $many_end;
-$many_open:
+)";
+}
+
+const std::string kTwice = doubling("twice", ".param .u64 x, .param .u64 y, .param .u64 work", R"(
+  ld.param.u64 %d2, [x];
+  ld.param.u64 %d3, [y];
+  ld.param.u64 %d4, [work];)");
+
+/// The same for many: a row of the table is work, x and y.
+const std::string kTwiceMany = doubling("twice_many", ".param .u64 table, .param .u64 count", R"(
   ld.param.u64 %d11, [table];
   mov.u32 %r5, %ctaid.y;
   mul.wide.u32 %d12, %r5, 24;
   add.s64 %d13, %d11, %d12;
   ld.global.u64 %d4, [%d13];
   ld.global.u64 %d2, [%d13+8];
-  ld.global.u64 %d3, [%d13+16];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mul.wide.u32 %d5, %r2, %r3;
-  cvt.u64.u32 %d6, %r4;
-  add.s64 %d7, %d5, %d6;
-  mov.u32 %r6, %nctaid.x;
-  mul.wide.u32 %d14, %r6, %r3;
-$many_next:
-  setp.ge.u64 %p3, %d7, %d4;
-  @%p3 bra $many_end;
-  shl.b64 %d8, %d7, 2;
-  add.s64 %d9, %d2, %d8;
-  add.s64 %d10, %d3, %d8;
-  ld.global.f32 %f1, [%d9];
-  add.f32 %f2, %f1, %f1;
-  st.global.f32 [%d10], %f2;
-  add.s64 %d7, %d7, %d14;
-  bra.uni $many_next;
-$many_end:
-  ret;
-}
+  ld.global.u64 %d3, [%d13+16];)");
+
+/// A lookup that finds its element 1 out of range.
+constexpr const char* kLookup = R"(
 .visible .entry lookup(.param .u64 indices, .param .u64 table, .param .u64 y, .param .u64 status, .param .u64 work, .param .u64 guard)
 {
   .reg .pred %p<2>;
@@ -118,7 +90,7 @@ $other:
 class GeneratedKernels : public ::testing::Test {
  protected:
   GeneratedKernels() : machine(strict()) {
-    plan.objects = {{"ptx", kPtx}};
+    plan.objects = {{"ptx", ".version 7.0\n.target sm_80\n.address_size 64\n" + kTwice + kTwiceMany + kLookup}};
     plan.kernels.resize(2);
     plan.kernels[0].name = "twice";
     plan.kernels[0].elementwise = true;
