@@ -5,19 +5,9 @@
 #include "tests/unit/cuda/own_kernel_bench.h"
 
 #include <cmath>
-#include <random>
 
 namespace sheaf::cuda {
 namespace {
-
-template <typename T>
-std::vector<T> random_values(size_t count, unsigned seed, float shift = 0) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> values;
-  for (size_t i = 0; i < count; ++i) values.push_back(T(normal(random) + shift));
-  return values;
-}
 
 template <typename T>
 DType dtype_of() {
@@ -32,14 +22,7 @@ std::vector<size_t> channels_of(const Dims& dims, bool last) {
   return result;
 }
 
-class OwnChannels : public OwnKernelTest {
- protected:
-  std::vector<Bytes> run_calls(std::vector<KernelCall> calls, size_t scratch, const std::vector<Bytes>& inputs,
-                               const std::vector<Bytes>& outputs) {
-    KernelOperation operation(kernels_, std::move(calls), false);
-    return run(operation, inputs, outputs, scratch);
-  }
-};
+class OwnChannels : public OwnKernelTest {};
 
 const Dims kShapes[] = {{3, 5, 4, 3}, {2, 33, 7}, {40, 6}, {1, 2, 300}, {70, 3, 2, 2}};
 
@@ -53,7 +36,7 @@ TEST_F(OwnChannels, SumsInEitherFormat) {
       std::vector<KernelCall> calls;
       size_t scratch = 0;
       add_channel_sums(calls, kernels_.get(), {1, 0}, {0, 0}, DType::float32, dims, last, scratch);
-      const auto sums = values_of<float>(run_calls(std::move(calls), scratch, {bytes_of(x)}, {Bytes(expected.size() * 4)})[0]);
+      const auto sums = values_of<float>(run(std::move(calls), {bytes_of(x)}, {Bytes(expected.size() * 4)}, scratch)[0]);
       for (size_t c = 0; c < expected.size(); ++c) EXPECT_NEAR(sums[c], expected[c], 1e-4) << to_string(dims) << last;
     }
   }
@@ -116,8 +99,8 @@ class OwnBatchNorm : public OwnChannels {
     std::vector<KernelCall> calls;
     size_t scratch = 0;
     add_batch_norm_train(calls, kernels_.get(), norm, scratch);
-    const auto made = run_calls(std::move(calls), scratch, {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
-                                {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(mask_bytes(c.dims))});
+    const auto made = run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
+                          {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(mask_bytes(c.dims))}, scratch);
     const auto y = values_of<T>(made[0]);
     const auto mean = values_of<float>(made[1]), var = values_of<float>(made[2]);
     for (size_t i = 0; i < count; ++i) ASSERT_NEAR(float(y[i]), expected.y[i], tolerance * (1 + std::abs(expected.y[i]))) << i;
@@ -145,9 +128,9 @@ class OwnBatchNorm : public OwnChannels {
     scratch = 0;
     calls.clear();
     add_batch_norm_backward(calls, kernels_.get(), norm, scratch);
-    const auto back = run_calls(std::move(calls), scratch,
-                                {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4)},
-                                {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))});
+    const auto back = run(std::move(calls),
+                          {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4)},
+                          {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))}, scratch);
     const auto dx = values_of<T>(back[0]), branch = values_of<T>(back[3]);
     const auto dweight = values_of<float>(back[1]), dbias = values_of<float>(back[2]);
     const double values = double(count / channels);
@@ -196,8 +179,8 @@ TEST_F(OwnBatchNorm, KeepsNanThroughRelu) {
   std::vector<KernelCall> calls;
   size_t scratch = 0;
   add_batch_norm_train(calls, kernels_.get(), norm, scratch);
-  const auto y = values_of<float>(run_calls(std::move(calls), scratch, {bytes_of(x)},
-                                            {Bytes(x.size() * 4), Bytes(12), Bytes(12), Bytes(mask_bytes(norm.dims))})[0]);
+  const auto y = values_of<float>(run(std::move(calls), {bytes_of(x)},
+                                      {Bytes(x.size() * 4), Bytes(12), Bytes(12), Bytes(mask_bytes(norm.dims))}, scratch)[0]);
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 4 % 3 == 1) << i;
 }
 
@@ -206,7 +189,7 @@ TEST_F(OwnBatchNorm, StatisticsBetweenCudnnsAndSteps) {
   std::vector<KernelCall> calls = {};
   calls.push_back(inverse_of_variance_call(*kernels_, {1, 0}, {0, 0}, 4, 1e-5F));
   calls.push_back(variance_of_inverse_call(*kernels_, {2, 0}, {1, 0}, 4, 1e-5F));
-  const auto made = run_calls(std::move(calls), 0, {bytes_of(var)}, {Bytes(16), Bytes(16)});
+  const auto made = run(std::move(calls), {bytes_of(var)}, {Bytes(16), Bytes(16)});
   const auto back = values_of<float>(made[1]);
   for (size_t c = 0; c < var.size(); ++c) {
     EXPECT_NEAR(back[c], var[c], 5e-7 * (var[c] + 1e-5)) << c;

@@ -47,17 +47,26 @@ void multiply(const MatrixProduct& p, const ProductOffsets& call, Values& a, Val
   }
 }
 
+/// rows × columns sums of `term(row, column, k)` over k < depth, row by row.
+template <typename Term>
+Values sums(int64_t rows, int64_t columns, int64_t depth, Term&& term) {
+  Values all;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0;
+      for (int64_t k = 0; k < depth; ++k) sum += term(row, column, k);
+      all.push_back(sum);
+    }
+  }
+  return all;
+}
+
 TEST(LinearProduct, IsXTimesTheWeightTransposed) {
   for (const auto& [rows, in, out] : {std::tuple(3, 4, 5), std::tuple(1, 7, 2), std::tuple(6, 1, 3), std::tuple(4, 5, 1)}) {
     Values x = random_values(rows * in, 1), weight = random_values(out * in, 2), y(size_t(rows * out), -99);
     multiply(linear_product(rows, in, out), {}, weight, x, y);
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t o = 0; o < out; ++o) {
-        double sum = 0;
-        for (int64_t i = 0; i < in; ++i) sum += x[size_t(r * in + i)] * weight[size_t(o * in + i)];
-        EXPECT_EQ(y[size_t(r * out + o)], sum);
-      }
-    }
+    const auto term = [&, in = in](int64_t r, int64_t o, int64_t i) { return x[size_t(r * in + i)] * weight[size_t(o * in + i)]; };
+    EXPECT_EQ(y, sums(rows, out, in, term));
   }
 }
 
@@ -67,18 +76,12 @@ TEST(LinearProduct, GradientsOfXAndTheWeight) {
   Values dx(kRows * kIn, -99), dweight(kOut * kIn, -99);
   multiply(linear_data_gradient(kRows, kIn, kOut), {}, weight, dy, dx);
   multiply(linear_weight_gradient(kRows, kIn, kOut), {}, x, dy, dweight);
-  for (int64_t i = 0; i < kIn; ++i) {
-    for (int64_t r = 0; r < kRows; ++r) {
-      double sum = 0;
-      for (int64_t o = 0; o < kOut; ++o) sum += dy[size_t(r * kOut + o)] * weight[size_t(o * kIn + i)];
-      EXPECT_EQ(dx[size_t(r * kIn + i)], sum);
-    }
-    for (int64_t o = 0; o < kOut; ++o) {
-      double sum = 0;
-      for (int64_t r = 0; r < kRows; ++r) sum += dy[size_t(r * kOut + o)] * x[size_t(r * kIn + i)];
-      EXPECT_EQ(dweight[size_t(o * kIn + i)], sum);
-    }
-  }
+  EXPECT_EQ(dx, sums(kRows, kIn, kOut, [&](int64_t r, int64_t i, int64_t o) {
+              return dy[size_t(r * kOut + o)] * weight[size_t(o * kIn + i)];
+            }));
+  EXPECT_EQ(dweight, sums(kOut, kIn, kRows, [&](int64_t o, int64_t i, int64_t r) {
+              return dy[size_t(r * kOut + o)] * x[size_t(r * kIn + i)];
+            }));
 }
 
 // An epilogue's bias is one number for each row of D, and its gradient (BGRADB) one for each column of D, summed over k.

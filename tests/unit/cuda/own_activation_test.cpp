@@ -29,6 +29,12 @@ class OwnActivation : public OwnKernelTest {
     step.attributes["activation"] = activation;
     return *kernel_activation_of(step);
   }
+  /// y, of so many bytes.
+  Bytes activate(const ActivationCall& call, const std::vector<Bytes>& inputs, size_t bytes, size_t shift = 0) {
+    std::vector<KernelCall> calls;
+    add_activation(calls, *kernels_, call);
+    return run(std::move(calls), inputs, {Bytes(bytes)}, 0, shift)[0];
+  }
 };
 
 const Json kActivations[] = {{{"kind", "relu"}},      {{"kind", "leaky_relu"}, {"negative_slope", 0.2}},
@@ -52,11 +58,7 @@ TEST_F(OwnActivation, EachWithBiasAndResidual) {
       call.inner = channels_last ? 1 : kInner;
       call.channels = kChannels;
       call.activation = named(json);
-      std::vector<KernelCall> calls;
-      add_activation(calls, *kernels_, call);
-      KernelOperation operation(kernels_, calls, false);
-      const auto y = values_of<float>(
-          run(operation, {bytes_of(x), bytes_of(bias), bytes_of(residual)}, {Bytes(kElements * 4)})[0]);
+      const auto y = values_of<float>(activate(call, {bytes_of(x), bytes_of(bias), bytes_of(residual)}, kElements * 4));
       for (int64_t i = 0; i < kElements; ++i) {
         const float sum = x[size_t(i)] + bias[size_t(i / call.inner % kChannels)] + residual[size_t(i)];
         const double wanted = expected(call.activation, sum);
@@ -73,10 +75,7 @@ TEST_F(OwnActivation, KeepsNan) {
     call.y = {1, 0};
     call.elements = 2;
     call.activation = named(json);
-    std::vector<KernelCall> calls;
-    add_activation(calls, *kernels_, call);
-    KernelOperation operation(kernels_, calls, false);
-    const auto y = values_of<float>(run(operation, {bytes_of(std::vector<float>{std::nanf(""), 1})}, {Bytes(8)})[0]);
+    const auto y = values_of<float>(activate(call, {bytes_of(std::vector<float>{std::nanf(""), 1})}, 8));
     EXPECT_TRUE(std::isnan(y[0])) << json;
     EXPECT_FALSE(std::isnan(y[1])) << json;
   }
@@ -91,13 +90,10 @@ TEST_F(OwnActivation, NarrowValuesRoundOnceAtTheEnd) {
   call.y = {2, 0};
   call.dtype = DType::bfloat16;
   call.elements = 37;
-  std::vector<KernelCall> calls;
-  add_activation(calls, *kernels_, call);
-  KernelOperation operation(kernels_, calls, false);
   std::vector<BFloat16> wanted;
   for (const BFloat16 value : x) wanted.push_back(BFloat16(float(value) + bias[0]));
   for (const size_t shift : {size_t{0}, size_t{4}})
-    EXPECT_EQ(run(operation, {bytes_of(x), bytes_of(bias)}, {Bytes(74)}, 0, nullptr, shift)[0], bytes_of(wanted));
+    EXPECT_EQ(activate(call, {bytes_of(x), bytes_of(bias)}, 74, shift), bytes_of(wanted));
 }
 
 TEST_F(OwnActivation, UnknownOnesAreErrors) {

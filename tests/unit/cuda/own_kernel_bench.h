@@ -28,11 +28,11 @@ std::vector<T> values_of(const Bytes& bytes) {
 }
 
 template <typename T>
-std::vector<T> random_values(size_t count, unsigned seed) {
+std::vector<T> random_values(size_t count, unsigned seed, float mean = 0) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   std::vector<T> values;
-  for (size_t i = 0; i < count; ++i) values.push_back(T(normal(random)));
+  for (size_t i = 0; i < count; ++i) values.push_back(T(normal(random) + mean));
   return values;
 }
 
@@ -99,6 +99,11 @@ class OwnKernelTest : public testing::Test {
     auto* operation = dynamic_cast<Operation*>(prepared.executable.get());
     EXPECT_NE(operation, nullptr);
     return operation ? run(*operation, inputs, outputs, prepared.scratch_bytes, guard, shift) : outputs;
+  }
+  std::vector<Bytes> run(std::vector<KernelCall> calls, const std::vector<Bytes>& inputs, const std::vector<Bytes>& outputs,
+                         size_t scratch_bytes = 0, size_t shift = 0) {
+    KernelOperation operation(kernels_, std::move(calls), false);
+    return run(operation, inputs, outputs, scratch_bytes, nullptr, shift);
   }
   int32_t flag() { return values_of<int32_t>(download(flag_, sizeof(int32_t)))[0]; }
 

@@ -142,8 +142,7 @@ TEST_F(OwnSum, OfColumnsInAFixedOrder) {
       add_column_sums(none, nullptr, {1, 0}, {0, 0}, DType::float32, rows, columns, planned);
       EXPECT_EQ(scratch, planned);
       EXPECT_TRUE(none.empty());
-      KernelOperation operation(kernels_, calls, false);
-      const auto got = values_of<float>(run(operation, {bytes_of(x)}, {Bytes(size_t(columns) * 4)}, scratch)[0]);
+      const auto got = values_of<float>(run(calls, {bytes_of(x)}, {Bytes(size_t(columns) * 4)}, scratch)[0]);
       for (size_t c = 0; c < size_t(columns); ++c)
         EXPECT_NEAR(got[c], sums[c], 1e-5 * std::sqrt(double(rows)) * 4) << rows << " × " << columns << ", column " << c;
     }
@@ -156,8 +155,7 @@ TEST_F(OwnSum, OfNarrowColumnsIsWide) {
   std::vector<KernelCall> calls;
   size_t scratch = 0;
   add_column_sums(calls, kernels_.get(), {1, 0}, {0, 0}, DType::bfloat16, 300, 1, scratch);
-  KernelOperation operation(kernels_, calls, false);
-  EXPECT_EQ(values_of<float>(run(operation, {bytes_of(x)}, {Bytes(4)}, scratch)[0])[0], 300.0F);
+  EXPECT_EQ(values_of<float>(run(calls, {bytes_of(x)}, {Bytes(4)}, scratch)[0])[0], 300.0F);
 }
 
 class OwnCheck : public OwnKernelTest {};
