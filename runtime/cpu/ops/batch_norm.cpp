@@ -82,7 +82,7 @@ Layout layout_of_x(const Operation& operation, const BatchNorm& norm) {
   if (x.dims.size() == 2) return layout_of(operation, norm, DnnlDesc(norm.dims, type, nhwc));
   const DnnlDesc at_hand = desc_at_hand(x, plain_desc(norm.dims, type));
   // A workspace would remember these dims, which are not x's.
-  if (x.dims.size() == 4 && !norm.relu && same_layout(at_hand, pixels_desc(x.dims)))
+  if (x.dims.size() == 4 && !norm.relu && same_layout(at_hand, pixels_desc(x.dims, type)))
     return {DnnlDesc({x.dims[2], x.dims[1], x.dims[3], x.dims[0]}, type, nhwc), x};
   return layout_of(operation, norm, at_hand);
 }

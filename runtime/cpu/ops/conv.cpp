@@ -6,6 +6,7 @@
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_taps.h"
+#include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/residual.h"
 
 namespace sheaf {
@@ -99,6 +100,7 @@ Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool f
 
 Prepared prepare_conv(const Operation& operation) {
   const ConvShape g = conv_shape(operation);
+  if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
   if (pixels_pay(g, ConvResult::y, /*training=*/!operation.constant("weight"), operation.request.fast_numerics))
     return prepare_conv_pixels(operation, g);

@@ -2,6 +2,7 @@
 #include "runtime/cpu/ops/conv_backward.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_winograd.h"
 
 namespace sheaf {
 
@@ -16,6 +17,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   for (const int64_t size : spatial_sizes(operation, "size", dy_dims.size())) x.push_back(size);
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
+  if (winograd_pays(operation, g)) return prepare_conv_backward_data_winograd(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
   if (pixels_pay(g, ConvResult::dx, /*training=*/true, operation.request.fast_numerics))
     return prepare_conv_backward_data_pixels(operation, g);

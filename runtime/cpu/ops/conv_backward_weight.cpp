@@ -3,6 +3,7 @@
 #include "runtime/cpu/ops/conv_backward.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_winograd.h"
 
 namespace sheaf {
 
@@ -26,6 +27,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
     g.bias = {weight[0]};
     require(operation.wide_output(1).dims == g.bias, "dbias should have shape " + to_string(g.bias));
   }
+  if (winograd_pays(operation, g)) return prepare_conv_backward_weight_winograd(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
   if (pixels_pay(g, ConvResult::dweight, /*training=*/true, operation.request.fast_numerics))
     return prepare_conv_backward_weight_pixels(operation, g);

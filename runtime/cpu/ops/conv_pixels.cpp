@@ -9,17 +9,6 @@
 namespace sheaf {
 namespace {
 
-DnnlDesc taps_desc(const DnnlDims& weight) {
-  return DnnlDesc(weight, dnnl::memory::data_type::f32, dnnl::memory::format_tag::hwio);
-}
-
-TensorSpec pixels_tensor(const DnnlDims& dims) {
-  return dnnl_tensor(dims, pixels_desc(dims), plain_desc(dims), activation_letters(4));
-}
-TensorSpec taps_tensor(const DnnlDims& weight) {
-  return dnnl_tensor(weight, taps_desc(weight), plain_desc(weight), "oihw");
-}
-
 /// The matrix of a pixel, [N × channels], or of a tap, [I × O].
 MatrixOperand matrix(BufferRef buffer, int64_t columns) { return {buffer, columns, 1}; }
 MatrixOperand transposed(MatrixOperand operand) { return {operand.buffer, operand.column_stride, operand.row_stride}; }
@@ -113,14 +102,15 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
 // Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
 // times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, or to conv_taps.h.
 bool pixels_pay(const ConvShape& g, ConvResult result, bool training, bool fast) {
-  constexpr int64_t least_images = 32, least_channels = 128, widest = 14;
+  constexpr int64_t least_images = 32;
+  const int64_t least_channels = fast ? 64 : 128, widest = 14;
   if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core) return false;
   if (g.x.size() != 4 || g.groups != 1 || g.dilation != DnnlDims{1, 1} || g.x[0] < least_images) return false;
   const int64_t width = std::max(g.y[2], g.y[3]);
   if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
   const bool strided = g.stride[1] > 1;
+  if (fast) return strided && every_pixel_is_reached(g);
   if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4 && every_pixel_is_reached(g);
-  if (fast && !strided) return false;
   switch (result) {
     case ConvResult::y: return training && every_pixel_is_reached(g);
     case ConvResult::dx: return true;

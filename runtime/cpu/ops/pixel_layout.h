@@ -1,4 +1,4 @@
-// The layout of products over the batch (conv_pixels.h), which is this project's own.
+// The layout of Winograd (conv_winograd.h) and of products over the batch (conv_pixels.h), which is this project's own.
 #pragma once
 
 #include "runtime/cpu/dnnl_format.h"
@@ -6,7 +6,12 @@
 namespace sheaf {
 
 /// [N, C, H, W] pixel by pixel, "hwnc"; to an operation that treats images and pixels alike it is [H, C, W, N] in nhwc.
-DnnlDesc pixels_desc(const DnnlDims& dims);
+DnnlDesc pixels_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+TensorSpec pixels_tensor(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+
+/// A weight [O, I, h, w] tap by tap, "hwio".
+DnnlDesc taps_desc(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+TensorSpec taps_tensor(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 /// As desc_at_hand(), but nhwc for what lies pixel by pixel: oneDNN's pooling would fall back to its reference loops.
 DnnlDesc library_desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);

@@ -1,6 +1,7 @@
 #include "runtime/cpu/ops/product_team.h"
 
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/column_sums.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,22 +21,9 @@ struct Sums {
   BufferRef matrix, sums;
   int64_t rows = 0, columns = 0, row_stride = 0;
 
-  /// In blocks of rows, whose sums are then added: rounding grows with the sum of both counts, not with their product.
   void run(void* const* buffers, void* scratch) const {
-    constexpr int64_t block_rows = 128, strip = 64;
-    const auto* in = reinterpret_cast<const float*>(matrix.resolve(buffers, scratch));
-    auto* out = reinterpret_cast<float*>(sums.resolve(buffers, scratch));
-    for (int64_t first = 0; first < columns; first += strip) {
-      const int64_t width = std::min(strip, columns - first);
-      float total[strip] = {};
-      for (int64_t block = 0; block < rows; block += block_rows) {
-        float part[strip] = {};
-        for (int64_t row = block; row < std::min(rows, block + block_rows); ++row)
-          for (int64_t j = 0; j < width; ++j) part[j] += in[row * row_stride + first + j];
-        for (int64_t j = 0; j < width; ++j) total[j] += part[j];
-      }
-      std::copy_n(total, width, out + first);
-    }
+    sum_columns(matrix.resolve(buffers, scratch), dnnl::memory::data_type::f32, rows, columns, row_stride,
+                reinterpret_cast<float*>(sums.resolve(buffers, scratch)));
   }
 };
 

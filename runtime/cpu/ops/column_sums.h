@@ -1,0 +1,13 @@
+// Sums over the rows of a matrix: what a bias's gradient is of dy.
+#pragma once
+
+#include "runtime/cpu/dnnl_call.h"
+
+namespace sheaf {
+
+/// sums[j] = Σ matrix[i · row_stride + j] over `rows` rows, for `columns` columns, in f32; the matrix is f32 or bf16. In
+/// blocks of rows, whose sums are then added: rounding grows with the sum of both counts, not with their product.
+void sum_columns(const void* matrix, dnnl::memory::data_type type, int64_t rows, int64_t columns, int64_t row_stride,
+                 float* sums);
+
+}  // namespace sheaf

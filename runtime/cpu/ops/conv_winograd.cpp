@@ -1,0 +1,173 @@
+#include "runtime/cpu/ops/conv_winograd.h"
+
+#include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/cpu/ops/residual.h"
+#include "runtime/cpu/winograd/tiles.h"
+
+namespace sheaf {
+namespace {
+
+using namespace winograd;
+
+/// y of x, or dx of dy: the same but for the weight, which is turned and transposed.
+struct Job {
+  const KernelTable* kernels;
+  bool gradient;
+  Dims weight;  ///< [O, I, 3, 3]
+  PixelMap source, target;
+  int64_t above, before;  ///< rows and columns of the source outside the image that the first tile sees
+  Tiling tiling;
+  BufferRef from, weights, to, bias;
+  bool biased;
+  Finish finish;
+  int threads;
+  BufferRef transformed_weight, members;
+  size_t member_bytes = 0;
+
+  int64_t panels() const { return (target.channels + kernels->panel - 1) / kernels->panel; }
+  /// Elements of the weight at one position.
+  int64_t matrix() const { return panels() * kernels->panel * source.channels; }
+  size_t transformed_bytes(int64_t channels) const { return size_t(positions * tiling.most_rows() * channels) * sizeof(float); }
+};
+
+class WinogradExecutable final : public Executable {
+ public:
+  WinogradExecutable(ResidualCopy residual, Job job) : residual_(std::move(residual)), job_(std::move(job)) {}
+
+  void run(void* const* buffers, void* scratch) override {
+    set_team_size(job_.threads);
+    residual_.run(buffers, scratch);
+    auto* u = reinterpret_cast<float*>(job_.transformed_weight.resolve(buffers, scratch));
+    parallel_for(job_.panels(), 1, job_.threads, [&](int64_t begin, int64_t end) {
+      const int64_t panel = job_.kernels->panel;
+      job_.kernels->transform_weight(job_.weights.resolve(buffers, scratch), u, job_.matrix(), job_.weight[1], job_.weight[0],
+                                     job_.gradient, begin * panel, std::min(end * panel, job_.target.channels));
+    });
+    const int64_t blocks = job_.tiling.blocks(), members = job_.threads;
+    parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      for (int64_t member = begin; member < end; ++member)
+        for (int64_t i = blocks * member / members; i < blocks * (member + 1) / members; ++i)
+          run_block(job_.tiling.block(i), u, buffers, scratch, job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes);
+    });
+  }
+
+ private:
+  /// `mine`: the member's own memory: x transformed, products, what lies outside of y.
+  void run_block(const Block& block, const float* u, void* const* buffers, void* scratch, char* mine) const {
+    const KernelTable& kernels = *job_.kernels;
+    auto* v = reinterpret_cast<float*>(mine);
+    auto* m = reinterpret_cast<float*>(mine + job_.transformed_bytes(job_.source.channels));
+    char* outside = mine + job_.transformed_bytes(job_.source.channels) + job_.transformed_bytes(job_.target.channels);
+    const int64_t in = job_.source.channels, out = job_.target.channels, rows = block.rows();
+    char* const from = job_.from.resolve(buffers, scratch);
+    for_strips(block, job_.source.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+      void* window[positions];
+      job_.source.locate(from, job_.tiling.row_of(tile) - job_.above, job_.tiling.column_of(tile) - job_.before, window_size,
+                         image, outside_of_x(), window);
+      kernels.transform_x(window, v + row * in, rows * in, images * in, Rows::all);
+    });
+    for (int64_t position = 0; position < positions; ++position)
+      kernels.multiply({rows, out, in, v + position * rows * in, in, 1, u + position * job_.matrix(), kernels.panel * in,
+                        kernels.panel, m + position * rows * out, out, false});
+    Finish finish = job_.finish;
+    if (job_.biased) finish.bias = reinterpret_cast<const float*>(job_.bias.resolve(buffers, scratch));
+    char* const to = job_.to.resolve(buffers, scratch);
+    for_strips(block, job_.target.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+      void* pixels[tile_pixels];
+      job_.target.locate(to, job_.tiling.row_of(tile), job_.tiling.column_of(tile), tile_size, image, outside, pixels);
+      kernels.finish_y(m + row * out, rows * out, pixels, images, out, finish);
+    });
+  }
+
+  ResidualCopy residual_;
+  Job job_;
+};
+
+/// Rows of a block: enough that a position's weight, once fetched, is used for many; more where the weight of all positions
+/// is larger than the second cache, and comes from further away for each block.
+int64_t rows_of_block(int64_t in, int64_t out) {
+  return in * out <= 256 * 256 ? 32 : 256;
+}
+
+Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
+  const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
+  const auto type = operation.data_type();
+  const size_t element = dnnl::memory::data_type_size(type);
+  const auto flank = [&](size_t axis) { return gradient ? kernel_size - 1 - g.padding_begin[axis] : g.padding_begin[axis]; };
+  Prepared prepared = operation.prepared();
+  const char* role = gradient ? "dy" : "x";
+  prepared.inputs[size_t(operation.find(role))] = pixels_tensor(source, type);
+  prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
+  prepared.outputs[0] = pixels_tensor(target, type);
+  ScratchPlan scratch;
+  Job job{kernels_of(type == dnnl::memory::data_type::f32 ? Element::f32 : Element::bf16),
+          gradient,
+          g.weight,
+          PixelMap(source, element),
+          PixelMap(target, element),
+          flank(0),
+          flank(1),
+          Tiling(target[0], target[2], target[3], std::min(source[1], target[1]), rows_of_block(source[1], target[1])),
+          operation.input_buffer(role),
+          operation.input_buffer("weight"),
+          operation.output_buffer(),
+          {},
+          !g.bias.empty(),
+          {},
+          operation.request.threads,
+          {},
+          {}};
+  if (job.biased) job.bias = operation.input_buffer("bias");
+  ResidualCopy residual;
+  if (!gradient) {
+    residual = ResidualCopy(operation, pixels_desc(target, type), prepared);
+    job.finish.add = operation.has("residual");
+    if (const auto activation = activation_of(operation)) {
+      job.finish.relu = true;
+      job.finish.negative_slope = activation->alpha;
+    }
+  }
+  job.transformed_weight = scratch.take(size_t(positions * job.matrix()) * sizeof(float));
+  job.member_bytes = job.transformed_bytes(source[1]) + job.transformed_bytes(target[1]) + outside_bytes;
+  job.members = scratch.take(job.member_bytes * size_t(job.threads));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.implementation = std::string("winograd 4x3, ") + job.kernels->instructions;
+  prepared.reason = winograd_reason();
+  prepared.executable = std::make_unique<WinogradExecutable>(std::move(residual), std::move(job));
+  return prepared;
+}
+
+}  // namespace
+
+const char* winograd_reason() {
+  return "Winograd, which --numerics fast allows: a quarter of the multiplications, for images pixel by pixel";
+}
+
+bool winograd_pays(const Operation& operation, const ConvShape& g) {
+  constexpr int64_t least_channels = 32, least_rows = 16;
+  if (!operation.request.fast_numerics || g.x.size() != 4 || g.groups != 1) return false;
+  if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1} || g.dilation != DnnlDims{1, 1})
+    return false;
+  const KernelTable* kernels = kernels_of(Element::f32);
+  if (!kernels) return false;
+  for (const int64_t channels : {g.x[1], g.y[1]})
+    if (channels < least_channels || channels > most_channels || channels % kernels->lanes != 0) return false;
+  if (const auto activation = activation_of(operation);
+      activation && activation->algorithm != dnnl::algorithm::eltwise_relu)
+    return false;
+  // Of an image, against the products that direct convolution makes: what falls into the padding has none, but a tile
+  // that hangs over the edge costs as much as any.
+  const auto tiles = [](int64_t size) { return (size + tile_size - 1) / tile_size; };
+  const auto direct = [](int64_t size) { return std::max<int64_t>(1, kernel_size * size - 2); };
+  const int64_t image_tiles = tiles(g.y[2]) * tiles(g.y[3]);
+  return g.x[0] * image_tiles >= least_rows && 4 * positions * image_tiles <= 3 * direct(g.y[2]) * direct(g.y[3]);
+}
+
+Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }
+
+Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& g) {
+  return prepare(operation, g, true);
+}
+
+}  // namespace sheaf

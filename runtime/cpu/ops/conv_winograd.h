@@ -1,0 +1,28 @@
+// Convolutions with 3×3 kernels and their gradients by Winograd's algorithm (--numerics fast): 36 multiplications for a
+// tile of 4×4 pixels instead of 144. The arithmetic: runtime/cpu/winograd/kernels.h.
+//
+// Activations lie pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that stand between them in a
+// network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. Blocks of tiles
+// are transformed, multiplied and transformed back while they are in the cache. The weight lies as hwio, is transformed
+// at each run, and its gradient comes so. Sums are f32, for activations and weights in bf16 too.
+//
+// oneDNN 2.6 has Winograd in channel blocks (x86-64-v4 only), which takes 1.5 to 3 times as long (docs/performance.md).
+#pragma once
+
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
+
+namespace sheaf {
+
+/// Whether Winograd is the better choice for this convolution, and so for its gradients, on this CPU. Depends on sizes and
+/// instructions alone. An activation (forward) can only be a ReLU, with any slope below zero.
+bool winograd_pays(const Operation& operation, const ConvShape& shape);
+
+/// For explain.
+const char* winograd_reason();
+
+Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& shape);
+Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& shape);
+Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& shape);
+
+}  // namespace sheaf

@@ -1,0 +1,143 @@
+// The weight's gradient: its sums over tiles and images are products [I × rows] · [rows × O] at each position.
+#include "runtime/cpu/ops/column_sums.h"
+#include "runtime/cpu/ops/conv_winograd.h"
+#include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/cpu/winograd/tiles.h"
+
+namespace sheaf {
+namespace {
+
+using namespace winograd;
+
+/// A thread's share of the sums: no two touch the same, and none waits for another until all are done. Half of the
+/// positions take half of the transforms as well; further members share out the columns and repeat x's.
+struct Member {
+  Rows rows = Rows::all;
+  int64_t first_column = 0, columns = 0;
+  int64_t first_position() const { return rows == Rows::second_half ? positions / 2 : 0; }
+  int64_t positions_made() const { return rows == Rows::all ? positions : positions / 2; }
+};
+
+std::vector<Member> share_out(int64_t columns, int64_t panel, int64_t threads) {
+  if (threads == 1) return {{Rows::all, 0, columns}};
+  const int64_t panels = (columns + panel - 1) / panel, groups = std::min(panels, threads / 2);
+  std::vector<Member> members;
+  for (int64_t i = 0; i < groups; ++i) {
+    const int64_t begin = panels * i / groups * panel, end = std::min(columns, panels * (i + 1) / groups * panel);
+    for (const Rows rows : {Rows::first_half, Rows::second_half}) members.push_back({rows, begin, end - begin});
+  }
+  return members;
+}
+
+struct Job {
+  const KernelTable* kernels;
+  dnnl::memory::data_type type;
+  PixelMap x, y;
+  int64_t above, before;  ///< padding
+  Tiling tiling;
+  BufferRef from_x, from_dy, to, bias;
+  bool biased;
+  int threads;
+  std::vector<Member> members;
+  BufferRef sums, shares;  ///< [positions, I, O]; a member's own memory
+  size_t share_bytes = 0;
+
+  size_t transformed_bytes(int64_t channels) const { return size_t(positions * tiling.most_rows() * channels) * sizeof(float); }
+};
+
+class WinogradWeightExecutable final : public Executable {
+ public:
+  explicit WinogradWeightExecutable(Job job) : job_(std::move(job)) {}
+
+  void run(void* const* buffers, void* scratch) override {
+    set_team_size(job_.threads);
+    auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
+    const auto count = int64_t(job_.members.size());
+    parallel_for(count, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        add_up(job_.members[size_t(i)], sums, buffers, scratch, job_.shares.resolve(buffers, scratch) + size_t(i) * job_.share_bytes);
+    });
+    const int64_t in = job_.x.channels, out = job_.y.channels;
+    auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));
+    parallel_for(in, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      job_.kernels->finish_dweight(sums, dweight, in * out, begin * out, end * out);
+      if (begin != 0 || !job_.biased) return;
+      sum_columns(job_.from_dy.resolve(buffers, scratch), job_.type, job_.y.height * job_.y.width * job_.y.images, out, out,
+                  reinterpret_cast<float*>(job_.bias.resolve(buffers, scratch)));
+    });
+  }
+
+ private:
+  void add_up(const Member& member, float* sums, void* const* buffers, void* scratch, char* mine) const {
+    const KernelTable& kernels = *job_.kernels;
+    auto* v = reinterpret_cast<float*>(mine);
+    auto* d = reinterpret_cast<float*>(mine + job_.transformed_bytes(job_.x.channels));
+    const int64_t in = job_.x.channels, out = job_.y.channels, columns = member.columns;
+    char* const x = job_.from_x.resolve(buffers, scratch);
+    char* const dy = job_.from_dy.resolve(buffers, scratch) + size_t(member.first_column) * job_.y.element;
+    for (int64_t i = 0; i < job_.tiling.blocks(); ++i) {
+      const Block block = job_.tiling.block(i);
+      const int64_t rows = block.rows();
+      for_strips(block, job_.x.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+        void* window[positions];
+        job_.x.locate(x, job_.tiling.row_of(tile) - job_.above, job_.tiling.column_of(tile) - job_.before, window_size, image,
+                      outside_of_x(), window);
+        kernels.transform_x(window, v + row * in, rows * in, images * in, member.rows);
+      });
+      // Some of the columns are a run only within one image.
+      for_strips(block, columns == out ? job_.y.strip() : 1, [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+        void* pixels[tile_pixels];
+        job_.y.locate(dy, job_.tiling.row_of(tile), job_.tiling.column_of(tile), tile_size, image, outside_of_x(), pixels);
+        kernels.transform_dy(pixels, d + row * columns, rows * columns, images * columns, member.rows);
+      });
+      for (int64_t position = 0; position < member.positions_made(); ++position)
+        kernels.multiply({in, columns, rows, v + position * rows * in, 1, in, d + position * rows * columns, kernels.panel, columns,
+                          sums + (member.first_position() + position) * in * out + member.first_column, out, i > 0});
+    }
+  }
+
+  Job job_;
+};
+
+/// Each block reads and writes all sums: the more of them, the more rows a block should have.
+int64_t rows_of_block(int64_t in, int64_t out) { return in * out <= 256 * 256 ? 64 : 256; }
+
+}  // namespace
+
+Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& g) {
+  const auto type = operation.data_type();
+  const size_t element = dnnl::memory::data_type_size(type);
+  Prepared prepared = operation.prepared();
+  prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, type);
+  prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
+  prepared.outputs[0] = taps_tensor(g.weight, dnnl::memory::data_type::f32);
+  const KernelTable* kernels = kernels_of(type == dnnl::memory::data_type::f32 ? Element::f32 : Element::bf16);
+  Job job{kernels,
+          type,
+          PixelMap(g.x, element),
+          PixelMap(g.y, element),
+          g.padding_begin[0],
+          g.padding_begin[1],
+          Tiling(g.x[0], g.y[2], g.y[3], std::min(g.x[1], g.y[1]), rows_of_block(g.x[1], g.y[1])),
+          operation.input_buffer("x"),
+          operation.input_buffer("dy"),
+          operation.output_buffer(),
+          {},
+          !g.bias.empty(),
+          operation.request.threads,
+          share_out(g.y[1], kernels->panel, operation.request.threads),
+          {},
+          {}};
+  if (job.biased) job.bias = operation.output_buffer(1);
+  ScratchPlan scratch;
+  job.sums = scratch.take(size_t(positions * g.x[1] * g.y[1]) * sizeof(float));
+  job.share_bytes = job.transformed_bytes(g.x[1]) + job.transformed_bytes(g.y[1]);
+  job.shares = scratch.take(job.share_bytes * job.members.size());
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.implementation = std::string("winograd 3x4, ") + kernels->instructions;
+  prepared.reason = winograd_reason();
+  prepared.executable = std::make_unique<WinogradWeightExecutable>(std::move(job));
+  return prepared;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,23 @@
+#include "runtime/cpu/winograd/kernels.h"
+
+#include "runtime/cpu/winograd/tiles.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace sheaf::winograd {
+
+const KernelTable* kernels_of([[maybe_unused]] Element element) {
+#if defined(__x86_64__)
+  const auto isa = dnnl::get_effective_cpu_isa();
+  if (isa >= dnnl::cpu_isa::avx512_core) return element == Element::f32 ? &v4::f32 : &v4::bf16;
+  if (isa >= dnnl::cpu_isa::avx2) return element == Element::f32 ? &v3::f32 : &v3::bf16;
+#endif
+  return nullptr;
+}
+
+void* outside_of_x() {
+  alignas(64) static char zeros[outside_bytes];
+  return zeros;
+}
+
+}  // namespace sheaf::winograd

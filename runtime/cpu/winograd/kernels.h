@@ -1,0 +1,82 @@
+// The arithmetic of Winograd convolution F(4×4, 3×3), for one instruction set: transforms, and products of small matrices.
+//
+// A tile is 4×4 pixels of y; it sees 6×6 pixels of x. Along one axis, with d the six of x, w the kernel's three taps and
+// m the six products (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016):
+//
+//   y = Aᵀ m,   m = (G w) ∘ (Bᵀ d)           and its transpose for the weight's gradient   dw = Gᵀ ((A dy) ∘ (Bᵀ d))
+//
+// at the points 0, ±5/8, ±3/2 and ∞, whose powers are exact in binary and keep the rounding small. In two dimensions
+// each is applied along both, which makes 36 positions; at each of them the sum over channels (or images) is a product of
+// matrices: 36 multiplications in place of 144.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sheaf::winograd {
+
+constexpr int tile_size = 4;    ///< pixels of y along an axis
+constexpr int window_size = 6;  ///< pixels of x that they see; points of the transform
+constexpr int kernel_size = 3;
+constexpr int tile_pixels = tile_size * tile_size;
+constexpr int positions = window_size * window_size;
+constexpr int taps = kernel_size * kernel_size;
+
+/// Which rows of the 6×6 positions a transform makes: a team of two shares out a gradient's positions.
+enum class Rows { all, first_half, second_half };
+
+/// What is done to y after the inverse transform, in this order.
+struct Finish {
+  const float* bias = nullptr;  ///< by channel; null: none
+  bool add = false;             ///< adds what lies in y already
+  bool relu = false;            ///< y < 0 becomes y · negative_slope; NaN stays
+  float negative_slope = 0;
+};
+
+/// c = a · b or c += a · b, of f32: [rows × depth] · [depth × columns]. Element (i, k) of a is at i·a_row + k·a_depth; b is cut
+/// into panels of KernelTable::panel columns (the last may be half one), of which element (k, j) is at k·b_depth + j.
+struct Product {
+  int64_t rows, columns, depth;
+  const float* a;
+  int64_t a_row, a_depth;
+  const float* b;
+  int64_t b_panel, b_depth;
+  float* c;
+  int64_t c_row;
+  bool accumulate;
+};
+
+/// Pixels are runs of `length` elements (images × channels), f32 or bf16 as the table is for; lengths, channels, columns
+/// are multiples of `lanes`. Nothing needs to be aligned.
+struct KernelTable {
+  const char* instructions;  ///< "x86-64-v4"
+  int lanes;                 ///< of f32 in a register
+  int panel;                 ///< columns that a product makes at a time: two registers
+  /// Bᵀ d B: window[36] → out[position · stride + j]. Positions count from the first of `rows`.
+  void (*transform_x)(const void* const* window, float* out, int64_t stride, int64_t length, Rows rows);
+  /// A dy Aᵀ: tile[16] → out[position · stride + j].
+  void (*transform_dy)(const void* const* tile, float* out, int64_t stride, int64_t length, Rows rows);
+  /// Aᵀ m A, for `images` rows of `channels`: m[position · stride + j] → tile[16].
+  void (*finish_y)(const float* m, int64_t stride, void* const* tile, int64_t images, int64_t channels, const Finish& finish);
+  /// G w Gᵀ, w [3, 3, in, out] → 36 matrices in panels, [out / panel, in, panel], `stride` apart: of `out` the columns
+  /// from `begin` to `end`. `gradient`: for dx of dy, in and out exchanged and the kernel turned by 180°.
+  void (*transform_weight)(const void* w, float* out_, int64_t stride, int64_t in, int64_t out, bool gradient, int64_t begin,
+                           int64_t end);
+  /// Gᵀ m G: m[position · stride + j] → dw[tap · stride + j], for j from `begin` to `end`.
+  void (*finish_dweight)(const float* m, float* dw, int64_t stride, int64_t begin, int64_t end);
+  void (*multiply)(const Product& product);
+};
+
+enum class Element { f32, bf16 };
+
+/// The best table that the CPU at hand can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
+const KernelTable* kernels_of(Element element);
+
+namespace v4 {
+extern const KernelTable f32, bf16;
+}
+namespace v3 {
+extern const KernelTable f32, bf16;
+}
+
+}  // namespace sheaf::winograd
