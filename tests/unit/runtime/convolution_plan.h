@@ -11,6 +11,7 @@
 namespace sheaf {
 
 struct ConvolutionPlan {
+  static constexpr const char* kPtx = "halve_and_add, descend";  ///< stands for their code: whoever loads it has to know it
   PlanBuilder b;
 
   /// `momentum`: gradient descent with a state "w.m", its updates as generated kernels over elements; else plain descent by
@@ -58,7 +59,8 @@ struct ConvolutionPlan {
     };
     int step = first;
     if (momentum) {
-      for (const char* kernel : {"halve_and_add", "descend"}) b.plan.kernels.push_back({kernel, "", 0, true, {}});
+      for (const char* kernel : {"halve_and_add", "descend"}) b.plan.kernels.push_back({kernel, "", 0, true, {}, 64, 64});
+      b.plan.objects = {{"ptx", kPtx}};
       Parameter state{"w.m", DType::float32, {16, 16, 3, 3}, false, {}, {{"type", "constant"}, {"value", 0.0}}};
       b.plan.state.push_back(state);
       const int m = b.value("w.m", {16, 16, 3, 3}, home);

@@ -1,137 +1,68 @@
-// Where variables live, and in which format: no step copies or reorders them, and whoever reads or sets them sees plain tensors.
-#include "convolution_plan.h"
-#include "fake_device.h"
-#include "variable_values.h"
+// Where variables live: on the virtual GPU of their place, from which no step copies them, and whoever reads or sets them sees
+// plain tensors.
+#include "convolution_training.h"
 
-#include "runtime/bind/binding.h"
-#include "runtime/bind/kernel_step.h"
-#include "runtime/cpu/dnnl_format.h"
-#include "runtime/training/trainer.h"
+#include "tests/sim/emulated_module.h"
+#include "tests/sim/host_kernels.h"
+#include "tests/sim/strict_machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace sheaf {
 namespace {
 
+using sim::SimMachine;
 using ::testing::HasSubstr;
 
-/// Kernels of a plan are the tests' own functions, over elements.
-class KernelDevice : public TrainingDevice {
- public:
-  Result<std::shared_ptr<const Kernels>> load_kernels(const Plan&) override { return std::make_shared<const Kernels>(); }
-  Result<Prepared> prepare(const PrepareRequest& request) override {
-    if (request.step.op != "kernel") return TrainingDevice::prepare(request);
-    auto kernel = prepare_kernel_step(request, same_layout_of);
-    if (!kernel) return kernel.error();
-    Step named = request.step;
-    named.op = request.step.kernel;
-    auto made = TrainingDevice::prepare({named, request.plan, request.inputs, request.outputs, request.threads, false, request.constant});
-    if (made) kernel->prepared.executable = std::move(made->executable);
-    return made ? std::move(kernel->prepared) : std::move(made);
-  }
-};
-
-using Devices = std::shared_ptr<const DeviceSet>;
-
-Devices list_of(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < entries.size(); ++i) names.push_back("fake:" + std::to_string(i));
-  return std::make_shared<const DeviceSet>(std::move(host), std::move(entries), std::move(names), 1);
+/// A kernel over elements that does what TrainingDevice's operation of its name does. Its third input, where it has one, is a
+/// scalar.
+sim::HostKernel over_elements(const std::string& name, size_t inputs) {
+  const auto run = [=](const cuda::Launch&, std::span<const uint64_t> arguments, sim::OperationMemory& memory) -> Result<void> {
+    const Error illegal("an illegal memory access was encountered");
+    const uint64_t work = arguments[inputs + 1], guard = arguments[inputs + 2];
+    if (guard != 0) {
+      const auto* failed = static_cast<const int32_t*>(memory.access(guard, sizeof(int32_t), false));
+      if (!failed) return illegal;
+      if (*failed != 0) return {};
+    }
+    std::vector<void*> buffers;
+    for (size_t i = 0; i <= inputs; ++i) {
+      const size_t count = i == 2 && i < inputs ? 1 : work;
+      buffers.push_back(memory.access(arguments[i], count * sizeof(float), i == inputs));
+      if (!buffers.back()) return illegal;
+    }
+    TrainingDevice::functions().at(name)(buffers.data(), std::vector<int64_t>(inputs + 1, static_cast<int64_t>(work)));
+    return {};
+  };
+  return {inputs + 3, run};
 }
 
-Result<Trainer> trainer_of(const Model& model, Devices devices, int64_t batch) { return Trainer::bind(model, std::move(devices), batch, nullptr); }
-
-/// Operations of kind `op` whose first input, or output, is the tensor `name`.
-int count(const Trainer& trainer, const std::string& op, const std::string& name) {
-  const auto first = [&](const std::vector<std::string>& operands) { return !operands.empty() && operands[0].starts_with(name); };
-  const auto& all = trainer.info().operations;
-  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const OperationInfo& operation) {
-    return (op == "copy" ? operation.implementation : operation.op) == op && (first(operation.inputs) || first(operation.outputs));
-  }));
-}
-
-struct Trained {
-  std::vector<float> losses, w, m;
-  bool operator==(const Trained&) const = default;
-};
-
-Trained train(const Model& model, Trainer& trainer, int64_t rows, int steps = 3) {
-  const ConvolutionBatch batch(rows);
-  Trained result;
-  for (int i = 0; i < steps; ++i) {
-    auto loss = trainer.step(batch.buffers());
-    EXPECT_TRUE(loss) << to_string(loss.error());
-    result.losses.push_back(loss ? *loss : -1);
-  }
-  result.w = parameter_values(model, 0);
-  result.m = state_values(model, trainer, 0);
-  return result;
-}
-
-TEST(VariableFormat, IsThatOfTheFirstReaderAndNoStepReordersIt) {
-  const auto host = std::make_shared<KernelDevice>();
-  const Model model = ConvolutionPlan(true).model();
-  auto trainer = trainer_of(model, training_devices(1, host), 4);
-  ASSERT_TRUE(trainer) << to_string(trainer.error());
-  for (const char* name : {"w.m ", "dw1", "dw2", "new_w", "new_m", "half"}) EXPECT_EQ(count(*trainer, "reorder", name), 0) << name;
-  EXPECT_LE(count(*trainer, "reorder", "w "), 1) << "for the gradient by images, which may want another";
-  const auto& all = trainer->info().operations;
-  const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == "conv"; });
-  EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows nothing";
-  EXPECT_EQ(trainer->info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
-
-  // A session that was there before has settled it as plain: other formats, the same bits.
-  const Model plain = ConvolutionPlan(true).model();
-  const auto devices = training_devices(1, host);
-  auto session = plain.bind(devices, 4);
-  ASSERT_TRUE(session) << to_string(session.error());
-  auto slower = trainer_of(plain, devices, 4);
-  ASSERT_TRUE(slower) << to_string(slower.error());
-  EXPECT_GT(count(*slower, "reorder", "w "), count(*trainer, "reorder", "w "));
-  const Trained expected = train(plain, *slower, 4), found = train(model, *trainer, 4);
-  EXPECT_EQ(found, expected);
-  EXPECT_LT(found.losses.back(), found.losses.front());
-}
-
-TEST(VariableFormat, IsKeptByAllBindingsOfTheModel) {
-  const auto host = std::make_shared<KernelDevice>();
-  const Model model = ConvolutionPlan(true).model();
-  const auto devices = training_devices(2, host);
-  auto whole = trainer_of(model, devices, 5), rest = trainer_of(model, devices, 2);
-  auto session = model.bind(devices, 3);
-  ASSERT_TRUE(whole && rest && session);
-  EXPECT_EQ(count(*rest, "reorder", "w "), count(*whole, "reorder", "w "));
-  train(model, *whole, 5, 2);
-  train(model, *rest, 2, 1);
-  const ConvolutionBatch batch(3);
-  std::vector<float> y(3 * 400), expected(y.size());
-  const void* in[] = {batch.x.data()};
-  void *out[] = {y.data()}, *wanted[] = {expected.data()};
-  ASSERT_TRUE(session->run(in, out));
-  // A model that is given the weights as they are now.
-  const Model other = ConvolutionPlan(true).model();
-  Model copy = other;
-  const auto w = parameter_values(model, 0);
-  ASSERT_TRUE(copy.set_parameters(std::vector<TensorView>{{"w", DType::float32, {16, 16, 3, 3}, w.data()}}));
-  auto fresh = copy.bind(devices, 3);
-  ASSERT_TRUE(fresh && fresh->run(in, wanted));
-  EXPECT_EQ(y, expected);
+/// GPUs whose convolutions want channels last; `operations` prepares all that is not a kernel, and is the host's device too.
+sim::MachineOptions gpus(std::shared_ptr<Device> operations = std::make_shared<KernelDevice>()) {
+  sim::MachineOptions options = sim::strict(1, std::move(operations));
+  options.library.channels_last = true;
+  options.collectives = false;  // what goes to another device is a copy, which can be counted
+  options.driver.load = [](const std::string& text) -> Result<std::shared_ptr<const sim::KernelCode>> {
+    if (text != ConvolutionPlan::kPtx) return sim::emulated_module(text);  // a queue's own
+    const std::map<std::string, sim::HostKernel> kernels = {{"halve_and_add", over_elements("halve_and_add", 2)},
+                                                            {"descend", over_elements("descend", 3)}};
+    return std::shared_ptr<const sim::KernelCode>(std::make_shared<sim::HostKernels>(kernels));
+  };
+  return options;
 }
 
 TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
-  const auto host = std::make_shared<KernelDevice>();
-  auto one = std::make_shared<FakeDevice>(1, host), two = std::make_shared<FakeDevice>(2, host);
   const Model reference = ConvolutionPlan(true).model();
-  auto on_host = trainer_of(reference, training_devices(1, host), 6);
+  auto on_host = trainer_of(reference, training_devices(1, std::make_shared<KernelDevice>()), 6);
   ASSERT_TRUE(on_host);
   const Trained expected = train(reference, *on_host, 6);
+  SimMachine machine(gpus());
   {
-    Model model = ConvolutionPlan(true).model();
-    auto trainer = trainer_of(model, list_of(host, {one, one}), 6);
+    const Model model = ConvolutionPlan(true).model();
+    auto trainer = trainer_of(model, machine.list("cuda:0,cuda:0"), 6);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     for (const char* name : {"w ", "w.m ", "new_w", "new_m"}) EXPECT_EQ(count(*trainer, "copy", name), 0) << name;
     EXPECT_EQ(count(*trainer, "update", "new_w"), 0) << "it is made over the old one";
@@ -139,8 +70,8 @@ TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
     for (size_t i = 0; i < found.w.size(); ++i) ASSERT_NEAR(found.w[i], expected.w[i], 1e-5);
     for (size_t i = 0; i < found.m.size(); ++i) ASSERT_NEAR(found.m[i], expected.m[i], 1e-4 * (1 + std::abs(expected.m[i])));
   }
-  Model model = ConvolutionPlan(true).model();
-  auto trainer = trainer_of(model, list_of(host, {one, two}), 6);
+  const Model model = ConvolutionPlan(true).model();
+  auto trainer = trainer_of(model, machine.list("cuda:0,cuda:1"), 6);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
   EXPECT_EQ(count(*trainer, "copy", "w "), 1) << "to the second device, in its format";
   EXPECT_EQ(count(*trainer, "reorder", "w.m "), 0);
@@ -154,14 +85,16 @@ TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
 }
 
 TEST(VariableHome, WhatIsReadAndSetIsWhatTheStepsSee) {
-  const auto host = std::make_shared<KernelDevice>();
-  auto one = std::make_shared<FakeDevice>(1, host);
+  SimMachine machine(gpus());
   const Model reference = ConvolutionPlan(true).model();
   Model model = ConvolutionPlan(true).model();
   EXPECT_EQ(parameter_values(model, 0), parameter_values(reference, 0)) << "before anything is bound";
-  auto expected = trainer_of(reference, training_devices(1, host), 4);
-  auto trainer = trainer_of(model, list_of(host, {one}), 4);
+  auto expected = trainer_of(reference, machine.list("cpu:0"), 4);
+  auto trainer = trainer_of(model, machine.list("cuda:0"), 4);
   ASSERT_TRUE(expected && trainer);
+  const auto& all = trainer->info().operations;
+  const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == "conv"; });
+  EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows less";
   EXPECT_EQ(parameter_values(model, 0), parameter_values(reference, 0)) << "after it has moved";
   EXPECT_EQ(train(model, *trainer, 4, 2), train(reference, *expected, 4, 2));
   // Resumed: the values of two steps earlier, into variables that have homes.
@@ -175,13 +108,12 @@ TEST(VariableHome, WhatIsReadAndSetIsWhatTheStepsSee) {
 }
 
 TEST(VariableHome, SessionsElsewhereWorkOnCopiesAndTrainersElsewhereAreRefused) {
-  const auto host = std::make_shared<KernelDevice>();
-  auto one = std::make_shared<FakeDevice>(1, host), two = std::make_shared<FakeDevice>(2, host);
-  Model model = ConvolutionPlan(true).model();
-  auto trainer = trainer_of(model, list_of(host, {one}), 4);
+  SimMachine machine(gpus());
+  const Model model = ConvolutionPlan(true).model();
+  auto trainer = trainer_of(model, machine.list("cuda:0"), 4);
   ASSERT_TRUE(trainer);
-  auto there = model.bind(list_of(host, {one}), 4), here = model.bind(training_devices(0, host), 4),
-       beside = model.bind(list_of(host, {two}), 4);
+  auto there = model.bind(machine.list("cuda:0"), 4), here = model.bind(machine.list("cpu"), 4),
+       beside = model.bind(machine.list("cuda:1"), 4);
   ASSERT_TRUE(there && here && beside);
   const ConvolutionBatch batch(4);
   const void* in[] = {batch.x.data()};
@@ -196,25 +128,29 @@ TEST(VariableHome, SessionsElsewhereWorkOnCopiesAndTrainersElsewhereAreRefused) 
     before = y[0];
     train(model, *trainer, 4, 1);
   }
-  auto refused = trainer_of(model, training_devices(1, host), 4);
+  auto refused = trainer_of(model, machine.list("cpu:0"), 4);
   ASSERT_FALSE(refused);
   EXPECT_THAT(to_string(refused.error()), HasSubstr("'w' lives on a device that is not in this device list"));
 }
 
 TEST(VariableHome, IsNotSettledByABindingThatFailed) {
-  const auto host = std::make_shared<KernelDevice>();
-  auto bad = std::make_shared<FakeDevice>(1, host);
+  auto bad = std::make_shared<KernelDevice>();
   bad->fail_layer = "dw2";
-  Model model = ConvolutionPlan(true).model();
+  SimMachine machine(gpus(bad));
+  const auto host = std::make_shared<KernelDevice>();
+  const Model model = ConvolutionPlan(true).model();
   const auto weights = parameter_values(model, 0);
-  ASSERT_FALSE(trainer_of(model, list_of(host, {bad}), 4));
-  ASSERT_FALSE(trainer_of(model, list_of(host, {bad, bad}), 4));
+  for (const char* list : {"cuda:0", "cuda:0,cuda:0"}) {
+    auto failed = trainer_of(model, machine.list(list), 4);
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(to_string(failed.error()), HasSubstr("not today"));
+  }
   EXPECT_EQ(parameter_values(model, 0), weights);
   auto trainer = trainer_of(model, training_devices(1, host), 4);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
   EXPECT_EQ(trainer->info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
   EXPECT_EQ(trainer->info().derived_bytes, 0U) << "nor is anything kept that was made for it";
-  EXPECT_EQ(bad->allocated, 0);
+  EXPECT_EQ(machine.driver().used_bytes(0), 0) << "on the device that it did not come to live on";
   const Model reference = ConvolutionPlan(true).model();
   auto expected = trainer_of(reference, training_devices(1, host), 4);
   ASSERT_TRUE(expected);

@@ -2,6 +2,7 @@
 // CPU's; and nothing is done that a GPU would punish.
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
+#include "tests/unit/runtime/training_device.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
@@ -185,6 +186,50 @@ TEST(SimSession, TooLittleMemoryIsAnErrorBeforeAnythingRuns) {
   EXPECT_THAT(to_string(session.error()), HasSubstr("cuda:"));
   EXPECT_EQ(machine.driver().calls(Call::launch) + machine.driver().calls(Call::host_function), 0);
   EXPECT_TRUE(model.bind(machine.list("cuda:0,cuda:1"), 20)) << "the model goes on";
+}
+
+/// The CPU, but it doesn't prepare `fc2` for two rows.
+class Choosy : public TrainingDevice {
+ public:
+  Result<Prepared> prepare(const PrepareRequest& request) override {
+    if (request.step.layer == "fc2" && request.inputs[0].dims[0] == 2) return Error("not today");
+    return TrainingDevice::prepare(request);
+  }
+};
+
+TEST(SimSession, WhatCannotBePreparedIsNamedWithItsReplicaAndDevice) {
+  SimMachine machine(sim::strict(1, std::make_shared<Choosy>()));
+  Model model = load(mixed_plan());
+  const auto devices = machine.list("cuda:2,cuda:0");
+  auto session = model.bind(devices, 5);  // 3 rows and 2
+  ASSERT_FALSE(session);
+  EXPECT_THAT(to_string(session.error()), HasSubstr("replica 1 on device cuda:0: not today"));
+  EXPECT_EQ(run(model, devices, 6, 1), run(model, machine.list("cpu:0,cpu:1"), 6, 1)) << "the model goes on";
+}
+
+TEST(SimSession, ARunThatFailedIsNamedWithItsDeviceAndTheNextIsAFreshOne) {
+  SimMachine machine(sim::strict());
+  Model model = load(mixed_plan());
+  auto session = model.bind(machine.list("cuda:0,cuda:1"), 6);
+  ASSERT_TRUE(session) << to_string(session.error());
+  const std::vector<float> x(36, 0.5F);
+  const auto run = [&]() -> Result<Values> {
+    Values outputs(2, std::vector<float>(36, -7.F));
+    const void* in[] = {x.data()};
+    void* out[] = {outputs[0].data(), outputs[1].data()};
+    if (auto ok = session->run(in, out); !ok) return ok.error();
+    return outputs;
+  };
+  const auto before = run();
+  ASSERT_TRUE(before) << to_string(before.error());
+  machine.driver().fail(Call::host_function, 1, "fell off the bus", 1);
+  const auto failed = run();
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), HasSubstr("device cuda:1: "));
+  EXPECT_THAT(failed.error().message(), HasSubstr("fell off the bus"));
+  const auto after = run();
+  ASSERT_TRUE(after) << to_string(after.error());
+  EXPECT_EQ(*after, *before);
 }
 
 }  // namespace
