@@ -1,15 +1,13 @@
 // The rules of the operations of a training step: operands, attributes, and shapes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "runtime/plan/check.h"
+#include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
+
+#include <gtest/gtest.h>
 
 namespace sheaf {
 namespace {
 
 using samples::batch;
-using testing::HasSubstr;
 using Shape = std::vector<Extent>;
 using Operands = std::vector<std::pair<std::string, Shape>>;
 
@@ -25,14 +23,8 @@ Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outpu
   return plan;
 }
 
-std::string problem(const Plan& plan) {
-  const auto checked = check(plan, "m.plan");
-  return checked ? "" : to_string(checked.error());
-}
-
 void refuse(const Plan& plan, const std::string& reason) {
-  EXPECT_THAT(problem(plan), HasSubstr("programs.infer.steps[0]: "));
-  EXPECT_THAT(problem(plan), HasSubstr(reason));
+  expect_refused(plan, "programs.infer.steps[0]: ", reason);
 }
 
 Json with(Json attributes, const char* name, Json value) {

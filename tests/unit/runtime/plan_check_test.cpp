@@ -1,5 +1,5 @@
 // The structure of plans: names, indices, order, places, symbols, sizes, data movement.
-#include "runtime/plan/check.h"
+#include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
 #include <gmock/gmock.h>
@@ -12,19 +12,12 @@ namespace {
 
 using samples::batch;
 using testing::HasSubstr;
-using testing::StartsWith;
-
-std::string problem(const Plan& plan) {
-  const auto checked = check(plan, "m.plan");
-  return checked ? "" : to_string(checked.error());
-}
 
 /// The sample plan with a change, which must be refused at `path` for `reason`.
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   Plan plan = samples::sample_plan();
   change(plan);
-  EXPECT_THAT(problem(plan), StartsWith("m.plan: error: " + path)) << reason;
-  EXPECT_THAT(problem(plan), HasSubstr(reason));
+  expect_refused(plan, path, reason);
 }
 
 // Indices into sample_plan(): see plan_samples.cpp.

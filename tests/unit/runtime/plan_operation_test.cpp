@@ -1,8 +1,7 @@
 // Each operation's rules: operands, attributes, and shapes as PyTorch has them.
-#include "runtime/plan/check.h"
+#include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sheaf {
@@ -10,19 +9,11 @@ namespace {
 
 using samples::batch;
 using samples::one_step;
-using testing::HasSubstr;
-using testing::StartsWith;
 using Shape = std::vector<Extent>;
 using Operands = std::vector<std::pair<std::string, Shape>>;
 
-std::string problem(const Plan& plan) {
-  const auto checked = check(plan, "m.plan");
-  return checked ? "" : to_string(checked.error());
-}
-
 void refuse(const Plan& plan, const std::string& reason) {
-  EXPECT_THAT(problem(plan), StartsWith("m.plan: error: programs.infer.steps[0]: "));
-  EXPECT_THAT(problem(plan), HasSubstr(reason));
+  expect_refused(plan, "programs.infer.steps[0]: ", reason);
 }
 
 TEST(PlanOperations, Linear) {

@@ -1,9 +1,9 @@
 // Training programs in plans: what is read back, what is refused, where.
 #include "runtime/bind/chunk.h"
-#include "runtime/plan/check.h"
 #include "runtime/plan/reader.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
+#include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,6 @@ namespace {
 
 using samples::batch;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 using samples::training_plan;
 
@@ -30,16 +29,10 @@ enum TrainStep {
   make_stat, make_first, update
 };
 
-std::string problem(const Plan& plan) {
-  const auto checked = check(plan, "m.plan");
-  return checked ? "" : to_string(checked.error());
-}
-
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   Plan plan = training_plan();
   change(plan);
-  EXPECT_THAT(problem(plan), StartsWith("m.plan: error: " + path)) << reason;
-  EXPECT_THAT(problem(plan), HasSubstr(reason));
+  expect_refused(plan, path, reason);
 }
 
 TEST(PlanTraining, IsReadBackAsItWasWritten) {

@@ -1,0 +1,26 @@
+// What check() has against a plan.
+#pragma once
+
+#include "runtime/plan/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sheaf {
+
+/// Empty where the plan is sound.
+inline std::string problem(const Plan& plan) {
+  const auto checked = check(plan, "m.plan");
+  return checked ? "" : to_string(checked.error());
+}
+
+/// The plan is refused, first of all at `path`, and for `reason`.
+inline void expect_refused(const Plan& plan, const std::string& path, const std::string& reason) {
+  const std::string text = problem(plan);
+  EXPECT_THAT(text, testing::StartsWith("m.plan: error: " + path)) << reason;
+  EXPECT_THAT(text, testing::HasSubstr(reason));
+}
+
+}  // namespace sheaf
