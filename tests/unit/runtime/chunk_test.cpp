@@ -54,10 +54,10 @@ struct Example {
                        {"replicas_free", Symbol::replicas, 1, {}}};
     const Place in_net{Place::region, 0};
     program.values = {
-        {"x", DType::float32, {of_x, 5}, {}, Value::input, ""},
-        {"y", DType::float32, {of_y, 5}, {}, Value::input, ""},
-        {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, ""},
-        {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, ""}};
+        {"x", DType::float32, {of_x, 5}, {}, Value::input, "", {}},
+        {"y", DType::float32, {of_y, 5}, {}, Value::input, "", {}},
+        {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, "", {}},
+        {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, "", {}}};
     for (int i = 0; i < 2; ++i) {
       Step scatter;
       scatter.op = "scatter";
@@ -149,7 +149,7 @@ TEST(SymbolTable, RefusesSizesOutOfBounds) {
   ASSERT_TRUE(table);
   const Extent rows = Extent::symbol("batch");
   const auto dims = [&](std::vector<Extent> shape) {
-    return table->dims({"v", DType::int64, shape, {}, Value::temporary, ""});
+    return table->dims({"v", DType::int64, shape, {}, Value::temporary, "", {}});
   };
   EXPECT_TRUE(dims({rows, 1 << 20}));
   EXPECT_FALSE(dims({rows, rows}));

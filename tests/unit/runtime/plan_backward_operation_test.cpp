@@ -8,8 +8,9 @@ namespace sheaf {
 namespace {
 
 using samples::batch;
-using Shape = std::vector<Extent>;
-using Operands = std::vector<std::pair<std::string, Shape>>;
+using samples::kConv;
+using samples::Operands;
+using samples::Shape;
 
 /// A plan of one step; values of shape [1] that are called `workspace`, or are output `workspace`, are
 /// workspaces.
@@ -23,20 +24,10 @@ Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outpu
   return plan;
 }
 
-void refuse(const Plan& plan, const std::string& reason) {
-  expect_refused(plan, "programs.infer.steps[0]: ", reason);
-}
-
 Json with(Json attributes, const char* name, Json value) {
   attributes[name] = std::move(value);
   return attributes;
 }
-
-const Json kConv = {{"stride", {2, 1}},
-                    {"padding_begin", {1, 0}},
-                    {"padding_end", {1, 0}},
-                    {"dilation", {1, 2}},
-                    {"groups", 2}};
 
 TEST(PlanBackward, ConvolutionByItsInput) {
   const Operands operands = {{"dy", {batch(), 6, 5, 4}}, {"weight", {6, 2, 3, 3}}};
@@ -46,14 +37,14 @@ TEST(PlanBackward, ConvolutionByItsInput) {
   EXPECT_EQ(problem(one_step(op, operands, {dx}, attributes)), "");
   EXPECT_EQ(problem(one_step(op, operands, {{batch(), 4, 10, 8}}, with(attributes, "size", {10, 8}))), "")
       << "a row that the stride leaves out";
-  refuse(one_step(op, operands, {dx}, kConv), "'size' is missing");
-  refuse(one_step(op, operands, {dx}, with(attributes, "size", {9})), "'size' must be a list of 2");
-  refuse(one_step(op, operands, {dx}, with(attributes, "size", {11, 8})), "expected [batch, 6, 6, 4]");
-  refuse(one_step(op, operands, {dx}, with(attributes, "bias", false)), "no attribute 'bias'");
-  refuse(one_step(op, operands, {dx}, with(attributes, "groups", 4)), "doesn't fit");
-  refuse(one_step(op, operands, {dx}, with(attributes, "dilation", {1, 9})), "can't be convolved");
-  refuse(one_step(op, operands, {{batch(), 2, 9, 8}}, attributes), "expected [batch, 4, 9, 8]");
-  refuse(one_step(op, {operands[1], operands[0]}, {dx}, attributes), "'dy' must be the first operand");
+  refuse_step(one_step(op, operands, {dx}, kConv), "'size' is missing");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "size", {9})), "'size' must be a list of 2");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "size", {11, 8})), "expected [batch, 6, 6, 4]");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "bias", false)), "no attribute 'bias'");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "groups", 4)), "doesn't fit");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "dilation", {1, 9})), "can't be convolved");
+  refuse_step(one_step(op, operands, {{batch(), 2, 9, 8}}, attributes), "expected [batch, 4, 9, 8]");
+  refuse_step(one_step(op, {operands[1], operands[0]}, {dx}, attributes), "'dy' must be the first operand");
 }
 
 TEST(PlanBackward, ConvolutionByItsWeight) {
@@ -63,28 +54,28 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
   const std::string op = "conv_backward_weight";
   EXPECT_EQ(problem(one_step(op, operands, {dweight, {6}}, attributes)), "");
   EXPECT_EQ(problem(one_step(op, operands, {dweight}, with(attributes, "bias", false))), "");
-  refuse(one_step(op, operands, {dweight}, attributes), "has 2 outputs, not 1");
-  refuse(one_step(op, operands, {dweight, {6}}, with(attributes, "bias", 1)), "'bias' must be true or false");
-  refuse(one_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
-  refuse(one_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
-  refuse(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})),
+  refuse_step(one_step(op, operands, {dweight}, attributes), "has 2 outputs, not 1");
+  refuse_step(one_step(op, operands, {dweight, {6}}, with(attributes, "bias", 1)), "'bias' must be true or false");
+  refuse_step(one_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
+  refuse_step(one_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
+  refuse_step(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})),
          "expected [batch, 6, 5, 6]");
-  refuse(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes),
+  refuse_step(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes),
          "expected 4 dimensions");
 }
 
 TEST(PlanBackward, Linear) {
   const Shape x = {batch(), 7, 5}, dy = {batch(), 7, 2};
   EXPECT_EQ(problem(one_step("linear_backward_data", {{"dy", dy}, {"weight", {2, 5}}}, {x})), "");
-  refuse(one_step("linear_backward_data", {{"dy", dy}, {"weight", {3, 5}}}, {x}), "last dimension must be 3");
-  refuse(one_step("linear_backward_data", {{"dy", dy}, {"weight", {2, 5}}}, {dy}), "expected [batch, 7, 5]");
+  refuse_step(one_step("linear_backward_data", {{"dy", dy}, {"weight", {3, 5}}}, {x}), "last dimension must be 3");
+  refuse_step(one_step("linear_backward_data", {{"dy", dy}, {"weight", {2, 5}}}, {dy}), "expected [batch, 7, 5]");
   const Json bias = {{"bias", true}}, none = {{"bias", false}};
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}, {2}}, bias)), "");
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}, none)), "");
-  refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}), "'bias'");
-  refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none),
+  refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}), "'bias'");
+  refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none),
          "expected [batch, 7, 2]");
-  refuse(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{5, 2}}, none), "expected [2, 5]");
+  refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{5, 2}}, none), "expected [2, 5]");
 }
 
 TEST(PlanBackward, MatmulOfTransposedMatrices) {
@@ -93,9 +84,9 @@ TEST(PlanBackward, MatmulOfTransposedMatrices) {
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {batch(), 5, 3}}}, {{batch(), 4, 5}}, b)), "");
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})),
             "");
-  refuse(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "can't be multiplied");
-  refuse(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "needs two dimensions");
-  refuse(one_step("matmul", {{"a", {4, 3}}, {"b", {5, 3}}}, {{4, 5}}, {{"transpose_b", 1}}), "true or false");
+  refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "can't be multiplied");
+  refuse_step(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "needs two dimensions");
+  refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {5, 3}}}, {{4, 5}}, {{"transpose_b", 1}}), "true or false");
 }
 
 TEST(PlanBackward, BatchNorm) {
@@ -104,19 +95,19 @@ TEST(PlanBackward, BatchNorm) {
   const Operands affine = {{"x", x}, {"weight", {4}}, {"bias", {4}}};
   EXPECT_EQ(problem(one_step("batch_norm_train", affine, {x, {4}, {4}}, plain)), "");
   EXPECT_EQ(problem(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}}, relu, 3)), "");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}}, relu), "is a workspace");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {2}}, relu, 3), "is a workspace");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, relu), "has 4 outputs, not 3");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}), "'eps' is missing");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", -1}}), "'eps'");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
-  refuse(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}},
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}}, relu), "is a workspace");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {2}}, relu, 3), "is a workspace");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, relu), "has 4 outputs, not 3");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}), "'eps' is missing");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", -1}}), "'eps'");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}},
                   with(plain, "activation", {{"kind", "tanh"}}), 3),
          "only 'relu'");
-  refuse(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "come together");
-  refuse(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
+  refuse_step(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "come together");
+  refuse_step(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
          "expected [N, C, …]");
-  refuse(one_step("batch_norm_train", affine, {x, {4}, {5}}, plain), "expected [4]");
+  refuse_step(one_step("batch_norm_train", affine, {x, {4}, {5}}, plain), "expected [4]");
 
   const Operands back = {{"x", x}, {"dy", x}, {"mean", {4}}, {"var", {4}}};
   Operands all = back;
@@ -124,10 +115,10 @@ TEST(PlanBackward, BatchNorm) {
   all.push_back({"workspace", {1}});
   EXPECT_EQ(problem(one_step("batch_norm_backward", back, {x}, plain)), "");
   EXPECT_EQ(problem(one_step("batch_norm_backward", all, {x, {4}, {4}}, relu)), "");
-  refuse(one_step("batch_norm_backward", all, {x}, relu), "has 3 outputs, not 1");
-  refuse(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "comes with 'activation'");
-  refuse(one_step("batch_norm_backward", back, {x}, relu), "comes with 'activation'");
-  refuse(
+  refuse_step(one_step("batch_norm_backward", all, {x}, relu), "has 3 outputs, not 1");
+  refuse_step(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "comes with 'activation'");
+  refuse_step(one_step("batch_norm_backward", back, {x}, relu), "comes with 'activation'");
+  refuse_step(
       one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain),
       "expected [batch, 4, 5, 5]");
 }
@@ -140,16 +131,16 @@ TEST(PlanBackward, Pools) {
                            {"ceil_mode", false}};
   const Shape x = {batch(), 4, 7, 7}, y = {batch(), 4, 4, 3};
   EXPECT_EQ(problem(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes, 1)), "");
-  refuse(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes), "is a workspace");
-  refuse(one_step("max_pool_train", {{"x", x}}, {x, {1}}, attributes, 1), "expected [batch, 4, 4, 3]");
+  refuse_step(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes), "is a workspace");
+  refuse_step(one_step("max_pool_train", {{"x", x}}, {x, {1}}, attributes, 1), "expected [batch, 4, 4, 3]");
   const Json back = with(attributes, "size", {7, 7});
   const Operands operands = {{"dy", y}, {"workspace", {1}}};
   EXPECT_EQ(problem(one_step("max_pool_backward", operands, {x}, back)), "");
-  refuse(one_step("max_pool_backward", {{"dy", y}}, {x}, back), "needs an operand 'workspace'");
-  refuse(one_step("max_pool_backward", operands, {x}, attributes), "'size' is missing");
-  refuse(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})),
+  refuse_step(one_step("max_pool_backward", {{"dy", y}}, {x}, back), "needs an operand 'workspace'");
+  refuse_step(one_step("max_pool_backward", operands, {x}, attributes), "'size' is missing");
+  refuse_step(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})),
          "expected [batch, 4, 9, 7]");
-  refuse(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back),
+  refuse_step(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back),
          "expected [batch, 4, 4, 3]");
 
   const Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
@@ -158,17 +149,17 @@ TEST(PlanBackward, Pools) {
   EXPECT_EQ(
       problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)),
       "");
-  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
+  refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
          "expected [batch, 4, 2, 2]");
-  refuse(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
+  refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
                   with(average, "dilation", {1, 1})),
          "no attribute 'dilation'");
 
   const Json adaptive = {{"size", {7, 7}}};
   EXPECT_EQ(problem(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 9}}}, {x}, adaptive)), "");
-  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive),
+  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive),
          "can't be pooled");
-  refuse(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive),
+  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive),
          "expected [batch, 3, 7, 7]");
 }
 
@@ -181,8 +172,8 @@ TEST(PlanBackward, Recurrent) {
   Operands train = {{"x", x}, {"h0", state}, {"c0", state}};
   train.insert(train.end(), weights.begin(), weights.end());
   EXPECT_EQ(problem(one_step("lstm_train", train, {y, state, state, {1}}, attributes, 3)), "");
-  refuse(one_step("lstm_train", train, {y, state, state}, attributes), "has 4 outputs, not 3");
-  refuse(one_step("lstm_train", train, {y, state, state, {1}}, attributes), "is a workspace");
+  refuse_step(one_step("lstm_train", train, {y, state, state}, attributes), "has 4 outputs, not 3");
+  refuse_step(one_step("lstm_train", train, {y, state, state, {1}}, attributes), "is a workspace");
 
   Operands back = train;
   for (const auto& [role, shape] :
@@ -193,18 +184,18 @@ TEST(PlanBackward, Recurrent) {
   EXPECT_EQ(problem(one_step("lstm_backward", back, gradients, attributes)), "");
   std::vector<Shape> swapped = gradients;
   std::swap(swapped[3], swapped[4]);
-  refuse(one_step("lstm_backward", back, swapped, attributes), "expected [16, 5]");
+  refuse_step(one_step("lstm_backward", back, swapped, attributes), "expected [16, 5]");
   gradients.pop_back();
-  refuse(one_step("lstm_backward", back, gradients, attributes), "has 7 outputs, not 6");
+  refuse_step(one_step("lstm_backward", back, gradients, attributes), "has 7 outputs, not 6");
   back[7].first = "hidden";  // y
-  refuse(one_step("lstm_backward", back, gradients, attributes), "no operand 'hidden'");
+  refuse_step(one_step("lstm_backward", back, gradients, attributes), "no operand 'hidden'");
 
   Operands gru = {{"x", x},     {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y},
                   {"h", state}, {"workspace", {1}}};
   const Json unbiased = with(attributes, "bias", false);
   EXPECT_EQ(problem(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased)), "");
   gru.push_back({"dc", state});
-  refuse(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased), "no operand 'dc'");
+  refuse_step(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased), "no operand 'dc'");
 }
 
 }  // namespace

@@ -1,66 +1,18 @@
-// The .plan format: what is written is read back, and damage of any kind is refused with its place.
+// The .plan format: what is written is read back, and what is wrong is refused with its place.
+#include "plan_document.h"
+
 #include "runtime/base/file.h"
-#include "runtime/bind/chunk.h"
-#include "runtime/plan/base64.h"
-#include "runtime/plan/check.h"
-#include "runtime/plan/reader.h"
-#include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
-#include "tests/unit/runtime/plan_samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 namespace sheaf {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-/// The text of a document with the digest that fits it.
-std::string sign(Json document) {
-  if (!document.is_object()) return document.dump();
-  document.erase("sha256");
-  const std::string digest = sha256(document.dump());
-  document["sha256"] = digest;
-  return document.dump();
-}
-
-Json sample_document() { return Json::parse(serialize(samples::sample_plan())); }
-
-std::string error_of(const std::string& text) {
-  const auto plan = parse_plan("m.plan", text);
-  return plan ? "no error" : to_string(plan.error());
-}
-
-TEST(Sha256, FollowsTheStandardsExamples) {
-  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(sha256(std::string(1000000, 'a')),
-            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  EXPECT_EQ(sha256(std::string(64, 'a')), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
-}
-
-TEST(Base64, FollowsTheStandardsExamplesAndIsStrict) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
-  for (const auto& [bytes, text] : cases) {
-    EXPECT_EQ(to_base64(bytes), text);
-    ASSERT_TRUE(from_base64(text));
-    EXPECT_EQ(*from_base64(text), bytes);
-  }
-  std::string all;
-  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  EXPECT_EQ(*from_base64(to_base64(all)), all);
-  for (const char* text :
-       {"Zg", "Zg=", "=", "====", "Zh==", "Z===", "Zm9v\n", "Zm 9", "Zg==Zg==", "Z=9v", "Zm9\xff"})
-    EXPECT_FALSE(from_base64(text)) << text;
-}
 
 TEST(PlanFile, IsReadBackAsItWasWritten) {
   const Plan plan = samples::sample_plan();
@@ -112,23 +64,6 @@ TEST(PlanFile, WritesTextThatIsNotUtf8) {
   EXPECT_TRUE(parse_plan("m.plan", serialize(plan)));
 }
 
-TEST(PlanFile, RefusesEveryTruncation) {
-  const std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
-  ASSERT_TRUE(parse_plan("m.plan", text));
-  for (size_t size = 0; size + 1 < text.size(); ++size)
-    ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
-}
-
-TEST(PlanFile, RefusesEveryFlippedBit) {
-  std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
-  for (size_t i = 0; i < text.size(); ++i)
-    for (int bit = 0; bit < 8; ++bit) {
-      text[i] = static_cast<char>(text[i] ^ 1 << bit);
-      ASSERT_FALSE(parse_plan("m.plan", text)) << "byte " << i << ", bit " << bit;
-      text[i] = static_cast<char>(text[i] ^ 1 << bit);
-    }
-}
-
 TEST(PlanFile, SaysWhereJsonIsMalformed) {
   EXPECT_THAT(error_of("{\n  \"format\": \"sheaf-plan\",\n  oops"),
               StartsWith("m.plan:3:3: error: syntax error"));
@@ -175,20 +110,6 @@ TEST(PlanFile, RefusesKeysThatStandTwice) {
               HasSubstr("the key 'c' stands twice"));
 }
 
-TEST(PlanFile, RefusesHostileSizesInBoundedTime) {
-  EXPECT_THAT(error_of(std::string(10'000'000, '[')), HasSubstr("nested deeper"));
-  std::string nested;
-  for (int i = 0; i < 1'000'000; ++i) nested += "{\"a\":";
-  EXPECT_THAT(error_of(nested), HasSubstr("nested deeper"));
-  std::string list = "[0";
-  for (int i = 0; i < 4'000'001; ++i) list += ",0";
-  EXPECT_THAT(error_of(list + "]"), HasSubstr("more than"));
-  std::string keys = "{\"k\":0";
-  for (int i = 0; i < 100'000; ++i) keys += ",\"" + std::to_string(i) + "\":0";
-  EXPECT_THAT(error_of(keys + "}"), HasSubstr("keys"));
-  EXPECT_THAT(error_of("{\"format\": 1e999}"), HasSubstr("number overflow"));
-}
-
 TEST(PlanFile, NamesThePathOfWhatIsWrong) {
   Json document = sample_document();
   document["programs"]["infer"]["steps"][2]["inputs"][0] = 99;
@@ -209,78 +130,6 @@ TEST(PlanFile, NamesThePathOfWhatIsWrong) {
   EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: objects[1].data: base64"));
 }
 
-/// Every node of `json` in turn, as `visit` sees it.
-void for_each_node(Json& json, const std::function<void(Json&)>& visit) {
-  visit(json);
-  if (!json.is_structured()) return;
-  for (auto& child : json) for_each_node(child, visit);
-}
-
-/// A plan that was read may be bound: its sizes must be computable, or give an error.
-void use(const Plan& plan) {
-  for (const Program* program : {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph})
-    for (const int64_t batch : {0, 1, 7}) {
-      const std::vector<int64_t> devices(plan.regions.size(), 3);
-      const auto table = SymbolTable::build(plan, *program, batch, devices);
-      if (!table) continue;
-      for (const Value& value : program->values) (void)table->dims(value, 0);
-    }
-}
-
-// With a digest that fits, so that the fields themselves are what the reader has to defend itself against.
-void survives_any_field_replaced(Json& document, Json& part) {
-  const std::vector<Json> hostile = {nullptr,
-                                     true,
-                                     -1,
-                                     0,
-                                     1,
-                                     int64_t{1} << 40,
-                                     INT64_MIN,
-                                     UINT64_MAX,
-                                     1e300,
-                                     "",
-                                     "batch",
-                                     "chunk",
-                                     "region:0",
-                                     "9007199254740992*batch",
-                                     "x",
-                                     Json::array(),
-                                     Json::object(),
-                                     {0, 0},
-                                     {"batch", "x"}};
-  size_t refused = 0;
-  size_t read = 0;
-  for_each_node(part, [&](Json& node) {
-    const Json original = node;
-    for (const Json& other : hostile) {
-      node = other;
-      const auto plan = parse_plan("m.plan", sign(document));
-      if (plan) {
-        ++read;
-        use(*plan);
-      } else {
-        ++refused;
-        ASSERT_THAT(to_string(plan.error()), StartsWith("m.plan: error: "));
-      }
-    }
-    node = original;
-  });
-  EXPECT_GT(refused, 10 * read);
-  EXPECT_GT(read, 0u) << "names and texts are free";
-}
-
-TEST(PlanFile, SurvivesAnyFieldReplacedByAnything) {
-  Json document = sample_document();
-  survives_any_field_replaced(document, document);
-}
-
-TEST(PlanFile, SurvivesAnyFieldOfATrainingProgramReplacedByAnything) {
-  Plan plan = samples::training_plan();
-  plan.infer_graph = plan.train_graph = {};
-  Json document = Json::parse(serialize(plan));
-  for (Json* part : {&document["programs"]["train"], &document["state"]}) survives_any_field_replaced(document, *part);
-}
-
 TEST(PlanFile, KernelsForGpusAreReadBackAsText) {
   Plan plan = samples::sample_plan();
   EXPECT_THAT(serialize(plan), HasSubstr("\"version\": \"1.0\""));
@@ -296,27 +145,6 @@ TEST(PlanFile, KernelsForGpusAreReadBackAsText) {
   EXPECT_EQ(read->objects, plan.objects);
   EXPECT_EQ(read->kernels[0].gpu_block, 256);
   EXPECT_EQ(read->kernels[0].gpu_items, 1024);
-}
-
-TEST(PlanFile, EveryFieldIsNeededOrHasADefault) {
-  Json document = sample_document();
-  const std::set<std::string> optional = {
-      "buffer", "aliases", "elementwise", "device_ids", "output_device", "attributes", "fused",
-      "reason", "once",    "kernel",      "source",     "in_place",      "location",   "activation"};
-  for_each_node(document, [&](Json& node) {
-    if (!node.is_object()) return;
-    const Json original = node;
-    for (const auto& item : original.items()) {
-      node.erase(item.key());
-      const auto plan = parse_plan("m.plan", sign(document));
-      const bool inside_free_json =
-          original.contains("std") || original.contains("loss") || original.contains("in_features");
-      if (!optional.contains(item.key()) && !inside_free_json && item.key() != "sha256" &&
-          item.key() != "type" && item.key() != "out_features")
-        EXPECT_FALSE(plan) << item.key() << " of " << original.dump().substr(0, 100);
-      node = original;
-    }
-  });
 }
 
 TEST(PlanFile, IsLoadedFromAFile) {

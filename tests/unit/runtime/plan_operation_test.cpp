@@ -1,4 +1,4 @@
-// Each operation's rules: operands, attributes, and shapes as PyTorch has them.
+// The rules of operations, but for those of windows and of training: operands, attributes, and shapes as PyTorch has them.
 #include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
@@ -9,12 +9,8 @@ namespace {
 
 using samples::batch;
 using samples::one_step;
-using Shape = std::vector<Extent>;
-using Operands = std::vector<std::pair<std::string, Shape>>;
-
-void refuse(const Plan& plan, const std::string& reason) {
-  expect_refused(plan, "programs.infer.steps[0]: ", reason);
-}
+using samples::Operands;
+using samples::Shape;
 
 TEST(PlanOperations, Linear) {
   const Operands operands = {
@@ -28,24 +24,24 @@ TEST(PlanOperations, Linear) {
     changed[i].second = shape;
     return one_step("linear", changed, {y});
   };
-  refuse(with(0, {batch(), 7, 6}), "last dimension must be 5");
-  refuse(with(0, {}), "last dimension must be 5");
-  refuse(with(1, {2, 5, 1}), "expected 2 dimensions");
-  refuse(with(1, {2, batch()}), "may not depend on the batch");
-  refuse(with(2, {3}), "expected [2]");
-  refuse(with(3, {batch(), 2}), "expected [batch, 7, 2]");
-  refuse(one_step("linear", operands, {{batch(), 7, 3}}), "expected [batch, 7, 2]");
-  refuse(one_step("linear", operands, {y, y}), "has 1 outputs, not 2");
-  refuse(one_step("linear", {{"x", {5}}}, {{2}}), "needs an operand 'weight'");
-  refuse(one_step("linear", {{"weight", {2, 5}}, {"x", {5}}}, {{2}}), "must be the first operand");
-  refuse(one_step("linear", {{"x", {5}}, {"weight", {2, 5}}, {"w", {2}}}, {{2}}), "no operand 'w'");
-  refuse(one_step("linear", operands, {y}, {{"bias", true}}), "no attribute 'bias'");
+  refuse_step(with(0, {batch(), 7, 6}), "last dimension must be 5");
+  refuse_step(with(0, {}), "last dimension must be 5");
+  refuse_step(with(1, {2, 5, 1}), "expected 2 dimensions");
+  refuse_step(with(1, {2, batch()}), "may not depend on the batch");
+  refuse_step(with(2, {3}), "expected [2]");
+  refuse_step(with(3, {batch(), 2}), "expected [batch, 7, 2]");
+  refuse_step(one_step("linear", operands, {{batch(), 7, 3}}), "expected [batch, 7, 2]");
+  refuse_step(one_step("linear", operands, {y, y}), "has 1 outputs, not 2");
+  refuse_step(one_step("linear", {{"x", {5}}}, {{2}}), "needs an operand 'weight'");
+  refuse_step(one_step("linear", {{"weight", {2, 5}}, {"x", {5}}}, {{2}}), "must be the first operand");
+  refuse_step(one_step("linear", {{"x", {5}}, {"weight", {2, 5}}, {"w", {2}}}, {{2}}), "no operand 'w'");
+  refuse_step(one_step("linear", operands, {y}, {{"bias", true}}), "no attribute 'bias'");
   Plan twice = one_step("linear", operands, {y});
   twice.infer.steps[0].roles[3] = "bias";
-  refuse(twice, "stands twice");
+  refuse_step(twice, "stands twice");
   Plan integers = one_step("linear", operands, {y});
   integers.infer.values[0].dtype = DType::int64;
-  refuse(integers, "floating-point");
+  refuse_step(integers, "floating-point");
 }
 
 TEST(PlanOperations, Activations) {
@@ -63,12 +59,12 @@ TEST(PlanOperations, Activations) {
                                    {{"kind", "sigmoid"}},
                                    {{"kind", "hardtanh"}, {"min_val", -1}, {"max_val", 1}}};
   for (const Json& activation : known) EXPECT_EQ(problem(with(activation)), "") << activation;
-  refuse(with("relu"), "known 'kind'");
-  refuse(with({{"kind", "swishish"}}), "known 'kind'");
-  refuse(with({{"kind", 3}}), "known 'kind'");
-  refuse(with({{"kind", "elu"}}), "takes other numbers");
-  refuse(with({{"kind", "elu"}, {"alpha", "1"}}), "takes other numbers");
-  refuse(with({{"kind", "relu"}, {"alpha", 1}}), "takes other numbers");
+  refuse_step(with("relu"), "known 'kind'");
+  refuse_step(with({{"kind", "swishish"}}), "known 'kind'");
+  refuse_step(with({{"kind", 3}}), "known 'kind'");
+  refuse_step(with({{"kind", "elu"}}), "takes other numbers");
+  refuse_step(with({{"kind", "elu"}, {"alpha", "1"}}), "takes other numbers");
+  refuse_step(with({{"kind", "relu"}, {"alpha", 1}}), "takes other numbers");
 }
 
 TEST(PlanOperations, Matmul) {
@@ -80,112 +76,10 @@ TEST(PlanOperations, Matmul) {
   EXPECT_EQ(problem(of({batch(), 1, 2, 3}, {5, 3, 4}, {batch(), 5, 2, 4})), "");
   EXPECT_EQ(problem(of({3}, {batch(), 3, 4}, {batch(), 4})), "");
   EXPECT_EQ(problem(of({1, 2, batch()}, {6, batch(), 4}, {6, 2, 4})), "");
-  refuse(of({2, 3}, {4, 5}, {2, 5}), "can't be multiplied");
-  refuse(of({2, 2, 3}, {3, 3, 5}, {2, 2, 5}), "can't be multiplied");
-  refuse(of({}, {3}, {}), "can't be multiplied");
-  refuse(of({2, 3}, {3, 4}, {4, 2}), "expected [2, 4]");
-}
-
-const Json kConv = {{"stride", {2, 1}},
-                    {"padding_begin", {1, 0}},
-                    {"padding_end", {1, 0}},
-                    {"dilation", {1, 2}},
-                    {"groups", 2}};
-
-TEST(PlanOperations, Conv) {
-  const Operands operands = {
-      {"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {6}}, {"residual", {batch(), 6, 5, 4}}};
-  const Shape y = {batch(), 6, 5, 4};
-  EXPECT_EQ(problem(one_step("conv", operands, {y}, kConv)), "");
-  const auto with = [&](const char* name, Json attribute) {
-    Json changed = kConv;
-    changed[name] = std::move(attribute);
-    return one_step("conv", operands, {y}, changed);
-  };
-  refuse(with("stride", {2}), "'stride' must be a list of 2");
-  refuse(with("stride", {0, 1}), "'stride' must be a list of 2");
-  refuse(with("stride", {1.5, 1}), "'stride' must be a list of 2");
-  refuse(with("stride", {UINT64_MAX, 1}), "'stride' must be a list of 2");
-  refuse(with("stride", 1), "'stride' must be a list of 2");
-  refuse(with("padding_begin", {-1, 0}), "'padding_begin'");
-  refuse(with("dilation", {0, 1}), "'dilation'");
-  refuse(with("dilation", {1, 9}), "can't be convolved");
-  refuse(with("groups", 0), "'groups'");
-  refuse(with("groups", 3), "doesn't fit");
-  refuse(with("groups", 4), "doesn't fit");
-  refuse(with("padding_end", {2, 1}), "expected [batch, 6, 5, 5]");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9}}, {"weight", {6, 2, 3, 3}}}, {y}, kConv),
-         "expected 4 dimensions");
-  refuse(one_step("conv", {{"x", {batch(), 4}}, {"weight", {6, 2}}}, {y}, kConv), "one to three spatial");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 0, 3}}}, {y}, kConv),
-         "kernel of size 0");
-  refuse(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {3}}}, {y}, kConv),
-         "expected [6]");
-}
-
-TEST(PlanOperations, ConvOverADimensionThatIsTheBatch) {
-  const auto of = [](Extent size, int64_t kernel, int64_t stride, Extent result) {
-    return one_step("conv", {{"x", {3, 1, size}}, {"weight", {1, 1, kernel}}}, {{3, 1, result}},
-                    {{"stride", {stride}},
-                     {"padding_begin", {0}},
-                     {"padding_end", {0}},
-                     {"dilation", {1}},
-                     {"groups", 1}});
-  };
-  EXPECT_EQ(problem(of(batch(), 3, 1, batch() + Extent(-2))), "");
-  EXPECT_EQ(problem(of(batch(4) + Extent(1), 2, 2, batch(2))), "");
-  refuse(of(batch(), 2, 2, batch()), "can't be convolved");
-}
-
-TEST(PlanOperations, ConvTranspose) {
-  const Operands operands = {{"x", {batch(), 4, 5}}, {"weight", {4, 3, 4}}, {"bias", {6}}};
-  const Json attributes = {
-      {"stride", {2}}, {"padding", {1}}, {"output_padding", {1}}, {"dilation", {2}}, {"groups", 2}};
-  // (5 - 1) * 2 - 2 * 1 + 2 * (4 - 1) + 1 + 1
-  EXPECT_EQ(problem(one_step("conv_transpose", operands, {{batch(), 6, 14}}, attributes)), "");
-  refuse(one_step("conv_transpose", operands, {{batch(), 6, 13}}, attributes), "expected [batch, 6, 14]");
-  refuse(one_step("conv_transpose", {{"x", {batch(), 3, 5}}, {"weight", {4, 3, 4}}}, {{batch(), 6, 14}},
-                  attributes),
-         "doesn't fit");
-  Json changed = attributes;
-  changed["output_padding"] = {2};
-  refuse(one_step("conv_transpose", operands, {{batch(), 6, 15}}, changed), "'output_padding'");
-}
-
-TEST(PlanOperations, Pools) {
-  Json attributes = {{"kernel_size", {3, 2}},
-                     {"stride", {2, 2}},
-                     {"padding", {1, 0}},
-                     {"dilation", {1, 1}},
-                     {"ceil_mode", false}};
-  const Shape x = {batch(), 4, 7, 7};
-  EXPECT_EQ(problem(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 3}}, attributes)), "");
-  attributes["ceil_mode"] = true;
-  EXPECT_EQ(problem(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes)), "");
-  attributes["ceil_mode"] = 1;
-  refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes),
-         "'ceil_mode' must be true or false");
-  attributes["ceil_mode"] = true;
-  attributes["padding"] = {2, 0};
-  refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "at most half");
-  attributes["padding"] = {1, 0};
-  attributes["dilation"] = {9, 1};
-  refuse(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "can't be pooled");
-
-  Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
-                  {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0}};
-  // With ceil_mode a third window would start at 6, in the padding behind the 5 elements: PyTorch drops it.
-  EXPECT_EQ(problem(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average)), "");
-  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 3, 3}}, average),
-         "expected [batch, 4, 2, 2]");
-  average["divisor_override"] = -1;
-  refuse(one_step("avg_pool", {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average),
-         "'divisor_override'");
-
-  EXPECT_EQ(problem(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 3, 9}})), "");
-  refuse(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 3, 3, 9}}), "expected [batch, 4, 3, 9]");
-  refuse(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 0, 9}}), "can't be pooled");
-  refuse(one_step("adaptive_avg_pool", {{"x", {batch(), 4, 0, 7}}}, {{batch(), 4, 3, 9}}), "can't be pooled");
+  refuse_step(of({2, 3}, {4, 5}, {2, 5}), "can't be multiplied");
+  refuse_step(of({2, 2, 3}, {3, 3, 5}, {2, 2, 5}), "can't be multiplied");
+  refuse_step(of({}, {3}, {}), "can't be multiplied");
+  refuse_step(of({2, 3}, {3, 4}, {4, 2}), "expected [2, 4]");
 }
 
 Operands recurrent(int64_t gates, bool state_of_cell) {
@@ -209,26 +103,26 @@ TEST(PlanOperations, Recurrent) {
   const Shape state = {4, batch(), 5};
   EXPECT_EQ(problem(one_step("lstm", recurrent(4, true), {y, state, state}, attributes)), "");
   EXPECT_EQ(problem(one_step("gru", recurrent(3, false), {y, state}, attributes)), "");
-  refuse(one_step("gru", recurrent(4, false), {y, state}, attributes), "expected [15, 3]");
-  refuse(one_step("lstm", recurrent(4, true), {y, state}, attributes), "has 3 outputs");
-  refuse(one_step("lstm", recurrent(4, true), {y, state, y}, attributes), "expected [4, batch, 5]");
-  refuse(one_step("lstm", recurrent(4, false), {y, state, state}, attributes), "'h0' and 'c0' come together");
-  refuse(one_step("gru", recurrent(3, true), {y, state}, attributes), "no operand 'c0'");
+  refuse_step(one_step("gru", recurrent(4, false), {y, state}, attributes), "expected [15, 3]");
+  refuse_step(one_step("lstm", recurrent(4, true), {y, state}, attributes), "has 3 outputs");
+  refuse_step(one_step("lstm", recurrent(4, true), {y, state, y}, attributes), "expected [4, batch, 5]");
+  refuse_step(one_step("lstm", recurrent(4, false), {y, state, state}, attributes), "'h0' and 'c0' come together");
+  refuse_step(one_step("gru", recurrent(3, true), {y, state}, attributes), "no operand 'c0'");
   Operands missing = recurrent(3, false);
   missing.pop_back();
-  refuse(one_step("gru", missing, {y, state}, attributes), "needs an operand 'bias_hh_l1_reverse'");
+  refuse_step(one_step("gru", missing, {y, state}, attributes), "needs an operand 'bias_hh_l1_reverse'");
   Json changed = attributes;
   changed["num_layers"] = 1000;
-  refuse(one_step("gru", recurrent(3, false), {y, state}, changed), "lacks operands");
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "lacks operands");
   changed["num_layers"] = 1001001;
-  refuse(one_step("gru", recurrent(3, false), {y, state}, changed), "'num_layers'");
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "'num_layers'");
   changed = attributes;
   changed["bias"] = false;
-  refuse(one_step("gru", recurrent(3, false), {y, state}, changed), "no operand 'bias_ih_l0'");
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "no operand 'bias_ih_l0'");
   changed = attributes;
   changed["batch_first"] = true;
-  refuse(one_step("gru", recurrent(3, false), {y, state}, changed), "expected [4, 10, 5]");
-  refuse(
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "expected [4, 10, 5]");
+  refuse_step(
       one_step("gru", {{"x", {3, 3}}, {"weight_ih_l0", {15, 3}}, {"weight_hh_l0", {15, 5}}}, {{3, 5}, {1, 5}},
                {{"hidden_size", 5},
                 {"num_layers", 1},
@@ -244,20 +138,20 @@ TEST(PlanOperations, View) {
   EXPECT_EQ(problem(of({batch(2) + Extent(2), 3}, {2, batch() + Extent(1), 3})), "");
   EXPECT_EQ(problem(of({}, {1, 1})), "");
   EXPECT_EQ(problem(of({0, batch()}, {7, 0})), "");
-  refuse(of({batch(), 2}, {batch(), 3}), "can't be viewed");
-  refuse(of({batch(), 2}, {2}), "can't be viewed");
-  refuse(of({batch(), batch()}, {batch()}), "can't be viewed");
+  refuse_step(of({batch(), 2}, {batch(), 3}), "can't be viewed");
+  refuse_step(of({batch(), 2}, {2}), "can't be viewed");
+  refuse_step(of({batch(), batch()}, {batch()}), "can't be viewed");
   Plan dtype = of({4}, {2, 2});
   dtype.infer.values[1].dtype = DType::int32;
-  refuse(dtype, "dtype");
+  refuse_step(dtype, "dtype");
 }
 
 TEST(PlanOperations, Print) {
   EXPECT_EQ(problem(one_step("print", {{"x", {batch()}}, {"y", {3}}}, {{batch()}}, {{"text", "{0}"}})), "");
-  refuse(one_step("print", {{"x", {batch()}}}, {{3}}, {{"text", ""}}), "expected [batch]");
-  refuse(one_step("print", {{"x", {3}}}, {{3}}, {{"text", 3}}), "must be a string");
-  refuse(one_step("print", {{"x", {3}}}, {{3}}), "'text' is missing");
-  refuse(one_step("print", {}, {{3}}, {{"text", ""}}), "needs an input");
+  refuse_step(one_step("print", {{"x", {batch()}}}, {{3}}, {{"text", ""}}), "expected [batch]");
+  refuse_step(one_step("print", {{"x", {3}}}, {{3}}, {{"text", 3}}), "must be a string");
+  refuse_step(one_step("print", {{"x", {3}}}, {{3}}), "'text' is missing");
+  refuse_step(one_step("print", {}, {{3}}, {{"text", ""}}), "needs an input");
 }
 
 TEST(PlanOperations, Kernel) {
@@ -266,41 +160,41 @@ TEST(PlanOperations, Kernel) {
     Plan plan =
         one_step("kernel", {{"x", {batch(), 5}}, {"table", {7, 5}}}, {{batch(), 5}, {}}, std::move(with));
     plan.infer.steps[0].kernel = "k";
-    plan.kernels = {{"k", "", 2, false}};
+    plan.kernels = {{"k", "", 2, false, {}}};
     plan.objects = {{"x86-64-v3", "code"}};
     return plan;
   };
   EXPECT_EQ(problem(of(attributes)), "");
   Plan unknown = of(attributes);
   unknown.infer.steps[0].kernel = "l";
-  refuse(unknown, "no kernel 'l'");
+  refuse_step(unknown, "no kernel 'l'");
   const auto with = [&](const char* name, Json attribute) {
     Json changed = attributes;
     changed[name] = std::move(attribute);
     return of(changed);
   };
-  refuse(with("extents", {"batch"}), "a list of 2 sizes");
-  refuse(with("extents", 2), "a list of 2 sizes");
-  refuse(with("extents", {"batch", 5}), "extents[1] must be a size written as a string");
-  refuse(with("extents", {"rows", "5"}), "unknown symbol 'rows'");
-  refuse(with("work", "5 + batch"), "is not a size");
+  refuse_step(with("extents", {"batch"}), "a list of 2 sizes");
+  refuse_step(with("extents", 2), "a list of 2 sizes");
+  refuse_step(with("extents", {"batch", 5}), "extents[1] must be a size written as a string");
+  refuse_step(with("extents", {"rows", "5"}), "unknown symbol 'rows'");
+  refuse_step(with("work", "5 + batch"), "is not a size");
   EXPECT_EQ(problem(with("gpu_work", "5*batch")), "");
-  refuse(with("gpu_work", "rows"), "unknown symbol 'rows'");
-  refuse(with("grain", 0), "'grain'");
+  refuse_step(with("gpu_work", "rows"), "unknown symbol 'rows'");
+  refuse_step(with("grain", 0), "'grain'");
   // Text: nested braces are what nlohmann's constructors read in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
   for (const char* bad :
        {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
-    refuse(with("in_place", Json::parse(bad)), "'in_place'");
+    refuse_step(with("in_place", Json::parse(bad)), "'in_place'");
 
   Plan lookup = with("status", 1);
   lookup.infer.values[0].dtype = DType::int64;
   lookup.infer.values[3].dtype = DType::int64;
   EXPECT_EQ(problem(lookup), "");
-  refuse(with("status", 1), "one int64");
-  refuse(with("status", 2), "'status' must be an integer from 0 to 1");
+  refuse_step(with("status", 1), "one int64");
+  refuse_step(with("status", 2), "'status' must be an integer from 0 to 1");
   lookup.infer.values[0].dtype = DType::float32;
-  refuse(lookup, "integer indices");
+  refuse_step(lookup, "integer indices");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 namespace sheaf {
@@ -21,6 +22,17 @@ inline void expect_refused(const Plan& plan, const std::string& path, const std:
   const std::string text = problem(plan);
   EXPECT_THAT(text, testing::StartsWith("m.plan: error: " + path)) << reason;
   EXPECT_THAT(text, testing::HasSubstr(reason));
+}
+
+/// So it is with a change.
+inline void expect_refused(Plan plan, const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
+  change(plan);
+  expect_refused(plan, path, reason);
+}
+
+/// A plan of one step is refused because of it.
+inline void refuse_step(const Plan& plan, const std::string& reason) {
+  expect_refused(plan, "programs.infer.steps[0]: ", reason);
 }
 
 }  // namespace sheaf

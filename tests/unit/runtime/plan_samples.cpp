@@ -4,7 +4,7 @@ namespace sheaf::samples {
 
 int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role,
                           DType dtype) {
-  program_.values.push_back({name, dtype, std::move(shape), place, role, ""});
+  program_.values.push_back({name, dtype, std::move(shape), place, role, "", {}});
   return static_cast<int>(program_.values.size()) - 1;
 }
 
@@ -113,7 +113,7 @@ Plan sample_plan() {
                       Json{{"type", "normal"}, {"std", 0.01}}},
                      {"net.module.bias", DType::float32, {2}, false, {}, Json::object()},
                      {"net.module.mean", DType::float32, {2}, true, {}, Json::object()}};
-  plan.kernels = {{"fold", "b + m", 1, true}};
+  plan.kernels = {{"fold", "b + m", 1, true, {}}};
   plan.objects = {{"x86-64-v3", std::string("\x7f"
                                             "ELF\0\xff",
                                             6)},
@@ -194,8 +194,7 @@ Plan training_plan() {
   return plan;
 }
 
-Plan one_step(const std::string& op, std::vector<std::pair<std::string, std::vector<Extent>>> inputs,
-              std::vector<std::vector<Extent>> outputs, Json attributes) {
+Plan one_step(const std::string& op, Operands inputs, std::vector<Shape> outputs, Json attributes) {
   Plan plan;
   plan.infer.symbols = {{"batch", Symbol::batch, -1, {}}};
   ProgramBuilder builder(plan.infer);

@@ -26,11 +26,18 @@ class ProgramBuilder {
   Program& program_;
 };
 
+using Shape = std::vector<Extent>;
+using Operands = std::vector<std::pair<std::string, Shape>>;  ///< role and shape each
+
 inline Extent batch(int64_t coefficient = 1) { return Extent::symbol("batch", coefficient); }
 
 /// DataParallel(Linear(5, 2)) with a generated activation behind it, a folded (`once`) bias, a scattered
 /// constant, a count of replicas and an object: every kind of part that a plan has. Passes check().
 Plan sample_plan();
+
+/// Indices of sample_plan()'s values and steps.
+enum SampleValue { x, weight, bias, mean, folded, moved, part, weights, biases, y, flat, whole, copies, shown };
+enum SampleStep { fold, transfer, scatter, replicate, replicate_bias, linear, view, gather, gather_copies, print };
 
 /// A least-squares step of DataParallel(Linear(5, 2)) with a running mean: every kind of part that only training has.
 /// The kernels' names and extents are fiction; their shapes are right.
@@ -38,7 +45,9 @@ Plan training_plan();
 
 /// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
 /// rules are what is being tested.
-Plan one_step(const std::string& op, std::vector<std::pair<std::string, std::vector<Extent>>> inputs,
-              std::vector<std::vector<Extent>> outputs, Json attributes = Json::object());
+Plan one_step(const std::string& op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());
+
+/// Attributes of a convolution over two dimensions in which nothing is alike.
+inline const Json kConv = {{"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
 
 }  // namespace sheaf::samples

@@ -30,9 +30,7 @@ enum TrainStep {
 };
 
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
-  Plan plan = training_plan();
-  change(plan);
-  expect_refused(plan, path, reason);
+  expect_refused(training_plan(), change, path, reason);
 }
 
 TEST(PlanTraining, IsReadBackAsItWasWritten) {
