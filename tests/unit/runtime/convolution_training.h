@@ -2,12 +2,11 @@
 #pragma once
 
 #include "convolution_plan.h"
-#include "variable_values.h"
+#include "training_run.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/bind/kernel_step.h"
 #include "runtime/cpu/dnnl_format.h"
-#include "runtime/training/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -32,10 +31,6 @@ class KernelDevice : public TrainingDevice {
   }
   std::string fail_layer;  ///< whose operations it refuses to prepare
 };
-
-inline Result<Trainer> trainer_of(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch) {
-  return Trainer::bind(model, std::move(devices), batch, nullptr);
-}
 
 /// Operations of kind `op` whose first input, or output, is the tensor `name`.
 inline int count(const Trainer& trainer, const std::string& op, const std::string& name) {

@@ -1,11 +1,9 @@
 // Calls that fail, kernels that never end, devices that are lost: a run ends with an error that says where, nothing hangs or
 // leaks, and variables hold what they held or what the step made of them.
 #include "tests/sim/strict_machine.h"
-#include "tests/unit/runtime/training_plan.h"
-#include "tests/unit/runtime/variable_values.h"
+#include "tests/unit/runtime/training_run.h"
 
 #include "runtime/cuda/deadline.h"
-#include "runtime/training/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,13 +25,6 @@ struct Batch {
   std::vector<float> x = std::vector<float>(kRows * 3, 0.5F), t = std::vector<float>(kRows, 1.F);
   std::vector<const void*> buffers() const { return {x.data(), t.data()}; }
 };
-
-Model training_model() {
-  TrainingPlan made;
-  auto model = Model::from_plan(std::move(made.b.plan));
-  EXPECT_TRUE(model && model->initialise_parameters(0));
-  return *model;
-}
 
 std::vector<float> all_values(const Model& model) {
   std::vector<float> values;
