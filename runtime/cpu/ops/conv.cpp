@@ -101,9 +101,8 @@ Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool f
 Prepared prepare_conv(const Operation& operation) {
   const ConvShape g = conv_shape(operation);
   if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
+  if (pixels_pay(operation, g, ConvResult::y)) return prepare_conv_pixels(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
-  if (pixels_pay(g, ConvResult::y, /*training=*/!operation.constant("weight"), operation.request.fast_numerics))
-    return prepare_conv_pixels(operation, g);
   if (!operation.request.fast_numerics && taps_pay(g, operation.request.threads))
     return prepare_conv_taps(operation, g);
   dnnl::primitive_attr attributes = step_attributes();

@@ -18,9 +18,8 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
   if (winograd_pays(operation, g)) return prepare_conv_backward_data_winograd(operation, g);
+  if (pixels_pay(operation, g, ConvResult::dx)) return prepare_conv_backward_data_pixels(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
-  if (pixels_pay(g, ConvResult::dx, /*training=*/true, operation.request.fast_numerics))
-    return prepare_conv_backward_data_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
     return convolution_backward_data::primitive_desc(

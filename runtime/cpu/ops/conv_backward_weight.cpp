@@ -28,9 +28,8 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
     require(operation.wide_output(1).dims == g.bias, "dbias should have shape " + to_string(g.bias));
   }
   if (winograd_pays(operation, g)) return prepare_conv_backward_weight_winograd(operation, g);
+  if (pixels_pay(operation, g, ConvResult::dweight)) return prepare_conv_backward_weight_pixels(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
-  if (pixels_pay(g, ConvResult::dweight, /*training=*/true, operation.request.fast_numerics))
-    return prepare_conv_backward_weight_pixels(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
     const DnnlDesc dbias = bias ? plain_desc(g.bias) : DnnlDesc();

@@ -1,91 +1,166 @@
 #include "runtime/cpu/ops/conv_pixels.h"
 
 #include "runtime/cpu/ops/pixel_layout.h"
-#include "runtime/cpu/ops/pixel_runs.h"
-#include "runtime/cpu/ops/product_team.h"
+#include "runtime/cpu/ops/pixel_meetings.h"
+#include "runtime/cpu/ops/pixel_operation.h"
+#include "runtime/cpu/ops/residual.h"
 
 #include <algorithm>
 
 namespace sheaf {
 namespace {
 
-/// The matrix of a pixel, [N × channels], or of a tap, [I × O].
-MatrixOperand matrix(BufferRef buffer, int64_t columns) { return {buffer, columns, 1}; }
-MatrixOperand transposed(MatrixOperand operand) { return {operand.buffer, operand.column_stride, operand.row_stride}; }
+using namespace winograd;
 
-/// y of x, or dx of dy: sums over runs into the pixels of a tensor, whose rows are the parts.
-Prepared prepare_sums(const Operation& operation, const ConvShape& g, ConvResult result) {
-  const bool forward = result == ConvResult::y;
-  const DnnlDims &source = forward ? g.x : g.y, &target = forward ? g.y : g.x;
-  const char* source_role = forward ? "x" : "dy";
-  std::vector<PixelSum> sums;
-  for (const TapRun& run : tap_runs(g)) {
-    sums.push_back({forward ? run.y_pixel : run.x_pixel, forward ? run.x_pixel : run.y_pixel, run.tap, run.length});
+/// What adds to a pixel of the target.
+struct Term {
+  int64_t source, tap;
+};
+
+/// y of x, or dx of dy: sums over meetings into the pixels of the target, each made by one thread from beginning to end.
+struct Job {
+  const KernelTable* kernels;
+  bool gradient;
+  int64_t images, in, out;  ///< channels of the source and of the target
+  int64_t taps, weight_in, weight_out;
+  size_t element;
+  std::vector<Term> terms;      ///< by target pixel
+  std::vector<size_t> begin_of; ///< target pixel → first of its terms; one more at the end
+  BufferRef source, weight, target, bias;
+  bool biased;
+  Finish finish;
+  int threads;
+  BufferRef packed, sums;
+  size_t sums_bytes = 0;  ///< a member's
+
+  int64_t depth() const { return in / kernels->pair; }
+  int64_t panels() const { return (out + kernels->panel - 1) / kernels->panel; }
+  int64_t matrix() const { return panels() * kernels->panel * depth(); }
+  /// Images whose sums for one pixel stay in the second cache.
+  int64_t block() const { return std::clamp<int64_t>(64 * 1024 / out, 1, images); }
+  int64_t pixels() const { return int64_t(begin_of.size()) - 1; }
+};
+
+class PixelsExecutable final : public Executable {
+ public:
+  PixelsExecutable(ResidualCopy residual, Job job) : residual_(std::move(residual)), job_(std::move(job)) {}
+
+  void run(void* const* buffers, void* scratch) override {
+    set_team_size(job_.threads);
+    residual_.run(buffers, scratch);
+    auto* packed = reinterpret_cast<float*>(job_.packed.resolve(buffers, scratch));
+    char* const weight = job_.weight.resolve(buffers, scratch);
+    const int64_t panels = job_.panels(), panel = job_.kernels->panel;
+    parallel_for(job_.taps * panels, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t tap = i / panels, column = i % panels * panel;
+        job_.kernels->pack_weight(weight + size_t(tap * job_.weight_in * job_.weight_out) * job_.element,
+                                  packed + tap * job_.matrix(), job_.weight_in, job_.weight_out, job_.gradient, column,
+                                  std::min(job_.out, column + panel));
+      }
+    });
+    const int64_t members = job_.threads;
+    parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      for (int64_t member = begin; member < end; ++member) {
+        auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
+        for (int64_t image = 0; image < job_.images; image += job_.block())
+          for (int64_t pixel = share_begin(member, members); pixel < share_begin(member + 1, members); ++pixel)
+            make(pixel, image, std::min(job_.block(), job_.images - image), packed, sums, buffers, scratch);
+      }
+    });
   }
-  const PixelPlan plan = plan_pixels(std::move(sums), target[2], target[3]);
-  const MatrixOperand weight = matrix(operation.input_buffer("weight"), g.y[1]);
-  const int64_t source_pixel = source[0] * source[1], target_pixel = target[0] * target[1], tap = g.x[1] * g.y[1];
-  ProductList list;
-  list.a = matrix(operation.input_buffer(source_role), source[1]);
-  list.b = forward ? weight : transposed(weight);
-  list.c = matrix(operation.output_buffer(), target[1]);
-  list.columns = target[1];
-  list.parts = target[2];
-  for (const PixelSum& sum : plan.sums) {
-    list.products.push_back({sum.length * source[0], source[1], sum.source * source_pixel, sum.tap * tap,
-                             sum.target * target_pixel, sum.first, sum.last, sum.target / target[3]});
+
+ private:
+  /// The first pixel of a member, so that all have about as many terms.
+  int64_t share_begin(int64_t member, int64_t members) const {
+    const size_t term = job_.terms.size() * size_t(member) / size_t(members);
+    if (member == members) return job_.pixels();
+    return std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term) - job_.begin_of.begin();
   }
-  for (const int64_t pixel : plan.untouched) list.zeros.push_back({pixel * target_pixel, target_pixel});
+
+  void make(int64_t pixel, int64_t image, int64_t images, const float* packed, float* sums, void* const* buffers,
+            void* scratch) const {
+    const KernelTable& kernels = *job_.kernels;
+    const int64_t depth = job_.depth(), out = job_.out;
+    const auto at = [&](BufferRef where, int64_t of, int64_t channels) {
+      return where.resolve(buffers, scratch) + size_t((of * job_.images + image) * channels) * job_.element;
+    };
+    const size_t first = job_.begin_of[size_t(pixel)], end = job_.begin_of[size_t(pixel) + 1];
+    if (first == end) std::fill_n(sums, images * out, 0.f);
+    for (size_t i = first; i < end; ++i) {
+      const Term& term = job_.terms[i];
+      kernels.multiply({images, out, depth, reinterpret_cast<const float*>(at(job_.source, term.source, job_.in)), depth, 1,
+                        packed + term.tap * job_.matrix(), kernels.panel * depth, kernels.panel, sums, out, i > first});
+    }
+    Finish finish = job_.finish;
+    if (job_.biased) finish.bias = reinterpret_cast<const float*>(job_.bias.resolve(buffers, scratch));
+    kernels.finish_sums(sums, at(job_.target, pixel, out), images, out, finish);
+  }
+
+  ResidualCopy residual_;
+  Job job_;
+};
+
+Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
+  const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
+  const auto type = operation.data_type();
+  const char* role = gradient ? "dy" : "x";
   Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find(source_role)] = pixels_tensor(source);
-  prepared.inputs[operation.find("weight")] = taps_tensor(g.weight);
-  prepared.outputs[0] = pixels_tensor(target);
-  prepare_products(operation, list, pixels_desc(target), "pixels", prepared);
-  prepared.reason =
-      "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is "
-      "left out";
+  prepared.inputs[size_t(operation.find(role))] = pixels_tensor(source, type);
+  prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
+  prepared.outputs[0] = pixels_tensor(target, type);
+  Job job;
+  job.kernels = pixel_kernels(operation, /*narrow=*/true);
+  job.gradient = gradient;
+  job.images = g.x[0];
+  job.in = source[1];
+  job.out = target[1];
+  job.taps = g.weight[2] * g.weight[3];
+  job.weight_in = g.x[1];
+  job.weight_out = g.y[1];
+  job.element = dnnl::memory::data_type_size(type);
+  std::vector<std::vector<Term>> terms(size_t(target[2] * target[3]));
+  for (const Meeting& meeting : meetings(g)) {
+    terms[size_t(gradient ? meeting.x : meeting.y)].push_back({gradient ? meeting.y : meeting.x, meeting.tap});
+  }
+  for (const std::vector<Term>& of_pixel : terms) {
+    job.begin_of.push_back(job.terms.size());
+    job.terms.insert(job.terms.end(), of_pixel.begin(), of_pixel.end());
+  }
+  job.begin_of.push_back(job.terms.size());
+  job.source = operation.input_buffer(role);
+  job.weight = operation.input_buffer("weight");
+  job.target = operation.output_buffer();
+  job.biased = !g.bias.empty();
+  if (job.biased) job.bias = operation.input_buffer("bias");
+  job.threads = operation.request.threads;
+  ResidualCopy residual;
+  if (!gradient) {
+    residual = ResidualCopy(operation, pixels_desc(target, type), prepared);
+    job.finish = pixel_finish(operation);
+  }
+  ScratchPlan scratch;
+  job.packed = scratch.take(size_t(job.taps * job.matrix()) * sizeof(float));
+  job.sums_bytes = size_t(job.block() * job.out) * sizeof(float);
+  job.sums = scratch.take(job.sums_bytes * size_t(job.threads));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.implementation = std::string("pixels, ") + job.kernels->instructions;
+  prepared.reason = pixels_reason();
+  prepared.executable = std::make_unique<PixelsExecutable>(std::move(residual), std::move(job));
   return prepared;
 }
 
 }  // namespace
 
-Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) {
-  return prepare_sums(operation, g, ConvResult::y);
+const char* pixels_reason() {
+  return "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is "
+         "left out";
 }
+
+Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }
 
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g) {
-  return prepare_sums(operation, g, ConvResult::dx);
-}
-
-Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& g) {
-  const int64_t images = g.x[0], in = g.x[1], out = g.y[1];
-  std::vector<TapRun> runs = tap_runs(g);
-  // Tap by tap, so that a tap's sums meet its matrix while it is in the cache.
-  std::sort(runs.begin(), runs.end(), [](const TapRun& a, const TapRun& b) {
-    return a.tap != b.tap ? a.tap < b.tap : a.y_pixel < b.y_pixel;
-  });
-  ProductList list;
-  list.a = transposed(matrix(operation.input_buffer("x"), in));
-  list.b = matrix(operation.input_buffer("dy"), out);
-  list.c = matrix(operation.output_buffer(), out);
-  list.columns = out;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const TapRun& run = runs[i];
-    list.products.push_back({in, run.length * images, run.x_pixel * images * in, run.y_pixel * images * out,
-                             run.tap * in * out, i == 0 || runs[i - 1].tap != run.tap, false});
-  }
-  std::vector<bool> touched(static_cast<size_t>(g.weight[2] * g.weight[3]));
-  for (const TapRun& run : runs) touched[static_cast<size_t>(run.tap)] = true;
-  for (size_t tap = 0; tap < touched.size(); ++tap)
-    if (!touched[tap]) list.zeros.push_back({static_cast<int64_t>(tap) * in * out, in * out});
-  if (!g.bias.empty()) list.column_sums = {operation.output_buffer(1), g.y[2] * g.y[3] * images};
-  Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("x")] = pixels_tensor(g.x);
-  prepared.inputs[operation.find("dy")] = pixels_tensor(g.y);
-  prepared.outputs[0] = taps_tensor(g.weight);
-  prepare_products(operation, list, taps_desc(g.weight), "pixels", prepared);
-  prepared.reason = "products over the batch, pixel by pixel: images are small, and what falls into the padding is left out";
-  return prepared;
+  return prepare(operation, g, true);
 }
 
 // Measured on AVX-512 against oneDNN 2.6, one thread, milliseconds for 256 images (direct convolution → pixels):
@@ -101,18 +176,20 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
 //
 // Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
 // times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, or to conv_taps.h.
-bool pixels_pay(const ConvShape& g, ConvResult result, bool training, bool fast) {
-  constexpr int64_t least_images = 32;
-  const int64_t least_channels = fast ? 64 : 128, widest = 14;
-  if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core) return false;
-  if (g.x.size() != 4 || g.groups != 1 || g.dilation != DnnlDims{1, 1} || g.x[0] < least_images) return false;
+bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult result) {
+  constexpr int64_t least_images = 32, widest = 14;
+  const bool fast = operation.request.fast_numerics, bf16 = operation.dtype() == DType::bfloat16;
+  const int64_t least_channels = fast ? 64 : 128;
+  if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core || !pixels_fit(operation, g)) return false;
+  if (g.x[0] < least_images) return false;
   const int64_t width = std::max(g.y[2], g.y[3]);
   if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
   const bool strided = g.stride[1] > 1;
-  if (fast) return strided && every_pixel_is_reached(g);
-  if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4 && every_pixel_is_reached(g);
+  if (fast) return strided;
+  if (bf16) return false;
+  if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4;
   switch (result) {
-    case ConvResult::y: return training && every_pixel_is_reached(g);
+    case ConvResult::y: return !operation.constant("weight");
     case ConvResult::dx: return true;
     case ConvResult::dweight: return width <= 4 || (width <= 7 && !strided);
   }

@@ -1,16 +1,18 @@
 // Convolutions of small images, and their gradients, as matrix products over the batch.
 //
-// Where activations lie pixel by pixel (hwnc: [h][w][image][channel]), a pixel is a matrix [N × C], and neighbours in
-// a row are one matrix. Under a tap (kh, kw) of the kernel a run of pixels of x meets a run of pixels of y
-// (pixel_runs.h), and a convolution and its gradients are products of those as they stand, without any copy:
+// Where activations lie pixel by pixel (hwnc: [h][w][image][channel]), a pixel is a matrix [N × C]. Where a pixel of y sees
+// a pixel of x through a tap (kh, kw) of the kernel (pixel_meetings.h), a convolution and its gradients are products of
+// those as they stand, without any copy of f32:
 //
-//   y[run]          += x[run] · weight[kh, kw]         [n × I] · [I × O], n = pixels of the run · images
-//   dx[run]         += dy[run] · weight[kh, kw]ᵀ       [n × O] · [O × I]
-//   dweight[kh, kw] += x[run]ᵀ · dy[run]               [I × n] · [n × O]
+//   y[pixel]        += x[pixel'] · weight[kh, kw]         [N × I] · [I × O]
+//   dx[pixel']      += dy[pixel] · weight[kh, kw]ᵀ        [N × O] · [O × I]
+//   dweight[kh, kw] += x[pixel']ᵀ · dy[pixel]             [I × N] · [N × O]
 //
-// What falls into the padding has no run, so it costs nothing: that is 31% of a 3×3 convolution over 4×4 pixels,
-// 18% over 7×7. oneDNN's direct convolution works row by row of one image, which suits short rows badly, and strides
-// worse. Sums are plain f32 sums, as in direct convolution. The weight lies as hwio, where each tap is a matrix.
+// What falls into the padding meets nothing, so it costs nothing: that is 31% of a 3×3 convolution over 4×4 pixels, 18%
+// over 7×7. oneDNN's direct convolution works row by row of one image, which suits short rows badly, and strides worse.
+// Sums are plain f32 sums, as in direct convolution, of f32 or of bf16 values. The weight lies as hwio, where each tap is a
+// matrix. The products are this project's own (runtime/cpu/winograd/multiply.inc.h): oneDNN 2.6 packs its operands anew at
+// each call, and has none that sums bf16 over several calls.
 #pragma once
 
 #include "runtime/bind/conv_shape.h"
@@ -21,11 +23,10 @@ namespace sheaf {
 /// What is made of the other two tensors of a convolution.
 enum class ConvResult { y, dx, dweight };
 
-/// Whether products over the batch are the better choice. Depends on sizes alone, so that results do not depend on
-/// the machine's mood. `training`: the weight changes from step to step. `fast`: Winograd is allowed.
-bool pixels_pay(const ConvShape& shape, ConvResult result, bool training, bool fast);
+/// Whether products over the batch are the better choice on this CPU. Depends on sizes and instructions alone, so that
+/// results do not depend on the machine's mood. An activation (forward) can only be a ReLU, with any slope below zero.
+bool pixels_pay(const Operation& operation, const ConvShape& shape, ConvResult result);
 
-/// Each pixel of y must see a pixel of x: every_pixel_is_reached().
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape);

@@ -1,7 +1,7 @@
 #include "runtime/cpu/ops/conv_winograd.h"
 
-#include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/cpu/ops/pixel_operation.h"
 #include "runtime/cpu/ops/residual.h"
 #include "runtime/cpu/winograd/tiles.h"
 
@@ -27,7 +27,7 @@ struct Job {
 
   int64_t panels() const { return (target.channels + kernels->panel - 1) / kernels->panel; }
   /// Elements of the weight at one position.
-  int64_t matrix() const { return panels() * kernels->panel * source.channels; }
+  int64_t matrix() const { return panels() * kernels->panel * source.channels / kernels->pair; }
   size_t transformed_bytes(int64_t channels) const { return size_t(positions * tiling.most_rows() * channels) * sizeof(float); }
 };
 
@@ -59,24 +59,27 @@ class WinogradExecutable final : public Executable {
     auto* v = reinterpret_cast<float*>(mine);
     auto* m = reinterpret_cast<float*>(mine + job_.transformed_bytes(job_.source.channels));
     char* outside = mine + job_.transformed_bytes(job_.source.channels) + job_.transformed_bytes(job_.target.channels);
-    const int64_t in = job_.source.channels, out = job_.target.channels, rows = block.rows();
+    const int64_t in = job_.source.channels, out = job_.target.channels, rows = block.rows(), depth = in / kernels.pair;
     char* const from = job_.from.resolve(buffers, scratch);
-    for_strips(block, job_.source.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+    for_strips(block, job_.source.strip(1), [&](int64_t tile, int64_t image, int64_t images) {
       void* window[positions];
-      job_.source.locate(from, job_.tiling.row_of(tile) - job_.above, job_.tiling.column_of(tile) - job_.before, window_size,
-                         image, outside_of_x(), window);
-      kernels.transform_x(window, v + row * in, rows * in, images * in, Rows::all);
+      const int64_t at = block.first_tile + tile;
+      job_.source.locate(from, job_.tiling.row_of(at) - job_.above, job_.tiling.column_of(at) - job_.before, window_size,
+                         block.first_image + image, outside_of_x(), window);
+      kernels.transform_source(window, v + (tile * block.images + image) * depth, rows * depth, images, in);
     });
     for (int64_t position = 0; position < positions; ++position)
-      kernels.multiply({rows, out, in, v + position * rows * in, in, 1, u + position * job_.matrix(), kernels.panel * in,
-                        kernels.panel, m + position * rows * out, out, false});
+      kernels.multiply({rows, out, depth, v + position * rows * depth, depth, 1, u + position * job_.matrix(),
+                        kernels.panel * depth, kernels.panel, m + position * rows * out, out, false});
     Finish finish = job_.finish;
     if (job_.biased) finish.bias = reinterpret_cast<const float*>(job_.bias.resolve(buffers, scratch));
     char* const to = job_.to.resolve(buffers, scratch);
-    for_strips(block, job_.target.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+    for_strips(block, job_.target.strip(1), [&](int64_t tile, int64_t image, int64_t images) {
       void* pixels[tile_pixels];
-      job_.target.locate(to, job_.tiling.row_of(tile), job_.tiling.column_of(tile), tile_size, image, outside, pixels);
-      kernels.finish_y(m + row * out, rows * out, pixels, images, out, finish);
+      const int64_t at = block.first_tile + tile;
+      job_.target.locate(to, job_.tiling.row_of(at), job_.tiling.column_of(at), tile_size, block.first_image + image, outside,
+                         pixels);
+      kernels.finish_y(m + (tile * block.images + image) * out, rows * out, pixels, images, out, finish);
     });
   }
 
@@ -101,7 +104,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = pixels_tensor(target, type);
   ScratchPlan scratch;
-  Job job{kernels_of(type == dnnl::memory::data_type::f32 ? Element::f32 : Element::bf16),
+  Job job{pixel_kernels(operation, /*narrow=*/gradient),
           gradient,
           g.weight,
           PixelMap(source, element),
@@ -122,11 +125,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   ResidualCopy residual;
   if (!gradient) {
     residual = ResidualCopy(operation, pixels_desc(target, type), prepared);
-    job.finish.add = operation.has("residual");
-    if (const auto activation = activation_of(operation)) {
-      job.finish.relu = true;
-      job.finish.negative_slope = activation->alpha;
-    }
+    job.finish = pixel_finish(operation);
   }
   job.transformed_weight = scratch.take(size_t(positions * job.matrix()) * sizeof(float));
   job.member_bytes = job.transformed_bytes(source[1]) + job.transformed_bytes(target[1]) + outside_bytes;
@@ -146,16 +145,10 @@ const char* winograd_reason() {
 
 bool winograd_pays(const Operation& operation, const ConvShape& g) {
   constexpr int64_t least_channels = 32, least_rows = 16;
-  if (!operation.request.fast_numerics || g.x.size() != 4 || g.groups != 1) return false;
-  if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1} || g.dilation != DnnlDims{1, 1})
-    return false;
-  const KernelTable* kernels = kernels_of(Element::f32);
-  if (!kernels) return false;
+  if (!operation.request.fast_numerics || !pixels_fit(operation, g)) return false;
+  if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1}) return false;
   for (const int64_t channels : {g.x[1], g.y[1]})
-    if (channels < least_channels || channels > most_channels || channels % kernels->lanes != 0) return false;
-  if (const auto activation = activation_of(operation);
-      activation && activation->algorithm != dnnl::algorithm::eltwise_relu)
-    return false;
+    if (channels < least_channels || channels > most_channels) return false;
   // Of an image, against the products that direct convolution makes: what falls into the padding has none, but a tile
   // that hangs over the edge costs as much as any.
   const auto tiles = [](int64_t size) { return (size + tile_size - 1) / tile_size; };

@@ -2,6 +2,7 @@
 #include "runtime/cpu/ops/column_sums.h"
 #include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/cpu/ops/pixel_operation.h"
 #include "runtime/cpu/winograd/tiles.h"
 
 namespace sheaf {
@@ -77,22 +78,25 @@ class WinogradWeightExecutable final : public Executable {
     char* const dy = job_.from_dy.resolve(buffers, scratch) + size_t(member.first_column) * job_.y.element;
     for (int64_t i = 0; i < job_.tiling.blocks(); ++i) {
       const Block block = job_.tiling.block(i);
-      const int64_t rows = block.rows();
-      for_strips(block, job_.x.strip(), [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+      const int64_t elements = (block.images + kernels.pair - 1) / kernels.pair, depth = block.tiles * elements;
+      for_strips(block, job_.x.strip(kernels.pair), [&](int64_t tile, int64_t image, int64_t images) {
         void* window[positions];
-        job_.x.locate(x, job_.tiling.row_of(tile) - job_.above, job_.tiling.column_of(tile) - job_.before, window_size, image,
-                      outside_of_x(), window);
-        kernels.transform_x(window, v + row * in, rows * in, images * in, member.rows);
+        const int64_t at = block.first_tile + tile;
+        job_.x.locate(x, job_.tiling.row_of(at) - job_.above, job_.tiling.column_of(at) - job_.before, window_size,
+                      block.first_image + image, outside_of_x(), window);
+        kernels.transform_x(window, v + (tile * elements + image / kernels.pair) * in, depth * in, images, in, in, member.rows);
       });
-      // Some of the columns are a run only within one image.
-      for_strips(block, columns == out ? job_.y.strip() : 1, [&](int64_t tile, int64_t image, int64_t images, int64_t row) {
+      for_strips(block, job_.y.strip(kernels.pair), [&](int64_t tile, int64_t image, int64_t images) {
         void* pixels[tile_pixels];
-        job_.y.locate(dy, job_.tiling.row_of(tile), job_.tiling.column_of(tile), tile_size, image, outside_of_x(), pixels);
-        kernels.transform_dy(pixels, d + row * columns, rows * columns, images * columns, member.rows);
+        const int64_t at = block.first_tile + tile;
+        job_.y.locate(dy, job_.tiling.row_of(at), job_.tiling.column_of(at), tile_size, block.first_image + image,
+                      outside_of_x(), pixels);
+        kernels.transform_dy(pixels, d + (tile * elements + image / kernels.pair) * columns, depth * columns, images, columns,
+                             out, member.rows);
       });
       for (int64_t position = 0; position < member.positions_made(); ++position)
-        kernels.multiply({in, columns, rows, v + position * rows * in, 1, in, d + position * rows * columns, kernels.panel, columns,
-                          sums + (member.first_position() + position) * in * out + member.first_column, out, i > 0});
+        kernels.multiply({in, columns, depth, v + position * depth * in, 1, in, d + position * depth * columns, kernels.panel,
+                          columns, sums + (member.first_position() + position) * in * out + member.first_column, out, i > 0});
     }
   }
 
@@ -111,7 +115,7 @@ Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const
   prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, type);
   prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
   prepared.outputs[0] = taps_tensor(g.weight, dnnl::memory::data_type::f32);
-  const KernelTable* kernels = kernels_of(type == dnnl::memory::data_type::f32 ? Element::f32 : Element::bf16);
+  const KernelTable* kernels = pixel_kernels(operation, /*narrow=*/true);
   Job job{kernels,
           type,
           PixelMap(g.x, element),

@@ -8,6 +8,10 @@
 // at the points 0, ±5/8, ±3/2 and ∞, whose powers are exact in binary and keep the rounding small. In two dimensions
 // each is applied along both, which makes 36 positions; at each of them the sum over channels (or images) is a product of
 // matrices: 36 multiplications in place of 144.
+//
+// The operands of those products are f32. For the gradients of bf16 activations they may be bf16 instead, two and two in a
+// 32-bit element, as the CPU's instruction multiplies them: with twice the speed, and an error of 1% of the result's root
+// mean square (of y, that is not allowed: rounding bf16 values themselves makes 0.2%).
 #pragma once
 
 #include <cstddef>
@@ -33,8 +37,9 @@ struct Finish {
   float negative_slope = 0;
 };
 
-/// c = a · b or c += a · b, of f32: [rows × depth] · [depth × columns]. Element (i, k) of a is at i·a_row + k·a_depth; b is cut
-/// into panels of KernelTable::panel columns (the last may be half one), of which element (k, j) is at k·b_depth + j.
+/// c = a · b or c += a · b: [rows × depth] · [depth × columns], of elements that are each KernelTable::pair values along the
+/// depth. Element (i, k) of a is at i·a_row + k·a_depth; b is cut into panels of KernelTable::panel columns (the last may be
+/// half one), of which element (k, j) is at k·b_depth + j. c is f32.
 struct Product {
   int64_t rows, columns, depth;
   const float* a;
@@ -46,32 +51,50 @@ struct Product {
   bool accumulate;
 };
 
-/// Pixels are runs of `length` elements (images × channels), f32 or bf16 as the table is for; lengths, channels, columns
-/// are multiples of `lanes`. Nothing needs to be aligned.
+/// Pixels are runs of images × channels values, f32 or bf16 as the table is for; channels and columns are multiples of
+/// `lanes`. A pointer to float that is an operand's points to 32-bit elements. Nothing needs to be aligned.
 struct KernelTable {
   const char* instructions;  ///< "x86-64-v4"
   int lanes;                 ///< of f32 in a register
   int panel;                 ///< columns that a product makes at a time: two registers
-  /// Bᵀ d B: window[36] → out[position · stride + j]. Positions count from the first of `rows`.
-  void (*transform_x)(const void* const* window, float* out, int64_t stride, int64_t length, Rows rows);
-  /// A dy Aᵀ: tile[16] → out[position · stride + j].
-  void (*transform_dy)(const void* const* tile, float* out, int64_t stride, int64_t length, Rows rows);
+  int pair;                  ///< values in an operand's element: 1, f32, or 2, bf16
+  /// Bᵀ d B: window[36] → out[position · stride + (image · channels + channel) / pair], for y of x and dx of dy.
+  void (*transform_source)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels);
+  /// The same for dweight, whose sums go along images: → out[position · stride + image / pair · channels + channel], with
+  /// zeros for the image that an odd number lacks. Positions count from the first of `rows`.
+  /// Of an image's run, of `image_stride` values, the first `channels`.
+  void (*transform_x)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels,
+                      int64_t image_stride, Rows rows);
+  /// A dy Aᵀ: tile[16] → out, likewise.
+  void (*transform_dy)(const void* const* tile, float* out, int64_t stride, int64_t images, int64_t channels,
+                       int64_t image_stride, Rows rows);
   /// Aᵀ m A, for `images` rows of `channels`: m[position · stride + j] → tile[16].
   void (*finish_y)(const float* m, int64_t stride, void* const* tile, int64_t images, int64_t channels, const Finish& finish);
-  /// G w Gᵀ, w [3, 3, in, out] → 36 matrices in panels, [out / panel, in, panel], `stride` apart: of `out` the columns
-  /// from `begin` to `end`. `gradient`: for dx of dy, in and out exchanged and the kernel turned by 180°.
+  /// G w Gᵀ, w [3, 3, in, out] → 36 matrices in panels, [out / panel, in / pair, panel], `stride` elements apart: of `out`
+  /// the columns from `begin` to `end`. `gradient`: for dx of dy, in and out exchanged and the kernel turned by 180°.
   void (*transform_weight)(const void* w, float* out_, int64_t stride, int64_t in, int64_t out, bool gradient, int64_t begin,
                            int64_t end);
   /// Gᵀ m G: m[position · stride + j] → dw[tap · stride + j], for j from `begin` to `end`.
   void (*finish_dweight)(const float* m, float* dw, int64_t stride, int64_t begin, int64_t end);
+  /// For products without a transform (conv_pixels.h). A matrix of a weight, [in, out], → panels as transform_weight()'s;
+  /// `gradient`: transposed.
+  void (*pack_weight)(const void* matrix, float* to, int64_t in, int64_t out, bool gradient, int64_t begin, int64_t end);
+  /// A pixel, [images, channels], → elements along the images as transform_x()'s.
+  void (*pack_images)(const void* pixel, float* to, int64_t images, int64_t channels);
+  /// sums [rows, channels] → y.
+  void (*finish_sums)(const float* sums, void* y, int64_t rows, int64_t channels, const Finish& finish);
   void (*multiply)(const Product& product);
 };
 
 enum class Element { f32, bf16 };
 
 /// The best table that the CPU at hand can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
-const KernelTable* kernels_of(Element element);
+/// `narrow`: operands may be bf16, as `element` is.
+const KernelTable* kernels_of(Element element, bool narrow);
 
+namespace v4_bf16 {
+extern const KernelTable narrow;  ///< bf16 activations, operands in bf16
+}
 namespace v4 {
 extern const KernelTable f32, bf16;
 }

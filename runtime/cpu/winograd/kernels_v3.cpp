@@ -7,5 +7,5 @@ constexpr int most_rows = 6;  // 12 sums, two of b, one of a
 #include "runtime/cpu/winograd/kernels.inc.h"
 
 namespace sheaf::winograd::v3 {
-const KernelTable f32 = table<F32>("x86-64-v3"), bf16 = table<Bf16>("x86-64-v3");
+const KernelTable f32 = table<F32, Singles>("x86-64-v3"), bf16 = table<Bf16, Singles>("x86-64-v3");
 }

@@ -7,5 +7,5 @@ constexpr int most_rows = 14;  // 28 sums, two of b
 #include "runtime/cpu/winograd/kernels.inc.h"
 
 namespace sheaf::winograd::v4 {
-const KernelTable f32 = table<F32>("x86-64-v4"), bf16 = table<Bf16>("x86-64-v4");
+const KernelTable f32 = table<F32, Singles>("x86-64-v4"), bf16 = table<Bf16, Singles>("x86-64-v4");
 }

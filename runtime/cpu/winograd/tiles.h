@@ -49,7 +49,7 @@ struct PixelMap {
   PixelMap(const Dims& dims, size_t element_bytes)
       : images(dims[0]), channels(dims[1]), height(dims[2]), width(dims[3]), element(element_bytes) {}
 
-  /// Where `image` begins in each of the `size` × `size` pixels from (h, w) on; `outside` for those that there are not.
+  /// Where `image` begins in each of the `size` × `size` pixels from (h, w) on; `outside` for those outside of the image.
   void locate(char* base, int64_t h, int64_t w, int64_t size, int64_t image, void* outside, void** pixels) const {
     for (int64_t row = h; row < h + size; ++row) {
       for (int64_t column = w; column < w + size; ++column) {
@@ -58,21 +58,21 @@ struct PixelMap {
       }
     }
   }
-  /// Images whose run in one pixel is short enough to stand in for what is outside, and for tiles' pixels to stay in the
-  /// first cache.
-  int64_t strip() const { return std::max<int64_t>(1, 1024 / channels); }
+  /// Images, a multiple of `pair`, whose run in one pixel is short enough to stand in for what is outside, and for tiles'
+  /// pixels to stay in the first cache.
+  int64_t strip(int64_t pair) const { return std::max<int64_t>(1, 1024 / channels / pair) * pair; }
 };
 
-/// Calls body(tile, first image, images, row of the block's matrices) for `strip` images of a tile at a time.
+/// Calls body(tile, image, images) for `strip` images of a tile at a time, all counted from the block's first.
 template <typename Body>
 void for_strips(const Block& block, int64_t strip, Body body) {
   for (int64_t tile = 0; tile < block.tiles; ++tile)
     for (int64_t image = 0; image < block.images; image += strip)
-      body(block.first_tile + tile, block.first_image + image, std::min(strip, block.images - image), tile * block.images + image);
+      body(tile, image, std::min(strip, block.images - image));
 }
 
 constexpr int64_t most_channels = 4096;
-/// What is outside, bytes: as long as a strip's run.
+/// What is outside, bytes: as long as a strip's run, which is an image's in f32 or two images' in bf16 at the most.
 constexpr size_t outside_bytes = most_channels * sizeof(float);
 /// Zeros.
 void* outside_of_x();

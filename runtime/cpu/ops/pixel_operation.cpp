@@ -1,0 +1,31 @@
+#include "runtime/cpu/ops/pixel_operation.h"
+
+#include "runtime/cpu/ops/activation.h"
+
+namespace sheaf {
+
+const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow) {
+  const bool bf16 = operation.dtype() == DType::bfloat16;
+  return winograd::kernels_of(bf16 ? winograd::Element::bf16 : winograd::Element::f32, narrow);
+}
+
+bool pixels_fit(const Operation& operation, const ConvShape& g) {
+  if (g.x.size() != 4 || g.groups != 1 || g.dilation != Dims{1, 1}) return false;
+  const winograd::KernelTable* kernels = pixel_kernels(operation, /*narrow=*/true);
+  if (!kernels || size_t(kernels->pair) * dnnl::memory::data_type_size(operation.data_type()) != sizeof(float)) return false;
+  if (g.x[1] % kernels->lanes != 0 || g.y[1] % kernels->lanes != 0) return false;
+  const auto activation = activation_of(operation);
+  return !activation || activation->algorithm == dnnl::algorithm::eltwise_relu;
+}
+
+winograd::Finish pixel_finish(const Operation& operation) {
+  winograd::Finish finish;
+  finish.add = operation.has("residual");
+  if (const auto activation = activation_of(operation)) {
+    finish.relu = true;
+    finish.negative_slope = activation->alpha;
+  }
+  return finish;
+}
+
+}  // namespace sheaf

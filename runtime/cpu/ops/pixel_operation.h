@@ -1,0 +1,23 @@
+// What this project's own convolutions of images that lie pixel by pixel have in common (conv_winograd.h, conv_pixels.h).
+#pragma once
+
+#include "runtime/bind/conv_shape.h"
+#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/winograd/kernels.h"
+
+namespace sheaf {
+
+/// The arithmetic for the operation's dtype; null where the CPU has none. `narrow`: bf16 operands may stay bf16.
+const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow);
+
+/// Whether the arithmetic can do the convolution (or its gradients) at all: 2-D, one group, undilated, channels in whole
+/// registers, no activation but ReLU, and operands as they are stored.
+bool pixels_fit(const Operation& operation, const ConvShape& shape);
+
+/// The operation's residual and activation; its bias is put in when it runs.
+winograd::Finish pixel_finish(const Operation& operation);
+
+/// For explain.
+const char* pixels_reason();
+
+}  // namespace sheaf
