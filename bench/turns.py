@@ -112,8 +112,8 @@ class Bench:
         return {p.name: statistics.median(p.cpu_seconds if self.options.threads == 1 else p.seconds) for p in running}
 
     def resnet18_next_to_peers(self, program, bars, dtype="f32"):
-        """A table of images a second: sheaf as `bars` names its numerics, PyTorch's two ways, and JAX. `program`: infer
-        or train; `dtype`: f32 or bf16 (autocast in PyTorch; no JAX)."""
+        """A table of images a second: sheaf as `bars` names its numerics (None: no bar), PyTorch's two ways, and JAX.
+        `program`: infer or train; `dtype`: f32 or bf16 (autocast in PyTorch; no JAX)."""
         batch, plan, n_threads = self.options.batch, self.plan("models/resnet18.json", dtype), self.options.threads
         programs = [(f"sheaf {n}", self.ours(plan, "cpu:0", batch, "--program", program, "--numerics", n, "--threads",
                                              n_threads, "--turns")) for n in bars]
@@ -122,7 +122,7 @@ class Bench:
         best = min((s for n, s in seconds.items() if n.startswith("PyTorch")), default=None)
         words = {"infer": "inference", "train": "training step"}[program]
         table(f"ResNet-18 {words}, {dtype}, batch {batch}, {self.threads_in_words()} "
-              f"(bar: {', '.join(f'{n} {bar}' for n, bar in bars.items())} × the best of PyTorch)",
+              f"(bar: {', '.join(f'{n} {bar}' for n, bar in bars.items() if bar)} × the best of PyTorch)",
               ["", "img/s", "× best PyTorch"],
               [[n, f"{batch / s:.0f}", f"{best / s:.2f}" if best else "–"] for n, s in seconds.items()])
 

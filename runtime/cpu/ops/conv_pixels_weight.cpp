@@ -42,8 +42,10 @@ class PixelsWeightExecutable final : public Executable {
     const int64_t in = job_.x.channels, out = job_.y.channels, panel = job_.kernels->panel;
     const float *x = operand(job_.x, buffers, scratch), *dy = operand(job_.y, buffers, scratch);
     auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));
-    // Each matrix's columns are cut into shares, so that there are enough to be dealt out evenly.
-    const int64_t panels = (out + panel - 1) / panel, shares = std::min<int64_t>(panels, job_.threads > 1 ? 4 * job_.threads : 1);
+    // Each matrix's columns are cut into shares, so that there are enough to be dealt out evenly; no more, as each reads all
+    // of x.
+    const int64_t panels = (out + panel - 1) / panel, enough = job_.threads > 1 ? 8 * job_.threads : 1;
+    const int64_t shares = std::min(panels, (enough + job_.taps - 1) / job_.taps);
     parallel_for(job_.taps * shares, 1, job_.threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t tap = i / shares, share = i % shares, first = panels * share / shares * panel;

@@ -90,7 +90,7 @@ class WinogradExecutable final : public Executable {
 /// Rows of a block: enough that a position's weight, once fetched, is used for many; more where the weight of all positions
 /// is larger than the second cache, and comes from further away for each block.
 int64_t rows_of_block(int64_t in, int64_t out) {
-  return in * out <= 256 * 256 ? 32 : 256;
+  return in * out <= 256 * 256 ? 32 : 128;
 }
 
 Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
