@@ -2,11 +2,10 @@
 // back to the device that adds them. A bucket is one operation of all devices, put where its tensors are ready, or first
 // needed.
 #include "runtime/bind/buckets.h"
-#include "runtime/bind/followers.h"
+#include "runtime/bind/order.h"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace sheaf {
@@ -30,10 +29,9 @@ const char* name_of(CollectiveRequest::Kind kind) {
 
 class CollectiveForming {
  public:
-  CollectiveForming(Graph& graph, const BindContext& context) : graph_(graph), context_(context) {
+  CollectiveForming(Graph& graph, const BindContext& context)
+      : graph_(graph), context_(context), standing_(stand_alone(graph)) {
     const auto steps = context.program.steps.size();
-    leaders_.resize(graph.instances.size());
-    std::iota(leaders_.begin(), leaders_.end(), 0);
     copies_.resize(steps);
     sums_.assign(steps, -1);
     readers_.assign(graph.tensors.size(), 0);
@@ -72,11 +70,9 @@ class CollectiveForming {
       }
     }
     if (groups_.empty()) return {};
-    std::vector<int> instead(graph_.instances.size());
-    std::iota(instead.begin(), instead.end(), 0);
+    std::vector<int> instead = stand_alone(graph_).instead;
     for (const auto& [old, now] : instead_) instead[index_of(old)] = now;
-    rearrange(graph_, groups_, instead);
-    return {};
+    return rearrange(graph_, groups_, instead);
   }
 
  private:
@@ -91,36 +87,15 @@ class CollectiveForming {
 
   /// Takes the instances of `parts` as one from here on, if that leaves an order in which all can be done.
   bool choose(const std::vector<const Transfer*>& parts) {
-    std::vector<int> leaders = leaders_;
+    Standing standing = standing_;
     const int leader = parts[0]->copies[0];
     for (const Transfer* part : parts) {
-      for (int copy : part->copies) leaders[index_of(copy)] = leader;
-      if (part->sum >= 0) leaders[index_of(part->sum)] = leader;
+      for (int copy : part->copies) standing.leaders[index_of(copy)] = leader;
+      if (part->sum >= 0) standing.leaders[index_of(part->sum)] = leader;
     }
-    if (!can_be_ordered(leaders)) return false;
-    leaders_ = std::move(leaders);
+    if (!find_order(graph_, standing, std::vector<int64_t>(standing.leaders.size(), 0))) return false;
+    standing_ = std::move(standing);
     return true;
-  }
-
-  bool can_be_ordered(const std::vector<int>& leaders) const {
-    std::vector<int> themselves(leaders.size()), open;
-    std::iota(themselves.begin(), themselves.end(), 0);
-    Followers followers = find_followers(graph_, leaders, themselves);
-    size_t nodes = 0, done = 0;
-    for (size_t i = 0; i < leaders.size(); ++i) {
-      if (index_of(leaders[i]) != i) continue;
-      ++nodes;
-      if (followers.missing[i] == 0) open.push_back(static_cast<int>(i));
-    }
-    while (!open.empty()) {
-      const int next = open.back();
-      open.pop_back();
-      ++done;
-      for (int after : followers.of[index_of(next)]) {
-        if (--followers.missing[index_of(after)] == 0) open.push_back(after);
-      }
-    }
-    return done == nodes;
   }
 
   /// The end of a copy at the root, and the other.
@@ -269,7 +244,7 @@ class CollectiveForming {
   std::vector<int> readers_;              ///< by root: how many operands are in it
   std::vector<InstanceGroup> groups_;
   std::map<int, int> instead_;
-  std::vector<int> leaders_;              ///< by instance that was there at first: the one that stands for what is done as one
+  Standing standing_;                     ///< of the instances that were there at first
 };
 
 }  // namespace

@@ -133,16 +133,19 @@ struct InstanceGroup {
 
 /// The instances in another order: in that of their times, but each after what it needs. `groups` of several get the
 /// numbers Instance::collective. `instead`, by instance: which one stands for it from now on; itself where it stays.
-void rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead);
+/// Errors: instances wait for each other in a circle; the graph is as it was.
+Result<void> rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, const std::vector<int>& instead);
 
 /// What makes nothing but new values of variables comes last on asynchronous lanes (sink_updates.cpp).
-void sink_updates(Graph& graph, const BindContext& context);
+/// Errors: those of rearrange().
+Result<void> sink_updates(Graph& graph, const BindContext& context);
 
 /// What asynchronous lanes read from the caller is brought before anything else, and few bytes in one go.
-void fetch_inputs(Graph& graph, const BindContext& context);
+/// Errors: those of rearrange().
+Result<void> fetch_inputs(Graph& graph, const BindContext& context);
 
 /// What a step sends between distinct devices of one kind goes in buckets, each of which is one operation of all of them.
-/// Where they have no such operations, copies stay. Errors: an operation that cannot be prepared.
+/// Where they have no such operations, copies stay. Errors: an operation that cannot be prepared; those of rearrange().
 Result<void> form_collectives(Graph& graph, const BindContext& context);
 /// After schedule(): all lanes have these operations in one order, or they would wait for each other. Errors: they don't.
 Result<void> check_collectives(const Graph& graph);

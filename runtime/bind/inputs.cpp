@@ -1,10 +1,9 @@
 // What asynchronous lanes read from the caller's memory. It is there from the start, so it is brought before all else: in
 // between, it would cut in two what can be recorded. Transfers cost the host some microseconds each whatever their size:
 // a batch's labels, the learning rate and the like come in one.
-#include "runtime/bind/graph.h"
+#include "runtime/bind/order.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace sheaf {
 namespace {
@@ -68,7 +67,7 @@ void join(Graph& graph, const std::vector<int>& copies) {
 
 }  // namespace
 
-void fetch_inputs(Graph& graph, const BindContext& context) {
+Result<void> fetch_inputs(Graph& graph, const BindContext& context) {
   struct Block {
     std::vector<int> copies;
     size_t bytes = 0;
@@ -85,8 +84,7 @@ void fetch_inputs(Graph& graph, const BindContext& context) {
     of_lane.back().copies.push_back(static_cast<int>(i));
     of_lane.back().bytes += bytes;
   }
-  std::vector<int> instead(graph.instances.size());
-  std::iota(instead.begin(), instead.end(), 0);
+  std::vector<int> instead = stand_alone(graph).instead;
   bool any = false;
   for (const auto& of_lane : blocks) {
     for (const Block& block : of_lane) {
@@ -96,7 +94,7 @@ void fetch_inputs(Graph& graph, const BindContext& context) {
       for (int copy : block.copies) instead[index_of(copy)] = block.copies[0];
     }
   }
-  if (any) rearrange(graph, {}, instead);
+  return any ? rearrange(graph, {}, instead) : Result<void>();
 }
 
 }  // namespace sheaf

@@ -6,8 +6,8 @@ Result<PlannedBinding> plan_binding(const BindContext& context) {
   context.constants.forget_plans();
   auto graph = expand(context);
   if (!graph) return graph.error();
-  sink_updates(*graph, context);
-  fetch_inputs(*graph, context);
+  if (auto ok = sink_updates(*graph, context); !ok) return ok.error();
+  if (auto ok = fetch_inputs(*graph, context); !ok) return ok.error();
   if (auto ok = form_collectives(*graph, context); !ok) return ok.error();
   place_values(*graph, context);
   const auto clocks = schedule(*graph, context.devices);

@@ -1,10 +1,9 @@
 // On asynchronous lanes, what makes nothing but new values of variables is done at the end, alike next to alike: there it may
 // write over the variables, and many small launches become few (Device::merge). A batch norm's running averages, a
 // counter and the optimiser's updates are such.
-#include "runtime/bind/graph.h"
+#include "runtime/bind/order.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace sheaf {
@@ -79,16 +78,14 @@ class Sinking {
 
 }  // namespace
 
-void sink_updates(Graph& graph, const BindContext& context) {
-  if (graph.updates.empty()) return;
+Result<void> sink_updates(Graph& graph, const BindContext& context) {
+  if (graph.updates.empty()) return {};
   const std::vector<int> sinking = Sinking(graph, context).find();
-  if (sinking.empty()) return;
+  if (sinking.empty()) return {};
   std::vector<InstanceGroup> groups;
   int64_t time = 2 * static_cast<int64_t>(graph.instances.size());
   for (int i : sinking) groups.push_back({{i}, time++});
-  std::vector<int> themselves(graph.instances.size());
-  std::iota(themselves.begin(), themselves.end(), 0);
-  rearrange(graph, groups, themselves);
+  return rearrange(graph, groups, stand_alone(graph).instead);
 }
 
 }  // namespace sheaf
