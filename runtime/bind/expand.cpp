@@ -17,7 +17,12 @@ const Step* first_reader(const Program& program, int value) {
 }  // namespace
 
 Expansion::Expansion(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries)
-    : context_(context), symbols_(std::move(symbols)), region_entries_(std::move(region_entries)) {}
+    : context_(context), symbols_(std::move(symbols)), region_entries_(std::move(region_entries)) {
+  const DeviceSet& devices = context.devices;
+  bool fuses = false;
+  for (int lane = 0; lane < devices.lanes(); ++lane) fuses |= devices.device(lane).fuses_norms();
+  if (fuses) fusions_ = NormFusions(context.program);
+}
 
 Result<Graph> expand(const BindContext& context) {
   std::vector<std::vector<int>> region_entries;

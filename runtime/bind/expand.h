@@ -1,6 +1,6 @@
-// The builder behind expand() (graph.h): one class in five files, by what they add: the program's frame (expand.cpp),
-// operations (launch.cpp), data movement (movement.cpp), what only training programs have (variables.cpp), and the formats
-// that variables are kept in (variable_format.cpp).
+// The builder behind expand() (graph.h): one class in seven files, by what they add: the program's frame (expand.cpp),
+// operations (launch.cpp), other formats (reorder.cpp), data movement (movement.cpp, scatter_gather.cpp), what only training
+// programs have (variables.cpp), and the formats that variables are kept in (variable_format.cpp).
 #pragma once
 
 #include "runtime/bind/fuse_norms.h"
@@ -52,6 +52,8 @@ class Expansion {
   /// Its outputs are zeros, without any work.
   Result<void> zero_step(int index, const Spot& spot, const std::vector<TensorSpec>& outputs);
   Instance& add_launch(int step, const Spot& spot, std::vector<int> inputs, std::vector<int> outputs, Prepared prepared);
+
+  // reorder.cpp
   /// `tensor` in the format of `want`, for use on `spot`: itself, or a reordered copy.
   Result<int> in_format(int tensor, const TensorSpec& want, int step, const Spot& spot);
   /// The same for a tensor that is all of a variable: one copy serves all lanes of a memory.
@@ -91,9 +93,11 @@ class Expansion {
   /// Where `tensor` is one of these; else null.
   Unsettled* unsettled(int tensor);
 
-  // movement.cpp
+  // scatter_gather.cpp
   Result<void> scatter(int index);
   Result<void> gather(int index);
+
+  // movement.cpp
   Result<void> replicate(int index);
   Result<void> view(int index, const Spot& spot);
   Result<void> print(int index, const Spot& spot);
@@ -109,7 +113,7 @@ class Expansion {
   const BindContext& context_;
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;
-  NormFusions fusions_{context_.program};
+  NormFusions fusions_;                                                  ///< none where no device does any
   std::map<std::pair<int, int>, int> masks_;                             ///< of fused batch norms: by step and replica
   Graph graph_;
   std::vector<size_t> reordering_;                                       ///< by lane: bytes of variables

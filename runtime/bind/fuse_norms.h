@@ -22,6 +22,7 @@ struct NormFusion {
 /// What can be fused in a program. A fused step stands where the first of its two steps stood.
 class NormFusions {
  public:
+  NormFusions() = default;  ///< of nothing
   explicit NormFusions(const Program& program);
   /// What to do in place of step `index`; null: that step.
   const NormFusion* at(int index) const;

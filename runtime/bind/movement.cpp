@@ -1,7 +1,5 @@
-// scatter, replicate, first, gather, transfer, view and print: what moves data, or only gives it another name.
+// replicate, first, transfer, view and print: what moves whole tensors, or only gives them another name.
 #include "runtime/bind/expand.h"
-
-#include <algorithm>
 
 namespace sheaf {
 namespace {
@@ -9,35 +7,6 @@ namespace {
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
 constexpr size_t kOperandAlignment = 16;  ///< docs/cuda.md
-
-/// A tensor's extent before, along and after a dimension, the last in bytes.
-struct Split {
-  size_t outer = 1;
-  size_t along = 1;
-  size_t inner_bytes = 1;
-};
-
-Split split_at(const TensorSpec& spec, int dim) {
-  Split split;
-  split.inner_bytes = size_of(spec.dtype);
-  for (int i = 0; i < static_cast<int>(spec.dims.size()); ++i) {
-    const auto extent = static_cast<size_t>(spec.dims[index_of(i)]);
-    if (i < dim) split.outer *= extent;
-    if (i == dim) split.along = extent;
-    if (i > dim) split.inner_bytes *= extent;
-  }
-  return split;
-}
-
-Result<int> dimension(const Step& step, size_t rank) {
-  const auto dim = step.attributes.value("dim", int64_t{0});
-  const auto size = static_cast<int64_t>(rank);
-  if (dim < -size || dim >= size) {
-    return Error("layer '" + step.layer + "' splits or joins along dimension " + std::to_string(dim) +
-                 " of a tensor that has " + std::to_string(rank));
-  }
-  return static_cast<int>(dim < 0 ? dim + size : dim);
-}
 
 std::string torch_size(const std::vector<int64_t>& dims) {
   std::string text = "torch.Size([";
@@ -115,97 +84,6 @@ Result<void> Expansion::replicate(int index) {
     auto local = moved(at(step.inputs[0], 0), name, index, spot);
     if (!local) return located(std::move(local.error()), step, spot);
     define(step.outputs[0], spot.replica, *local);
-  }
-  return {};
-}
-
-Result<void> Expansion::scatter(int index) {
-  const Step& step = context_.program.steps[index_of(index)];
-  auto places = spots(step.place, step.layer, step.location);
-  if (!places) return places.error();
-  Spot source;
-  const int whole = at(step.inputs[0], 0);
-  source.lane = graph_.tensors[index_of(whole)].lane;
-  auto plain = in_plain(whole, index, source);
-  if (!plain) return plain.error();
-  const TensorSpec from = graph_.tensors[index_of(*plain)].spec;
-  auto dim = dimension(step, from.dims.size());
-  if (!dim) return dim.error();
-  const Split split = split_at(from, *dim);
-  const bool scalars = step.attributes.value("scalar", false);
-  size_t row = 0;
-  for (const Spot& spot : *places) {
-    auto spec = value_spec(step.outputs[0], spot.replica);
-    if (!spec) return spec.error();
-    const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-    const size_t rows = scalars ? 1 : static_cast<size_t>(spec->dims[index_of(*dim)]);
-    const size_t offset = row * split.inner_bytes;
-    row += rows;
-    const bool contiguous = split.outer == 1 || rows == split.along;
-    if (spec->bytes == 0) {
-      define(step.outputs[0], spot.replica, add_tensor(*spec, name, spot.lane));
-      continue;
-    }
-    if (contiguous && same_memory(source.lane, spot.lane) && may_lie_at(graph_.root(*plain).offset + offset, spot.lane)) {
-      define(step.outputs[0], spot.replica, add_view(*plain, offset, *spec, name, spot.lane));
-      continue;
-    }
-    const int chunk = add_tensor(*spec, name, spot.lane);
-    graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
-    define(step.outputs[0], spot.replica, chunk);
-    Instance& instance = add_instance(Instance::copy, index, who_copies(spot, source.lane));
-    instance.inputs = {*plain};
-    instance.outputs = {chunk};
-    instance.source_offset = offset;
-    instance.copy_shape = {rows * split.inner_bytes, split.outer, split.along * split.inner_bytes, rows * split.inner_bytes};
-  }
-  return {};
-}
-
-Result<void> Expansion::gather(int index) {
-  const Step& step = context_.program.steps[index_of(index)];
-  const int source_value = step.inputs[0];
-  const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-  auto sources = spots(context_.program.values[index_of(source_value)].place, step.layer, step.location);
-  if (!sources) return sources.error();
-  auto targets = spots(step.place, step.layer, step.location);
-  if (!targets) return targets.error();
-  const Spot& target = targets->front();
-  auto spec = value_spec(step.outputs[0], 0);
-  if (!spec) return spec.error();
-  const bool scalars = step.attributes.value("scalar", false);
-  graph_.gathers_scalars |= scalars && !context_.devices.host_only();
-  auto dim = dimension(step, spec->dims.size());
-  if (!dim) return dim.error();
-  const Split whole = split_at(*spec, *dim);
-
-  if (sources->size() == 1 && same_memory(sources->front().lane, target.lane)) {  // one chunk is the whole
-    auto plain = in_plain(at(source_value, 0), index, sources->front());
-    if (!plain) return plain.error();
-    define(step.outputs[0], 0, add_view(*plain, 0, *spec, name, target.lane));
-    return {};
-  }
-  const int gathered = add_tensor(*spec, name, target.lane);
-  define(step.outputs[0], 0, gathered);
-  size_t row = 0;
-  for (const Spot& spot : *sources) {
-    auto plain = in_plain(at(source_value, spot.replica), index, spot);
-    if (!plain) return plain.error();
-    const TensorSpec& part = graph_.tensors[index_of(*plain)].spec;
-    const size_t rows = scalars ? 1 : static_cast<size_t>(part.dims[index_of(*dim)]);
-    const size_t offset = row * whole.inner_bytes;
-    row += rows;
-    if (part.bytes == 0) continue;
-    // Each replica's lane delivers its own part, to another memory too where it reaches that; the target's lane waits for it.
-    graph_.tensors[index_of(gathered)].writers.push_back(static_cast<int>(graph_.instances.size()));
-    const size_t part_row = rows * whole.inner_bytes;
-    Instance& instance = add_instance(Instance::copy, index, who_copies(spot, target.lane));
-    instance.inputs = {*plain};
-    instance.outputs = {gathered};
-    instance.target_offset = offset;
-    instance.copy_shape = {part_row, whole.outer, part_row, whole.along * whole.inner_bytes};
-    if (whole.outer == 1) instance.copy_shape = {part_row, 1, 0, 0};
-    instance.placeable = whole.outer == 1 && same_memory(spot.lane, target.lane) && may_lie_at(offset, spot.lane);
   }
   return {};
 }
