@@ -1,5 +1,4 @@
 // sheaf verify MODEL-or-PLAN --devices LIST
-#include "codegen/plan/compile.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/execution_options.h"
 #include "runtime/named_sources.h"
@@ -8,6 +7,7 @@
 #include "runtime/sheaf.h"
 #include "runtime/verify/against_check.h"
 #include "runtime/verify/compiler_check.h"
+#include "tools/compilation_options.h"
 #include "tools/model_or_plan.h"
 #include "tools/verbs.h"
 
@@ -46,6 +46,7 @@ Result<NamedTensors> all_of(const std::string& file) {
 /// What the command line asks for, taken in; files are not read yet.
 struct Request {
   std::vector<DeviceSpec> devices;
+  CompileOptions compilation;  ///< of a model file
   VerifyOptions options;
   std::map<std::string, std::string> sources;
 };
@@ -55,6 +56,9 @@ Result<Request> request_of(const Options& options) {
   auto list = parse_devices(options.value("--devices"));
   if (!list) return list.error();
   request.devices = std::move(*list);
+  auto compilation = compilation_of(options);
+  if (!compilation) return compilation.error();
+  request.compilation = std::move(*compilation);
   auto batch = options.integer("--batch", 1, int64_t{1} << 40, 0);
   if (!batch) return batch.error();
   request.options.batch = *batch;
@@ -87,8 +91,11 @@ class Verifier {
     const std::string& file = options_.value("MODEL-or-PLAN");
     auto model = read_model(file);
     if (!model) return model.error();
+    if (!*model) {
+      if (auto ok = takes_a_plan(file); !ok) return ok.error();
+    }
     std::vector<Diagnostic> warnings;
-    auto plan = *model ? compile(**model, {}, &warnings) : read_model_or_plan(file, /*objects=*/true);
+    auto plan = *model ? compile(**model, request_.compilation, &warnings) : read_model_or_plan(file, {});
     if (!plan) return plan.error();
     if (!wanted_.infer && plan->train.steps.empty())
       return Error({plan->file}, "'" + plan->name + "' holds no training program").note("add a 'training' section to the model");
@@ -103,7 +110,7 @@ class Verifier {
     if (!data) return data.error();
 
     if (*model) {
-      CompileOptions apart;
+      CompileOptions apart = request_.compilation;
       apart.unpartitioned = apart.unfused = true;
       auto reference = compile(**model, apart);
       if (!reference) return reference.error();
@@ -112,8 +119,7 @@ class Verifier {
     if (all_.passed())
       if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
     if (all_.passed() && options_.has("--every-layer")) {
-      if (!*model) return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
-      CompileOptions layers;
+      CompileOptions layers = request_.compilation;
       layers.unfused = true;
       auto unfused = compile(**model, layers);
       if (!unfused) return unfused.error();
@@ -123,6 +129,14 @@ class Verifier {
   }
 
  private:
+  /// Of what is asked for, nothing is settled in a plan already.
+  Result<void> takes_a_plan(const std::string& file) const {
+    if (options_.has("--every-layer")) return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
+    const bool otherwise = request_.compilation.precision != CompileOptions().precision;
+    const std::string option = otherwise ? "--precision" : options_.has("--device-memory") ? "--device-memory" : "";
+    return option.empty() ? Result<void>() : Error({file}, option + " takes a model file: a plan is compiled already");
+  }
+
   Result<NamedTensors> weights_for(const Plan& plan) const {
     auto model = Model::from_plan(plan);
     if (!model) return model.error();
@@ -185,6 +199,7 @@ OptionParser verify_options() {
       .flag("--every-layer", "of a model file: also with nothing fused, so that each layer's values are there to compare")
       .option("--steps", "K", "training steps, one after another (default 2)")
       .option("--tolerance", "FACTOR", "on what counts as rounding (default 1; 0: only equal bits will do)")
+      .add(compilation_options)
       .add(numerics_option)
       .add(seed_option)
       .add(deterministic_option)

@@ -4,7 +4,7 @@ import json
 import unittest
 
 import tensors
-from program import MODELS, ProgramTest, must, sheaf
+from program import MODELS, ProgramTest, cpu_has_bf16, must, sheaf
 
 
 def signed(document):
@@ -25,6 +25,23 @@ class Passing(ProgramTest):
     def test_every_layer_of_a_model(self):
         done = must(sheaf("verify", MODELS / "data_parallel_model.json", "--devices", "cpu:0-1", "--every-layer", "--steps", "1"))
         self.assertIn("(every layer)", done.out)
+
+    @unittest.skipUnless(cpu_has_bf16(), "this CPU has no bf16")
+    def test_a_model_file_in_bf16(self):
+        arguments = ("verify", MODELS / "digits_cnn.json", "--devices", "cpu:0-1", "--batch", "7", "--steps", "1", "--every-layer")
+        bf16, f32 = must(sheaf(*arguments, "--precision", "bf16")), must(sheaf(*arguments))
+        self.assertIn("program train (every layer), 7 rows", bf16.out)
+        self.assertNotEqual(bf16.out, f32.out, "what rounding amounts to is another")
+
+    def test_a_table_beyond_the_device_memory(self):
+        model = self.write("table.json", json.dumps({
+            "sheaf": "1.0", "name": "table", "inputs": {"x": {"shape": ["batch"], "dtype": "int64"}},
+            "layers": [{"type": "Embedding", "num_embeddings": 100, "embedding_dim": 8}, {"type": "Linear", "in_features": 8, "out_features": 3}]}))
+        arguments = ("verify", model, "--devices", "cpu:0-1", "--batch", "3", "--json")
+        on_device, on_host = ({value["name"] for value in json.loads(must(sheaf(*arguments, *more)).out)["programs"][-1]["values"]}
+                              for more in ((), ("--device-memory", "1KiB")))
+        self.assertIn("x@device 0", on_device)
+        self.assertIn("0@device 0", on_host, "the table's rows go to the device, not their numbers")
 
     def test_a_plan_as_json(self):
         plan = self.compile(MODELS / "data_parallel_model.json")
@@ -120,6 +137,8 @@ class CommandLine(ProgramTest):
         for arguments, words in (((), ("MODEL-or-PLAN",)), ((model,), ("--devices",)), ((model, "--devices", "tpu:0"), ("tpu",)),
                                  ((model, "--devices", "cpu", "--batch", "0"), ("--batch",)), ((model, "--devices", "cpu", "--steps", "x"), ("--steps",)),
                                  ((model, "--devices", "cpu", "--tolerance", "-1"), ("--tolerance",)),
+                                 ((model, "--devices", "cpu", "--precision", "f8"), ("--precision", "bf16")),
+                                 ((model, "--devices", "cpu", "--device-memory", "lots"), ("--device-memory",)),
                                  ((model, "--devices", "cpu", "--program", "test"), ("--program", "infer")),
                                  ((model, "--devices", "cpu", "--input", "x"), ("--input",))):
             with self.subTest(arguments=arguments):
@@ -131,7 +150,11 @@ class CommandLine(ProgramTest):
         self.assert_refused(sheaf("verify", model, "--devices", "cpu", "--input", "y=random:4"), "no input or target 'y'")
         self.assert_refused(sheaf("verify", model, "--devices", "cpu", "--input", "x=random:4", "--batch", "5"), "'x' is", "[5, 5]")
         self.assert_refused(sheaf("verify", self.dir / "missing.json", "--devices", "cpu"), "missing.json")
-        self.assert_refused(sheaf("verify", self.compile(model), "--devices", "cpu", "--every-layer"), "takes a model file")
+        plan = self.compile(model)
+        for option in (("--every-layer",), ("--precision", "bf16"), ("--device-memory", "1GiB")):
+            with self.subTest(option=option):
+                self.assert_refused(sheaf("verify", plan, "--devices", "cpu", *option), option[0] + " takes a model file")
+        self.assert_refused(sheaf("verify", model, "--devices", "cpu:0", "--precision", "f16"), "float16", "--precision bf16")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,26 @@
+#include "tools/compilation_options.h"
+
+#include "runtime/base/byte_size.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+void compilation_options(OptionParser& parser) {
+  parser.option("--precision", "P", "arithmetic of the plan; parameters, statistics and sums stay f32 (docs/precision.md)")
+      .choices({"f32", "bf16", "f16"})
+      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host");
+}
+
+Result<CompileOptions> compilation_of(const Options& options) {
+  CompileOptions compilation;
+  compilation.precision = options.value("--precision");
+  if (options.has("--device-memory")) {
+    auto bytes = parse_byte_size(options.value("--device-memory"), "--device-memory");
+    if (!bytes) return bytes.error();
+    compilation.device_memory = static_cast<int64_t>(std::min(*bytes, 0x1p60));
+  }
+  return compilation;
+}
+
+}  // namespace sheaf

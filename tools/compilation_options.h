@@ -1,0 +1,15 @@
+// The options that say how a model file is compiled, which several verbs take: each is declared here once.
+#pragma once
+
+#include "codegen/plan/compile.h"
+#include "runtime/options.h"
+
+namespace sheaf {
+
+/// --precision P and --device-memory SIZE.
+void compilation_options(OptionParser& parser);
+
+/// What was given of them. Errors are the command line's fault.
+Result<CompileOptions> compilation_of(const Options& options);
+
+}  // namespace sheaf
