@@ -68,7 +68,10 @@ int dump_verb(std::span<const std::string> arguments) {
     return report_usage(Error("--diff is shown as text, json, dot, svg or html, not as " + format_name), "dump");
   if (options->has("--trace") && (format != DumpFormat::html || compares))
     return report_usage(Error("--trace goes with --format html, and not with --diff"), "dump");
-  Result<Plan> plan = read_model_or_plan(file, /*objects=*/false);
+  CompileOptions compilation;
+  compilation.objects = false;
+  compilation.only = what.program;
+  Result<Plan> plan = read_model_or_plan(file, compilation);
   if (!plan) return report(plan.error(), kFailed);
   std::optional<Timeline> timeline;
   if (options->has("--trace")) {
@@ -82,7 +85,7 @@ int dump_verb(std::span<const std::string> arguments) {
     if (shown && generic) shown = generic_ir(*shown);
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);
   }
-  Result<Plan> old_plan = read_model_or_plan(options->value("--diff"), /*objects=*/false);
+  Result<Plan> old_plan = read_model_or_plan(options->value("--diff"), compilation);
   if (!old_plan) return report(old_plan.error(), kFailed);
   auto difference = dump_diff({options->value("--diff"), *old_plan}, {file, *plan}, format, what);
   if (!difference) return report(difference.error(), kFailed);

@@ -67,7 +67,10 @@ int explain_verb(std::span<const std::string> arguments) {
     request.batch = *batch;
   }
   const bool asks_why = options->has("--why"), binds = !asks_why && !request.devices.empty();
-  Result<Plan> plan = read_model_or_plan(options->value("MODEL-or-PLAN"), /*objects=*/binds);
+  CompileOptions compilation;
+  compilation.objects = binds;
+  compilation.only = request.program;
+  Result<Plan> plan = read_model_or_plan(options->value("MODEL-or-PLAN"), compilation);
   if (!plan) return report(plan.error(), kFailed);
   const bool json = options->has("--json");
   if (asks_why) return print_found(why(*plan, request, options->value("--why")), json);

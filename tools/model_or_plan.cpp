@@ -1,6 +1,5 @@
 #include "tools/model_or_plan.h"
 
-#include "codegen/plan/compile.h"
 #include "runtime/base/file.h"
 #include "runtime/plan/reader.h"
 
@@ -14,15 +13,13 @@ bool is_plan(const std::string& text) { return text.substr(0, 256).find("\"sheaf
 
 }  // namespace
 
-Result<Plan> read_model_or_plan(const std::string& file, bool objects) {
+Result<Plan> read_model_or_plan(const std::string& file, const CompileOptions& compilation) {
   Result<std::string> text = read_file(file, kLargestFile);
   if (!text) return text.error();
   if (is_plan(*text)) return parse_plan(file, *text);
   auto model = frontend::parse_model(file, *text);
   if (!model) return model.error();
-  CompileOptions options;
-  options.objects = objects;
-  return compile(*model, options);
+  return compile(*model, compilation);
 }
 
 Result<std::optional<frontend::Model>> read_model(const std::string& file) {

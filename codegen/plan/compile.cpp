@@ -172,44 +172,49 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   plan.name = model.name;
   plan.precision = options.precision;
   if (options.precision != "f32") plan.requires_.push_back(options.precision);
+  if (model.training) plan.training = json_of(*model.training);
   const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned};
+  auto* const lower_infer = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline;
   auto* const lower_training = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;
-  ImportedModel imported = import_model(model, *context);
-  auto infer = compiler.compile(
-      *imported.module, {"infer"}, [&](PassManager& passes) { passes::build_partition_pipeline(passes, pipeline); },
-      options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline);
-  if (!infer) return infer.error();
-  plan.parameters = std::move(imported.parameters);
-  plan.regions = std::move(infer->regions);
-  plan.ir = std::move(infer->ir);
-  plan.infer_graph = std::move(infer->graphs[0]);
-  plan.infer = std::move(infer->programs[0]);
-  if (model.training) {
-    plan.training = json_of(*model.training);
-    ImportedModel training = import_model(model, *context, Purpose::training);
-    auto train = compiler.compile(
-        *training.module, {"train"}, [&](PassManager& passes) { passes::build_training_pipeline(passes, pipeline); },
-        lower_training);
+  bool first = true;
+  const auto add = [&](Purpose purpose, ArrayRef<StringRef> names, void (*partition)(OpPassManager&, const passes::PipelineOptions&),
+                       void (*lower)(OpPassManager&)) -> Result<Compiled> {
+    ImportedModel imported = import_model(model, *context, purpose);
+    auto compiled = compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower);
+    if (!compiled) return compiled.error();
+    if (!first && !same_regions(plan.regions, compiled->regions))
+      return Error("internal error: program '" + names[0].str() + "' has other parallel regions than those before it");
+    first = false;
+    plan.parameters = std::move(imported.parameters);
+    plan.regions = std::move(compiled->regions);
+    plan.state = std::move(compiled->state);  // what micro-batches add up too; the optimiser's is that of `train`
+    return compiled;
+  };
+  const auto wanted = [&](StringRef name) { return options.only.empty() || options.only == name; };
+  const bool trains = model.training && wanted("train");
+  if (wanted("infer")) {
+    auto infer = add(Purpose::inference, {"infer"}, passes::build_partition_pipeline, lower_infer);
+    if (!infer) return infer.error();
+    plan.ir = std::move(infer->ir);
+    plan.infer_graph = std::move(infer->graphs[0]);
+    plan.infer = std::move(infer->programs[0]);
+  }
+  if (trains) {
+    auto train = add(Purpose::training, {"train"}, passes::build_training_pipeline, lower_training);
     if (!train) return train.error();
-    if (!same_regions(plan.regions, train->regions)) return Error("internal error: training has other parallel regions than inference");
     plan.train_ir = std::move(train->ir);
     plan.train_graph = std::move(train->graphs[0]);
     plan.train = std::move(train->programs[0]);
-    // Of the same graph: its warnings are the ones above.
-    diagnostics.take_no_warnings();
-    ImportedModel part = import_model(model, *context, Purpose::training);
-    auto parts = compiler.compile(
-        *part.module, {"accumulate", "update"},
-        [&](PassManager& passes) { passes::build_accumulation_pipeline(passes, pipeline); },
-        lower_training);
+  }
+  if (model.training && (wanted("accumulate") || wanted("update"))) {
+    if (trains) diagnostics.take_no_warnings();  // of the same graph: they are there already
+    auto parts = add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training);
     if (!parts) return parts.error();
-    if (!same_regions(plan.regions, parts->regions)) return Error("internal error: micro-batches have other parallel regions than inference");
     plan.accumulate_ir = std::move(parts->ir);
     plan.accumulate_graph = std::move(parts->graphs[0]);
     plan.accumulate = std::move(parts->programs[0]);
     plan.update_graph = std::move(parts->graphs[1]);
     plan.update = std::move(parts->programs[1]);
-    plan.state = std::move(parts->state);  // the optimiser's is that of `train`
   }
   plan.kernels = kernels.kernels();
   if (!options.objects) return plan;

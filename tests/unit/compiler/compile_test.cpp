@@ -58,6 +58,27 @@ TEST(Compile, TheSamePlanTwice) {
   EXPECT_EQ(serialize(*first), serialize(*second));
 }
 
+TEST(Compile, AProgramAloneIsThatOfTheWholePlan) {
+  auto model = frontend::load_model(SHEAF_SOURCE_DIR "/models/digits_cnn.json");
+  ASSERT_TRUE(model);
+  CompileOptions options;
+  options.objects = false;
+  auto whole = compile(*model, options);
+  ASSERT_TRUE(whole);
+  for (const char* name : {"infer", "train", "accumulate", "update"}) {
+    options.only = name;
+    auto plan = compile(*model, options);
+    ASSERT_TRUE(plan) << to_string(plan.error());
+    const bool infers = options.only == "infer", trains = options.only == "train";
+    EXPECT_EQ(plan->ir, infers ? whole->ir : "") << name;
+    EXPECT_EQ(plan->train_ir, trains ? whole->train_ir : "") << name;
+    EXPECT_EQ(plan->accumulate_ir, infers || trains ? "" : whole->accumulate_ir) << name;
+    EXPECT_EQ(ops(plan->train), trains ? ops(whole->train) : std::vector<std::string>()) << name;
+    EXPECT_EQ(plan->parameters.size(), whole->parameters.size()) << name;
+    EXPECT_EQ(plan->regions.size(), whole->regions.size()) << name;
+  }
+}
+
 TEST(Compile, AShapeErrorNamesLayerLineAndWhatWasExpected) {
   auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 5]}})",
                                       R"(  {"name": "fc", "type": "Linear", "in_features": 4, "out_features": 2})"));
