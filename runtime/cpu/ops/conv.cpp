@@ -100,8 +100,8 @@ Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool f
 
 Prepared prepare_conv(const Operation& operation) {
   const ConvShape g = conv_shape(operation);
-  if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
   if (pixels_pay(operation, g, ConvResult::y)) return prepare_conv_pixels(operation, g);
+  if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
   if (!operation.request.fast_numerics && taps_pay(g, operation.request.threads))
     return prepare_conv_taps(operation, g);

@@ -14,23 +14,29 @@ using namespace winograd;
 
 /// A tensor whose products go along its images.
 struct Pixels {
-  BufferRef where, packed;  ///< `packed`: in pairs of images; of f32 nothing needs to be packed
+  BufferRef where, packed;  ///< `packed`: a block of images in pairs; of f32 nothing needs to be packed
   int64_t channels, count;
+  std::vector<int64_t> met;  ///< pixels that meet another
 };
 
 struct Job {
   const KernelTable* kernels;
   dnnl::memory::data_type type;
   int64_t images, taps;
+  int64_t block;  ///< images at a time: of all taps, while they are in the cache
+  int64_t lots;   ///< into which the images are cut, each with sums of its own, to be made by one thread; 1: all make them
   Pixels x, y;
   std::vector<std::vector<Meeting>> meetings;  ///< by tap
-  BufferRef to, bias;
+  BufferRef to, bias, sums;  ///< `sums`: of lots
   bool biased;
   int threads;
 
-  int64_t depth() const { return (images + kernels->pair - 1) / kernels->pair; }
-  /// Bytes of a pixel, as its elements are multiplied.
-  size_t pixel_bytes(const Pixels& of) const { return size_t(depth() * of.channels) * sizeof(float); }
+  bool packs() const { return kernels->pair > 1; }
+  /// Elements along `count` images.
+  int64_t depth(int64_t count) const { return (count + kernels->pair - 1) / kernels->pair; }
+  int64_t matrices() const { return taps * x.channels * y.channels; }
+  /// Of a tensor, from one pixel to the next, as its elements are multiplied.
+  int64_t pixel_stride(const Pixels& of) const { return (packs() ? depth(block) : images) * of.channels; }
 };
 
 class PixelsWeightExecutable final : public Executable {
@@ -39,48 +45,91 @@ class PixelsWeightExecutable final : public Executable {
 
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
-    const int64_t in = job_.x.channels, out = job_.y.channels, panel = job_.kernels->panel;
-    const float *x = operand(job_.x, buffers, scratch), *dy = operand(job_.y, buffers, scratch);
     auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));
-    // Each matrix's columns are cut into shares, so that there are enough to be dealt out evenly; no more, as each reads all
-    // of x.
-    const int64_t panels = (out + panel - 1) / panel, enough = job_.threads > 1 ? 8 * job_.threads : 1;
-    const int64_t shares = std::min(panels, (enough + job_.taps - 1) / job_.taps);
-    parallel_for(job_.taps * shares, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t tap = i / shares, share = i % shares, first = panels * share / shares * panel;
-        const int64_t columns = std::min(out, panels * (share + 1) / shares * panel) - first;
-        float* const sums = dweight + tap * in * out + first;
-        const std::vector<Meeting>& meetings = job_.meetings[size_t(tap)];
-        if (meetings.empty())
-          for (int64_t row = 0; row < in; ++row) std::fill_n(sums + row * out, columns, 0.f);
-        for (size_t k = 0; k < meetings.size(); ++k)
-          job_.kernels->multiply({in, columns, job_.depth(), x + meetings[k].x * job_.depth() * in, 1, in,
-                                  dy + meetings[k].y * job_.depth() * out + first, panel, out, sums, out, k > 0});
-      }
-    });
+    if (job_.lots == 1) {
+      make(0, job_.threads, dweight, buffers, scratch);
+    } else {
+      auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
+      parallel_for(job_.lots, 1, job_.threads, [&](int64_t begin, int64_t end) {
+        for (int64_t lot = begin; lot < end; ++lot) make(lot, 1, sums + lot * job_.matrices(), buffers, scratch);
+      });
+      parallel_for(job_.matrices(), 4096, job_.threads, [&](int64_t begin, int64_t end) {
+        std::copy(sums + begin, sums + end, dweight + begin);
+        for (int64_t lot = 1; lot < job_.lots; ++lot)
+          for (int64_t j = begin; j < end; ++j) dweight[j] += sums[lot * job_.matrices() + j];
+      });
+    }
     if (job_.biased)
-      sum_columns(job_.y.where.resolve(buffers, scratch), job_.type, job_.y.count * job_.images, out, out,
+      sum_columns(job_.y.where.resolve(buffers, scratch), job_.type, job_.y.count * job_.images, job_.y.channels, job_.y.channels,
                   reinterpret_cast<float*>(job_.bias.resolve(buffers, scratch)));
   }
 
  private:
-  const float* operand(const Pixels& pixels, void* const* buffers, void* scratch) const {
-    char* const from = pixels.where.resolve(buffers, scratch);
-    if (job_.kernels->pair == 1) return reinterpret_cast<const float*>(from);
-    char* const to = pixels.packed.resolve(buffers, scratch);
-    const size_t bytes = size_t(job_.images * pixels.channels) * dnnl::memory::data_type_size(job_.type);
-    parallel_for(pixels.count, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t pixel = begin; pixel < end; ++pixel)
-        job_.kernels->pack_images(from + size_t(pixel) * bytes,
-                                  reinterpret_cast<float*>(to + size_t(pixel) * job_.pixel_bytes(pixels)), job_.images,
-                                  pixels.channels);
+  /// The sums over a lot's images.
+  void make(int64_t lot, int threads, float* sums, void* const* buffers, void* scratch) const {
+    const int64_t out = job_.y.channels, panel = job_.kernels->panel;
+    const int64_t first_image = job_.images * lot / job_.lots, end_image = job_.images * (lot + 1) / job_.lots;
+    // Each matrix's columns are cut into shares, so that there are enough to be dealt out evenly; no more, as each reads all
+    // of x.
+    const int64_t panels = (out + panel - 1) / panel, enough = threads > 1 ? 8 * threads : 1;
+    const int64_t shares = std::min(panels, (enough + job_.taps - 1) / job_.taps);
+    for (int64_t image = first_image; image < end_image; image += job_.block) {
+      const int64_t images = std::min(job_.block, end_image - image);
+      const auto operand = [&](const Pixels& pixels) { return elements(pixels, lot, image, images, threads, buffers, scratch); };
+      const float *x = operand(job_.x), *dy = operand(job_.y);
+      parallel_for(job_.taps * shares, 1, threads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t share = i % shares, first = panels * share / shares * panel;
+          const int64_t columns = std::min(out, panels * (share + 1) / shares * panel) - first;
+          add_up(i / shares, first, columns, images, image > first_image, x, dy, sums);
+        }
+      });
+    }
+  }
+
+  /// A block's part of some columns of a tap's matrix.
+  void add_up(int64_t tap, int64_t first, int64_t columns, int64_t images, bool add, const float* x, const float* dy,
+              float* matrices) const {
+    const int64_t in = job_.x.channels, out = job_.y.channels;
+    float* const sums = matrices + tap * in * out + first;
+    const std::vector<Meeting>& meetings = job_.meetings[size_t(tap)];
+    if (meetings.empty())
+      for (int64_t row = 0; row < in; ++row) std::fill_n(sums + row * out, columns, 0.f);
+    for (const Meeting& meeting : meetings) {
+      job_.kernels->multiply({in, columns, job_.depth(images), x + meeting.x * job_.pixel_stride(job_.x), 1, in,
+                              dy + meeting.y * job_.pixel_stride(job_.y) + first, job_.kernels->panel, out, sums, out, add});
+      add = true;
+    }
+  }
+
+  /// Where the block's images begin in pixel 0.
+  const float* elements(const Pixels& pixels, int64_t lot, int64_t image, int64_t images, int threads, void* const* buffers,
+                        void* scratch) const {
+    const size_t value = dnnl::memory::data_type_size(job_.type);
+    char* const from = pixels.where.resolve(buffers, scratch) + size_t(image * pixels.channels) * value;
+    if (!job_.packs()) return reinterpret_cast<const float*>(from);
+    auto* const to = reinterpret_cast<float*>(pixels.packed.resolve(buffers, scratch)) + lot * pixels.count * job_.pixel_stride(pixels);
+    const size_t bytes = size_t(job_.images * pixels.channels) * value;
+    parallel_for(int64_t(pixels.met.size()), 1, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t pixel = pixels.met[size_t(i)];
+        job_.kernels->pack_images(from + size_t(pixel) * bytes, to + pixel * job_.pixel_stride(pixels), images, pixels.channels);
+      }
     });
-    return reinterpret_cast<const float*>(to);
+    return to;
   }
 
   Job job_;
 };
+
+/// Each of them once.
+std::vector<int64_t> pixels_met(const std::vector<Meeting>& meetings, int64_t Meeting::*which) {
+  std::vector<int64_t> pixels;
+  for (const Meeting& meeting : meetings) pixels.push_back(meeting.*which);
+  std::sort(pixels.begin(), pixels.end());
+  pixels.erase(std::unique(pixels.begin(), pixels.end()), pixels.end());
+  return pixels;
+}
 
 }  // namespace
 
@@ -95,17 +144,27 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   job.type = type;
   job.images = g.x[0];
   job.taps = g.weight[2] * g.weight[3];
-  job.x = {operation.input_buffer("x"), {}, g.x[1], g.x[2] * g.x[3]};
-  job.y = {operation.input_buffer("dy"), {}, g.y[1], g.y[2] * g.y[3]};
+  const std::vector<Meeting> all = meetings(g);
+  job.x = {operation.input_buffer("x"), {}, g.x[1], g.x[2] * g.x[3], pixels_met(all, &Meeting::x)};
+  job.y = {operation.input_buffer("dy"), {}, g.y[1], g.y[2] * g.y[3], pixels_met(all, &Meeting::y)};
   job.meetings.resize(size_t(job.taps));
-  for (const Meeting& meeting : meetings(g)) job.meetings[size_t(meeting.tap)].push_back(meeting);
+  for (const Meeting& meeting : all) job.meetings[size_t(meeting.tap)].push_back(meeting);
+  // Short blocks would read and write the sums too often.
+  constexpr int64_t least_block = 32, cache_bytes = 2 << 20;
+  const int64_t image_bytes = int64_t(dnnl::memory::data_type_size(type)) *
+                              (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
+  job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / 2 * 2));
+  constexpr int64_t most_lots = 4, small_sums = 128 * 1024;
+  job.lots = job.matrices() <= small_sums ? std::clamp<int64_t>(job.images / job.block, 1, most_lots) : 1;
   job.to = operation.output_buffer();
   job.biased = !g.bias.empty();
   if (job.biased) job.bias = operation.output_buffer(1);
   job.threads = operation.request.threads;
   ScratchPlan scratch;
-  if (job.kernels->pair > 1) {
-    for (Pixels* pixels : {&job.x, &job.y}) pixels->packed = scratch.take(size_t(pixels->count) * job.pixel_bytes(*pixels));
+  if (job.lots > 1) job.sums = scratch.take(size_t(job.lots * job.matrices()) * sizeof(float));
+  if (job.packs()) {
+    for (Pixels* pixels : {&job.x, &job.y})
+      pixels->packed = scratch.take(size_t(job.lots * pixels->count * job.pixel_stride(*pixels)) * sizeof(float));
   }
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("pixels, ") + job.kernels->instructions;

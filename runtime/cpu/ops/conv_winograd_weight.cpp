@@ -10,22 +10,28 @@ namespace {
 
 using namespace winograd;
 
-/// A thread's share of the sums: no two touch the same, and none waits for another until all are done. Half of the
-/// positions take half of the transforms as well; further members share out the columns and repeat x's.
+/// A share of the sums: no two touch the same. What is summed over (blocks of tiles) is cut into lots of their own sums where
+/// those are small, so that results don't depend on the team; where there are more threads than lots, positions and columns
+/// are shared out too: half of the positions take half of the transforms, but a part of the columns repeats x's.
 struct Member {
+  int64_t lot = 0;
   Rows rows = Rows::all;
   int64_t first_column = 0, columns = 0;
   int64_t first_position() const { return rows == Rows::second_half ? positions / 2 : 0; }
   int64_t positions_made() const { return rows == Rows::all ? positions : positions / 2; }
 };
 
-std::vector<Member> share_out(int64_t columns, int64_t panel, int64_t threads) {
-  if (threads == 1) return {{Rows::all, 0, columns}};
-  const int64_t panels = (columns + panel - 1) / panel, groups = std::min(panels, threads / 2);
+std::vector<Member> share_out(int64_t lots, int64_t columns, int64_t panel, int64_t threads) {
+  const int64_t panels = (columns + panel - 1) / panel, groups = std::clamp<int64_t>(threads / lots / 2, 1, panels);
   std::vector<Member> members;
-  for (int64_t i = 0; i < groups; ++i) {
-    const int64_t begin = panels * i / groups * panel, end = std::min(columns, panels * (i + 1) / groups * panel);
-    for (const Rows rows : {Rows::first_half, Rows::second_half}) members.push_back({rows, begin, end - begin});
+  for (int64_t lot = 0; lot < lots; ++lot) {
+    for (int64_t i = 0; i < groups; ++i) {
+      const int64_t begin = panels * i / groups * panel, end = std::min(columns, panels * (i + 1) / groups * panel);
+      if (threads <= lots)
+        members.push_back({lot, Rows::all, begin, end - begin});
+      else
+        for (const Rows rows : {Rows::first_half, Rows::second_half}) members.push_back({lot, rows, begin, end - begin});
+    }
   }
   return members;
 }
@@ -39,8 +45,9 @@ struct Job {
   BufferRef from_x, from_dy, to, bias;
   bool biased;
   int threads;
+  int64_t lots;
   std::vector<Member> members;
-  BufferRef sums, shares;  ///< [positions, I, O]; a member's own memory
+  BufferRef sums, shares;  ///< [lots, positions, I, O]; a member's own memory
   size_t share_bytes = 0;
 
   size_t transformed_bytes(int64_t channels) const { return size_t(positions * tiling.most_rows() * channels) * sizeof(float); }
@@ -61,7 +68,7 @@ class WinogradWeightExecutable final : public Executable {
     const int64_t in = job_.x.channels, out = job_.y.channels;
     auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));
     parallel_for(in, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      job_.kernels->finish_dweight(sums, dweight, in * out, begin * out, end * out);
+      job_.kernels->finish_dweight(sums, job_.lots, dweight, in * out, begin * out, end * out);
       if (begin != 0 || !job_.biased) return;
       sum_columns(job_.from_dy.resolve(buffers, scratch), job_.type, job_.y.height * job_.y.width * job_.y.images, out, out,
                   reinterpret_cast<float*>(job_.bias.resolve(buffers, scratch)));
@@ -73,10 +80,12 @@ class WinogradWeightExecutable final : public Executable {
     const KernelTable& kernels = *job_.kernels;
     auto* v = reinterpret_cast<float*>(mine);
     auto* d = reinterpret_cast<float*>(mine + job_.transformed_bytes(job_.x.channels));
-    const int64_t in = job_.x.channels, out = job_.y.channels, columns = member.columns;
+    const int64_t in = job_.x.channels, out = job_.y.channels, columns = member.columns, blocks = job_.tiling.blocks();
+    float* const first_sum = sums + (member.lot * positions + member.first_position()) * in * out + member.first_column;
+    const int64_t first_block = blocks * member.lot / job_.lots, end = blocks * (member.lot + 1) / job_.lots;
     char* const x = job_.from_x.resolve(buffers, scratch);
     char* const dy = job_.from_dy.resolve(buffers, scratch) + size_t(member.first_column) * job_.y.element;
-    for (int64_t i = 0; i < job_.tiling.blocks(); ++i) {
+    for (int64_t i = first_block; i < end; ++i) {
       const Block block = job_.tiling.block(i);
       const int64_t elements = (block.images + kernels.pair - 1) / kernels.pair, depth = block.tiles * elements;
       for_strips(block, job_.x.strip(kernels.pair), [&](int64_t tile, int64_t image, int64_t images) {
@@ -96,7 +105,7 @@ class WinogradWeightExecutable final : public Executable {
       });
       for (int64_t position = 0; position < member.positions_made(); ++position)
         kernels.multiply({in, columns, depth, v + position * depth * in, 1, in, d + position * depth * columns, kernels.panel,
-                          columns, sums + (member.first_position() + position) * in * out + member.first_column, out, i > 0});
+                          columns, first_sum + position * in * out, out, i > first_block});
     }
   }
 
@@ -105,6 +114,11 @@ class WinogradWeightExecutable final : public Executable {
 
 /// Each block reads and writes all sums: the more of them, the more rows a block should have.
 int64_t rows_of_block(int64_t in, int64_t out) { return in * out <= 256 * 256 ? 64 : 256; }
+
+/// As many as have a block each, of sums that stay in the cache.
+int64_t lots_of(int64_t in, int64_t out, const Tiling& tiling) {
+  return in * out <= 128 * 128 ? std::min<int64_t>(4, tiling.blocks()) : 1;
+}
 
 }  // namespace
 
@@ -129,12 +143,15 @@ Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const
           {},
           !g.bias.empty(),
           operation.request.threads,
-          share_out(g.y[1], kernels->panel, operation.request.threads),
+          1,
+          {},
           {},
           {}};
+  job.lots = lots_of(g.x[1], g.y[1], job.tiling);
+  job.members = share_out(job.lots, g.y[1], kernels->panel, job.threads);
   if (job.biased) job.bias = operation.output_buffer(1);
   ScratchPlan scratch;
-  job.sums = scratch.take(size_t(positions * g.x[1] * g.y[1]) * sizeof(float));
+  job.sums = scratch.take(size_t(job.lots * positions * g.x[1] * g.y[1]) * sizeof(float));
   job.share_bytes = job.transformed_bytes(g.x[1]) + job.transformed_bytes(g.y[1]);
   job.shares = scratch.take(job.share_bytes * job.members.size());
   prepared.scratch_bytes = scratch.bytes();

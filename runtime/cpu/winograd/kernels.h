@@ -74,8 +74,9 @@ struct KernelTable {
   /// the columns from `begin` to `end`. `gradient`: for dx of dy, in and out exchanged and the kernel turned by 180°.
   void (*transform_weight)(const void* w, float* out_, int64_t stride, int64_t in, int64_t out, bool gradient, int64_t begin,
                            int64_t end);
-  /// Gᵀ m G: m[position · stride + j] → dw[tap · stride + j], for j from `begin` to `end`.
-  void (*finish_dweight)(const float* m, float* dw, int64_t stride, int64_t begin, int64_t end);
+  /// Gᵀ m G: m[position · stride + j] → dw[tap · stride + j], for j from `begin` to `end`; m is the sum of `lots`, one behind
+  /// the other.
+  void (*finish_dweight)(const float* m, int64_t lots, float* dw, int64_t stride, int64_t begin, int64_t end);
   /// For products without a transform (conv_pixels.h). A matrix of a weight, [in, out], → panels as transform_weight()'s;
   /// `gradient`: transposed.
   void (*pack_weight)(const void* matrix, float* to, int64_t in, int64_t out, bool gradient, int64_t begin, int64_t end);

@@ -200,10 +200,15 @@ void pack_images(const void* pixel, float* to, int64_t images, int64_t channels)
   }
 }
 
-void finish_dweight(const float* m, float* dw, int64_t stride, int64_t begin, int64_t end) {
+void finish_dweight(const float* m, int64_t lots, float* dw, int64_t stride, int64_t begin, int64_t end) {
   for (int64_t j = begin; j < end; j += lanes) {
     transform<FinishDweight, Vector, 0, kernel_size>(
-        [&](int row, int column) { return F32::load(m + (row * window_size + column) * stride + j); },
+        [&](int row, int column) {
+          const float* at = m + (row * window_size + column) * stride + j;
+          Vector value = F32::load(at);
+          for (int64_t lot = 1; lot < lots; ++lot) value += F32::load(at + lot * positions * stride);
+          return value;
+        },
         [&](int row, int column, Vector value) { F32::store(dw + (row * kernel_size + column) * stride + j, value); });
   }
 }

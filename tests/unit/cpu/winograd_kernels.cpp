@@ -214,8 +214,8 @@ TEST_P(WinogradKernels, a_tile_of_dweight_is_its_correlation) {
     kernels.multiply({in, out, depth, &v[size_t(p * depth * in)], 1, in, &d[size_t(p * depth * out)], kernels.panel, out, &m[size_t(p * in * out)], out, false});
   Buffer buffer(size_t(taps * in * out) * sizeof(float), poison);
   auto* const dw = static_cast<float*>(buffer.data());
-  kernels.finish_dweight(m.data(), dw, in * out, 5 * out, in * out);
-  kernels.finish_dweight(m.data(), dw, in * out, 0, 5 * out);
+  kernels.finish_dweight(m.data(), 1, dw, in * out, 5 * out, in * out);
+  kernels.finish_dweight(m.data(), 1, dw, in * out, 0, 5 * out);
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t j = 0; j < in * out; ++j) {
       double sum = 0;
