@@ -54,11 +54,12 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
     const LaneProgram& program = executor_->lane(static_cast<size_t>(l));
     const bool cpu = devices_->device(l).info().kind == DeviceKind::cpu;
     const int threads = devices_->threads(l), busy = cpu ? busy_threads : threads;
-    const auto roofline_of = [&](const std::string& op, double bytes) {
-      return lane_roofline(cpu ? described.cpu : described.cuda, threads, busy, op, bytes);
+    const auto roofline_of = [&](const std::string& op, DType dtype, double bytes) {
+      return lane_roofline(cpu ? described.cpu : described.cuda, threads, busy, op, dtype, bytes);
     };
     constexpr double kMoreThanCaches = 1e12;
-    const Roofline roofline = roofline_of("matmul", kMoreThanCaches);
+    const DType dtype = plan_->precision == "f32" ? DType::float32 : DType::bfloat16;
+    const Roofline roofline = roofline_of("matmul", dtype, kMoreThanCaches);
     TracedLane lane;
     lane.name = devices_->name(l);
     lane.asynchronous = program.asynchronous;
@@ -72,7 +73,7 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
       for (uint32_t i = first; i < end; ++i) {
         const OperationInfo& part = info_.operations[static_cast<size_t>(program.operations[i].instance)];
         const Cost cost = cost_of(*plan_, *program_, part);
-        Roofline own = roofline_of(part.op, cost.bytes());
+        Roofline own = roofline_of(part.op, multiplied(part.op, part.input_specs), cost.bytes());
         own.seconds_per_operation = 0;
         of_lane.cost += cost;
         of_lane.least_seconds += seconds(own, cost);

@@ -1,6 +1,7 @@
 #include "runtime/estimate/calibrate.h"
 
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/estimate/stopwatch.h"
 
@@ -26,10 +27,12 @@ class LibraryTimer {
     double flops = 0;
   };
 
-  Result<Measured> time(const Step& step, const std::vector<std::vector<int64_t>>& inputs, const std::vector<int64_t>& output) {
+  /// Of operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
+  Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs, const std::vector<int64_t>& output) {
     const Plan plan;
-    std::vector<TensorSpec> from, to = {plain_tensor(DType::float32, output)};
-    for (const auto& dims : inputs) from.push_back(plain_tensor(DType::float32, dims));
+    const bool of_weight = step.op.ends_with("backward_weight");
+    std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
+    for (const auto& dims : inputs) from.push_back(plain_tensor(dtype, dims));
     const auto constant = std::make_unique<bool[]>(inputs.size());
     auto prepared = cpu_device()->prepare({step, plan, from, to, threads_, false, {constant.get(), inputs.size()}});
     if (!prepared) return prepared.error();
@@ -65,13 +68,13 @@ Step library_step(std::string op, std::vector<std::string> roles, Json attribute
 }
 
 /// Matrix products for the peak, a convolution of ResNet-18's and its gradients for what those reach of it.
-Result<void> measure_arithmetic(int threads, DeviceDescription& cpu) {
+Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<std::string, double>& operations) {
   LibraryTimer timer(threads);
   // Large enough to be at their best, small enough to fit between two interruptions.
   const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
-  auto product = timer.time(library_step("matmul", {"a", "b"}), {{side, side}, {side, side}}, {side, side});
+  auto product = timer.time(library_step("matmul", {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side});
   if (!product) return product.error();
-  cpu.flops_per_second = product->flops / product->seconds;
+  peak = product->flops / product->seconds;
   const std::vector<int64_t> image = {rows, 64, 28, 28}, weight = {64, 64, 3, 3};
   const Json ones = Json::array({1, 1});
   const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
@@ -85,11 +88,15 @@ Result<void> measure_arithmetic(int threads, DeviceDescription& cpu) {
       {library_step("conv_backward_weight", {"x", "dy"}, gradient), {image, image, weight}},
   };
   for (const auto& [step, sizes] : cases) {
-    auto measured = timer.time(step, {sizes[0], sizes[1]}, sizes[2]);
+    auto measured = timer.time(step, dtype, {sizes[0], sizes[1]}, sizes[2]);
     if (!measured) return measured.error();
-    cpu.operations[step.op] = measured->flops / measured->seconds;
+    operations[step.op] = measured->flops / measured->seconds;
   }
-  auto small = timer.time(library_step("matmul", {"a", "b"}), {{8, 8}, {8, 8}}, {8, 8});
+  return {};
+}
+
+Result<void> measure_overhead(int threads, DeviceDescription& cpu) {
+  auto small = LibraryTimer(threads).time(library_step("matmul", {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8});
   if (!small) return small.error();
   cpu.seconds_per_operation = small->seconds;
   return {};
@@ -176,7 +183,11 @@ Result<DeviceDescriptions> calibrate() {
   DeviceDescriptions devices = guessed_devices();
   devices.source = "calibration";
   DeviceDescription& cpu = devices.cpu;
-  if (auto ok = measure_arithmetic(cpu.cores, cpu); !ok) return ok.error();
+  if (auto ok = measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations); !ok) return ok.error();
+  if (has_bf16()) {
+    if (auto ok = measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations); !ok) return ok.error();
+  }
+  if (auto ok = measure_overhead(cpu.cores, cpu); !ok) return ok.error();
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
   cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);
   cpu.cache_bytes_per_second = std::max(triad(kCacheFloats * static_cast<size_t>(cpu.cores), cpu.cores), cpu.bytes_per_second);

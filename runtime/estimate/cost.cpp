@@ -20,4 +20,12 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
   return cost;
 }
 
+DType multiplied(const std::string& op, std::span<const TensorSpec> inputs) {
+  const bool products = op == "matmul" || op.starts_with("linear") || op.starts_with("conv");
+  for (const TensorSpec& input : inputs) {
+    if (products && (input.dtype == DType::bfloat16 || input.dtype == DType::float16)) return input.dtype;
+  }
+  return DType::float32;
+}
+
 }  // namespace sheaf

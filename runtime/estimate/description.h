@@ -24,6 +24,10 @@ struct DeviceDescription {
   double memory_bytes = 0;           ///< of one device
   /// Arithmetic rate of operations that don't reach that of matrix products: by Step::op; all cores.
   std::map<std::string, double> operations;
+  /// The same two of bf16 operands, or f16 ones. 0: not known, f32's then; an operation that isn't listed has as many times its
+  /// f32 rate as matrix products have theirs.
+  double bf16_flops_per_second = 0;
+  std::map<std::string, double> bf16_operations;
 };
 
 struct DeviceDescriptions {
@@ -43,7 +47,7 @@ Result<DeviceDescriptions> read_devices(const std::string& file);
 std::string devices_text(const DeviceDescriptions& devices);
 
 /// What a lane of `threads` threads can do while `busy` threads work on lanes of its kind: bandwidth is shared.
-/// `op` and the bytes that an operation touches tell which of the rates apply.
-Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, double bytes);
+/// `op`, the type that it multiplies (multiplied()) and the bytes that it touches tell which of the rates apply.
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype, double bytes);
 
 }  // namespace sheaf

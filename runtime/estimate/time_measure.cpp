@@ -59,7 +59,8 @@ class Clock {
     const Cost& cost = estimate_.costs[i];
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
-    Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op, cost.bytes());
+    Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op,
+                                       multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != "update";
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
     DeviceEstimate& estimate = estimate_.devices[index_of(instance.lane)];

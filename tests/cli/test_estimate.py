@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from program import MODELS, SHEAF_RUN, ProgramTest, execute, must, sheaf
+from program import MODELS, SHEAF_RUN, ProgramTest, cpu_has_bf16, execute, must, sheaf
 from training import CNN
 
 # `sheaf estimate`, or `sheaf-run estimate` of a build without compiler.
@@ -74,6 +74,18 @@ class Estimates(ProgramTest):
         rows = 10**10  # of 10 floats
         told = self.json(plan, "--devices", "cpu:0", "--batch", rows, "--program", "infer")
         self.assertGreater(told["devices"][0]["peak_bytes"], 40 * rows)
+
+    @unittest.skipUnless(cpu_has_bf16(), "this CPU has no bf16")
+    def test_bf16_products_have_their_own_rate(self):
+        times = {}
+        for rate in (1e6, 1e9):
+            describe = self.write("rates.json", json.dumps({"sheaf_devices": "1.0", "cpu": {"flops_per_second": 1e6, "bf16_flops_per_second": rate}}))
+            for precision in ("f32", "bf16"):
+                plan = self.dir / f"{precision}.plan"
+                must(sheaf("compile", self.write("model.json", CNN), "--precision", precision, "-o", plan))
+                times[precision, rate] = self.json(plan, "--devices", "cpu:0", "--batch", "8", "--describe", describe)["time"]["step_seconds"]
+        self.assertEqual(times["f32", 1e6], times["f32", 1e9])
+        self.assertLess(times["bf16", 1e9], 0.9 * times["bf16", 1e6])
 
     def test_describe(self):
         plan = self.compile(CNN)

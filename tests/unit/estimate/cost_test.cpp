@@ -114,11 +114,34 @@ TEST(Cost, LanesShareTheMachine) {
   cpu.cache_bytes = 400;
   cpu.cache_bytes_per_second = 800;
   cpu.operations["conv"] = 200;
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "linear", 1e6).flops_per_second, 200);
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 1e6).flops_per_second, 100);
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 1e6).bytes_per_second, 20) << "half of the bandwidth";
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", 1e6).bytes_per_second, 20) << "no more than a core can move";
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", 100).bytes_per_second, 400) << "in the cache";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "linear", DType::float32, 1e6).flops_per_second, 200);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).flops_per_second, 100);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).bytes_per_second, 20) << "half of the bandwidth";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", DType::float32, 1e6).bytes_per_second, 20) << "no more than a core can move";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 100).bytes_per_second, 400) << "in the cache";
+}
+
+TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
+  DeviceDescription cpu;
+  cpu.flops_per_second = 100;
+  cpu.operations = {{"conv", 50}, {"conv_backward_data", 40}};
+  const auto rate = [&](const char* op, DType dtype) { return lane_roofline(cpu, 1, 1, op, dtype, 0).flops_per_second; };
+  EXPECT_DOUBLE_EQ(rate("conv", DType::bfloat16), 50) << "not known: as f32";
+  cpu.bf16_flops_per_second = 300;
+  cpu.bf16_operations = {{"conv", 120}};
+  EXPECT_DOUBLE_EQ(rate("linear", DType::bfloat16), 300);
+  EXPECT_DOUBLE_EQ(rate("conv", DType::bfloat16), 120);
+  EXPECT_DOUBLE_EQ(rate("conv_backward_data", DType::float16), 120) << "three times its f32 rate, as products have";
+  EXPECT_DOUBLE_EQ(rate("conv", DType::float32), 50);
+}
+
+TEST(Cost, ProductsAloneAreOfNarrowOperands) {
+  const std::vector<TensorSpec> narrow = {plain_tensor(DType::float32, {4}), plain_tensor(DType::bfloat16, {4})};
+  EXPECT_EQ(multiplied("conv_backward_weight", narrow), DType::bfloat16);
+  EXPECT_EQ(multiplied("matmul", {narrow.data() + 1, 1}), DType::bfloat16);
+  EXPECT_EQ(multiplied("matmul", {narrow.data(), 1}), DType::float32);
+  EXPECT_EQ(multiplied("kernel", narrow), DType::float32) << "computes in f32";
+  EXPECT_EQ(multiplied("batch_norm_train", narrow), DType::float32);
 }
 
 }  // namespace
