@@ -5,6 +5,7 @@
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_pointwise.h"
 #include "runtime/cpu/ops/conv_taps.h"
 #include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/residual.h"
@@ -102,6 +103,7 @@ Prepared prepare_conv(const Operation& operation) {
   const ConvShape g = conv_shape(operation);
   if (pixels_pay(operation, g, ConvResult::y)) return prepare_conv_pixels(operation, g);
   if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
+  if (pointwise_fits(operation, g, "x")) return prepare_conv_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
   if (!operation.request.fast_numerics && taps_pay(g, operation.request.threads))
     return prepare_conv_taps(operation, g);

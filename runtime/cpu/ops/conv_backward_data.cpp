@@ -2,6 +2,7 @@
 #include "runtime/cpu/ops/conv_backward.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_pointwise.h"
 #include "runtime/cpu/ops/conv_winograd.h"
 
 namespace sheaf {
@@ -19,6 +20,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
   if (winograd_pays(operation, g)) return prepare_conv_backward_data_winograd(operation, g);
   if (pixels_pay(operation, g, ConvResult::dx)) return prepare_conv_backward_data_pixels(operation, g);
+  if (pointwise_fits(operation, g, "dy")) return prepare_conv_backward_data_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {

@@ -3,6 +3,7 @@
 #include "runtime/cpu/ops/conv_backward.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_pointwise.h"
 #include "runtime/cpu/ops/conv_winograd.h"
 
 namespace sheaf {
@@ -29,6 +30,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   }
   if (winograd_pays(operation, g)) return prepare_conv_backward_weight_winograd(operation, g);
   if (pixels_pay(operation, g, ConvResult::dweight)) return prepare_conv_backward_weight_pixels(operation, g);
+  if (pointwise_fits(operation, g, "x")) return prepare_conv_backward_weight_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
 
   const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {

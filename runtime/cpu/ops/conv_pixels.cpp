@@ -187,7 +187,7 @@ bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult resul
   const bool strided = g.stride[1] > 1;
   // The products of bf16 values are exact, and of small images as quick as Winograd with its f32 operands.
   if (fast) return strided || (bf16 && result == ConvResult::y && width <= 7);
-  if (bf16) return false;
+  if (bf16) return width <= 7;
   if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4;
   switch (result) {
     case ConvResult::y: return !operation.constant("weight");

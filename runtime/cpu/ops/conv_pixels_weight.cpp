@@ -150,7 +150,8 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   job.meetings.resize(size_t(job.taps));
   for (const Meeting& meeting : all) job.meetings[size_t(meeting.tap)].push_back(meeting);
   // Short blocks would read and write the sums too often.
-  constexpr int64_t least_block = 32, cache_bytes = 2 << 20;
+  constexpr int64_t cache_bytes = 2 << 20;
+  const int64_t least_block = 64 * job.kernels->pair;
   const int64_t image_bytes = int64_t(dnnl::memory::data_type_size(type)) *
                               (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
   job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / 2 * 2));
