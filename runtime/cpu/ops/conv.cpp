@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_pointwise.h"
@@ -21,11 +22,10 @@ struct Formats {
   DnnlDesc x, y;
 };
 
-convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind, algorithm algorithm,
-                                             const Formats& formats, const dnnl::primitive_attr& attributes,
-                                             bool may_fail = false) {
+convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind, const Formats& formats,
+                                             const dnnl::primitive_attr& attributes, bool may_fail = false) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
-  return {convolution_forward::desc(kind, algorithm, formats.x, any_desc(g.weight), bias, formats.y, g.stride,
+  return {convolution_forward::desc(kind, algorithm::convolution_direct, formats.x, any_desc(g.weight), bias, formats.y, g.stride,
                                     gaps_of(g.dilation), g.padding_begin, g.padding_end),
           attributes, dnnl_engine(), may_fail};
 }
@@ -43,8 +43,7 @@ convolution_forward::primitive_desc choose_blocked(const ConvShape& g,
   const auto f32 = dnnl::memory::data_type::f32;
   const Formats blocked{DnnlDesc(g.x, f32, g.x[1] % 16 ? tag::nchw : tag::nChw16c),
                         DnnlDesc(g.y, f32, tag::nChw16c)};
-  auto jit =
-      describe(g, prop_kind::forward_inference, algorithm::convolution_direct, blocked, attributes, true);
+  auto jit = describe(g, prop_kind::forward_inference, blocked, attributes, true);
   return is(jit, "jit") && is(jit, "avx512") ? jit : convolution_forward::primitive_desc();
 }
 
@@ -56,22 +55,8 @@ convolution_forward::primitive_desc choose_strided(const ConvShape& g, const dnn
   using tag = dnnl::memory::format_tag;
   const auto f32 = dnnl::memory::data_type::f32;
   const Formats last{DnnlDesc(g.x, f32, tag::nhwc), DnnlDesc(g.y, f32, tag::nhwc)};
-  auto brgconv = describe(g, prop_kind::forward_inference, algorithm::convolution_direct, last, attributes, true);
+  auto brgconv = describe(g, prop_kind::forward_inference, last, attributes, true);
   return is(brgconv, "brgconv") ? brgconv : convolution_forward::primitive_desc();
-}
-
-/// Winograd for 3x3 kernels, which oneDNN 2 offers only under forward_training and in channel blocks; the
-/// convolutions around it keep to the same blocks, since reordering would cost more than they lose by it.
-convolution_forward::primitive_desc choose_fast(const ConvShape& g, const dnnl::primitive_attr& attributes) {
-  constexpr int64_t least_channels = 32;  // below, transforming costs more than it saves
-  if (g.x.size() != 4 || g.groups != 1) return {};
-  const Formats any{any_desc(g.x), any_desc(g.y)};
-  if (g.x[1] >= least_channels && g.y[1] >= least_channels) {
-    auto winograd =
-        describe(g, prop_kind::forward_training, algorithm::convolution_auto, any, attributes, true);
-    if (is(winograd, "wino")) return winograd;
-  }
-  return choose_blocked(g, attributes);
 }
 
 struct Choice {
@@ -79,22 +64,16 @@ struct Choice {
   std::string why;
 };
 
-/// Strict: direct convolution, in the formats that oneDNN prefers. Fast: see above. In training (a weight
-/// that changes): in channel blocks too, as the gradients want x and give dx.
+/// Direct convolution, in the formats that oneDNN prefers. In training (a weight that changes): in channel blocks, as the
+/// gradients want x and give dx.
 Choice choose(const ConvShape& g, const dnnl::primitive_attr& attributes, bool fast, bool training) {
   if (auto chosen = choose_strided(g, attributes))
     return {chosen, "direct convolution with channels last, which strides slow down less than channel blocks"};
-  if (fast)
-    if (auto chosen = choose_fast(g, attributes))
-      return {chosen, is(chosen, "wino") ? "Winograd, which --numerics fast allows"
-                                         : "direct convolution in channel blocks of 16, as Winograd convolutions around it want"};
   if (training)
     if (auto chosen = choose_blocked(g, attributes))
       return {chosen, "direct convolution in channel blocks of 16, as its gradients want x and give dx"};
   const Formats any{any_desc(g.x), any_desc(g.y)};
-  return {describe(g, prop_kind::forward_inference, algorithm::convolution_direct, any, attributes),
-          fast ? "direct convolution in the formats that oneDNN prefers: for this shape it has neither Winograd nor channel blocks"
-               : "direct convolution in the formats that oneDNN prefers; --numerics strict allows no Winograd"};
+  return {describe(g, prop_kind::forward_inference, any, attributes), direct_reason(fast)};
 }
 
 }  // namespace

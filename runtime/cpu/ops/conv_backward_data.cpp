@@ -1,5 +1,5 @@
 // Gradient of a convolution by its input: dy [N, O, …], weight [O, I/g, k…] → dx [N, I, size…].
-#include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_pointwise.h"
@@ -23,13 +23,10 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   if (pointwise_fits(operation, g, "dy")) return prepare_conv_backward_data_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_data_bf16(operation, g);
 
-  const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
-    return convolution_backward_data::primitive_desc(
-        convolution_backward_data::desc(algorithm, any_desc(g.x), any_desc(g.weight), any_desc(g.y), g.stride,
-                                        gaps_of(g.dilation), g.padding_begin, g.padding_end),
-        step_attributes(), dnnl_engine(), forward_hint(g, algorithm), may_fail);
-  };
-  const auto pd = choose_gradient(g, operation.request.fast_numerics, /*least_channels=*/32, describe);  // as forward
+  const convolution_backward_data::primitive_desc pd(
+      convolution_backward_data::desc(dnnl::algorithm::convolution_direct, any_desc(g.x), any_desc(g.weight), any_desc(g.y),
+                                      g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
+      step_attributes(), dnnl_engine(), forward_hint(g));
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
@@ -37,7 +34,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(weight_dims, pd.weights_desc(), plain_desc(g.weight), weight_letters(g));
   prepared.outputs[0] = dnnl_tensor(g.x, pd.diff_src_desc(), plain_desc(g.x), letters);
-  take_library(operation, pd, prepared, gradient_reason(pd.impl_info_str(), operation.request.fast_numerics));
+  take_library(operation, pd, prepared, direct_reason(operation.request.fast_numerics));
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_data(pd)};
   call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))

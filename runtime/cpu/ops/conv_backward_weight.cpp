@@ -1,6 +1,6 @@
 // Gradient of a convolution by its weight and bias: x [N, I, …], dy [N, O, …] →
 // dweight [O, I/g, k…], dbias [O].
-#include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_pointwise.h"
@@ -33,22 +33,18 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   if (pointwise_fits(operation, g, "x")) return prepare_conv_backward_weight_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_backward_weight_bf16(operation, g);
 
-  const auto describe = [&](dnnl::algorithm algorithm, bool may_fail) {
-    const DnnlDesc dbias = bias ? plain_desc(g.bias) : DnnlDesc();
-    return convolution_backward_weights::primitive_desc(
-        convolution_backward_weights::desc(algorithm, any_desc(g.x), any_desc(g.weight), dbias, any_desc(g.y),
-                                           g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
-        step_attributes(), dnnl_engine(), forward_hint(g, algorithm), may_fail);
-  };
-  // With 64 channels Winograd was slower: 83 ms against 62 for 64 → 64 at 28×28, batch 256, one thread.
-  const auto pd = choose_gradient(g, operation.request.fast_numerics, /*least_channels=*/128, describe);
+  const DnnlDesc dbias = bias ? plain_desc(g.bias) : DnnlDesc();
+  const convolution_backward_weights::primitive_desc pd(
+      convolution_backward_weights::desc(dnnl::algorithm::convolution_direct, any_desc(g.x), any_desc(g.weight), dbias,
+                                         any_desc(g.y), g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
+      step_attributes(), dnnl_engine(), forward_hint(g));
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
   prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x), letters);
   prepared.inputs[operation.find("dy")] = dnnl_tensor(g.y, pd.diff_dst_desc(), plain_desc(g.y), letters);
   prepared.outputs[0] = dnnl_tensor(weight, pd.diff_weights_desc(), plain_desc(g.weight), weight_letters(g));
-  take_library(operation, pd, prepared, gradient_reason(pd.impl_info_str(), operation.request.fast_numerics));
+  take_library(operation, pd, prepared, direct_reason(operation.request.fast_numerics));
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_weights(pd)};
   call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))

@@ -1,7 +1,7 @@
 #include "runtime/cpu/ops/conv_bf16.h"
 
 #include "runtime/cpu/ops/activation.h"
-#include "runtime/cpu/ops/conv_backward.h"
+#include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/residual.h"
 
 namespace sheaf {

@@ -177,9 +177,10 @@ Prepared prepare_conv_backward_data_pixels(const Operation& operation, const Con
 // Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
 // times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, or to conv_taps.h.
 bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult result) {
-  constexpr int64_t least_images = 32, widest = 14;
+  constexpr int64_t least_images = 32;
   const bool fast = operation.request.fast_numerics, bf16 = operation.dtype() == DType::bfloat16;
-  const int64_t least_channels = fast ? 64 : 128;
+  // Fast: more of them, as Winograd convolutions around them lie pixel by pixel anyway.
+  const int64_t least_channels = fast ? 64 : 128, widest = fast ? 28 : 14;
   if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core || !pixels_fit(operation, g)) return false;
   if (g.x[0] < least_images) return false;
   const int64_t width = std::max(g.y[2], g.y[3]);

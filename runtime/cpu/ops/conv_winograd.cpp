@@ -93,6 +93,12 @@ int64_t rows_of_block(int64_t in, int64_t out) {
   return in * out <= 256 * 256 ? 32 : 128;
 }
 
+/// In inference of few images, whose neighbours are no products over the batch but oneDNN's convolutions.
+bool channels_last(const Operation& operation, const ConvShape& g) {
+  constexpr int64_t least_images = 32;  // as in pixels_pay()
+  return operation.constant("weight") && g.x[0] < least_images;
+}
+
 Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
@@ -100,15 +106,18 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   const auto flank = [&](size_t axis) { return gradient ? kernel_size - 1 - g.padding_begin[axis] : g.padding_begin[axis]; };
   Prepared prepared = operation.prepared();
   const char* role = gradient ? "dy" : "x";
-  prepared.inputs[size_t(operation.find(role))] = pixels_tensor(source, type);
+  const bool last = channels_last(operation, g);
+  const DnnlDesc source_desc = last ? DnnlDesc(source, type, dnnl::memory::format_tag::nhwc) : pixels_desc(source, type),
+                 target_desc = last ? DnnlDesc(target, type, dnnl::memory::format_tag::nhwc) : pixels_desc(target, type);
+  prepared.inputs[size_t(operation.find(role))] = dnnl_tensor(source, source_desc, plain_desc(source, type), "nchw");
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
-  prepared.outputs[0] = pixels_tensor(target, type);
+  prepared.outputs[0] = dnnl_tensor(target, target_desc, plain_desc(target, type), "nchw");
   ScratchPlan scratch;
   Job job{pixel_kernels(operation, /*narrow=*/gradient),
           gradient,
           g.weight,
-          PixelMap(source, element),
-          PixelMap(target, element),
+          PixelMap(source, element, last),
+          PixelMap(target, element, last),
           flank(0),
           flank(1),
           Tiling(target[0], target[2], target[3], std::min(source[1], target[1]), rows_of_block(source[1], target[1])),
@@ -124,7 +133,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   if (job.biased) job.bias = operation.input_buffer("bias");
   ResidualCopy residual;
   if (!gradient) {
-    residual = ResidualCopy(operation, pixels_desc(target, type), prepared);
+    residual = ResidualCopy(operation, target_desc, prepared);
     job.finish = pixel_finish(operation);
   }
   job.transformed_weight = scratch.take(size_t(positions * job.matrix()) * sizeof(float));

@@ -2,7 +2,8 @@
 // tile of 4×4 pixels instead of 144. The arithmetic: runtime/cpu/winograd/kernels.h.
 //
 // Activations lie pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that stand between them in a
-// network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. Blocks of tiles
+// network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. (In inference of
+// few images they lie as nhwc, and a run is an image's channels.) Blocks of tiles
 // are transformed, multiplied and transformed back while they are in the cache. The weight lies as hwio, is transformed
 // at each run, and its gradient comes so. Sums are f32, for activations and weights in bf16 too.
 //

@@ -42,25 +42,33 @@ class Tiling {
   int64_t images_, columns_, tiles_, block_images_, block_tiles_;
 };
 
-/// Images [N, C, H, W] pixel by pixel (hwnc), of elements of `element` bytes.
+/// Images [N, C, H, W] of elements of `element` bytes: pixel by pixel (hwnc) or, if `channels_last`, nhwc.
 struct PixelMap {
   int64_t images, channels, height, width;
   size_t element;
-  PixelMap(const Dims& dims, size_t element_bytes)
-      : images(dims[0]), channels(dims[1]), height(dims[2]), width(dims[3]), element(element_bytes) {}
+  bool channels_last;
+  PixelMap(const Dims& dims, size_t element_bytes, bool channels_last = false)
+      : images(dims[0]),
+        channels(dims[1]),
+        height(dims[2]),
+        width(dims[3]),
+        element(element_bytes),
+        channels_last(channels_last) {}
 
   /// Where `image` begins in each of the `size` × `size` pixels from (h, w) on; `outside` for those outside of the image.
   void locate(char* base, int64_t h, int64_t w, int64_t size, int64_t image, void* outside, void** pixels) const {
     for (int64_t row = h; row < h + size; ++row) {
       for (int64_t column = w; column < w + size; ++column) {
         const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-        *pixels++ = inside ? base + size_t(((row * width + column) * images + image) * channels) * element : outside;
+        const int64_t pixel = row * width + column;
+        const int64_t run = channels_last ? image * height * width + pixel : pixel * images + image;
+        *pixels++ = inside ? base + size_t(run * channels) * element : outside;
       }
     }
   }
   /// Images, a multiple of `pair`, whose run in one pixel is short enough to stand in for what is outside, and for tiles'
-  /// pixels to stay in the first cache.
-  int64_t strip(int64_t pair) const { return std::max<int64_t>(1, 1024 / channels / pair) * pair; }
+  /// pixels to stay in the first cache; one where the next image's is elsewhere.
+  int64_t strip(int64_t pair) const { return channels_last ? 1 : std::max<int64_t>(1, 1024 / channels / pair) * pair; }
 };
 
 /// Calls body(tile, image, images) for `strip` images of a tile at a time, all counted from the block's first.
