@@ -82,10 +82,14 @@ class Expansion {
   /// A variable whose format isn't settled, with its views and copies on other devices of its kind: all lie alike.
   struct Unsettled {
     std::vector<int> roots;      ///< the variable's, and those of copies
-    std::vector<int> instances;  ///< that make the copies
+    std::vector<int> casts;      ///< those of values cast from one of them, and of their copies
+    std::vector<int> instances;  ///< that make the copies of the variable
   };
   /// Notes that `tensor` is read as `want`: a variable that nobody has read yet is kept so from here on, where that will do.
   void settle_format(int tensor, const TensorSpec& want, const Spot& spot);
+  /// Notes that a kernel makes `output` of the elements of `input` alone, both plain by now (a cast): a variable that nobody
+  /// has read but to cast it will be kept as what is cast is read. False where that isn't so.
+  bool follow_cast(const Step& step, int input, const Prepared& prepared) const;
   /// How the inputs of a kernel are at hand, where those that are unsettled lie as the others do.
   void offer_formats(const std::vector<int>& inputs, std::vector<TensorSpec>& specs);
   /// Some generated kernel finds the variable's elements by their indices.

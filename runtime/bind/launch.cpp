@@ -103,7 +103,8 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
 
   auto prepared = prepare();
   if (!prepared) return prepared.error();
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  const bool cast = inputs.size() == 1 && follow_cast(step, inputs[0], *prepared);
+  for (size_t i = 0; i < inputs.size() && !cast; ++i) {
     auto wanted = in_format(inputs[i], prepared->inputs[i], index, spot);
     if (!wanted) return wanted.error();
     inputs[i] = *wanted;
@@ -121,6 +122,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
       define(step.outputs[i], spot.replica, outputs.back());
     }
   }
+  if (cast) unsettled(inputs[0])->casts.push_back(outputs[0]);
   add_launch(index, spot, std::move(inputs), std::move(outputs), std::move(*prepared));
   return {};
 }

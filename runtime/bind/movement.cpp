@@ -1,6 +1,8 @@
 // replicate, first, transfer, view and print: what moves whole tensors, or only gives them another name.
 #include "runtime/bind/expand.h"
 
+#include <algorithm>
+
 namespace sheaf {
 namespace {
 
@@ -65,8 +67,10 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
   const int id = static_cast<int>(graph_.instances.size());
   graph_.tensors[index_of(copy)].writers = {id};
   if (Unsettled* group = unsettled(*sent)) {
-    group->roots.push_back(copy);
-    group->instances.push_back(id);
+    const int root = graph_.root(*sent).tensor;
+    const bool cast = std::find(group->casts.begin(), group->casts.end(), root) != group->casts.end();
+    (cast ? group->casts : group->roots).push_back(copy);
+    if (!cast) group->instances.push_back(id);
   }
   Instance& instance = add_instance(Instance::copy, step, who_copies(spot, lane));
   instance.inputs = {*sent};

@@ -1,5 +1,5 @@
 // The format that a variable is kept in: what the operation that reads it first asks for, so that no step reorders it for
-// that reader. Its gradient comes in much the same format, and updates, which are element by element, work in any.
+// that reader; where that casts it (a weight of a bf16 plan), what the one asks for that reads it cast. Its gradient comes in much the same format, and updates, which are element by element, work in any.
 #include "runtime/bind/expand.h"
 
 #include <algorithm>
@@ -15,6 +15,8 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 bool without_padding(const TensorSpec& spec) {
   return spec.bytes == static_cast<size_t>(element_count(spec)) * size_of(spec.dtype);
 }
+
+bool contains(const std::vector<int>& list, int i) { return std::find(list.begin(), list.end(), i) != list.end(); }
 
 bool only_moves(std::string_view op) { return op == "replicate" || op == "transfer" || op == "print"; }
 
@@ -34,6 +36,7 @@ bool Expansion::read_by_index(const std::string& name) const {
     const auto kernel = std::find_if(context_.plan.kernels.begin(), context_.plan.kernels.end(),
                                      [&](const Kernel& described) { return described.name == step.kernel; });
     if (kernel == context_.plan.kernels.end() || !kernel->elementwise) return true;
+    if (step.inputs.size() == 1) carriers.insert(step.outputs.begin(), step.outputs.end());
   }
   return false;
 }
@@ -41,26 +44,44 @@ bool Expansion::read_by_index(const std::string& name) const {
 Expansion::Unsettled* Expansion::unsettled(int tensor) {
   const int root = graph_.root(tensor).tensor;
   for (auto& [variable, group] : unsettled_) {
-    if (std::find(group.roots.begin(), group.roots.end(), root) != group.roots.end()) return &group;
+    if (contains(group.roots, root) || contains(group.casts, root)) return &group;
   }
   return nullptr;
+}
+
+bool Expansion::follow_cast(const Step& step, int input, const Prepared& prepared) const {
+  if (step.op != "kernel" || prepared.inputs.size() != 1 || prepared.outputs.size() != 1) return false;
+  const TensorSpec &from = prepared.inputs[0], &to = prepared.outputs[0];
+  const auto kernel = std::find_if(context_.plan.kernels.begin(), context_.plan.kernels.end(),
+                                   [&](const Kernel& described) { return described.name == step.kernel; });
+  if (kernel == context_.plan.kernels.end() || !kernel->elementwise) return false;
+  const int root = graph_.root(input).tensor;
+  const auto holds = [&](const auto& entry) { return contains(entry.second.roots, root); };
+  return std::any_of(unsettled_.begin(), unsettled_.end(), holds) && from.plain() && to.plain() && from.dims == to.dims &&
+         graph_.tensors[index_of(input)].spec.dims == from.dims && graph_.tensors[index_of(input)].spec.plain();
 }
 
 void Expansion::settle_format(int tensor, const TensorSpec& want, const Spot& spot) {
   Unsettled* group = unsettled_.empty() ? nullptr : unsettled(tensor);
   if (!group) return;
-  const std::vector<int> roots = group->roots, instances = group->instances;
-  unsettled_.erase(roots[0]);
-  const TensorSpec have = graph_.tensors[index_of(roots[0])].spec;
+  const Unsettled settled = *group;
+  const int variable = settled.roots[0];
+  unsettled_.erase(variable);
+  const TensorSpec have = graph_.tensors[index_of(variable)].spec;
+  Device& home = context_.devices.device(graph_.tensors[index_of(variable)].lane);
   const bool whole = graph_.tensors[index_of(tensor)].spec.dims == have.dims && want.dims == have.dims;
-  const bool there = share_formats(context_.devices.device(graph_.tensors[index_of(roots[0])].lane), context_.devices.device(spot.lane));
+  const bool there = share_formats(home, context_.devices.device(spot.lane));
   if (!whole || !there || want.plain() || !without_padding(want)) return;
-  context_.constants.set_format(graph_.tensors[index_of(roots[0])].node, want);
+  const TensorSpec keep = want.dtype == have.dtype ? want : home.same_layout(want, have.dtype);
+  if (keep.plain() || !without_padding(keep)) return;
+  context_.constants.set_format(graph_.tensors[index_of(variable)].node, keep);
   for (size_t t = 0; t < graph_.tensors.size(); ++t) {
     const int root = graph_.root(static_cast<int>(t)).tensor;
-    if (std::find(roots.begin(), roots.end(), root) != roots.end()) graph_.tensors[t].spec = want;
+    TensorSpec& spec = graph_.tensors[t].spec;
+    if (contains(settled.roots, root)) spec = keep;
+    if (contains(settled.casts, root)) spec = spec.dtype == want.dtype ? want : home.same_layout(keep, spec.dtype);
   }
-  for (int copy : instances) graph_.instances[index_of(copy)].copy_shape = {want.bytes, 1, 0, 0};
+  for (int copy : settled.instances) graph_.instances[index_of(copy)].copy_shape = {keep.bytes, 1, 0, 0};
 }
 
 void Expansion::offer_formats(const std::vector<int>& inputs, std::vector<TensorSpec>& specs) {

@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/isa.h"
 #include "runtime/cpu/kernel_op.h"
+#include "runtime/cpu/dnnl_format.h"
 #include "runtime/cpu/ops.h"
 #include "runtime/cpu/thread_pool.h"
 
@@ -99,6 +100,7 @@ class CpuDevice : public Device {
     return prepare_cpu_library_op(request);
   }
 
+  TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
     const TeamSize team(threads);
     return prepare_cpu_reorder(from, to, threads);

@@ -14,6 +14,9 @@ std::vector<std::string> supported_isa_levels();
 /// environment variable DNNL_MAX_CPU_ISA can hide that.
 bool has_bf16();
 
+/// Whether it multiplies whole matrices of bf16 (AMX), as oneDNN sees it.
+bool has_amx();
+
 /// The CPU's name as it states it itself ("AMD EPYC …"); "unknown CPU" where it doesn't.
 std::string cpu_model_name();
 

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/queue.h"
@@ -99,6 +100,7 @@ class CudaDevice final : public Device {
     return described((*library)->prepare(request), "reordering from " + format(from) + " to " + format(to));
   }
 
+  TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
   bool fuses_norms() override {
     auto library = open_library();
     return library && (*library)->fuses_norms();

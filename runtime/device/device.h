@@ -137,6 +137,8 @@ class Device {
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
+  /// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain where there is no such format.
+  virtual TensorSpec same_layout(const TensorSpec& tensor, DType dtype) { return plain_tensor(dtype, tensor.dims); }
   /// Whether prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
   /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
   virtual bool fuses_norms() { return false; }

@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops/conv_bf16.h"
 
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/residual.h"
@@ -25,8 +26,7 @@ struct Layouts {
       : x(any_desc(g.x, bf16)), weight(any_desc(g.weight, bf16)), y(any_desc(g.y, bf16)) {
     using tag = dnnl::memory::format_tag;
     constexpr int64_t block = 16, image_channels = 4;
-    const bool amx = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_amx;
-    if (amx || g.x.size() != 4 || g.groups != 1 || g.y[1] % block != 0) return;
+    if (has_amx() || g.x.size() != 4 || g.groups != 1 || g.y[1] % block != 0) return;
     if (g.x[1] % block != 0 && (!images || g.x[1] > image_channels)) return;
     x = DnnlDesc(g.x, bf16, g.x[1] % block ? tag::nchw : tag::nChw16c);
     y = DnnlDesc(g.y, bf16, tag::nChw16c);

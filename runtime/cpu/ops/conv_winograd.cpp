@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops/conv_winograd.h"
 
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pixel_operation.h"
 #include "runtime/cpu/ops/residual.h"
@@ -155,6 +156,7 @@ const char* winograd_reason() {
 bool winograd_pays(const Operation& operation, const ConvShape& g) {
   constexpr int64_t least_channels = 32, least_rows = 16;
   if (!operation.request.fast_numerics || !pixels_fit(operation, g)) return false;
+  if (operation.dtype() == DType::bfloat16 && has_amx()) return false;  // direct convolution is the quicker then
   if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1}) return false;
   for (const int64_t channels : {g.x[1], g.y[1]})
     if (channels < least_channels || channels > most_channels) return false;

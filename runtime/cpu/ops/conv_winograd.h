@@ -3,9 +3,10 @@
 //
 // Activations lie pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that stand between them in a
 // network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. (In inference of
-// few images they lie as nhwc, and a run is an image's channels.) Blocks of tiles
-// are transformed, multiplied and transformed back while they are in the cache. The weight lies as hwio, is transformed
-// at each run, and its gradient comes so. Sums are f32, for activations and weights in bf16 too.
+// few images they lie as nhwc, and a run is an image's channels.) Blocks of tiles are transformed, multiplied and
+// transformed back while they are in the cache. The weight lies as hwio, is transformed at each run, and its gradient comes
+// so. Sums are f32. Of bf16 activations and weights, y is made with operands in f32, and the gradients with operands
+// rounded to bf16 after the transform (kernels.h).
 //
 // oneDNN 2.6 has Winograd in channel blocks (x86-64-v4 only), which takes 1.5 to 3 times as long (docs/performance.md).
 #pragma once
