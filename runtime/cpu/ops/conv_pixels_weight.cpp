@@ -26,7 +26,7 @@ struct Job {
   int64_t block;  ///< images at a time: of all taps, while they are in the cache
   int64_t lots;   ///< into which the images are cut, each with sums of its own, to be made by one thread; 1: all make them
   Pixels x, y;
-  std::vector<std::vector<Meeting>> meetings;  ///< by tap
+  std::vector<std::vector<std::vector<Meeting>>> rows;  ///< by rows of y and taps
   BufferRef to, bias, sums;  ///< `sums`: of lots
   bool biased;
   int threads;
@@ -78,27 +78,28 @@ class PixelsWeightExecutable final : public Executable {
       const auto operand = [&](const Pixels& pixels) { return elements(pixels, lot, image, images, threads, buffers, scratch); };
       const float *x = operand(job_.x), *dy = operand(job_.y);
       parallel_for(job_.taps * shares, 1, threads, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t share = i % shares, first = panels * share / shares * panel;
-          const int64_t columns = std::min(out, panels * (share + 1) / shares * panel) - first;
-          add_up(i / shares, first, columns, images, image > first_image, x, dy, sums);
+        // A row's pixels, and those of x that they see, are in the cache for all taps.
+        for (size_t row = 0; row < job_.rows.size(); ++row) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t tap = i / shares, share = i % shares, first = panels * share / shares * panel;
+            const int64_t columns = std::min(out, panels * (share + 1) / shares * panel) - first;
+            add_up(row, tap, first, columns, images, image > first_image, x, dy, sums);
+          }
         }
       });
     }
   }
 
-  /// A block's part of some columns of a tap's matrix.
-  void add_up(int64_t tap, int64_t first, int64_t columns, int64_t images, bool add, const float* x, const float* dy,
-              float* matrices) const {
+  /// Some columns of a tap's matrix: what a row of y adds, of a block's images. `add`: there were blocks before.
+  void add_up(size_t row, int64_t tap, int64_t first, int64_t columns, int64_t images, bool add, const float* x,
+              const float* dy, float* matrices) const {
     const int64_t in = job_.x.channels, out = job_.y.channels;
     float* const sums = matrices + tap * in * out + first;
-    const std::vector<Meeting>& meetings = job_.meetings[size_t(tap)];
-    if (meetings.empty())
-      for (int64_t row = 0; row < in; ++row) std::fill_n(sums + row * out, columns, 0.f);
-    for (const Meeting& meeting : meetings) {
+    if (row == 0 && !add)
+      for (int64_t i = 0; i < in; ++i) std::fill_n(sums + i * out, columns, 0.f);
+    for (const Meeting& meeting : job_.rows[row][size_t(tap)]) {
       job_.kernels->multiply({in, columns, job_.depth(images), x + meeting.x * job_.pixel_stride(job_.x), 1, in,
-                              dy + meeting.y * job_.pixel_stride(job_.y) + first, job_.kernels->panel, out, sums, out, add});
-      add = true;
+                              dy + meeting.y * job_.pixel_stride(job_.y) + first, job_.kernels->panel, out, sums, out, true});
     }
   }
 
@@ -147,8 +148,8 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   const std::vector<Meeting> all = meetings(g);
   job.x = {operation.input_buffer("x"), {}, g.x[1], g.x[2] * g.x[3], pixels_met(all, &Meeting::x)};
   job.y = {operation.input_buffer("dy"), {}, g.y[1], g.y[2] * g.y[3], pixels_met(all, &Meeting::y)};
-  job.meetings.resize(size_t(job.taps));
-  for (const Meeting& meeting : all) job.meetings[size_t(meeting.tap)].push_back(meeting);
+  job.rows.assign(size_t(g.y[2]), std::vector<std::vector<Meeting>>(size_t(job.taps)));
+  for (const Meeting& meeting : all) job.rows[size_t(meeting.y / g.y[3])][size_t(meeting.tap)].push_back(meeting);
   // Short blocks would read and write the sums too often.
   constexpr int64_t cache_bytes = 2 << 20;
   const int64_t least_block = 64 * job.kernels->pair;
