@@ -4,8 +4,20 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace sheaf {
 namespace {
+
+/// Gives back to the system what was freed: the C library's heap would keep blocks of megabytes, which no prediction of the
+/// memory knows.
+void trim_heap() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
 
 const Parameter* find(const std::vector<Parameter>& list, const std::string& name) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const Parameter& entry) { return entry.name == name; });
@@ -112,10 +124,14 @@ Result<void> ConstantStore::write(int variable, const void* plain) {
 }
 
 Result<void> ConstantStore::allocate() {
+  bool moved = false;  // out of memory in which it was given
   for (Node& node : nodes_) {
     if (!node.wanted || node.data) continue;
+    const bool given = node.given != nullptr;
     if (auto ok = allocate(node); !ok) return ok;
+    moved |= given && node.given == nullptr && node.data != nullptr;
   }
+  if (moved) trim_heap();
   return {};
 }
 

@@ -7,7 +7,6 @@
 #include "runtime/cpu/ops/conv_bf16.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_pointwise.h"
-#include "runtime/cpu/ops/conv_taps.h"
 #include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/residual.h"
 
@@ -84,8 +83,6 @@ Prepared prepare_conv(const Operation& operation) {
   if (winograd_pays(operation, g)) return prepare_conv_winograd(operation, g);
   if (pointwise_fits(operation, g, "x")) return prepare_conv_pointwise(operation, g);
   if (operation.dtype() == DType::bfloat16) return prepare_conv_bf16(operation, g);
-  if (!operation.request.fast_numerics && taps_pay(g, operation.request.threads))
-    return prepare_conv_taps(operation, g);
   dnnl::primitive_attr attributes = step_attributes();
   attributes.set_post_ops(step_post_ops(operation));
   const auto [pd, why] = choose(g, attributes, operation.request.fast_numerics, !operation.constant("weight"));

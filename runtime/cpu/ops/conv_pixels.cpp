@@ -181,7 +181,7 @@ Prepared prepare_conv_backward_data_pixels(const Operation& operation, const Con
 //   128 → 128, 14×14             14 → 17       16 → 17       17 → 20
 //
 // Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
-// times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, or to conv_taps.h.
+// times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, but over rows of 4 pixels.
 // With AMX, oneDNN's convolutions of bf16 are several times as quick, but not over rows of 4 pixels, and not for gradients of
 // weights over rows of 7.
 bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult result) {
@@ -200,7 +200,7 @@ bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult resul
   if (bf16) return width <= 7;
   if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4;
   switch (result) {
-    case ConvResult::y: return !operation.constant("weight");
+    case ConvResult::y: return !operation.constant("weight") || width <= 4;
     case ConvResult::dx: return true;
     case ConvResult::dweight: return width <= 4 || (width <= 7 && !strided);
   }
