@@ -153,11 +153,6 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
 
 }  // namespace
 
-const char* pixels_reason() {
-  return "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is "
-         "left out";
-}
-
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }
 
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g) {
@@ -185,12 +180,11 @@ Prepared prepare_conv_backward_data_pixels(const Operation& operation, const Con
 // With AMX, oneDNN's convolutions of bf16 are several times as quick, but not over rows of 4 pixels, and not for gradients of
 // weights over rows of 7.
 bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult result) {
-  constexpr int64_t least_images = 32;
   const bool fast = operation.request.fast_numerics, bf16 = operation.dtype() == DType::bfloat16;
   // Fast: more of them, as Winograd convolutions around them lie pixel by pixel anyway.
   const int64_t least_channels = fast ? 64 : 128, widest = fast ? 28 : 14;
   if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core || !pixels_fit(operation, g)) return false;
-  if (g.x[0] < least_images) return false;
+  if (g.x[0] < least_pixel_images) return false;
   const int64_t width = std::max(g.y[2], g.y[3]);
   if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
   const bool strided = g.stride[1] > 1;

@@ -59,8 +59,9 @@ class PixelsWeightExecutable final : public Executable {
           for (int64_t j = begin; j < end; ++j) dweight[j] += sums[lot * job_.matrices() + j];
       });
     }
+    const int64_t out = job_.y.channels;
     if (job_.biased)
-      sum_columns(job_.y.where.resolve(buffers, scratch), job_.type, job_.y.count * job_.images, job_.y.channels, job_.y.channels,
+      sum_columns(job_.y.where.resolve(buffers, scratch), job_.type, job_.y.count * job_.images, out, out,
                   reinterpret_cast<float*>(job_.bias.resolve(buffers, scratch)));
   }
 
@@ -109,12 +110,13 @@ class PixelsWeightExecutable final : public Executable {
     const size_t value = dnnl::memory::data_type_size(job_.type);
     char* const from = pixels.where.resolve(buffers, scratch) + size_t(image * pixels.channels) * value;
     if (!job_.packs()) return reinterpret_cast<const float*>(from);
-    auto* const to = reinterpret_cast<float*>(pixels.packed.resolve(buffers, scratch)) + lot * pixels.count * job_.pixel_stride(pixels);
+    const int64_t stride = job_.pixel_stride(pixels);
+    auto* const to = reinterpret_cast<float*>(pixels.packed.resolve(buffers, scratch)) + lot * pixels.count * stride;
     const size_t bytes = size_t(job_.images * pixels.channels) * value;
     parallel_for(int64_t(pixels.met.size()), 1, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t pixel = pixels.met[size_t(i)];
-        job_.kernels->pack_images(from + size_t(pixel) * bytes, to + pixel * job_.pixel_stride(pixels), images, pixels.channels);
+        job_.kernels->pack_images(from + size_t(pixel) * bytes, to + pixel * stride, images, pixels.channels);
       }
     });
     return to;

@@ -21,7 +21,9 @@ struct View {
   DnnlDims ones = {1, 1}, zeros = {0, 0};
 
   View(const Operation& operation, const ConvShape& g)
-      : x(seen(g.x, operation.data_type())), weight(any_desc(g.weight, operation.data_type())), y(seen(g.y, operation.data_type())) {
+      : x(seen(g.x, operation.data_type())),
+        weight(any_desc(g.weight, operation.data_type())),
+        y(seen(g.y, operation.data_type())) {
     if (!g.bias.empty()) bias = plain_desc(g.bias);
   }
   static DnnlDesc seen(const DnnlDims& dims, dnnl::memory::data_type type) {

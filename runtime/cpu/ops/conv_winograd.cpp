@@ -47,9 +47,11 @@ class WinogradExecutable final : public Executable {
     });
     const int64_t blocks = job_.tiling.blocks(), members = job_.threads;
     parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t member = begin; member < end; ++member)
+      for (int64_t member = begin; member < end; ++member) {
+        char* const mine = job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes;
         for (int64_t i = blocks * member / members; i < blocks * (member + 1) / members; ++i)
-          run_block(job_.tiling.block(i), u, buffers, scratch, job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes);
+          run_block(job_.tiling.block(i), u, buffers, scratch, mine);
+      }
     });
   }
 
@@ -90,14 +92,11 @@ class WinogradExecutable final : public Executable {
 
 /// Rows of a block: enough that a position's weight, once fetched, is used for many; more where the weight of all positions
 /// is larger than the second cache, and comes from further away for each block.
-int64_t rows_of_block(int64_t in, int64_t out) {
-  return in * out <= 256 * 256 ? 32 : 128;
-}
+int64_t rows_of_block(int64_t in, int64_t out) { return in * out <= 256 * 256 ? 32 : 128; }
 
 /// In inference of few images, whose neighbours are no products over the batch but oneDNN's convolutions.
 bool channels_last(const Operation& operation, const ConvShape& g) {
-  constexpr int64_t least_images = 32;  // as in pixels_pay()
-  return operation.constant("weight") && g.x[0] < least_images;
+  return operation.constant("weight") && g.x[0] < least_pixel_images;
 }
 
 Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {

@@ -62,8 +62,10 @@ class WinogradWeightExecutable final : public Executable {
     auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
     const auto count = int64_t(job_.members.size());
     parallel_for(count, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        add_up(job_.members[size_t(i)], sums, buffers, scratch, job_.shares.resolve(buffers, scratch) + size_t(i) * job_.share_bytes);
+      for (int64_t i = begin; i < end; ++i) {
+        char* const mine = job_.shares.resolve(buffers, scratch) + size_t(i) * job_.share_bytes;
+        add_up(job_.members[size_t(i)], sums, buffers, scratch, mine);
+      }
     });
     const int64_t in = job_.x.channels, out = job_.y.channels;
     auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));

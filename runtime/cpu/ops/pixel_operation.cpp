@@ -28,4 +28,9 @@ winograd::Finish pixel_finish(const Operation& operation) {
   return finish;
 }
 
+const char* pixels_reason() {
+  return "products over the batch, pixel by pixel: images are small, and what falls into the padding or between strides is "
+         "left out";
+}
+
 }  // namespace sheaf
