@@ -6,6 +6,7 @@
 
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/pixel_meetings.h"
+#include "runtime/cpu/winograd/kernels.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"
@@ -60,9 +61,12 @@ void check(const TrainingStep& step, const std::vector<Tensor>& expected) {
     EXPECT_LT(relative_error(plain(run->outputs[i]), expected[i]), 2e-5) << "output " << i;
 }
 
+bool has_arithmetic() { return winograd::kernels_of(winograd::Element::f32, /*narrow=*/false); }
+
 class Pixels : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Pixels, convolution_agrees_with_loops) {
+  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(GetParam());
   for (int i = 0; i < 25; ++i) {
     const Shapes s = draw_shapes(draw);
@@ -84,6 +88,7 @@ TEST_P(Pixels, convolution_agrees_with_loops) {
 }
 
 TEST_P(Pixels, gradients_agree_with_loops) {
+  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(GetParam());
   for (int i = 0; i < 25; ++i) {
     const Shapes s = draw_shapes(draw);
