@@ -11,8 +11,9 @@ namespace {
 using namespace winograd;
 
 /// A share of the sums: no two touch the same. What is summed over (blocks of tiles) is cut into lots of their own sums where
-/// those are small, so that results don't depend on the team; where there are more threads than lots, positions and columns
-/// are shared out too: half of the positions take half of the transforms, but a part of the columns repeats x's.
+/// those are small, so that results don't depend on the team. Where they are large, or there are more threads than lots,
+/// positions and columns are shared out: half of the positions take half of the transforms and of the cache, but a part of
+/// the columns repeats x's transforms.
 struct Member {
   int64_t lot = 0;
   Rows rows = Rows::all;
@@ -21,13 +22,14 @@ struct Member {
   int64_t positions_made() const { return rows == Rows::all ? positions : positions / 2; }
 };
 
-std::vector<Member> share_out(int64_t lots, int64_t columns, int64_t panel, int64_t threads) {
+/// `whole`: all positions at once, where there are no more threads than lots.
+std::vector<Member> share_out(int64_t lots, bool whole, int64_t columns, int64_t panel, int64_t threads) {
   const int64_t panels = (columns + panel - 1) / panel, groups = std::clamp<int64_t>(threads / lots / 2, 1, panels);
   std::vector<Member> members;
   for (int64_t lot = 0; lot < lots; ++lot) {
     for (int64_t i = 0; i < groups; ++i) {
       const int64_t begin = panels * i / groups * panel, end = std::min(columns, panels * (i + 1) / groups * panel);
-      if (threads <= lots)
+      if (whole && threads <= lots)
         members.push_back({lot, Rows::all, begin, end - begin});
       else
         for (const Rows rows : {Rows::first_half, Rows::second_half}) members.push_back({lot, rows, begin, end - begin});
@@ -50,7 +52,10 @@ struct Job {
   BufferRef sums, shares;  ///< [lots, positions, I, O]; a member's own memory
   size_t share_bytes = 0;
 
-  size_t transformed_bytes(int64_t channels) const { return size_t(positions * tiling.most_rows() * channels) * sizeof(float); }
+  /// A member's.
+  size_t transformed_bytes(int64_t channels) const {
+    return size_t(members.front().positions_made() * tiling.most_rows() * channels) * sizeof(float);
+  }
 };
 
 class WinogradWeightExecutable final : public Executable {
@@ -150,7 +155,8 @@ Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const
           {},
           {}};
   job.lots = lots_of(g.x[1], g.y[1], job.tiling);
-  job.members = share_out(job.lots, g.y[1], kernels->panel, job.threads);
+  const bool whole = g.x[1] * g.y[1] <= 64 * 64;  // sums and a block's transforms fit into the second cache together
+  job.members = share_out(job.lots, whole, g.y[1], kernels->panel, job.threads);
   if (job.biased) job.bias = operation.output_buffer(1);
   ScratchPlan scratch;
   job.sums = scratch.take(size_t(job.lots * positions * g.x[1] * g.y[1]) * sizeof(float));
