@@ -1,5 +1,6 @@
 // The format that a variable is kept in: what the operation that reads it first asks for, so that no step reorders it for
-// that reader; where that casts it (a weight of a bf16 plan), what the one asks for that reads it cast. Its gradient comes in much the same format, and updates, which are element by element, work in any.
+// that reader; where that casts it (a weight of a bf16 plan), what the one asks for that reads it cast. Its gradient mostly
+// comes in that format too, and updates, which are element by element, work in any.
 #include "runtime/bind/expand.h"
 
 #include <algorithm>
@@ -74,6 +75,8 @@ void Expansion::settle_format(int tensor, const TensorSpec& want, const Spot& sp
   if (!whole || !there || want.plain() || !without_padding(want)) return;
   const TensorSpec keep = want.dtype == have.dtype ? want : home.same_layout(want, have.dtype);
   if (keep.plain() || !without_padding(keep)) return;
+  for (const int cast : settled.casts)
+    if (home.same_layout(keep, graph_.tensors[index_of(cast)].spec.dtype).plain()) return;
   context_.constants.set_format(graph_.tensors[index_of(variable)].node, keep);
   for (size_t t = 0; t < graph_.tensors.size(); ++t) {
     const int root = graph_.root(static_cast<int>(t)).tensor;

@@ -5,6 +5,15 @@
 #include <fstream>
 
 namespace sheaf {
+namespace {
+
+/// oneDNN's values have a bit for each extension; they are not in order: AVX2 with VNNI is more than AVX-512.
+bool uses(dnnl::cpu_isa extension) {
+  const auto isa = unsigned(dnnl::get_effective_cpu_isa());
+  return (isa & unsigned(extension)) == unsigned(extension);
+}
+
+}  // namespace
 
 std::vector<std::string> supported_isa_levels() {
   std::vector<std::string> levels;
@@ -24,9 +33,13 @@ std::vector<std::string> supported_isa_levels() {
   return levels;
 }
 
-bool has_bf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }
+bool has_avx2() { return uses(dnnl::cpu_isa::avx2); }
 
-bool has_amx() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_amx; }
+bool has_avx512() { return uses(dnnl::cpu_isa::avx512_core); }
+
+bool has_bf16() { return uses(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool has_amx() { return uses(dnnl::cpu_isa::avx512_core_amx); }
 
 std::string cpu_model_name() {
   std::ifstream file("/proc/cpuinfo");

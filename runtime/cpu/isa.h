@@ -10,6 +10,10 @@ namespace sheaf {
 /// best first, among those that plans carry: "x86-64-v4", "x86-64-v3". Empty on an older CPU.
 std::vector<std::string> supported_isa_levels();
 
+/// What oneDNN uses of it, too (DNNL_MAX_CPU_ISA can hide it): AVX2, and AVX-512 as x86-64-v4 has it.
+bool has_avx2();
+bool has_avx512();
+
 /// Whether it multiplies bf16 values and sums them in f32 natively (AVX-512 BF16, or AMX), as oneDNN sees it: the
 /// environment variable DNNL_MAX_CPU_ISA can hide that.
 bool has_bf16();

@@ -1,5 +1,7 @@
 #include "runtime/cpu/ops/choice.h"
 
+#include "runtime/cpu/isa.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -7,15 +9,10 @@ namespace {
 
 /// The widest instructions that oneDNN uses on this CPU.
 const char* instruction_set() {
-  using dnnl::cpu_isa;
-  // Each value has a bit for each extension that it includes.
-  const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](cpu_isa extension) {
-    return (isa & unsigned(extension)) == unsigned(extension);
-  };
-  if (has(cpu_isa::avx512_core_amx)) return "AVX-512 with AMX";
-  if (has(cpu_isa::avx512_core_bf16)) return "AVX-512 with bf16";
-  if (has(cpu_isa::avx512_core)) return "AVX-512";
-  return has(cpu_isa::avx2) ? "AVX2" : "SSE4.1";
+  if (has_amx()) return "AVX-512 with AMX";
+  if (has_bf16()) return "AVX-512 with bf16";
+  if (has_avx512()) return "AVX-512";
+  return has_avx2() ? "AVX2" : "SSE4.1";
 }
 
 }  // namespace

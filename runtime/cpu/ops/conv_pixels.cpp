@@ -1,6 +1,7 @@
 #include "runtime/cpu/ops/conv_pixels.h"
 
 #include "runtime/cpu/isa.h"
+#include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pixel_meetings.h"
 #include "runtime/cpu/ops/pixel_operation.h"
@@ -37,8 +38,12 @@ struct Job {
   int64_t depth() const { return in / kernels->pair; }
   int64_t panels() const { return (out + kernels->panel - 1) / kernels->panel; }
   int64_t matrix() const { return panels() * kernels->panel * depth(); }
-  /// Images whose sums for one pixel stay in the second cache.
-  int64_t block() const { return std::clamp<int64_t>(64 * 1024 / out, 1, images); }
+  /// Images whose sums for one pixel stay in the second cache; fewer where there are few pixels for the threads.
+  int64_t block() const {
+    constexpr int64_t least = 28, units = 4;
+    const int64_t shared = threads > 1 ? std::max(least, images * pixels() / (units * threads)) : images;
+    return std::clamp<int64_t>(64 * 1024 / out, 1, std::min(images, shared));
+  }
   int64_t pixels() const { return int64_t(begin_of.size()) - 1; }
 };
 
@@ -64,19 +69,22 @@ class PixelsExecutable final : public Executable {
     parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
       for (int64_t member = begin; member < end; ++member) {
         auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
-        for (int64_t image = 0; image < job_.images; image += job_.block())
-          for (int64_t pixel = share_begin(member, members); pixel < share_begin(member + 1, members); ++pixel)
-            make(pixel, image, std::min(job_.block(), job_.images - image), packed, sums, buffers, scratch);
+        for (int64_t unit = share_begin(member, members); unit < share_begin(member + 1, members); ++unit) {
+          const int64_t image = unit / job_.pixels() * job_.block();
+          make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, buffers, scratch);
+        }
       }
     });
   }
 
  private:
-  /// The first pixel of a member, so that all have about as many terms.
+  /// The first unit of a member (pixels of the first block of images, of the next, …), so that all have about as many terms.
   int64_t share_begin(int64_t member, int64_t members) const {
-    const size_t term = job_.terms.size() * size_t(member) / size_t(members);
-    if (member == members) return job_.pixels();
-    return std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term) - job_.begin_of.begin();
+    const size_t of_block = job_.terms.size(), blocks = size_t((job_.images + job_.block() - 1) / job_.block());
+    if (member == members || of_block == 0) return int64_t(blocks) * job_.pixels() * member / members;
+    const size_t term = of_block * blocks * size_t(member) / size_t(members), block = term / of_block;
+    const auto pixel = std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term % of_block) - job_.begin_of.begin();
+    return int64_t(block) * job_.pixels() + pixel;
   }
 
   void make(int64_t pixel, int64_t image, int64_t images, const float* packed, float* sums, void* const* buffers,
@@ -183,15 +191,17 @@ bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult resul
   const bool fast = operation.request.fast_numerics, bf16 = operation.dtype() == DType::bfloat16;
   // Fast: more of them, as Winograd convolutions around them lie pixel by pixel anyway.
   const int64_t least_channels = fast ? 64 : 128, widest = fast ? 28 : 14;
-  if (dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core || !pixels_fit(operation, g)) return false;
+  if (!has_avx512() || !pixels_fit(operation, g)) return false;
   if (g.x[0] < least_pixel_images) return false;
   const int64_t width = std::max(g.y[2], g.y[3]);
   if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
   const bool strided = g.stride[1] > 1;
   if (bf16 && has_amx()) return width <= (result == ConvResult::dweight ? 7 : 4);
   // The products of bf16 values are exact, and of small images as quick as Winograd with its f32 operands.
-  if (fast) return strided || (bf16 && result == ConvResult::y && width <= 7);
+  if (winograd_pays(operation, g)) return bf16 && result == ConvResult::y && width <= 7;
+  if (fast && strided) return true;
   if (bf16) return width <= 7;
+  if (width > 14) return false;
   if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4;
   switch (result) {
     case ConvResult::y: return !operation.constant("weight") || width <= 4;

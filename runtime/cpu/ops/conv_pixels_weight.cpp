@@ -50,8 +50,11 @@ class PixelsWeightExecutable final : public Executable {
       make(0, job_.threads, dweight, buffers, scratch);
     } else {
       auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
-      parallel_for(job_.lots, 1, job_.threads, [&](int64_t begin, int64_t end) {
-        for (int64_t lot = begin; lot < end; ++lot) make(lot, 1, sums + lot * job_.matrices(), buffers, scratch);
+      // More threads than lots make them together, one lot after another.
+      const bool together = job_.threads > job_.lots;
+      parallel_for(job_.lots, 1, together ? 1 : job_.threads, [&](int64_t begin, int64_t end) {
+        for (int64_t lot = begin; lot < end; ++lot)
+          make(lot, together ? job_.threads : 1, sums + lot * job_.matrices(), buffers, scratch);
       });
       parallel_for(job_.matrices(), 4096, job_.threads, [&](int64_t begin, int64_t end) {
         std::copy(sums + begin, sums + end, dweight + begin);

@@ -56,6 +56,7 @@ bool pointwise_fits(const Operation& operation, const ConvShape& g, const char* 
   if (g.x.size() != 4 || g.groups != 1 || g.weight[2] * g.weight[3] != 1 || g.stride != Dims{1, 1}) return false;
   if (g.padding_begin != Dims{0, 0} || g.padding_end != Dims{0, 0}) return false;
   const TensorSpec& spec = operation.operand(role);
+  if (spec.dims[0] == 1) return false;  // one image pixel by pixel is channels last, which oneDNN knows better by its own name
   const DnnlDesc pixels = pixels_desc(spec.dims, operation.data_type());
   return same_layout(desc_at_hand(spec, plain_desc(spec.dims, operation.data_type())), pixels) &&
          !same_layout(pixels, plain_desc(spec.dims, operation.data_type()));

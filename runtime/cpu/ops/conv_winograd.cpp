@@ -26,6 +26,7 @@ struct Job {
   BufferRef transformed_weight, members;
   size_t member_bytes = 0;
 
+  int64_t members_made() const { return std::min<int64_t>(threads, tiling.blocks()); }
   int64_t panels() const { return (target.channels + kernels->panel - 1) / kernels->panel; }
   /// Elements of the weight at one position.
   int64_t matrix() const { return panels() * kernels->panel * source.channels / kernels->pair; }
@@ -45,7 +46,7 @@ class WinogradExecutable final : public Executable {
       job_.kernels->transform_weight(job_.weights.resolve(buffers, scratch), u, job_.matrix(), job_.weight[1], job_.weight[0],
                                      job_.gradient, begin * panel, std::min(end * panel, job_.target.channels));
     });
-    const int64_t blocks = job_.tiling.blocks(), members = job_.threads;
+    const int64_t blocks = job_.tiling.blocks(), members = job_.members_made();
     parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
       for (int64_t member = begin; member < end; ++member) {
         char* const mine = job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes;
@@ -91,8 +92,13 @@ class WinogradExecutable final : public Executable {
 };
 
 /// Rows of a block: enough that a position's weight, once fetched, is used for many; more where the weight of all positions
-/// is larger than the second cache, and comes from further away for each block.
-int64_t rows_of_block(int64_t in, int64_t out) { return in * out <= 256 * 256 ? 32 : 128; }
+/// is larger than the second cache, and comes from further away for each block; but no more than let every thread have one.
+int64_t rows_of_block(const DnnlDims& source, const DnnlDims& target, int64_t threads) {
+  constexpr int64_t least = 16;
+  const int64_t wanted = source[1] * target[1] <= 256 * 256 ? 32 : 128;
+  const int64_t all = target[0] * tiles_of(target[2]) * tiles_of(target[3]);
+  return std::clamp(all / threads, least, wanted);
+}
 
 /// In inference of few images, whose neighbours are no products over the batch but oneDNN's convolutions.
 bool channels_last(const Operation& operation, const ConvShape& g) {
@@ -120,7 +126,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
           PixelMap(target, element, last),
           flank(0),
           flank(1),
-          Tiling(target[0], target[2], target[3], std::min(source[1], target[1]), rows_of_block(source[1], target[1])),
+          Tiling(target[0], target[2], target[3], std::min(source[1], target[1]), rows_of_block(source, target, operation.request.threads)),
           operation.input_buffer(role),
           operation.input_buffer("weight"),
           operation.output_buffer(),
@@ -138,7 +144,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   }
   job.transformed_weight = scratch.take(size_t(positions * job.matrix()) * sizeof(float));
   job.member_bytes = job.transformed_bytes(source[1]) + job.transformed_bytes(target[1]) + outside_bytes;
-  job.members = scratch.take(job.member_bytes * size_t(job.threads));
+  job.members = scratch.take(job.member_bytes * size_t(job.members_made()));
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("winograd 4x3, ") + job.kernels->instructions;
   prepared.reason = winograd_reason();
@@ -153,18 +159,22 @@ const char* winograd_reason() {
 }
 
 bool winograd_pays(const Operation& operation, const ConvShape& g) {
-  constexpr int64_t least_channels = 32, least_rows = 16;
+  constexpr int64_t least_channels = 32;
+  // So that the products are worth transforming the weight for.
+  const int64_t least_rows = g.x[1] * g.y[1] <= 256 * 256 ? 16 : 64;
   if (!operation.request.fast_numerics || !pixels_fit(operation, g)) return false;
-  if (operation.dtype() == DType::bfloat16 && has_amx()) return false;  // direct convolution is the quicker then
+  if (operation.dtype() == DType::bfloat16) {
+    // With AMX direct convolution is the quicker; without, it has another layout, and few images gain less than reorders take.
+    if (has_amx() || (operation.constant("weight") && g.x[0] < least_pixel_images)) return false;
+  }
   if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1}) return false;
   for (const int64_t channels : {g.x[1], g.y[1]})
     if (channels < least_channels || channels > most_channels) return false;
   // Of an image, against the products that direct convolution makes: what falls into the padding has none, but a tile
   // that hangs over the edge costs as much as any.
-  const auto tiles = [](int64_t size) { return (size + tile_size - 1) / tile_size; };
   const auto direct = [](int64_t size) { return std::max<int64_t>(1, kernel_size * size - 2); };
-  const int64_t image_tiles = tiles(g.y[2]) * tiles(g.y[3]);
-  return g.x[0] * image_tiles >= least_rows && 4 * positions * image_tiles <= 3 * direct(g.y[2]) * direct(g.y[3]);
+  const int64_t image_tiles = tiles_of(g.y[2]) * tiles_of(g.y[3]);
+  return g.x[0] * image_tiles >= least_rows && 3 * positions * image_tiles <= 2 * direct(g.y[2]) * direct(g.y[3]);
 }
 
 Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }

@@ -4,7 +4,7 @@
 // Activations lie pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that stand between them in a
 // network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. (In inference of
 // few images they lie as nhwc, and a run is an image's channels.) Blocks of tiles are transformed, multiplied and
-// transformed back while they are in the cache. The weight lies as hwio, is transformed at each run, and its gradient comes
+// transformed back one after the other. The weight lies as hwio, is transformed at each run, and its gradient comes
 // so. Sums are f32. Of bf16 activations and weights, y is made with operands in f32, and the gradients with operands
 // rounded to bf16 after the transform (kernels.h).
 //
@@ -17,7 +17,7 @@
 namespace sheaf {
 
 /// Whether Winograd is the better choice for this convolution, and so for its gradients, on this CPU. Depends on sizes and
-/// instructions alone. An activation (forward) can only be a ReLU, with any slope below zero.
+/// instructions, and on whether the weight stays, alone. An activation (forward) can only be a ReLU, with any slope below zero.
 bool winograd_pays(const Operation& operation, const ConvShape& shape);
 
 /// For explain.

@@ -1,6 +1,7 @@
 // Max pooling with its workspace, and the gradients of max, average and adaptive average pooling.
 #include <algorithm>
 
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/window_average.h"
@@ -96,7 +97,7 @@ std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& 
   constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c},
                 by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c}, last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
   const size_t rank = p.spatial() - 1;
-  const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+  const bool wide = has_avx512();
   const std::vector<tag> candidates = dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]}
                                                  : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
   const DnnlDesc at_hand = library_desc_at_hand(dy, plain_desc(p.y, type));

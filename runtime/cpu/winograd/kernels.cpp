@@ -1,17 +1,15 @@
 #include "runtime/cpu/winograd/kernels.h"
 
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/winograd/tiles.h"
-
-#include <oneapi/dnnl/dnnl.hpp>
 
 namespace sheaf::winograd {
 
 const KernelTable* kernels_of([[maybe_unused]] Element element, [[maybe_unused]] bool narrow) {
 #if defined(__x86_64__)
-  const auto isa = dnnl::get_effective_cpu_isa();
-  if (isa >= dnnl::cpu_isa::avx512_core_bf16 && element == Element::bf16 && narrow) return &v4_bf16::narrow;
-  if (isa >= dnnl::cpu_isa::avx512_core) return element == Element::f32 ? &v4::f32 : &v4::bf16;
-  if (isa >= dnnl::cpu_isa::avx2) return element == Element::f32 ? &v3::f32 : &v3::bf16;
+  if (has_bf16() && element == Element::bf16 && narrow) return &v4_bf16::narrow;
+  if (has_avx512()) return element == Element::f32 ? &v4::f32 : &v4::bf16;
+  if (has_avx2()) return element == Element::f32 ? &v3::f32 : &v3::bf16;
 #endif
   return nullptr;
 }

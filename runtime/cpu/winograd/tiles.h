@@ -15,12 +15,15 @@ struct Block {
   int64_t rows() const { return tiles * images; }
 };
 
+/// Tiles that cover `size` pixels along an axis.
+inline int64_t tiles_of(int64_t size) { return (size + tile_size - 1) / tile_size; }
+
 /// All tiles of `images` images of `height` × `width` pixels of y, in blocks of some `rows` rows. `channels`: the fewer
 /// there are, the more images a block has, so that runs of a pixel are worth fetching.
 class Tiling {
  public:
   Tiling(int64_t images, int64_t height, int64_t width, int64_t channels, int64_t rows)
-      : images_(images), columns_(cut(width)), tiles_(cut(height) * columns_) {
+      : images_(images), columns_(tiles_of(width)), tiles_(tiles_of(height) * columns_) {
     constexpr int64_t least_run = 256;
     block_images_ = std::min(images, std::max(least_run / channels, cut(rows, tiles_)));
     block_images_ = std::max<int64_t>(1, block_images_);
@@ -38,7 +41,7 @@ class Tiling {
   int64_t column_of(int64_t tile) const { return tile % columns_ * tile_size; }
 
  private:
-  static int64_t cut(int64_t count, int64_t by = tile_size) { return (count + by - 1) / by; }
+  static int64_t cut(int64_t count, int64_t by) { return (count + by - 1) / by; }
   int64_t images_, columns_, tiles_, block_images_, block_tiles_;
 };
 

@@ -1,4 +1,5 @@
 // Sizes at which oneDNN takes other implementations than for small ones.
+#include "runtime/cpu/isa.h"
 #include "tests/unit/cpu/reference.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +68,7 @@ TEST(LargeSteps, small_images_are_convolved_as_products_over_the_batch) {
   StepCase c = conv(33, 128, 144, 4, 1);
   c.threads = 1;
   const std::string implementation = run_step(c)->implementation;
-  if (dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core)
+  if (has_avx512())
     EXPECT_THAT(implementation, testing::HasSubstr("pixels"));
   expect_reference(c);
   c.attributes["activation"] = {{"kind", "relu"}};
@@ -100,7 +101,7 @@ TEST(LargeSteps, fast_numerics_may_use_winograd) {
     auto run = run_step(c);
     ASSERT_TRUE(bool(run)) << to_string(run.error());
     EXPECT_LT(relative_error(run->outputs[0], expected), 1e-4) << run->implementation;
-    if (dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core)
+    if (has_avx512())
       EXPECT_THAT(run->implementation, testing::HasSubstr("wino"));
     c.fast = false;
     EXPECT_THAT(run_step(c)->implementation, testing::Not(testing::HasSubstr("wino")));

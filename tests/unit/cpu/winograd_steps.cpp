@@ -111,7 +111,7 @@ std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels
 }
 
 /// With AMX, direct convolution of bf16 is the quicker.
-bool has_winograd(bool bf16) { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2 && !(bf16 && has_amx()); }
+bool has_winograd(bool bf16) { return has_avx2() && !(bf16 && has_amx()); }
 bool is_winograd(const StepRun& run) { return run.implementation.find("winograd") != std::string::npos; }
 
 /// Operands of a gradient may be rounded to bf16 once they are transformed: 1% of the result, several in a few places.
@@ -136,8 +136,10 @@ void prepare(Pass& pass, bool bf16) {
   pass.step.fast = true;
   pass.step.bf16 = bf16;
   if (!bf16) return;
-  for (Operand& operand : pass.step.operands)
+  for (Operand& operand : pass.step.operands) {
     if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
+    operand.constant = false;  // as in training: in inference few images go another way
+  }
 }
 
 std::string describe(const StepCase& c) {
