@@ -19,6 +19,13 @@ bool without_padding(const TensorSpec& spec) {
 
 bool contains(const std::vector<int>& list, int i) { return std::find(list.begin(), list.end(), i) != list.end(); }
 
+/// Whether the step is a generated kernel that goes element by element, wherever they lie.
+bool elementwise(const Plan& plan, const Step& step) {
+  const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(),
+                                   [&](const Kernel& described) { return described.name == step.kernel; });
+  return step.op == "kernel" && kernel != plan.kernels.end() && kernel->elementwise;
+}
+
 bool only_moves(std::string_view op) { return op == "replicate" || op == "transfer" || op == "print"; }
 
 }  // namespace
@@ -34,9 +41,7 @@ bool Expansion::read_by_index(const std::string& name) const {
     if (std::none_of(step.inputs.begin(), step.inputs.end(), reads)) continue;
     if (only_moves(step.op)) carriers.insert(step.outputs.begin(), step.outputs.end());
     if (step.op != "kernel") continue;
-    const auto kernel = std::find_if(context_.plan.kernels.begin(), context_.plan.kernels.end(),
-                                     [&](const Kernel& described) { return described.name == step.kernel; });
-    if (kernel == context_.plan.kernels.end() || !kernel->elementwise) return true;
+    if (!elementwise(context_.plan, step)) return true;
     if (step.inputs.size() == 1) carriers.insert(step.outputs.begin(), step.outputs.end());
   }
   return false;
@@ -51,11 +56,8 @@ Expansion::Unsettled* Expansion::unsettled(int tensor) {
 }
 
 bool Expansion::follow_cast(const Step& step, int input, const Prepared& prepared) const {
-  if (step.op != "kernel" || prepared.inputs.size() != 1 || prepared.outputs.size() != 1) return false;
+  if (prepared.inputs.size() != 1 || prepared.outputs.size() != 1 || !elementwise(context_.plan, step)) return false;
   const TensorSpec &from = prepared.inputs[0], &to = prepared.outputs[0];
-  const auto kernel = std::find_if(context_.plan.kernels.begin(), context_.plan.kernels.end(),
-                                   [&](const Kernel& described) { return described.name == step.kernel; });
-  if (kernel == context_.plan.kernels.end() || !kernel->elementwise) return false;
   const int root = graph_.root(input).tensor;
   const auto holds = [&](const auto& entry) { return contains(entry.second.roots, root); };
   return std::any_of(unsettled_.begin(), unsettled_.end(), holds) && from.plain() && to.plain() && from.dims == to.dims &&

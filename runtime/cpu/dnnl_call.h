@@ -42,8 +42,6 @@ class DnnlCall {
   explicit DnnlCall(dnnl::primitive primitive);
   /// Adds an argument (DNNL_ARG_SRC, …). Descriptors of size 0 are left out, as oneDNN wants.
   DnnlCall& argument(int name, const DnnlDesc& desc, BufferRef where);
-  /// From the next run on, the argument that was added as number `index` lies at `where`.
-  void move_argument(size_t index, BufferRef where) { places_[index] = where; }
   void run(void* const* buffers, void* scratch);
 
  private:

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <array>
 #include <cmath>

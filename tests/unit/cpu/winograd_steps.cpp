@@ -7,7 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <cmath>
 #include <cstring>
