@@ -74,6 +74,7 @@ bool numbers_only(const Json& init) {
 
 Result<void> Model::initialise_parameters(uint64_t seed) {
   const auto& parameters = state_->plan.parameters;
+  const auto constants = state_->constants->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     auto variable = state_->constants->variable(parameter.name);

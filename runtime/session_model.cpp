@@ -120,6 +120,7 @@ const Plan& Model::plan() const { return state_->plan; }
 Result<void> Model::read_parameter(size_t index, void* plain) const {
   const std::string& name = state_->parameters[index].name;
   if (!state_->constants->set()) return Error("parameter '" + name + "' was never set");
+  const auto constants = state_->constants->lock();
   auto variable = state_->constants->variable(name);
   if (!variable) return variable.error();
   return state_->constants->read(*variable, plain);
@@ -173,6 +174,7 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
     for (std::string& problem : problems) error.note(std::move(problem));
     return error;
   }
+  const auto constants = state_->constants->lock();
   std::vector<char> zeros;
   for (size_t i = 0; i < parameters.size(); ++i) {
     auto variable = state_->constants->variable(parameters[i].name);

@@ -10,6 +10,11 @@
 //   auto ok = session->run(inputs, outputs);
 //
 // Nothing here throws or aborts: what can fail gives a Result. Sizes are in elements, dense and row-major.
+//
+// Threads. At the same time, from any number of threads: bind() of one Model, read_parameter(), and run() of sessions that
+// are not the same one. A Session or a Trainer is used by one thread at a time. Whatever changes weights
+// (set_parameters(), initialise_parameters(), Trainer::step() and set_state()) has the Model and all that is bound to it to
+// itself. Different Models have nothing to do with each other.
 #pragma once
 
 #include "runtime/base/dtype.h"

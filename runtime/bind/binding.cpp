@@ -52,6 +52,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
                             *request.constants, request.batch,   request.fast_numerics,
                             request.explain,     request.deterministic};
+  const auto constants = request.constants->lock();
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
@@ -88,6 +89,8 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     return of_cpu && instance.kind == Instance::launch && instance.step >= 0 && cuts_nan_off(request.program.steps[index_of(instance.step)]);
   });
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
+  // What a training program reads besides variables is made now: no weight changes it.
+  binding->needed_ = binding->trains_ ? 0 : request.constants->work();
   return binding;
 }
 
@@ -131,12 +134,12 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
     for (size_t i = 0; i < inputs.size(); ++i) relocate(input_relocations_, i, bound_inputs_[i] = inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) relocate(output_relocations_, i, bound_outputs_[i] = outputs[i]);
   }
-  // What a training program reads besides variables was made when it was bound: no weight changes it.
-  if (trains_ ? constants_->set() : constants_->ready()) return {};
   if (!constants_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
-  return trains_ ? Result<void>() : constants_->evaluate();
+  if (constants_->made() >= needed_) return {};
+  const auto constants = constants_->lock();
+  return constants_->evaluate();
 }
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,

@@ -166,6 +166,7 @@ class Binding {
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;              ///< of the trace that the last traced run went to
   BindingInfo info_;
+  size_t needed_ = 0;          ///< how much of ConstantStore::work() must be made before a run
   bool gathers_scalars_ = false;
   bool cuts_nan_off_ = false;  ///< some operation makes a number of NaN in a run on data that is all finite
 };

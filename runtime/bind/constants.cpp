@@ -37,19 +37,23 @@ void ConstantStore::add_work(Work work) {
 }
 
 void ConstantStore::changed() {
-  set_ = true;
-  done_ = 0;
-  finite_.reset();
+  done_.store(0, std::memory_order_relaxed);
+  finite_.store(Finite::unknown, std::memory_order_relaxed);
+  set_.store(true, std::memory_order_release);
 }
 
 bool ConstantStore::finite() {
-  if (!finite_) {
-    finite_ = std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+  Finite known = finite_.load(std::memory_order_relaxed);
+  if (known == Finite::unknown) {
+    const auto held = lock();
+    const bool all = std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
       const bool weight = node.kind == Kind::parameter || node.kind == Kind::buffer;
       return !weight || !node.data || node.device->memory_space() != host_->memory_space() || all_finite(node.spec, node.data);
     });
+    known = all ? Finite::yes : Finite::no;
+    finite_.store(known, std::memory_order_relaxed);
   }
-  return *finite_;
+  return known == Finite::yes;
 }
 
 ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
@@ -138,13 +142,12 @@ size_t ConstantStore::derived_bytes(std::optional<int> memory_space) const {
 
 Result<void> ConstantStore::evaluate() {
   if (auto ok = allocate(); !ok) return ok;
-  if (auto done = evaluate(lasting_work_, lasting_done_); !done || !set_) return done;
-  return evaluate(work_, done_);
-}
-
-Result<void> ConstantStore::evaluate(std::vector<Work>& list, size_t& done) {
-  for (; done < list.size(); ++done) {
-    if (auto ok = run(list[done]); !ok) return ok;
+  for (; lasting_done_ < lasting_work_.size(); ++lasting_done_) {
+    if (auto ok = run(lasting_work_[lasting_done_]); !ok) return ok;
+  }
+  if (!set()) return {};
+  for (size_t done = made(); done < work_.size(); done_.store(++done, std::memory_order_release)) {
+    if (auto ok = run(work_[done]); !ok) return ok;
   }
   return {};
 }

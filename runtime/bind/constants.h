@@ -7,14 +7,20 @@
 // Parameters, buffers and the optimiser's state are *variables*: a training program changes them, where they lie, and
 // says changed() afterwards. A variable's home, the device and the format that it lies in, is chosen by the first binding
 // that uses it and stays; the caller reads and writes variables as plain tensors wherever they live.
+//
+// Several threads may bind and run what shares a store. Whoever calls a function of it holds lock(), a binding from its
+// first question to its last; only set(), made(), changed() and finite() are called without. A run that finds everything
+// made takes no lock: it compares made() with how much there was when it was bound.
 #pragma once
 
 #include "runtime/bind/transfer.h"
 #include "runtime/plan/plan.h"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +43,9 @@ class ConstantStore {
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
 
+  /// The right to call everything else here, for as long as it is held. A thread takes it once.
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
   /// Memory of `device` may lie here until the end: `owner` keeps it alive as long. Before anything is made on it.
   void keep(const Device& device, std::shared_ptr<const void> owner);
 
@@ -46,13 +55,19 @@ class ConstantStore {
   /// value. Who writes parameters says changed(). Errors: a device's, too little memory.
   Result<void> read(int variable, void* plain);
   Result<void> write(int variable, const void* plain);
-  /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing.
+  /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing. Without lock(): nobody binds
+  /// or runs while weights change.
   void changed();
-  bool set() const { return set_; }
-  /// Whether all parameters and buffers that live on the host are finite, as they are now. Looked at once after each change.
+  /// Whether weights were ever set. Without lock().
+  bool set() const { return set_.load(std::memory_order_acquire); }
+  /// How much of work() is done since weights were last set, in its order. Without lock(): whoever reads a number sees
+  /// what was made.
+  size_t made() const { return done_.load(std::memory_order_acquire); }
+  /// How much there is to be made from weights, of all bindings.
+  size_t work() const { return work_.size(); }
+  /// Whether all parameters and buffers that live on the host are finite, as they are now. Looked at once after each
+  /// change. Without lock().
   bool finite();
-  /// Weights are set and all that depends on them is made.
-  bool ready() const { return set_ && done_ == work_.size() && lasting_done_ == lasting_work_.size(); }
 
   /// Forgets what was asked for without being given memory: by a binding that was then not made.
   void forget_plans();
@@ -116,9 +131,9 @@ class ConstantStore {
   Result<void> fill(const Node& node);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
-  Result<void> evaluate(std::vector<Work>& work, size_t& done);
   Result<void> run(Work& work);
-  void forget(std::vector<Work>& work, size_t& done);
+  /// Drops what has no memory; gives how much of the list's beginning stays.
+  size_t forget(std::vector<Work>& work);
 
   std::shared_ptr<Device> host_;
   std::map<const Device*, std::shared_ptr<const void>> owners_;
@@ -132,9 +147,12 @@ class ConstantStore {
   std::map<size_t, int> zero_nodes_;  ///< by bytes, in host memory
   std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
   std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
-  size_t done_ = 0, lasting_done_ = 0;  ///< work_[0, done_) is up to date
-  bool set_ = false;
-  std::optional<bool> finite_;          ///< none: not known since weights changed
+  std::mutex mutex_;
+  size_t lasting_done_ = 0;
+  std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date
+  std::atomic<bool> set_{false};
+  enum class Finite { unknown, no, yes };
+  std::atomic<Finite> finite_{Finite::unknown};  ///< since weights changed
 };
 
 }  // namespace sheaf

@@ -50,8 +50,9 @@ Result<int> ConstantStore::variable(const std::string& name) {
 }
 
 void ConstantStore::forget_plans() {
-  forget(work_, done_);
-  forget(lasting_work_, lasting_done_);
+  // What was done has memory, so none of it goes and its numbers stay.
+  if (const size_t kept = forget(work_); kept < made()) done_.store(kept, std::memory_order_release);
+  lasting_done_ = std::min(lasting_done_, forget(lasting_work_));
   const auto gone = [&](int node) { return !at(node).data; };
   for (auto& [key, copies] : reorders_) std::erase_if(copies, [&](const auto& copy) { return gone(copy.second); });
   std::erase_if(derived_, [&](const auto& made) { return std::any_of(made.second.begin(), made.second.end(), gone); });
@@ -65,13 +66,14 @@ void ConstantStore::forget_plans() {
   }
 }
 
-void ConstantStore::forget(std::vector<Work>& list, size_t& done) {
+size_t ConstantStore::forget(std::vector<Work>& list) {
   const auto planned_only = [&](const Work& work) {
     return std::any_of(work.outputs.begin(), work.outputs.end(), [&](int output) { return !at(output).data; });
   };
   const auto first = std::find_if(list.begin(), list.end(), planned_only);
-  done = std::min(done, static_cast<size_t>(first - list.begin()));
+  const auto kept = static_cast<size_t>(first - list.begin());
   std::erase_if(list, planned_only);
+  return kept;
 }
 
 void ConstantStore::set_home(int variable, Device& device) {

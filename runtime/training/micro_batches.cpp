@@ -48,6 +48,7 @@ Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInf
     cuts_.push_back(std::move(cut));
   }
   taken_.resize(inputs.size());
+  const auto constants = model.constants->lock();
   for (const Update& update : model.plan.accumulate.updates) {
     auto variable = model.constants->variable(update.name);
     if (!variable) return variable.error();

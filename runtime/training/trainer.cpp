@@ -141,6 +141,7 @@ std::string Trainer::first_not_finite(std::span<const void* const> inputs) {
 
 Result<void> Trainer::read_state(size_t index, void* plain) const {
   ConstantStore& constants = *state_->model->constants;
+  const auto lock = constants.lock();
   auto variable = constants.variable(lasting_state(state_->model->plan)[index].name);
   if (!variable) return variable.error();
   return constants.read(*variable, plain);
@@ -171,10 +172,12 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
     for (std::string& problem : problems) error.note(std::move(problem));
     return error;
   }
+  ConstantStore& constants = *state_->model->constants;
+  const auto lock = constants.lock();
   for (size_t i = 0; i < entries.size(); ++i) {
-    auto variable = state_->model->constants->variable(entries[i].name);
+    auto variable = constants.variable(entries[i].name);
     if (!variable) return variable.error();
-    if (auto ok = state_->model->constants->write(*variable, found[i]->data); !ok) return ok;
+    if (auto ok = constants.write(*variable, found[i]->data); !ok) return ok;
   }
   return {};
 }
