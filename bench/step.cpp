@@ -7,13 +7,14 @@
 // stdin and prints its seconds and the CPU seconds that the process took for it, so that another program can take turns
 // on the same machine; on a busy one, CPU seconds with --threads 1 are what compares. --profile prints each operation's
 // time and the sums of them (runtime/trace).
-#include "runtime/bench/measure.h"
+#include "runtime/session/open_devices.h"
+#include "tools/bench/measure.h"
 #include "runtime/bind/binding.h"
-#include "runtime/bind/device_set.h"
-#include "runtime/named_sources.h"
-#include "runtime/options.h"
-#include "runtime/report.h"
-#include "runtime/trace/print_profile.h"
+#include "runtime/device/device_set.h"
+#include "tools/cli/named_sources.h"
+#include "tools/cli/options.h"
+#include "tools/cli/report.h"
+#include "tools/cli/print_profile.h"
 #include "runtime/trace/trace.h"
 #include "runtime/training/trainer.h"
 

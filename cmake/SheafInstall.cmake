@@ -2,18 +2,17 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What runtime/sheaf.h includes, the training step, traces, and nothing else; the include path is DIR/include/sheaf.
-set(SHEAF_PUBLIC_HEADERS runtime/sheaf.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h
+# What runtime/session/sheaf.h includes, the training step, traces, and nothing else; the include path is DIR/include/sheaf.
+set(SHEAF_PUBLIC_HEADERS runtime/session/sheaf.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/tensor_view.h
   runtime/training/trainer.h runtime/trace/trace.h runtime/trace/profile.h)
 set(SHEAF_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sheaf)
 
-set_target_properties(sheaf_base PROPERTIES EXPORT_NAME base)
-set_target_properties(sheaf_runtime PROPERTIES EXPORT_NAME runtime)
 target_include_directories(sheaf_base INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sheaf>)
 target_compile_features(sheaf_base INTERFACE cxx_std_20)
 
-install(TARGETS sheaf_base sheaf_runtime EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(SHEAF_FLOORS GLOBAL PROPERTY SHEAF_FLOORS)
+install(TARGETS ${SHEAF_FLOORS} EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(program sheaf sheaf-run)
   if(TARGET ${program})
     # Debian's libMLIR lies in LLVM's own prefix.

@@ -1,4 +1,8 @@
-#include "ir/Nn/Nn.h"
+#include "ir/Shapes.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
@@ -34,26 +38,6 @@ bool may_fit(const TensorShape& a, const TensorShape& b) {
 std::optional<int64_t> normalize_dim(int64_t dim, int64_t rank) {
   if (dim < -rank || dim >= rank) return std::nullopt;
   return dim < 0 ? dim + rank : dim;
-}
-
-LogicalResult verifyShapes(Operation* op) {
-  SmallVector<TensorShape> operands, results;
-  for (Value operand : op->getOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    if (!type) return success();  // before shape inference
-    operands.push_back(shape_of(type));
-  }
-  if (failed(cast<nn::ShapeOpInterface>(op).inferShapes(operands, results))) return failure();
-  for (auto [value, shape] : llvm::zip(op->getResults(), results)) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!type) continue;
-    bool fits = type.getElementType() == shape.element && type.getRank() == shape.rank();
-    for (int64_t i = 0; fits && i < type.getRank(); ++i)
-      fits = type.isDynamicDim(i) || !shape.dims[i].is_static() || type.getDimSize(i) == shape.dims[i].constant;
-    if (!fits)
-      return op->emitOpError("has a result of type ") << type << " where its operands give " << tensor_type(shape);
-  }
-  return success();
 }
 
 }  // namespace sheaf::ir

@@ -37,7 +37,4 @@ bool may_fit(const TensorShape& a, const TensorShape& b);
 /// Normalises a PyTorch dimension (negative from the end) of a tensor of `rank`; nullopt if out of range.
 std::optional<int64_t> normalize_dim(int64_t dim, int64_t rank);
 
-/// The verifier of ShapeOpInterface: result types must be those that the shape function gives.
-llvm::LogicalResult verifyShapes(mlir::Operation* op);
-
 }  // namespace sheaf::ir

@@ -1,8 +1,8 @@
 // The options that say how a model file is compiled, which several verbs take: each is declared here once.
 #pragma once
 
-#include "codegen/plan/compile.h"
-#include "runtime/options.h"
+#include "tools/driver/compile.h"
+#include "tools/cli/options.h"
 
 namespace sheaf {
 

@@ -1,8 +1,8 @@
 // sheaf compile MODEL.json -o FILE.plan
 #include "runtime/base/file.h"
-#include "runtime/options.h"
+#include "tools/cli/options.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/report.h"
+#include "tools/cli/report.h"
 #include "tools/compilation_options.h"
 #include "tools/verbs.h"
 

@@ -1,7 +1,7 @@
 // Scripts that complete sheaf's command line in a shell, made of the table of verbs (tools/verbs.h).
 #pragma once
 
-#include "runtime/options.h"
+#include "tools/cli/options.h"
 
 #include <string>
 

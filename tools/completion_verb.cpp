@@ -1,5 +1,5 @@
 // sheaf completion bash|zsh|fish
-#include "runtime/report.h"
+#include "tools/cli/report.h"
 #include "tools/completion.h"
 #include "tools/verbs.h"
 

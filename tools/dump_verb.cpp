@@ -2,9 +2,10 @@
 #include "codegen/plan/generic_ir.h"
 #include "runtime/base/file.h"
 #include "runtime/device/device_list.h"
-#include "runtime/inspect/dump.h"
-#include "runtime/options.h"
-#include "runtime/report.h"
+#include "tools/estimate/memory_over_time.h"
+#include "tools/inspect/dump.h"
+#include "tools/cli/options.h"
+#include "tools/cli/report.h"
 #include "tools/model_or_plan.h"
 #include "tools/verbs.h"
 
@@ -81,6 +82,8 @@ int dump_verb(std::span<const std::string> arguments) {
     what.timeline = &*timeline;
   }
   if (!compares) {
+    if (what.batch)
+      what.memory = [&](const Program& program) { return memory_over_time(*plan, program, what.devices, *what.batch); };
     Result<std::string> shown = dump(*plan, format, what);
     if (shown && generic) shown = generic_ir(*shown);
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);

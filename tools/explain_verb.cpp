@@ -1,9 +1,9 @@
 // sheaf explain MODEL-or-PLAN [LAYER]
 #include "runtime/device/device_list.h"
-#include "runtime/execution_options.h"
-#include "runtime/explain/explain.h"
-#include "runtime/options.h"
-#include "runtime/report.h"
+#include "tools/cli/execution_options.h"
+#include "tools/explain/explain.h"
+#include "tools/cli/options.h"
+#include "tools/cli/report.h"
 #include "tools/model_or_plan.h"
 #include "tools/verbs.h"
 

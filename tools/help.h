@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/terminal.h"
-#include "runtime/options.h"
+#include "tools/cli/options.h"
 
 #include <string>
 

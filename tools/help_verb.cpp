@@ -1,6 +1,6 @@
 // sheaf help [VERB] [--markdown] [--man]
 #include "runtime/base/suggest.h"
-#include "runtime/report.h"
+#include "tools/cli/report.h"
 #include "tools/help.h"
 #include "tools/verbs.h"
 

@@ -1,7 +1,7 @@
 #include "tools/model_or_plan.h"
 
 #include "runtime/base/file.h"
-#include "runtime/plan/reader.h"
+#include "runtime/check/reader.h"
 
 namespace sheaf {
 

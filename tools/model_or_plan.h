@@ -1,7 +1,7 @@
 // The MODEL-or-PLAN argument of verbs that take either.
 #pragma once
 
-#include "codegen/plan/compile.h"
+#include "tools/driver/compile.h"
 
 #include <optional>
 #include <string>

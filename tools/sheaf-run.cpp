@@ -1,9 +1,9 @@
 // sheaf-run: `sheaf run` alone (and `sheaf-run train`, `bench`, `estimate` and `devices`, which are those verbs of
 // `sheaf`), for machines that run plans and compile none. Links no LLVM or MLIR.
-#include "runtime/bench/bench_main.h"
-#include "runtime/estimate/estimate_main.h"
-#include "runtime/run_main.h"
-#include "runtime/training/train_main.h"
+#include "tools/bench/bench_main.h"
+#include "tools/estimate/estimate_main.h"
+#include "tools/cli/run_main.h"
+#include "tools/train/train_main.h"
 
 #include <array>
 #include <string>

@@ -1,11 +1,11 @@
 // sheaf: the command line. Each verb stands in a file of its own.
 #include "runtime/base/suggest.h"
-#include "runtime/bench/bench_main.h"
-#include "runtime/estimate/estimate_main.h"
-#include "runtime/report.h"
-#include "runtime/run_main.h"
-#include "runtime/training/train_main.h"
-#include "runtime/training/train_settings.h"
+#include "tools/bench/bench_main.h"
+#include "tools/estimate/estimate_main.h"
+#include "tools/cli/report.h"
+#include "tools/cli/run_main.h"
+#include "tools/train/train_main.h"
+#include "tools/train/train_settings.h"
 #include "tools/help.h"
 #include "tools/verbs.h"
 

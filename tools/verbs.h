@@ -2,7 +2,7 @@
 // need the compiler.
 #pragma once
 
-#include "runtime/options.h"
+#include "tools/cli/options.h"
 
 #include <span>
 #include <string>

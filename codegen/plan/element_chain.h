@@ -3,7 +3,7 @@
 
 #include "codegen/kernels/spec.h"
 #include "ir/Nn/Nn.h"
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 
 namespace sheaf::codegen {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernels/kernel_module.h"
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 
 namespace sheaf::codegen {
 

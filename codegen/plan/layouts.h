@@ -1,7 +1,7 @@
 // What the replicas' tensors of a value are to the value of the unpartitioned program.
 #pragma once
 
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "runtime/plan/plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

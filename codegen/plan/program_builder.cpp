@@ -3,7 +3,7 @@
 #include "codegen/plan/element_chain.h"
 #include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
-#include "ir/ParameterAnalysis.h"
+#include "ir/Analysis/ParameterAnalysis.h"
 
 using namespace mlir;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/plan/layouts.h"
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "runtime/plan/plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernels/spec.h"
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 
 namespace sheaf::codegen {
 

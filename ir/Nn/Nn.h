@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/Nn/GradientBuilder.h"
+#include "ir/Nn/VerifyShapes.h"
 #include "ir/Shapes.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

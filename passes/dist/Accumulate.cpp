@@ -1,5 +1,5 @@
 // dist-accumulate: a step over several micro-batches as two programs, one for each micro-batch and one for the end.
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
 

@@ -1,5 +1,5 @@
 // dist-partition: nn programs become dist programs, in which every movement between places is an op.
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

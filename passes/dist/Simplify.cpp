@@ -1,5 +1,5 @@
 // dist-simplify: movements that change nothing go.
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"

@@ -1,5 +1,5 @@
 // nn-fold-batch-norm: in inference a batch norm is a scale and a shift per channel, which the layer before it takes in.
-#include "ir/ParameterAnalysis.h"
+#include "ir/Analysis/ParameterAnalysis.h"
 #include "passes/Passes.h"
 #include "passes/nn/Notes.h"
 

@@ -1,5 +1,5 @@
 // nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax, norm or sum among them.
-#include "ir/ParameterAnalysis.h"
+#include "ir/Analysis/ParameterAnalysis.h"
 #include "passes/Passes.h"
 #include "passes/nn/Notes.h"
 

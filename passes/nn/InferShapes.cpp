@@ -1,5 +1,5 @@
 // nn-infer-shapes: every value gets its ranked type.
-#include "ir/ShapeAnalysis.h"
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 
 namespace sheaf::passes {

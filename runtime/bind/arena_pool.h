@@ -2,7 +2,7 @@
 // batches and on what is left over, and the evaluation between them.
 #pragma once
 
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 
 #include <cstddef>
 #include <map>

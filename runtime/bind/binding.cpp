@@ -1,8 +1,8 @@
 #include "runtime/bind/binding.h"
 
-#include "runtime/bind/non_finite.h"
+#include "runtime/steps/non_finite.h"
 #include "runtime/bind/planned_binding.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>

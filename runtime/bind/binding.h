@@ -4,7 +4,7 @@
 
 #include "runtime/bind/communications.h"
 #include "runtime/bind/constants.h"
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 #include "runtime/bind/memory_profile.h"
 #include "runtime/bind/operation_info.h"
 #include "runtime/lanes/executor.h"
@@ -133,7 +133,7 @@ class Binding {
   Error run_error() const;
   /// What devices said: "replica i on device d: layer 'x': …".
   Error device_error() const;
-  /// Whether the run at hand is one on data that isn't all finite, and some operation cares (runtime/bind/non_finite.h).
+  /// Whether the run at hand is one on data that isn't all finite, and some operation cares (runtime/steps/non_finite.h).
   bool needs_care() const;
   /// binding_trace.cpp: a run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);

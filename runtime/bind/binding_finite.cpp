@@ -1,7 +1,7 @@
 // Where a loss that isn't finite comes from.
 #include "runtime/bind/binding.h"
 #include "runtime/bind/graph.h"
-#include "runtime/bind/non_finite.h"
+#include "runtime/steps/non_finite.h"
 
 #include <cstring>
 

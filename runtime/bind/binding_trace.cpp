@@ -1,7 +1,7 @@
 // Runs that a trace records.
 #include "runtime/bind/binding.h"
-#include "runtime/estimate/description.h"
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/cost/description.h"
+#include "runtime/machine/tick_clock.h"
 #include "runtime/plan/names.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"

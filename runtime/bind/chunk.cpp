@@ -1,6 +1,6 @@
 #include "runtime/bind/chunk.h"
 
-#include "runtime/plan/check.h"
+#include "runtime/check/check.h"
 
 #include <algorithm>
 

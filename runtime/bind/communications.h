@@ -1,26 +1,14 @@
 // What crosses between lanes in a run: who makes it and who uses it. What a trace draws as arrows.
 #pragma once
 
-#include <cstddef>
-#include <string>
+#include "runtime/lanes/communication.h"
+
 #include <vector>
 
 namespace sheaf {
 
 struct Graph;
 struct Program;
-
-/// Data that an operation makes and another lane's uses, or that comes from the caller or goes to it. What lies in
-/// memory that lanes share and that no operation makes, such as a parameter, isn't among them.
-struct Communication {
-  /// scatter, replicate, gather, transfer, reduce, first; "share" where no step of the plan moves it; broadcast, gather,
-  /// sum of a bucket, among devices
-  std::string op;
-  std::string layer;  ///< that the step stems from; empty: of a bucket
-  int producer = -1;  ///< in BindingInfo::operations; -1: the caller's input
-  int consumer = -1;  ///< likewise; -1: the caller's output
-  size_t bytes = 0;   ///< as the consumer's lane uses them
-};
 
 /// In the order of their consumers, outputs last. `graph`: scheduled.
 std::vector<Communication> communications(const Graph& graph, const Program& program);

@@ -1,6 +1,6 @@
 #include "runtime/bind/constants.h"
 
-#include "runtime/bind/non_finite.h"
+#include "runtime/steps/non_finite.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include "runtime/bind/chunk.h"
 #include "runtime/bind/constants.h"
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 
 #include <cstdint>
 #include <memory>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/bind/arena.h"
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 #include "runtime/bind/graph.h"
 
 #include <cstddef>

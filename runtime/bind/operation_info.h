@@ -1,7 +1,7 @@
 // What a binding says about its operations.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 
 #include <string>
 #include <vector>

@@ -1,10 +1,11 @@
 #include "runtime/cpu/cpu_device.h"
 
-#include "runtime/cpu/isa.h"
+#include "runtime/device/cpu_info.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/kernel_op.h"
-#include "runtime/cpu/dnnl_format.h"
-#include "runtime/cpu/ops.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
+#include "runtime/cpu/ops/ops.h"
+#include "runtime/machine/thread_pool.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,22 +61,14 @@ class CpuQueue : public Queue {
 
 class CpuDevice : public Device {
  public:
-  CpuDevice() {
-    const auto levels = supported_isa_levels();
-    info_.kind = DeviceKind::cpu;
-    info_.model = cpu_model_name();
-    info_.cores = available_cpus();
-    info_.isa = levels.empty() ? "x86-64" : levels.front();
-    info_.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  }
 
-  const DeviceInfo& info() const override { return info_; }
+  const DeviceInfo& info() const override { return cpu_info(); }
   int memory_space() const override { return 0; }
 
   Result<void*> allocate(size_t bytes) override {
     // Linux would promise more than there is, and end the process when it is used.
-    if (bytes > static_cast<size_t>(info_.memory_bytes)) {
-      return Error(std::to_string(bytes) + " bytes of memory are needed; the host has " + std::to_string(info_.memory_bytes));
+    if (bytes > static_cast<size_t>(info().memory_bytes)) {
+      return Error(std::to_string(bytes) + " bytes of memory are needed; the host has " + std::to_string(info().memory_bytes));
     }
     // Large buffers on huge pages: an arena is walked through on each step, and 4 KiB pages miss the TLB.
     const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
@@ -107,7 +100,6 @@ class CpuDevice : public Device {
   }
 
  private:
-  DeviceInfo info_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "runtime/cpu/kernel_op.h"
 
-#include "runtime/bind/kernel_step.h"
-#include "runtime/cpu/dnnl_format.h"
-#include "runtime/cpu/isa.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/steps/kernel_step.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
+#include "runtime/machine/isa.h"
+#include "runtime/machine/thread_pool.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

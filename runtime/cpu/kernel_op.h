@@ -1,7 +1,7 @@
 // Generated kernels on the CPU: loading a plan's objects and running their functions.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 #include "runtime/device/device.h"
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace sheaf {
 /// refuses, a symbol missing.
 Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan);
 
-/// Binds a step of op `kernel` (runtime/bind/kernel_step.h). A further attribute: `grain`, the least work a thread is given.
+/// Binds a step of op `kernel` (runtime/steps/kernel_step.h). A further attribute: `grain`, the least work a thread is given.
 Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request);
 
 }  // namespace sheaf

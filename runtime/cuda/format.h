@@ -1,7 +1,7 @@
 // The one format of CUDA's tensors besides the plain one: channels last.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/generated_kernel.h"
 
-#include "runtime/bind/kernel_step.h"
+#include "runtime/steps/kernel_step.h"
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_launch.h"
 

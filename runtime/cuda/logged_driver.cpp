@@ -1,6 +1,6 @@
 #include "runtime/cuda/logged_driver.h"
 
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/machine/tick_clock.h"
 
 namespace sheaf::cuda {
 namespace {

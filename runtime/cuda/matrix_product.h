@@ -4,7 +4,7 @@
 // round than in the step, and each is transposed where the step's is not wanted so.
 #pragma once
 
-#include "runtime/bind/step_operands.h"
+#include "runtime/steps/step_operands.h"
 
 #include <cstdint>
 #include <vector>

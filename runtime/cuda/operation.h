@@ -1,7 +1,7 @@
 // Operations of a GPU: they are put into a stream rather than run.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 #include "runtime/cuda/driver.h"
 
 namespace sheaf::cuda {

@@ -1,7 +1,7 @@
 // Launches of the project's own kernels as parts of operations: their arguments are found when they are enqueued.
 #pragma once
 
-#include "runtime/bind/step_operands.h"
+#include "runtime/steps/step_operands.h"
 #include "runtime/cuda/operation.h"
 #include "runtime/cuda/own_kernels.h"
 

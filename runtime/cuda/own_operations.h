@@ -12,7 +12,7 @@ namespace sheaf::cuda {
 Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to,
                                      const std::shared_ptr<OwnKernels>& kernels);
 
-// These throw OperationError (runtime/bind/step_operands.h).
+// These throw OperationError (runtime/steps/step_operands.h).
 
 /// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
 Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);

@@ -1,5 +1,5 @@
 // Pooling by the project's own kernels (kernels/pooling.cu).
-#include "runtime/bind/pool_shape.h"
+#include "runtime/steps/pool_shape.h"
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/own_operations.h"
 

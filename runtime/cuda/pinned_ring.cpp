@@ -1,6 +1,6 @@
 #include "runtime/cuda/pinned_ring.h"
 
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 
 namespace sheaf::cuda {
 

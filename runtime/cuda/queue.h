@@ -1,7 +1,7 @@
 // Ordered work on a GPU: a stream for operations and one for copies from and to the host's memory.
 #pragma once
 
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/operation.h"
 #include "runtime/cuda/queue_kernels.h"

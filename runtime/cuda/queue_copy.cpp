@@ -1,5 +1,5 @@
 // Copies of a queue, and the order between its two streams.
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 #include "runtime/cuda/queue.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "runtime/cuda/staging.h"
 
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runtime/base/file.h"
+#include "runtime/base/tensor_view.h"
 #include "runtime/data/tensor.h"
-#include "runtime/sheaf.h"
 
 #include <map>
 #include <span>

@@ -16,7 +16,7 @@ class CallLog {
   struct Call {
     const char* name = "";        ///< of static storage: "cuGraphLaunch"
     int device = -1;              ///< -1: of none in particular
-    int64_t begin = 0, end = 0;   ///< ticks (runtime/lanes/tick_clock.h)
+    int64_t begin = 0, end = 0;   ///< ticks (runtime/machine/tick_clock.h)
     unsigned thread = 0;          ///< set by note(): calls of one thread don't overlap
   };
 

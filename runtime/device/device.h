@@ -8,7 +8,7 @@
 // may read results only after synchronize(). A caller calls wait(e) only after the record(e) that it means.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 #include "runtime/device/device_list.h"
 
 #include <cstddef>
@@ -153,8 +153,5 @@ class Device {
     return std::vector<Prepared>{};
   }
 };
-
-/// Opens the device that `spec` names. Errors: no backend of this kind in this build, or no such device.
-Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec);
 
 }  // namespace sheaf

@@ -1,7 +1,7 @@
 #include "runtime/lanes/executor.h"
 
-#include "runtime/cpu/thread_pool.h"
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/machine/thread_pool.h"
+#include "runtime/machine/tick_clock.h"
 
 #include <algorithm>
 #include <cstdio>

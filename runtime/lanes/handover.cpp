@@ -1,7 +1,7 @@
 // Lanes of asynchronous devices: their operations are handed over one launch at a time, or many as recorded work.
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 #include "runtime/lanes/executor.h"
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/machine/tick_clock.h"
 
 #include <algorithm>
 

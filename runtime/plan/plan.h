@@ -1,5 +1,5 @@
 // The plan: everything the runtime needs, as plain data. Written by codegen/, read and checked by
-// runtime/plan/, executed by runtime/bind and runtime/lanes, shown by runtime/inspect.
+// runtime/plan/, executed by runtime/bind and runtime/lanes, shown by tools/inspect.
 #pragma once
 
 #include "runtime/base/dtype.h"

@@ -1,4 +1,4 @@
-// Writing a plan as the text of a .plan file (JSON); runtime/plan/reader.h reads it.
+// Writing a plan as the text of a .plan file (JSON); runtime/check/reader.h reads it.
 #pragma once
 
 #include "runtime/plan/plan.h"

@@ -2,9 +2,9 @@
 // binding.
 #pragma once
 
-#include "runtime/bind/communications.h"
 #include "runtime/device/call_log.h"
-#include "runtime/estimate/cost.h"
+#include "runtime/cost/cost.h"
+#include "runtime/lanes/communication.h"
 #include "runtime/lanes/executor.h"
 
 #include <memory>

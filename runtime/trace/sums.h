@@ -1,7 +1,7 @@
 // From a recording to its profile (internal to runtime/trace).
 #pragma once
 
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/machine/tick_clock.h"
 #include "runtime/trace/profile.h"
 #include "runtime/trace/recording.h"
 

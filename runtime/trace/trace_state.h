@@ -1,8 +1,8 @@
 // What a Trace is made of (internal to runtime/trace).
 #pragma once
 
-#include "runtime/estimate/description.h"
-#include "runtime/lanes/tick_clock.h"
+#include "runtime/cost/description.h"
+#include "runtime/machine/tick_clock.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 #include "runtime/training/loop.h"
 
 #include <span>

@@ -3,7 +3,7 @@
 
 #include "runtime/data/tensor.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 
 #include <map>
 #include <span>

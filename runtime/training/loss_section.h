@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 
 #include <string>
 #include <vector>

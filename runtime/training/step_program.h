@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/bind/binding.h"
-#include "runtime/session_state.h"
+#include "runtime/session/session_state.h"
 
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #include "runtime/training/trainer.h"
 
+#include "runtime/session/open_devices.h"
 #include "runtime/training/micro_batches.h"
 
 #include <algorithm>

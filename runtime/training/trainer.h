@@ -7,7 +7,7 @@
 // Parameters are the Model's: after a step its other sessions, such as one for evaluation, see the new values.
 #pragma once
 
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 
 namespace sheaf {
 

@@ -3,6 +3,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
+#include "runtime/session/open_devices.h"
 #include "tests/sim/sim_machine.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "backend.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 #include "tests/unit/runtime/plan_builder.h"
 #include "tests/unit/runtime/variable_values.h"
 

@@ -3,11 +3,11 @@
 // Exits with 1 where an operation has no engine, with 77 where cuDNN isn't there. It needs a driver that cuDNN can build plans
 // with: a GPU's, or the one that make_mock_driver.sh makes.
 #include "runtime/base/file.h"
-#include "runtime/bind/step_operands.h"
+#include "runtime/steps/step_operands.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/vendor/library.h"
-#include "runtime/estimate/planned_program.h"
-#include "runtime/plan/reader.h"
+#include "tools/estimate/planned_program.h"
+#include "runtime/check/reader.h"
 #include "tests/cuda/planning_device.h"
 
 #include <cstdio>

@@ -4,6 +4,7 @@
 #include "runtime/cuda/vendor/driver.h"
 #include "runtime/cuda/vendor/driver_functions.h"
 #include "runtime/device/device.h"
+#include "runtime/session/open_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

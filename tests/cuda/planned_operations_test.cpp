@@ -1,5 +1,5 @@
 // Products and recurrent layers prepared for a GPU that isn't there: operands, workspaces, reasons, refusals.
-#include "runtime/bind/rnn_shape.h"
+#include "runtime/steps/rnn_shape.h"
 #include "runtime/cuda/vendor/library.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 //   example PLAN [BATCH]
 //
 // Expected output: one line per output with its shape, then "the same on two devices".
-#include <runtime/sheaf.h>
+#include <runtime/session/sheaf.h>
 #include <runtime/training/trainer.h>
 
 #include <cmath>

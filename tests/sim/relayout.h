@@ -1,7 +1,7 @@
 // Copies between the formats of GPUs, on the host.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 
 namespace sheaf::sim {
 

@@ -1,6 +1,6 @@
 #include "tests/sim/sim_library.h"
 
-#include "runtime/bind/non_finite.h"
+#include "runtime/steps/non_finite.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/format.h"
 #include "tests/sim/fused_norm.h"

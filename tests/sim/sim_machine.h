@@ -1,7 +1,7 @@
 // A machine with virtual GPUs: the CUDA backend on them, and device lists for sessions and trainers.
 #pragma once
 
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 #include "tests/sim/sim_communicator.h"
 #include "tests/sim/sim_library.h"
 

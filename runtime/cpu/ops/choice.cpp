@@ -1,6 +1,6 @@
 #include "runtime/cpu/ops/choice.h"
 
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Sums over the rows of a matrix: what a bias's gradient is of dy.
 #pragma once
 
-#include "runtime/cpu/dnnl_call.h"
+#include "runtime/cpu/dnnl/dnnl_call.h"
 
 namespace sheaf {
 

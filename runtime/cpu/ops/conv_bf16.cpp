@@ -1,6 +1,6 @@
 #include "runtime/cpu/ops/conv_bf16.h"
 
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/conv_direct.h"
 #include "runtime/cpu/ops/residual.h"

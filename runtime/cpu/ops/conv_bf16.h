@@ -1,7 +1,7 @@
 // Convolutions and their gradients on bf16 values, summed in f32 (docs/precision.md).
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
 // What a convolution and its two gradients have in common.
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/choice.h"
 
 namespace sheaf {

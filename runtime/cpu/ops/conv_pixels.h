@@ -15,7 +15,7 @@
 // each call, and has none that sums bf16 over several calls.
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {

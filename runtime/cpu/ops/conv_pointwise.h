@@ -5,7 +5,7 @@
 // reordered.
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {

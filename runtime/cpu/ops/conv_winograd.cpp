@@ -1,6 +1,6 @@
 #include "runtime/cpu/ops/conv_winograd.h"
 
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pixel_operation.h"
 #include "runtime/cpu/ops/residual.h"

@@ -11,7 +11,7 @@
 // oneDNN 2.6 has Winograd in channel blocks (x86-64-v4 only), which takes 1.5 to 3 times as long (docs/performance.md).
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {

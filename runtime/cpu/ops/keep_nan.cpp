@@ -1,6 +1,6 @@
 #include "runtime/cpu/ops/keep_nan.h"
 
-#include "runtime/bind/non_finite.h"
+#include "runtime/steps/non_finite.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // What the operations of this folder have in common: a step's operands and attributes, and their errors.
 #pragma once
 
-#include "runtime/bind/step_operands.h"
-#include "runtime/cpu/dnnl_call.h"
+#include "runtime/steps/step_operands.h"
+#include "runtime/cpu/dnnl/dnnl_call.h"
 
 #include <string>
 

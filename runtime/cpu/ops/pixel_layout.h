@@ -1,7 +1,7 @@
 // The layout of Winograd (conv_winograd.h) and of products over the batch (conv_pixels.h), which is this project's own.
 #pragma once
 
-#include "runtime/cpu/dnnl_format.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
 
 namespace sheaf {
 

@@ -2,7 +2,7 @@
 // batch (conv_pixels.h).
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 
 namespace sheaf {
 

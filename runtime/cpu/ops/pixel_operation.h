@@ -1,7 +1,7 @@
 // What this project's own convolutions of images that lie pixel by pixel have in common (conv_winograd.h, conv_pixels.h).
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/operation.h"
 #include "runtime/cpu/winograd/kernels.h"
 

@@ -1,7 +1,7 @@
 // Max pooling with its workspace, and the gradients of max, average and adaptive average pooling.
 #include <algorithm>
 
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/window_average.h"

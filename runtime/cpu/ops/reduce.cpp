@@ -7,7 +7,7 @@
 
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cpu/ops/choice.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 
 namespace sheaf {
 namespace {

@@ -1,7 +1,7 @@
 // Changes of format: one oneDNN reorder, or two through the plain layout; a GRU's gates are put in order by
 // copying.
-#include "runtime/cpu/dnnl_call.h"
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/dnnl/dnnl_call.h"
+#include "runtime/cpu/ops/ops.h"
 #include "runtime/cpu/ops/operation.h"
 #include "runtime/cpu/ops/stages.h"
 

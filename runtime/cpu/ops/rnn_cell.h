@@ -5,7 +5,7 @@
 // is then b_hn.
 #pragma once
 
-#include "runtime/bind/rnn_shape.h"
+#include "runtime/steps/rnn_shape.h"
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {

@@ -1,8 +1,8 @@
 // Operations that are several pieces of work, one after another.
 #pragma once
 
-#include "runtime/bind/op.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/device/operation.h"
+#include "runtime/machine/thread_pool.h"
 
 #include <utility>
 #include <variant>

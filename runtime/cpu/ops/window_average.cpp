@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/machine/thread_pool.h"
 
 namespace sheaf {
 namespace {

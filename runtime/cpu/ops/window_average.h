@@ -1,8 +1,8 @@
 // Averages over windows that differ in size: what oneDNN's pooling, with its one kernel size, cannot do.
 #pragma once
 
-#include "runtime/bind/pool_shape.h"
-#include "runtime/cpu/dnnl_format.h"
+#include "runtime/steps/pool_shape.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/cpu/ops/elements.h"
 
 #include <utility>

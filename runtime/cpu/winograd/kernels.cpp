@@ -1,6 +1,6 @@
 #include "runtime/cpu/winograd/kernels.h"
 
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/winograd/tiles.h"
 
 namespace sheaf::winograd {

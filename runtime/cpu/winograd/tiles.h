@@ -1,7 +1,7 @@
 // How an image is cut into tiles, and the tiles of all images into blocks that fit into the cache.
 #pragma once
 
-#include "runtime/bind/step_operands.h"
+#include "runtime/steps/step_operands.h"
 #include "runtime/cpu/winograd/kernels.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // What the convolutions have in common.
 #pragma once
 
-#include "runtime/bind/conv_shape.h"
+#include "runtime/steps/conv_shape.h"
 #include "runtime/cuda/vendor/cudnn_operation.h"
 
 namespace sheaf::cuda {

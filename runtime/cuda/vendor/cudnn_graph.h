@@ -2,7 +2,7 @@
 // of cuDNN is included here: its frontend takes long to compile.
 #pragma once
 
-#include "runtime/bind/step_operands.h"
+#include "runtime/steps/step_operands.h"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 // both apply the GRU's reset gate after the product. So each of PyTorch's weights goes into cuDNN's weight space as it is.
 #pragma once
 
-#include "runtime/bind/rnn_shape.h"
+#include "runtime/steps/rnn_shape.h"
 #include "runtime/cuda/own_launch.h"
 #include "runtime/cuda/vendor/library.h"
 

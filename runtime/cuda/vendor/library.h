@@ -31,7 +31,7 @@ struct LibraryContext {
 };
 
 /// Binds one kind of step. Operands, attributes and their rules: docs/steps.md. May throw OperationError
-/// (runtime/bind/step_operands.h), which prepare() of the library makes an Error.
+/// (runtime/steps/step_operands.h), which prepare() of the library makes an Error.
 using PrepareOperation = Result<Prepared> (*)(const PrepareRequest&, LibraryContext&);
 
 /// The library of device `device` of `driver`. Libraries that are missing are errors of the operations that want them.

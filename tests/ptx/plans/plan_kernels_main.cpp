@@ -1,6 +1,6 @@
 // ptx_plan_kernels PLAN…: runs each generated kernel of the plans on the emulator in all the ways that the CUDA
 // backend may, and compares with the CPU's object. Exit 1 where one differs.
-#include "runtime/plan/reader.h"
+#include "runtime/check/reader.h"
 #include "tests/ptx/plans/plan_kernel.h"
 
 #include <algorithm>

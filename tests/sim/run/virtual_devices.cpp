@@ -1,8 +1,9 @@
 // Makes of sheaf-run (tools/sheaf-run.cpp) a program whose cuda:0 to cuda:3 are virtual GPUs, to run models' tests on them:
-// what is defined here stands in for runtime/device/open_device.cpp. What a GPU would punish is printed, and the exit status
+// what is defined here stands in for runtime/session/open_device.cpp. What a GPU would punish is printed, and the exit status
 // is then 3. SHEAF_SIM_SEED chooses the order in which streams go on, SHEAF_SIM_CHANNELS_LAST=1 the format of images,
 // SHEAF_SIM_FUSES_NORMS=1 a library that joins batch norms with the ReLUs after them.
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/session/open_devices.h"
 #include "tests/sim/sim_machine.h"
 
 #include <atomic>

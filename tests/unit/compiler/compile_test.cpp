@@ -1,7 +1,7 @@
 // The compiler as a function: what its plans hold, and that its errors name the model's line.
-#include "codegen/plan/compile.h"
-#include "runtime/plan/check.h"
-#include "runtime/plan/reader.h"
+#include "tools/driver/compile.h"
+#include "runtime/check/check.h"
+#include "runtime/check/reader.h"
 #include "runtime/plan/serialize.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,9 @@
 // Estimates of compiled models: right to the byte, complete in what they say.
-#include "codegen/plan/compile.h"
+#include "tools/driver/compile.h"
 #include "runtime/bind/binding.h"
-#include "runtime/estimate/estimate.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/open_devices.h"
+#include "tools/estimate/estimate.h"
+#include "runtime/session/sheaf.h"
 #include "runtime/training/trainer.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Plans side by side in one process: each runs its own kernels.
-#include "codegen/plan/compile.h"
-#include "runtime/sheaf.h"
+#include "tools/driver/compile.h"
+#include "runtime/session/sheaf.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Library operations on bf16 values next to the same on f32 values that bf16 has exactly: products of such values are
 // exact in f32, so what differs is the rounding of a result.
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "tests/unit/cpu/draw.h"
 
 #include <gtest/gtest.h>

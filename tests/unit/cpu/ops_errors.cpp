@@ -1,7 +1,7 @@
 // Steps that contradict themselves are refused with the layer, the operation and the reason.
 #include "tests/unit/cpu/step_runner.h"
 
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/ops/ops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Formats: what an operation asks for and gives, and reorders between them.
-#include "runtime/cpu/dnnl_format.h"
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
+#include "runtime/cpu/ops/ops.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sizes at which oneDNN takes other implementations than for small ones.
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "tests/unit/cpu/reference.h"
 
 #include <gmock/gmock.h>

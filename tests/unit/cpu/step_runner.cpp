@@ -1,6 +1,6 @@
 #include "tests/unit/cpu/step_runner.h"
 
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/ops/ops.h"
 #include "runtime/cpu/ops/elements.h"
 #include "tests/unit/cpu/guarded_buffer.h"
 

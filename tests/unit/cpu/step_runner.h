@@ -2,7 +2,7 @@
 // format.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/ops/ops.h"
 #include "tests/unit/cpu/training_runner.h"
 
 namespace sheaf::test {

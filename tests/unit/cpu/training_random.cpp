@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "runtime/cpu/dnnl_engine.h"
-#include "runtime/cpu/isa.h"
+#include "runtime/cpu/dnnl/dnnl_engine.h"
+#include "runtime/machine/isa.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "runtime/cpu/dnnl_format.h"
-#include "runtime/cpu/ops.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
+#include "runtime/cpu/ops/ops.h"
 
 namespace sheaf::test {
 namespace {

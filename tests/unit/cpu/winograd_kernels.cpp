@@ -1,6 +1,6 @@
 // The tables of runtime/cpu/winograd/kernels.h that the CPU at hand can run, next to loops: products of small matrices, and
 // one tile that goes through all transforms.
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cpu/winograd/kernels.h"
 #include "tests/unit/cpu/guarded_buffer.h"

@@ -1,6 +1,6 @@
 // NaN in an operand of a Winograd convolution or gradient: the results that depend on it are NaN, those of other images,
 // channels or far pixels are not. (Those of the same tile may be.)
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "tests/unit/cpu/draw.h"
 
 #include <gmock/gmock.h>

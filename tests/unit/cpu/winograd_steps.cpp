@@ -1,6 +1,6 @@
 // Winograd convolutions and their gradients (runtime/cpu/ops/conv_winograd.h) as steps, against loops in double precision.
 // A loop makes only some images and channels of a result; that all of it was written, the poison in its buffer tells.
-#include "runtime/cpu/isa.h"
+#include "runtime/machine/isa.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"

@@ -1,5 +1,5 @@
 // Channels last: where elements lie, and where it is the same as plain.
-#include "runtime/bind/shared_format.h"
+#include "runtime/steps/shared_format.h"
 #include "runtime/cuda/format.h"
 
 #include <gtest/gtest.h>

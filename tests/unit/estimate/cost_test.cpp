@@ -1,6 +1,6 @@
 // Arithmetic and traffic of operations, against numbers worked out by hand.
-#include "runtime/estimate/cost.h"
-#include "runtime/estimate/description.h"
+#include "runtime/cost/cost.h"
+#include "runtime/cost/description.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Files that describe devices, and sizes on the command line: what they may say and what is refused.
 #include "runtime/base/byte_size.h"
 #include "runtime/base/file.h"
-#include "runtime/estimate/description.h"
+#include "runtime/cost/description.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,11 @@
 // What is estimated is what a run takes, to the byte, and nothing is taken to find out.
+#include "runtime/session/open_devices.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/training_plan.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/estimate/estimate.h"
-#include "runtime/sheaf.h"
+#include "tools/estimate/estimate.h"
+#include "runtime/session/sheaf.h"
 #include "runtime/training/trainer.h"
 
 #include <gmock/gmock.h>

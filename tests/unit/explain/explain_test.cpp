@@ -1,6 +1,6 @@
 // What explain says of small plans, with and without devices, and what it says of names that nothing has.
-#include "runtime/explain/explain.h"
-#include "runtime/explain/select.h"
+#include "tools/explain/explain.h"
+#include "tools/explain/select.h"
 #include "tests/unit/runtime/plan_builder.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // The difference of two plans: what came, went and changed, in every format.
-#include "runtime/inspect/diff.h"
-#include "runtime/inspect/dump.h"
+#include "tools/inspect/diff.h"
+#include "tools/inspect/dump.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The placement graph: nodes for replicas, sizes, what moves, and errors that a device list causes.
-#include "runtime/inspect/graph.h"
+#include "tools/inspect/graph.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>

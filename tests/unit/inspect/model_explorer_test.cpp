@@ -1,5 +1,5 @@
 // Format model-explorer: a flat list of nodes, boxes by namespaces. Against its documented fields: tests/cli/test_dump.py.
-#include "runtime/inspect/print.h"
+#include "tools/inspect/print.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>

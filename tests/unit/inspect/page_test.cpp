@@ -1,6 +1,7 @@
 // What the HTML page's script is given: parts of a training step, memory, a timeline, a difference.
-#include "runtime/inspect/dump.h"
-#include "runtime/inspect/page_data.h"
+#include "tools/estimate/memory_over_time.h"
+#include "tools/inspect/dump.h"
+#include "tools/inspect/page_data.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>
@@ -108,7 +109,9 @@ TEST(Page, of_a_difference_has_its_changes) {
 
 TEST(Page, says_why_memory_is_not_known) {
   DumpOptions options{{"cpu:0"}, 4};
-  const auto page = dump(samples::tutorial(), DumpFormat::html, options);  // a sample has no executable program
+  const Plan plan = samples::tutorial();  // a sample has no executable program
+  options.memory = [&](const Program& program) { return memory_over_time(plan, program, options.devices, *options.batch); };
+  const auto page = dump(plan, DumpFormat::html, options);
   ASSERT_TRUE(page);
   EXPECT_THAT(*page, HasSubstr("\"no_memory\":\"the plan holds no executable program\""));
 }

@@ -1,7 +1,7 @@
 // SVG and HTML: safe whatever a model calls its layers. tests/browser looks at pages in a browser.
-#include "runtime/inspect/child_process.h"
-#include "runtime/inspect/dump.h"
-#include "runtime/inspect/format.h"
+#include "tools/inspect/child_process.h"
+#include "tools/inspect/dump.h"
+#include "tools/inspect/format.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>

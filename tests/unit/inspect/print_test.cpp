@@ -1,6 +1,6 @@
 // Text, JSON and dot of small plans against golden files; JSON against the contract's fields.
-#include "runtime/inspect/dump.h"
-#include "runtime/inspect/format.h"
+#include "tools/inspect/dump.h"
+#include "tools/inspect/format.h"
 #include "tests/unit/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Reading traces: what is taken, what is passed over, and what is refused, with its place.
-#include "runtime/inspect/timeline.h"
+#include "tools/inspect/timeline.h"
 
 #include <gmock/gmock.h>
 

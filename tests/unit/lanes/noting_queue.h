@@ -1,7 +1,7 @@
 // A queue that works at once but says that it doesn't, and notes what it is asked for.
 #pragma once
 
-#include "runtime/bind/op.h"
+#include "runtime/device/operation.h"
 #include "runtime/device/device.h"
 
 #include <atomic>

@@ -2,7 +2,7 @@
 #include "tests/sim/sim_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
 
-#include "runtime/estimate/planned_program.h"
+#include "tools/estimate/planned_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

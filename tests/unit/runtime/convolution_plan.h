@@ -4,7 +4,7 @@
 
 #include "training_plan.h"
 
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include "training_run.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/bind/kernel_step.h"
-#include "runtime/cpu/dnnl_format.h"
+#include "runtime/steps/kernel_step.h"
+#include "runtime/cpu/dnnl/dnnl_format.h"
 
 #include <gtest/gtest.h>
 

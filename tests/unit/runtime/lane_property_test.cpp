@@ -3,8 +3,8 @@
 #include "plan_builder.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/plan/check.h"
-#include "runtime/sheaf.h"
+#include "runtime/check/check.h"
+#include "runtime/session/sheaf.h"
 
 #include <gtest/gtest.h>
 

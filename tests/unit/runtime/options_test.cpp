@@ -1,5 +1,5 @@
 // The command line's options: parsing, what is said about a wrong one, and help.
-#include "runtime/options.h"
+#include "tools/cli/options.h"
 
 #include <gmock/gmock.h>
 

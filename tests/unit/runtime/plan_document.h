@@ -1,7 +1,7 @@
 // Plans as JSON documents that a test changes.
 #pragma once
 
-#include "runtime/plan/reader.h"
+#include "runtime/check/reader.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "tests/unit/runtime/plan_samples.h"

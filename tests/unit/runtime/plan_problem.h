@@ -1,7 +1,7 @@
 // What check() has against a plan.
 #pragma once
 
-#include "runtime/plan/check.h"
+#include "runtime/check/check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Training programs in plans: what is read back, what is refused, where.
 #include "runtime/bind/chunk.h"
-#include "runtime/plan/reader.h"
+#include "runtime/check/reader.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "tests/unit/runtime/plan_problem.h"

@@ -1,6 +1,7 @@
 // The device list's syntax, and options of the command line.
-#include "runtime/bind/device_set.h"
-#include "runtime/cpu/thread_pool.h"
+#include "runtime/device/device_set.h"
+#include "runtime/machine/thread_pool.h"
+#include "runtime/session/open_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,11 @@
 
 #include "runtime/base/file.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/options.h"
+#include "runtime/session/open_devices.h"
+#include "tools/cli/options.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/run_main.h"
-#include "runtime/run_rows.h"
+#include "tools/cli/run_main.h"
+#include "tools/cli/run_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

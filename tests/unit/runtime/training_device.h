@@ -1,7 +1,7 @@
 // A device that has the few operations that training programs written by hand are made of.
 #pragma once
 
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 #include "runtime/cpu/cpu_device.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // `sheaf bench`: statistics of durations, and reports side by side.
-#include "runtime/bench/compare.h"
-#include "runtime/bench/statistics.h"
+#include "tools/bench/compare.h"
+#include "tools/bench/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "tests/unit/runtime/training_plan.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/trace/print_profile.h"
+#include "tools/cli/print_profile.h"
 #include "runtime/trace/trace.h"
 #include "runtime/training/trainer.h"
 

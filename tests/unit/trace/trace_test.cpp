@@ -1,11 +1,12 @@
 // Traces of inference: what a file holds, how much of it is kept, what a trace survives.
 #include "trace_file.h"
 
+#include "runtime/session/open_devices.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/sheaf.h"
+#include "runtime/session/sheaf.h"
 #include "runtime/trace/trace.h"
 
 #include <filesystem>

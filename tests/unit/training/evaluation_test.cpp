@@ -1,8 +1,9 @@
 // Losses and accuracy on the host (expected values: PyTorch 2.11), target checks, and evaluation through a session.
 #include "runtime/base/file.h"
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
+#include "runtime/session/open_devices.h"
 #include "runtime/training/evaluator.h"
-#include "runtime/training/train_settings.h"
+#include "tools/train/train_settings.h"
 #include "tests/unit/runtime/plan_builder.h"
 #include "tests/unit/training/fake_learner.h"
 

@@ -1,8 +1,8 @@
 // What a run tells: metrics, the bar, the plot.
 #include "runtime/base/file.h"
-#include "runtime/training/display.h"
-#include "runtime/training/metrics_file.h"
-#include "runtime/training/plot.h"
+#include "tools/train/display.h"
+#include "tools/train/metrics_file.h"
+#include "tools/train/plot.h"
 #include "tests/unit/training/fake_learner.h"
 
 #include <gmock/gmock.h>

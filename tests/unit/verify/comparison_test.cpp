@@ -1,6 +1,6 @@
-#include "runtime/verify/comparison.h"
-#include "runtime/verify/slices.h"
-#include "runtime/verify/tolerance.h"
+#include "tools/verify/comparison.h"
+#include "tools/verify/slices.h"
+#include "tools/verify/tolerance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // A CPU device with memory of its own, whose copies a test can spoil.
 #pragma once
 
-#include "runtime/bind/device_set.h"
+#include "runtime/device/device_set.h"
 #include "runtime/cpu/cpu_device.h"
 
 #include <functional>

@@ -1,10 +1,11 @@
 // Models compiled and verified in a test.
 #pragma once
 
-#include "codegen/plan/compile.h"
-#include "runtime/sheaf.h"
-#include "runtime/verify/compiler_check.h"
-#include "runtime/verify/verify.h"
+#include "tools/driver/compile.h"
+#include "runtime/session/open_devices.h"
+#include "runtime/session/sheaf.h"
+#include "tools/verify/compiler_check.h"
+#include "tools/verify/verify.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,173 @@
+#include "ir/Analysis/ShapeAnalysis.h"
+
+#include "ir/Dist/Dist.h"
+#include "ir/Nn/Nn.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+namespace sheaf::ir {
+
+int group_index(Operation* from, StringRef group) {
+  auto module = from->getParentOfType<ModuleOp>();
+  int index = 0;
+  for (auto op : module.getOps<dist::GroupOp>()) {
+    if (op.getSymName() == group) return index;
+    ++index;
+  }
+  return -1;
+}
+
+void ShapeAnalysis::set(mlir::Value value, TensorShape shape) {
+  if (refine_types_ && !isa<dist::PlacedType>(value.getType())) value.setType(tensor_type(shape));
+  shapes_[value] = std::move(shape);
+}
+
+std::string ShapeAnalysis::symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of) {
+  int same_kind = 0;
+  for (const sheaf::Symbol& symbol : symbols_) {
+    if (symbol.kind != kind || symbol.region != region) continue;
+    if (symbol.of == of) return symbol.name;
+    ++same_kind;
+  }
+  // rows0, replicas0: of region 0; rows0_1: its second kind of chunk, of another total.
+  std::string name = (kind == sheaf::Symbol::chunk ? "rows" : "replicas") + std::to_string(region);
+  if (same_kind) name += "_" + std::to_string(same_kind);
+  symbols_.push_back({name, kind, region, of});
+  return name;
+}
+
+TensorShape ShapeAnalysis::chunk(const TensorShape& whole, int64_t dim, int region) {
+  TensorShape local = whole;
+  local.dims[dim] = Extent::symbol(symbol_for(sheaf::Symbol::chunk, region, whole.dims[dim]));
+  return local;
+}
+
+FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape& local, int64_t dim, int region) {
+  auto symbol_named = [&](const std::string& name) {
+    return *llvm::find_if(symbols_, [&](const sheaf::Symbol& symbol) { return symbol.name == name; });
+  };
+  auto is_chunk = [&](const std::string& name) {
+    sheaf::Symbol symbol = symbol_named(name);
+    return symbol.kind == sheaf::Symbol::chunk && symbol.region == region;
+  };
+  auto replicas = [&] { return symbol_for(sheaf::Symbol::replicas, region, Extent()); };
+  if (local.rank() == 0) return TensorShape{local.element, {Extent::symbol(replicas())}};
+  TensorShape whole = local;
+  for (int64_t i = 0; i < local.rank(); ++i) {
+    if (i == dim) continue;
+    for (const auto& [name, factor] : local.dims[i].terms)
+      if (is_chunk(name))
+        return op.emitError("gathers along dimension ")
+               << dim << ", but dimension " << i << " of " << to_string(local)
+               << " differs between replicas; the output must keep the split dimension where it is";
+  }
+  // Σ over replicas of (factor · chunk + constant) = factor · total + constant · replicas.
+  Extent total;
+  for (const auto& [name, factor] : local.dims[dim].terms) {
+    if (!is_chunk(name))
+      return op.emitError("gathers along dimension ")
+             << dim << " of " << to_string(local) << ", whose size would be a product of the batch and the replica count";
+    total = total + symbol_named(name).of * factor;
+  }
+  if (local.dims[dim].constant) total = total + Extent::symbol(replicas(), local.dims[dim].constant);
+  whole.dims[dim] = total;
+  return whole;
+}
+
+LogicalResult ShapeAnalysis::run(func::FuncOp function) {
+  if (function.isExternal()) return function.emitError("has no body");
+  symbols_ = {{"batch", sheaf::Symbol::batch, -1, Extent()}};
+  for (BlockArgument argument : function.getArguments()) {
+    mlir::Type type = argument.getType();
+    if (auto placed = dyn_cast<dist::PlacedType>(type)) type = placed.getTensor();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor) return function.emitError("has an argument that is no ranked tensor: ") << type;
+    shapes_[argument] = shape_of(tensor, "batch");
+  }
+  if (failed(visit_block(function.getBody().front()))) return failure();
+  if (refine_types_)
+    function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                       function.getBody().front().getTerminator()->getOperandTypes()));
+  return success();
+}
+
+LogicalResult ShapeAnalysis::visit_block(Block& block) {
+  for (Operation& op : block)
+    if (failed(visit(op))) return failure();
+  return success();
+}
+
+LogicalResult ShapeAnalysis::visit(Operation& op) {
+  if (isa<nn::DataParallelOp>(op)) return visit_data_parallel(op);
+  if (isa<dist::ApplyOp, dist::ParallelApplyOp, nn::FusedOp>(op)) return visit_apply(op);
+  if (op.hasTrait<OpTrait::IsTerminator>()) return success();
+  if (isa<dist::ReplicateOp, dist::TransferOp, dist::ReduceOp, dist::FirstOp>(op)) {
+    set(op.getResult(0), of(op.getOperand(0)));
+    return success();
+  }
+  if (auto scatter = dyn_cast<dist::ScatterOp>(op)) {
+    if (scatter.getLike()) {
+      set(scatter.getOutput(), of(scatter.getLike()));
+      return success();
+    }
+    auto split = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
+    set(scatter.getOutput(), chunk(of(scatter.getInput()), split.getDim(), group_index(&op, split.getGroup().getValue())));
+    return success();
+  }
+  if (auto gather = dyn_cast<dist::GatherOp>(op)) {
+    auto split = cast<dist::SplitAttr>(gather.getInput().getType().getLayout());
+    FailureOr<TensorShape> whole =
+        gathered(op, of(gather.getInput()), split.getDim(), group_index(&op, split.getGroup().getValue()));
+    if (succeeded(whole)) set(gather.getOutput(), *whole);
+    return whole;
+  }
+  auto shaped = dyn_cast<nn::ShapeOpInterface>(op);
+  if (!shaped) return op.emitError("has no shape function");
+  SmallVector<TensorShape> operands, results;
+  for (mlir::Value operand : op.getOperands()) operands.push_back(of(operand));
+  if (failed(shaped.inferShapes(operands, results))) return failure();
+  for (auto [result, shape] : llvm::zip(op.getResults(), results)) set(result, shape);
+  return success();
+}
+
+LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
+  auto parallel = cast<nn::DataParallelOp>(op);
+  int region = data_parallel_regions_++;
+  Block& body = parallel.getBody().front();
+  for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
+    auto dim = normalize_dim(parallel.getDim(), of(input).rank());
+    if (!dim)
+      return op.emitError("cannot split an input of shape ") << to_string(of(input)) << " along dimension "
+                                                             << static_cast<int64_t>(parallel.getDim());
+    set(argument, chunk(of(input), *dim, region));
+  }
+  if (failed(visit_block(body))) return failure();
+  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
+    if (result.use_empty()) {  // never gathered, so it needn't fit together
+      set(result, of(value));
+      continue;
+    }
+    TensorShape local = of(value);
+    auto dim = local.rank() == 0 ? std::optional<int64_t>(0) : normalize_dim(parallel.getDim(), local.rank());
+    if (!dim)
+      return op.emitError("cannot gather an output of shape ") << to_string(local) << " along dimension "
+                                                               << static_cast<int64_t>(parallel.getDim());
+    FailureOr<TensorShape> whole = gathered(op, local, *dim, region);
+    if (failed(whole)) return failure();
+    set(result, *whole);
+  }
+  return success();
+}
+
+/// Bodies that see their operation's inputs as they are.
+LogicalResult ShapeAnalysis::visit_apply(Operation& op) {
+  Block& body = op.getRegion(0).front();
+  for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) set(argument, of(input));
+  if (failed(visit_block(body))) return failure();
+  for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) set(result, of(value));
+  return success();
+}
+
+}  // namespace sheaf::ir

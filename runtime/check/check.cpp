@@ -1,0 +1,139 @@
+#include "runtime/check/check.h"
+
+#include "runtime/check/check_program.h"
+#include "runtime/check/check_training.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+namespace sheaf {
+
+namespace {
+
+using Problem = std::optional<std::string>;
+
+constexpr int kMostDevices = 1 << 16;
+constexpr int kMostKernelExtents = 1024;
+constexpr int kMostThreads = 1024;  // of a block, on every GPU
+
+Problem problem_of(const Region& region) {
+  if (region.name.empty()) return "a region needs a name";
+  if (region.dim < -kLargestRank || region.dim >= kLargestRank) return "'dim' is out of range";
+  const auto bad = [](int device) { return device < 0 || device >= kMostDevices; };
+  if (region.output_device && bad(*region.output_device)) return "'output_device' is out of range";
+  if (!region.device_ids) return std::nullopt;
+  if (region.device_ids->empty()) return "a region needs a device";
+  if (std::any_of(region.device_ids->begin(), region.device_ids->end(), bad))
+    return "'device_ids' are out of range";
+  return std::nullopt;
+}
+
+Problem problem_of(const Parameter& parameter) {
+  if (parameter.name.empty()) return "a parameter needs a name";
+  if (parameter.shape.size() > kLargestRank)
+    return "more than " + std::to_string(kLargestRank) + " dimensions";
+  int64_t bytes = static_cast<int64_t>(size_of(parameter.dtype));
+  for (const int64_t dim : parameter.shape) {
+    if (dim < 0 || dim > kLargestDim) return "a dimension of " + std::to_string(dim);
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(dim, 1), &bytes) || bytes >= kLargestBytes)
+      return "the parameter is too large";
+  }
+  if (!parameter.init.is_object()) return "'init' must be an object";
+  return std::nullopt;
+}
+
+Problem problem_of(const Kernel& kernel) {
+  // It becomes a symbol of a shared object: a C identifier.
+  const auto in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (kernel.name.empty() || kernel.name.size() > 256 ||
+      !std::all_of(kernel.name.begin(), kernel.name.end(), in_name))
+    return "'" + kernel.name.substr(0, 80) + "' can't name a kernel";
+  if (kernel.extents < 0 || kernel.extents > kMostKernelExtents)
+    return "a kernel reads 0 to " + std::to_string(kMostKernelExtents) + " extents";
+  if (kernel.gpu_block == 0 && kernel.gpu_items == 0) return std::nullopt;
+  if (kernel.gpu_block < 1 || kernel.gpu_block > kMostThreads)
+    return "a block on a GPU has 1 to " + std::to_string(kMostThreads) + " threads";
+  if (kernel.gpu_items < 1) return "a block on a GPU does one item at least";
+  return std::nullopt;
+}
+
+Problem problem_of(const std::pair<std::string, std::string>& object) {
+  if (object.first.empty()) return "an object needs the instruction set that it is for";
+  if (object.second.empty()) return "the object is empty";
+  return std::nullopt;
+}
+
+const std::string& name_in(const std::pair<std::string, std::string>& object) { return object.first; }
+template <typename T>
+const std::string& name_in(const T& item) {
+  return item.name;
+}
+
+/// `problem` finds what is wrong with an item; the names must differ.
+template <typename T>
+Result<void> check_list(const std::vector<T>& items, const std::string& file, const std::string& path,
+                        Problem (*problem_in)(const T&) = problem_of) {
+  std::unordered_set<std::string> names;
+  for (size_t i = 0; i < items.size(); ++i) {
+    Problem problem = problem_in(items[i]);
+    if (!problem && !names.insert(name_in(items[i])).second) problem = "a second '" + name_in(items[i]) + "'";
+    if (problem) return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
+  }
+  return {};
+}
+
+/// No name, alias or not, stands for two parameters.
+Result<void> check_aliases(const Plan& plan, const std::string& file) {
+  std::unordered_set<std::string> names;
+  for (const Parameter& parameter : plan.parameters) names.insert(parameter.name);
+  for (size_t i = 0; i < plan.parameters.size(); ++i)
+    for (const std::string& alias : plan.parameters[i].aliases)
+      if (alias.empty() || !names.insert(alias).second)
+        return Error({file, 0, 0},
+                     "parameters[" + std::to_string(i) + "].aliases: '" + alias + "' is no name of its own");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const Plan& plan, const std::string& file) {
+  if (plan.precision != "f32" && plan.precision != "bf16" && plan.precision != "f16")
+    return Error({file, 0, 0}, "precision: '" + plan.precision.substr(0, 80) + "' is not f32, bf16 or f16");
+  if (!plan.training.is_null() && !plan.training.is_object())
+    return Error({file, 0, 0}, "training: expected an object or null");
+  if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
+  if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
+  if (auto done = check_aliases(plan, file); !done) return done;
+  const auto state_problem = [](const Parameter& state) -> Problem {
+    if (Problem problem = problem_of(state)) return problem;
+    return problem_of_state(state);
+  };
+  if (auto done = check_list<Parameter>(plan.state, file, "state", state_problem); !done) return done;
+  if (auto done = check_list(plan.kernels, file, "kernels"); !done) return done;
+  if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
+  if (!plan.kernels.empty() && plan.objects.empty())
+    return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }) &&
+      std::none_of(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == kPtxObject; }))
+    return Error({file, 0, 0}, std::string("objects: there are kernels for GPUs, but no '") + kPtxObject + "' that holds their code");
+  if (auto done = check_training(plan, file); !done) return done;
+  if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
+  for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"}, {&plan.accumulate, "programs.accumulate"},
+                                      {&plan.update, "programs.update"}}) {
+    if (program->steps.empty()) continue;
+    if (auto done = check_program(plan, *program, false, file, path); !done) return done;
+  }
+  const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {
+    if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
+    return check_program(plan, graph, true, file, path);
+  };
+  if (auto done = check_graph(plan.infer_graph, "graphs.infer"); !done) return done;
+  if (auto done = check_graph(plan.train_graph, "graphs.train"); !done) return done;
+  if (auto done = check_graph(plan.accumulate_graph, "graphs.accumulate"); !done) return done;
+  return check_graph(plan.update_graph, "graphs.update");
+}
+
+}  // namespace sheaf

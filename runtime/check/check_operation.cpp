@@ -1,0 +1,161 @@
+#include "runtime/check/step_check.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace sheaf {
+
+namespace {
+
+/// A shape's number of elements as a constant times a sorted list of factors that depend on symbols, each
+/// divided by what divides it; two shapes with the same have equally many elements whatever the batch.
+std::pair<int64_t, std::vector<std::string>> element_factors(const Shape& shape) {
+  int64_t constant = 1;
+  std::vector<std::string> factors;
+  for (const Extent& extent : shape) {
+    int64_t divisor = extent.constant;
+    for (const auto& term : extent.terms) divisor = std::gcd(divisor, term.second);
+    if (divisor == 0) return {0, {}};
+    // Saturates: products that large are refused with the value's bytes.
+    if (__builtin_mul_overflow(constant, divisor, &constant)) constant = kLargestBytes;
+    if (!extent.is_static())
+      if (const Result<Extent> rest = extent.divided_by(divisor < 0 ? -divisor : divisor); rest)
+        factors.push_back(to_string(*rest));
+  }
+  std::sort(factors.begin(), factors.end());
+  return {constant, std::move(factors)};
+}
+
+void check_view(StepCheck& check) {
+  check.attributes({});
+  if (!check.roles({"x"}) || !check.outputs(1)) return;
+  const Value& x = check.input(0);
+  const Value& y = check.output(0);
+  if (x.dtype != y.dtype) check.fail("a view doesn't change the dtype");
+  if (element_factors(x.shape) != element_factors(y.shape))
+    check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be viewed as " +
+               to_string(y.shape));
+}
+
+void check_print(StepCheck& check) {
+  check.attributes({"text"});
+  check.text("text");
+  if (check.step().inputs.empty()) return check.fail("'print' needs an input");
+  if (!check.outputs(1)) return;
+  if (check.input(0).dtype != check.output(0).dtype) check.fail("'print' doesn't change the dtype");
+  check.shape(check.output(0), check.input(0).shape);
+}
+
+/// `in_place`: pairs of an input and an output of as many bytes, each output in one pair at most.
+void check_in_place(StepCheck& check) {
+  const auto found = check.step().attributes.find("in_place");
+  if (found == check.step().attributes.end()) return;
+  const auto index = [](const Json& json, size_t count) {
+    // A negative number is beyond any count as an unsigned one.
+    return json.is_number_integer() && json.get<uint64_t>() < count ? json.get<size_t>() : count;
+  };
+  const size_t inputs = check.step().inputs.size();
+  const size_t outputs = check.step().outputs.size();
+  std::vector<bool> taken(outputs, false);
+  bool good = found->is_array();
+  for (size_t i = 0; good && i < found->size(); ++i) {
+    const Json& pair = (*found)[i];
+    good = pair.is_array() && pair.size() == 2;
+    if (!good) break;
+    const size_t input = index(pair[0], inputs);
+    const size_t output = index(pair[1], outputs);
+    good = input < inputs && output < outputs && !taken[output] &&
+           size_of(check.input(input).dtype) == size_of(check.output(output).dtype) &&
+           element_factors(check.input(input).shape) == element_factors(check.output(output).shape);
+    if (good) taken[output] = true;
+  }
+  if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
+}
+
+/// `status`: the output, one int64, in which a lookup of rows (input 0: indices, input 1: the table) reports
+/// an index out of range.
+void check_status(StepCheck& check) {
+  if (!check.step().attributes.contains("status")) return;
+  const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
+  const auto output = static_cast<size_t>(check.integer("status", 0, last));
+  if (check.failed()) return;
+  const Value& status = check.output(output);
+  if (status.dtype != DType::int64 ||
+      element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
+    return check.fail("'status' must be an output of one int64");
+  const bool indices = check.step().inputs.size() >= 2 &&
+                       (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
+  if (!indices || check.input(1).shape.empty())
+    check.fail("'status' goes with integer indices and a table as inputs");
+}
+
+/// `pattern`: of operands that all have one shape.
+void check_pattern(StepCheck& check) {
+  const auto found = check.step().attributes.find("pattern");
+  if (found == check.step().attributes.end()) return;
+  const std::string pattern = found->is_string() ? found->get<std::string>() : "";
+  const size_t inputs = pattern == "relu" ? 1 : pattern == "add_relu" || pattern == "relu_backward" ? 2 : 0;
+  bool good = inputs > 0 && check.step().inputs.size() == inputs && check.step().outputs.size() == 1;
+  for (size_t i = 0; good && i < inputs; ++i) good = check.input(i).shape == check.output(0).shape;
+  if (!good) check.fail("'pattern' must be relu, add_relu or relu_backward, of operands that have one shape");
+}
+
+void check_kernel(StepCheck& check) {
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "gpu_work", "pattern"});
+  const auto kernel = check.scope().kernels.find(check.step().kernel);
+  if (kernel == check.scope().kernels.end())
+    return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
+  check.integer("grain", 1, kLargestDim);
+  if (check.failed()) return;
+  const Json& extents = check.step().attributes["extents"];
+  if (!extents.is_array() || extents.size() != static_cast<size_t>(kernel->second->extents))
+    return check.fail("'extents' must be a list of " + std::to_string(kernel->second->extents) + " sizes");
+  for (size_t i = 0; i < extents.size() && !check.failed(); ++i)
+    check.extent(extents[i], "extents[" + std::to_string(i) + "]");
+  for (const char* range : {"work", "gpu_work"})
+    if (check.step().attributes.contains(range)) check.extent(check.step().attributes[range], range);
+  check_in_place(check);
+  check_pattern(check);
+  check_status(check);
+}
+
+}  // namespace
+
+void check_operation(StepCheck& check) {
+  static const std::map<std::string, void (*)(StepCheck&), std::less<>> rules = {
+      {"adaptive_avg_pool", check_adaptive_avg_pool},
+      {"adaptive_avg_pool_backward", check_adaptive_avg_pool_backward},
+      {"avg_pool", check_avg_pool},
+      {"avg_pool_backward", check_avg_pool_backward},
+      {"batch_norm_backward", check_batch_norm_backward},
+      {"batch_norm_train", check_batch_norm_train},
+      {"conv", check_conv},
+      {"conv_backward_data", check_conv_backward_data},
+      {"conv_backward_weight", check_conv_backward_weight},
+      {"conv_transpose", check_conv_transpose},
+      {"gru", check_gru},
+      {"gru_backward", check_gru_backward},
+      {"gru_train", check_gru_train},
+      {"kernel", check_kernel},
+      {"linear", check_linear},
+      {"linear_backward_data", check_linear_backward_data},
+      {"linear_backward_weight", check_linear_backward_weight},
+      {"lstm", check_lstm},
+      {"lstm_backward", check_lstm_backward},
+      {"lstm_train", check_lstm_train},
+      {"matmul", check_matmul},
+      {"max_pool", check_max_pool},
+      {"max_pool_backward", check_max_pool_backward},
+      {"max_pool_train", check_max_pool_train},
+      {"print", check_print},
+      {"view", check_view},
+  };
+  const auto rule = rules.find(check.step().op);
+  if (rule == rules.end()) return check.fail("unknown operation '" + check.step().op.substr(0, 80) + "'");
+  if (!check.step().kernel.empty() && check.step().op != "kernel")
+    check.fail("only a step of op 'kernel' names a kernel");
+  rule->second(check);
+}
+
+}  // namespace sheaf

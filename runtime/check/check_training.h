@@ -1,0 +1,24 @@
+// What only training programs have: settings, optimiser state, updates (internal to runtime/plan).
+#pragma once
+
+#include "runtime/check/step_check.h"
+
+#include <optional>
+#include <string>
+
+namespace sheaf {
+
+/// A scalar that the training loop gives: its name, dtype, shape and place are one of docs/training.md's.
+std::optional<std::string> problem_of_setting(const Value& value);
+
+/// An entry of Plan::state: shaped like a parameter, and filled with a number where training starts.
+std::optional<std::string> problem_of_state(const Parameter& state);
+
+/// `update` replaces a parameter, buffer or state by a value of the same dtype and shape that lies outside of
+/// regions. Its index must have been checked.
+std::optional<std::string> problem_of_update(const Update& update, const CheckScope& scope);
+
+/// A training program gives the loss, and there is an optimiser to tell how its parameters change.
+Result<void> check_training(const Plan& plan, const std::string& file);
+
+}  // namespace sheaf

@@ -1,0 +1,279 @@
+#include "runtime/check/reader.h"
+
+#include "runtime/base/file.h"
+#include "runtime/plan/base64.h"
+#include "runtime/check/check.h"
+#include "runtime/plan/json_node.h"
+#include "runtime/plan/json_text.h"
+#include "runtime/plan/names.h"
+#include "runtime/plan/serialize.h"
+#include "runtime/plan/sha256.h"
+
+#include <charconv>
+
+namespace sheaf {
+
+namespace {
+
+constexpr uint64_t kLargestFile = uint64_t{512} << 20;
+constexpr int64_t kMostKernelOperands = 1 << 20;
+
+DType dtype_at(const JsonNode& node) {
+  const std::string name = node.text();
+  if (const auto dtype = dtype_from_name(name)) return *dtype;
+  node.fail("unknown dtype '" + name.substr(0, 80) + "'");
+  return DType::float32;
+}
+
+/// A string that `parse` (parse_extent, parse_place) understands.
+template <typename T>
+T parsed_at(const JsonNode& node, Result<T> (*parse)(const std::string&)) {
+  const std::string text = node.text();
+  if (node.failed()) return {};
+  Result<T> value = parse(text);
+  if (value) return *std::move(value);
+  node.fail(value.error().message());
+  return {};
+}
+
+Location location_at(const JsonNode& node) {
+  node.only({"file", "line", "column"});
+  return {node.field("file").text(), node.field("line").number(), node.field("column").number()};
+}
+
+Region region_at(const JsonNode& node) {
+  node.only({"name", "device_ids", "output_device", "dim", "location"});
+  Region region;
+  region.name = node.field("name").text();
+  if (node.has("device_ids")) region.device_ids = node.field("device_ids").numbers();
+  if (node.has("output_device")) region.output_device = node.field("output_device").number();
+  region.dim = node.field("dim").number();
+  region.location = location_at(node.field("location"));
+  return region;
+}
+
+Parameter parameter_at(const JsonNode& node) {
+  node.only({"name", "dtype", "shape", "buffer", "transient", "aliases", "init"});
+  Parameter parameter;
+  parameter.name = node.field("name").text();
+  parameter.dtype = dtype_at(node.field("dtype"));
+  const JsonNode shape = node.field("shape");
+  for (size_t i = 0; i < shape.size(); ++i)
+    parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
+  if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
+  if (node.has("transient")) parameter.transient = node.field("transient").boolean();
+  if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
+  parameter.init = node.field("init").json();
+  return parameter;
+}
+
+template <typename T>
+std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
+  std::vector<T> list;
+  const size_t size = node.size();
+  for (size_t i = 0; i < size && !node.failed(); ++i) list.push_back(read(node.element(i)));
+  return list;
+}
+
+KernelArithmetic arithmetic_at(const JsonNode& node) {
+  node.only({"each", "operand"});
+  const JsonNode each = node.field("each");
+  if (!node.failed() && !(each.json().is_number() && each.json().get<double>() >= 0)) each.fail("must be a number, at least 0");
+  if (node.failed()) return {};
+  return {each.json().get<double>(), static_cast<int>(node.field("operand").integer(0, kMostKernelOperands))};
+}
+
+Kernel kernel_at(const JsonNode& node) {
+  node.only({"name", "description", "extents", "elementwise", "arithmetic", "gpu"});
+  Kernel kernel;
+  kernel.name = node.field("name").text();
+  kernel.description = node.field("description").text();
+  kernel.extents = node.field("extents").number();
+  if (node.has("elementwise")) kernel.elementwise = node.field("elementwise").boolean();
+  if (node.has("arithmetic")) kernel.arithmetic = list_at(node.field("arithmetic"), arithmetic_at);
+  if (node.has("gpu")) {
+    const JsonNode gpu = node.field("gpu");
+    gpu.only({"block", "items"});
+    kernel.gpu_block = gpu.field("block").number();
+    kernel.gpu_items = gpu.field("items").number();
+  }
+  return kernel;
+}
+
+Symbol symbol_at(const JsonNode& node) {
+  node.only({"name", "kind", "region", "of"});
+  Symbol symbol;
+  symbol.name = node.field("name").text();
+  const std::string kind = node.field("kind").text();
+  if (const auto known = symbol_kind_from_name(kind))
+    symbol.kind = *known;
+  else
+    node.field("kind").fail("unknown kind of symbol '" + kind.substr(0, 80) + "'");
+  if (symbol.kind != Symbol::batch) symbol.region = node.field("region").number();
+  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) symbol.of = parsed_at(node.field("of"), parse_extent);
+  return symbol;
+}
+
+Value value_at(const JsonNode& node) {
+  node.only({"name", "dtype", "shape", "place", "role", "source", "layout"});
+  Value value;
+  value.name = node.field("name").text();
+  value.dtype = dtype_at(node.field("dtype"));
+  const JsonNode shape = node.field("shape");
+  for (size_t i = 0; i < shape.size(); ++i) value.shape.push_back(parsed_at(shape.element(i), parse_extent));
+  value.place = parsed_at(node.field("place"), parse_place);
+  const std::string role = node.field("role").text();
+  if (const auto known = value_role_from_name(role))
+    value.role = *known;
+  else
+    node.field("role").fail("unknown role '" + role.substr(0, 80) + "'");
+  if (node.has("source")) value.source = node.field("source").text();
+  if (node.has("layout")) value.layout = parsed_at(node.field("layout"), parse_layout);
+  return value;
+}
+
+Step step_at(const JsonNode& node) {
+  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location",
+             "fused", "reason", "notes", "once"});
+  Step step;
+  step.op = node.field("op").text();
+  if (node.has("kernel")) step.kernel = node.field("kernel").text();
+  step.inputs = node.field("inputs").numbers();
+  step.roles = node.field("roles").texts();
+  step.outputs = node.field("outputs").numbers();
+  if (node.has("attributes")) {
+    const JsonNode attributes = node.field("attributes");
+    step.attributes = attributes.json();
+    if (!step.attributes.is_object()) attributes.fail("expected an object");
+  }
+  step.place = parsed_at(node.field("place"), parse_place);
+  step.layer = node.field("layer").text();
+  if (node.has("location")) step.location = location_at(node.field("location"));
+  if (node.has("fused")) step.fused = node.field("fused").texts();
+  if (node.has("reason")) step.reason = node.field("reason").text();
+  if (node.has("notes")) step.notes = node.field("notes").texts();
+  if (node.has("once")) step.once = node.field("once").boolean();
+  return step;
+}
+
+Output output_at(const JsonNode& node) {
+  node.only({"name", "value"});
+  return {node.field("name").text(), node.field("value").number()};
+}
+
+Update update_at(const JsonNode& node) {
+  node.only({"name", "value"});
+  return {node.field("name").text(), node.field("value").number()};
+}
+
+Program program_at(const JsonNode& node) {
+  node.only({"symbols", "values", "steps", "outputs", "updates"});
+  return {list_at(node.field("symbols"), symbol_at), list_at(node.field("values"), value_at),
+          list_at(node.field("steps"), step_at), list_at(node.field("outputs"), output_at),
+          node.has("updates") ? list_at(node.field("updates"), update_at) : std::vector<Update>()};
+}
+
+std::pair<std::string, std::string> object_at(const JsonNode& node) {
+  node.only({"level", "data", "text"});
+  if (node.field("level").text() == kPtxObject) return {kPtxObject, node.field("text").text()};
+  const JsonNode data = node.field("data");
+  Result<std::string> bytes = from_base64(data.text());
+  if (!bytes) data.fail(bytes.error().message());
+  return {node.field("level").text(), bytes ? *std::move(bytes) : std::string()};
+}
+
+/// The format, its version and the features that the plan needs, before anything else is looked at.
+void check_header(const JsonNode& root) {
+  if (root.json().is_object() && root.has("sheaf") && root.has("layers"))
+    return root.fail("a model file, not a plan; `sheaf compile` makes a plan of it");
+  if (!root.json().is_object() || !root.has("format") || root.field("format").json() != "sheaf-plan")
+    return root.fail("not a plan: the field \"format\": \"sheaf-plan\" is missing");
+  const JsonNode version = root.field("version");
+  const std::string text = version.text();
+  if (root.failed()) return;
+  int major = 0;
+  int minor = 0;
+  const char* end = text.data() + text.size();
+  const auto dot = std::from_chars(text.data(), end, major);
+  const bool has_minor = dot.ec == std::errc() && dot.ptr != end && *dot.ptr == '.';
+  const auto last = has_minor ? std::from_chars(dot.ptr + 1, end, minor) : dot;
+  if (!has_minor || last.ec != std::errc() || last.ptr != end || major < 0 || minor < 0)
+    return version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
+  if (major != kPlanMajor || minor > kPlanMinor)
+    return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) +
+                        ".0 to " + std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
+                        "; compile the model again, or take a newer sheaf");
+  const JsonNode required = root.field("requires");
+  for (const std::string& feature : required.texts())
+    if (feature != "bf16" && feature != "f16")
+      required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
+}
+
+/// The digest covers the compact text of the whole document without the field itself.
+void verify_digest(const JsonNode& root, Json& document) {
+  const std::string expected = root.field("sha256").text();
+  if (root.failed()) return;
+  document.erase("sha256");
+  const std::string found = sha256(document.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (found != expected)
+    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " +
+              expected.substr(0, 80));
+}
+
+}  // namespace
+
+Result<Plan> parse_plan(std::string file, std::string_view text) {
+  Result<Json> document = parse_ordered_json(file, text);
+  if (!document) return document.error();
+  JsonReading reading{std::move(file), {}};
+  const JsonNode root(reading, *document);
+  check_header(root);
+  if (!root.failed()) verify_digest(root, *document);
+  if (root.failed()) return *reading.error;
+
+  root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
+             "state", "kernels", "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir",
+             "objects"});
+  Plan plan;
+  plan.file = reading.file;
+  plan.producer = root.field("producer").text();
+  plan.name = root.field("name").text();
+  plan.precision = root.field("precision").text();
+  plan.regions = list_at(root.field("regions"), region_at);
+  plan.parameters = list_at(root.field("parameters"), parameter_at);
+  if (root.has("state")) plan.state = list_at(root.field("state"), parameter_at);
+  plan.kernels = list_at(root.field("kernels"), kernel_at);
+  plan.objects = list_at(root.field("objects"), object_at);
+  const JsonNode programs = root.field("programs");
+  const std::initializer_list<std::string_view> names = {"infer", "train", "accumulate", "update"};
+  const auto read = [](const JsonNode& from, const char* name, Program& to) {
+    if (from.has(name)) to = program_at(from.field(name));
+  };
+  programs.only(names);
+  plan.infer = program_at(programs.field("infer"));
+  read(programs, "train", plan.train);
+  read(programs, "accumulate", plan.accumulate);
+  read(programs, "update", plan.update);
+  const JsonNode graphs = root.field("graphs");
+  graphs.only(names);
+  plan.infer_graph = program_at(graphs.field("infer"));
+  read(graphs, "train", plan.train_graph);
+  read(graphs, "accumulate", plan.accumulate_graph);
+  read(graphs, "update", plan.update_graph);
+  plan.training = root.field("training").json();
+  plan.ir = root.field("ir").text();
+  if (root.has("train_ir")) plan.train_ir = root.field("train_ir").text();
+  if (root.has("accumulate_ir")) plan.accumulate_ir = root.field("accumulate_ir").text();
+  if (reading.error) return *reading.error;
+
+  if (Result<void> checked = check(plan, reading.file); !checked) return checked.error();
+  return plan;
+}
+
+Result<Plan> load_plan(const std::string& file) {
+  const Result<std::string> text = read_file(file, kLargestFile);
+  if (!text) return text.error();
+  return parse_plan(file, *text);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,221 @@
+#include "runtime/check/step_check.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sheaf {
+
+namespace {
+
+bool contains(std::initializer_list<std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_floating(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+}  // namespace
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (const Extent& extent : shape) text += (text.size() > 1 ? ", " : "") + to_string(extent);
+  return text + "]";
+}
+
+bool StepCheck::inputs(size_t count) {
+  if (step_.inputs.size() != count)
+    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " +
+         std::to_string(step_.inputs.size()));
+  return !failed();
+}
+
+bool StepCheck::outputs(size_t count) {
+  if (step_.outputs.size() != count)
+    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " +
+         std::to_string(step_.outputs.size()));
+  return !failed();
+}
+
+bool StepCheck::roles(const std::vector<std::string>& required, const std::vector<std::string>& optional) {
+  for (size_t i = 0; i < step_.roles.size(); ++i) {
+    const std::string& role = step_.roles[i];
+    const bool known = std::find(required.begin(), required.end(), role) != required.end() ||
+                       std::find(optional.begin(), optional.end(), role) != optional.end();
+    if (!known) fail("'" + step_.op + "' has no operand '" + role.substr(0, 80) + "'");
+    // At most as many as there are known roles: the first repeated or unknown one ends this.
+    if (std::find(step_.roles.begin(), step_.roles.begin() + static_cast<std::ptrdiff_t>(i), role) !=
+        step_.roles.begin() + static_cast<std::ptrdiff_t>(i))
+      fail("the operand '" + role.substr(0, 80) + "' stands twice");
+    if (failed()) return false;
+  }
+  for (const std::string& role : required)
+    if (!operand(role)) fail("'" + step_.op + "' needs an operand '" + role + "'");
+  if (!failed() && step_.roles.front() != required.front())
+    fail("'" + required.front() + "' must be the first operand");
+  return !failed();
+}
+
+const Value* StepCheck::operand(std::string_view role) const {
+  for (size_t i = 0; i < step_.roles.size() && i < step_.inputs.size(); ++i)
+    if (step_.roles[i] == role) return &input(i);
+  return nullptr;
+}
+
+void StepCheck::attributes(std::initializer_list<std::string_view> required,
+                           std::initializer_list<std::string_view> optional) {
+  for (const auto& item : step_.attributes.items())
+    if (!contains(required, item.key()) && !contains(optional, item.key()))
+      fail("'" + step_.op + "' has no attribute '" + item.key().substr(0, 80) + "'");
+  for (const std::string_view name : required)
+    if (!step_.attributes.contains(name)) fail("the attribute '" + std::string(name) + "' is missing");
+}
+
+const Json* StepCheck::attribute(const char* name) {
+  const auto found = step_.attributes.find(name);
+  if (found != step_.attributes.end()) return &*found;
+  fail(std::string("the attribute '") + name + "' is missing");
+  return nullptr;
+}
+
+namespace {
+
+/// The integer, if `json` is one within the bounds.
+std::optional<int64_t> integer_in(const Json& json, int64_t lowest, int64_t highest) {
+  if (!json.is_number_integer()) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    return std::nullopt;
+  const auto value = json.get<int64_t>();
+  if (value < lowest || value > highest) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+int64_t StepCheck::integer(const char* name, int64_t lowest, int64_t highest) {
+  if (const Json* json = attribute(name)) {
+    if (const auto value = integer_in(*json, lowest, highest)) return *value;
+    fail(std::string("'") + name + "' must be an integer from " + std::to_string(lowest) + " to " +
+         std::to_string(highest));
+  }
+  return lowest;
+}
+
+std::vector<int64_t> StepCheck::integers(const char* name, size_t count, int64_t lowest, int64_t highest) {
+  std::vector<int64_t> list(count, lowest);
+  const Json* json = attribute(name);
+  if (!json) return list;
+  bool good = json->is_array() && json->size() == count;
+  for (size_t i = 0; good && i < count; ++i) {
+    const auto value = integer_in((*json)[i], lowest, highest);
+    good = value.has_value();
+    list[i] = value.value_or(lowest);
+  }
+  if (!good)
+    fail(std::string("'") + name + "' must be a list of " + std::to_string(count) + " integers from " +
+         std::to_string(lowest) + " to " + std::to_string(highest));
+  return list;
+}
+
+bool StepCheck::boolean(const char* name) {
+  const Json* json = attribute(name);
+  if (json && json->is_boolean()) return json->get<bool>();
+  fail(std::string("'") + name + "' must be true or false");
+  return false;
+}
+
+std::string StepCheck::text(const char* name) {
+  const Json* json = attribute(name);
+  if (json && json->is_string()) return json->get<std::string>();
+  fail(std::string("'") + name + "' must be a string");
+  return "";
+}
+
+size_t StepCheck::dim(size_t rank) {
+  const auto limit = static_cast<int64_t>(rank);
+  if (limit == 0) {
+    fail("a value without dimensions has no 'dim'");
+    return 0;
+  }
+  const int64_t dim = integer("dim", -limit, limit - 1);
+  return static_cast<size_t>(dim < 0 ? dim + limit : dim);
+}
+
+void StepCheck::activation() {
+  static const std::map<std::string, std::vector<std::string>, std::less<>> kinds = {
+      {"relu", {}},
+      {"leaky_relu", {"negative_slope"}},
+      {"elu", {"alpha"}},
+      {"silu", {}},
+      {"gelu", {}},
+      {"gelu_tanh", {}},
+      {"tanh", {}},
+      {"sigmoid", {}},
+      {"hardtanh", {"min_val", "max_val"}},
+  };
+  const auto found = step_.attributes.find("activation");
+  if (found == step_.attributes.end()) return;
+  const bool named = found->is_object() && found->contains("kind") && (*found)["kind"].is_string();
+  const auto kind = named ? kinds.find((*found)["kind"].get_ref<const std::string&>()) : kinds.end();
+  if (kind == kinds.end()) return fail("'activation' must be an object with a known 'kind'");
+  bool good = found->size() == kind->second.size() + 1;
+  for (const std::string& number : kind->second)
+    good = good && found->contains(number) && (*found)[number].is_number();
+  if (!good) fail("the activation '" + kind->first + "' takes other numbers: see docs/steps.md");
+}
+
+void StepCheck::floating() {
+  const auto require = [this](const Value& value) {
+    if (!is_floating(value.dtype))
+      fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " +
+           std::string(name_of(value.dtype)));
+  };
+  for (size_t i = 0; i < step_.inputs.size(); ++i) require(input(i));
+  for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i));
+}
+
+void StepCheck::floating_beside_workspace(int workspace_output) {
+  const auto require = [this](const Value& value, bool workspace) {
+    if (workspace && (value.dtype != DType::uint8 || value.shape != Shape{Extent(1)}))
+      fail("'" + value.name + "' is a workspace, which is uint8 of shape [1]");
+    if (!workspace && !is_floating(value.dtype))
+      fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " +
+           std::string(name_of(value.dtype)));
+  };
+  for (size_t i = 0; i < step_.inputs.size(); ++i)
+    require(input(i), i < step_.roles.size() && step_.roles[i] == "workspace");
+  for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i), static_cast<int>(i) == workspace_output);
+}
+
+void StepCheck::rank(const Value& value, size_t rank) {
+  if (value.shape.size() != rank)
+    fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + std::to_string(rank) +
+         " dimensions");
+}
+
+std::vector<int64_t> StepCheck::static_dims(const Value& value) {
+  std::vector<int64_t> dims;
+  for (const Extent& extent : value.shape) {
+    if (!extent.is_static()) {
+      fail("'" + value.name + "' has shape " + to_string(value.shape) +
+           ", which may not depend on the batch here");
+      return {};
+    }
+    dims.push_back(extent.constant);
+  }
+  return dims;
+}
+
+void StepCheck::shape(const Value& value, const Shape& expected) {
+  if (value.shape != expected)
+    fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + to_string(expected));
+}
+
+void StepCheck::extent(const Json& json, const std::string& what) {
+  if (!json.is_string()) return fail(what + " must be a size written as a string");
+  const Result<Extent> extent = parse_extent(json.get_ref<const std::string&>());
+  if (!extent) return fail(what + ": " + extent.error().message());
+  if (const auto problem = problem_of(*extent, scope_, step_.place)) fail(what + ": " + *problem);
+}
+
+}  // namespace sheaf

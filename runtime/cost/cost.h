@@ -1,0 +1,43 @@
+// What an operation costs, whatever runs it: arithmetic and memory traffic by its definition and sizes. The one
+// piece of code that estimate, bench, trace and explain all take costs from.
+#pragma once
+
+#include "runtime/device/operation.h"
+#include "runtime/plan/plan.h"
+
+#include <span>
+
+namespace sheaf {
+
+/// Of one execution on one replica. A multiplication and an addition count as one operation each, as does any other
+/// scalar function (exp, sqrt, max, a comparison); a convolution counts its padding as if it were data. So a
+/// library that saves arithmetic (Winograd) is measured by what it was asked for. Bytes: each operand once, at its
+/// full size, padding of its format included; what a cache saves isn't known here.
+struct Cost {
+  double flops = 0;
+  double read_bytes = 0;
+  double written_bytes = 0;
+
+  double bytes() const { return read_bytes + written_bytes; }
+  Cost& operator+=(const Cost& other) {
+    flops += other.flops;
+    read_bytes += other.read_bytes;
+    written_bytes += other.written_bytes;
+    return *this;
+  }
+};
+
+/// The cost of a step of `plan`, or of an operation that binding adds ("reduce" over more inputs, "check_finite").
+/// `inputs` and `outputs` have concrete sizes, as in Executable::run. Views and prints cost nothing; data movement
+/// and reorders have bytes alone. Formulas: docs/estimate.md.
+Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
+                    std::span<const TensorSpec> outputs);
+
+/// The type whose products an operation adds up: bfloat16 or float16 where it multiplies such operands, else float32
+/// (generated kernels, and all that is no matrix product, compute in f32: docs/precision.md).
+DType multiplied(const std::string& op, std::span<const TensorSpec> inputs);
+
+/// The cost of a reorder or copy: its bytes read and written.
+Cost copy_cost(const TensorSpec& from, const TensorSpec& to);
+
+}  // namespace sheaf

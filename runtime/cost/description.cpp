@@ -1,0 +1,150 @@
+#include "runtime/cost/description.h"
+
+#include "runtime/base/file.h"
+#include "runtime/device/cpu_info.h"
+#include "runtime/machine/isa.h"
+#include "runtime/plan/json_node.h"
+#include "runtime/plan/json_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+constexpr uint64_t kLargestFile = 1 << 20;
+/// Guesses: how many times f32's products of bf16 are done. VDPBF16PS adds up two for each f32 lane; an A100's tensor cores do 312
+/// Tflop/s, its f32 units 19.5 (NVIDIA A100 data sheet).
+constexpr double kCpuBf16Ratio = 2, kCudaBf16Ratio = 16;
+
+/// The figures of a description under their names in the file.
+template <typename Description, typename Use>
+void for_each_figure(Description& device, const Use& use) {
+  use("flops_per_second", device.flops_per_second);
+  use("bf16_flops_per_second", device.bf16_flops_per_second);
+  use("bytes_per_second", device.bytes_per_second);
+  use("core_bytes_per_second", device.core_bytes_per_second);
+  use("cache_bytes", device.cache_bytes);
+  use("cache_bytes_per_second", device.cache_bytes_per_second);
+  use("seconds_per_operation", device.seconds_per_operation);
+  use("seconds_per_wait", device.seconds_per_wait);
+  use("copy_bytes_per_second", device.copy_bytes_per_second);
+  use("memory_bytes", device.memory_bytes);
+}
+
+double positive(const JsonNode& node) {
+  const double value = node.json().is_number() ? node.json().get<double>() : 0;
+  if (!(value > 0) || !std::isfinite(value)) node.fail("must be a positive number");
+  return value;
+}
+
+/// Rates by operation, in place of those that were guessed.
+void read_operations(const JsonNode& node, const char* name, std::map<std::string, double>& operations) {
+  if (!node.has(name)) return;
+  operations.clear();
+  const JsonNode given = node.field(name);
+  if (!given.json().is_object()) return given.fail("must be an object");
+  for (const auto& item : given.json().items()) operations[item.key()] = positive(given.field(item.key().c_str()));
+}
+
+void read_device(const JsonNode& node, DeviceDescription& device) {
+  node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second", "cache_bytes",
+             "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
+             "memory_bytes", "operations", "bf16_operations"});
+  if (node.failed()) return;
+  if (node.has("model")) device.model = node.field("model").text();
+  if (node.has("cores")) device.cores = static_cast<int>(node.field("cores").integer(1, 1 << 20));
+  const double guessed_ratio = device.bf16_flops_per_second / device.flops_per_second;
+  for_each_figure(device, [&](const char* name, double& figure) {
+    if (node.has(name)) figure = positive(node.field(name));
+  });
+  if (!node.has("bf16_flops_per_second")) device.bf16_flops_per_second = device.flops_per_second * guessed_ratio;
+  read_operations(node, "operations", device.operations);
+  read_operations(node, "bf16_operations", device.bf16_operations);
+}
+
+Json json_of(const DeviceDescription& device) {
+  Json json = {{"model", device.model}, {"cores", device.cores}};
+  for_each_figure(device, [&](const char* name, double figure) {
+    if (figure > 0) json[name] = figure;
+  });
+  if (!device.operations.empty()) json["operations"] = device.operations;
+  if (!device.bf16_operations.empty()) json["bf16_operations"] = device.bf16_operations;
+  return json;
+}
+
+/// The arithmetic rate of `op` on operands of `dtype`, all cores.
+double rate_of(const DeviceDescription& device, const std::string& op, DType dtype) {
+  const auto own = device.operations.find(op);
+  const double f32 = own == device.operations.end() ? device.flops_per_second : own->second;
+  if (dtype == DType::float32 || device.bf16_flops_per_second == 0) return f32;
+  const auto known = device.bf16_operations.find(op);
+  return known == device.bf16_operations.end() ? f32 * device.bf16_flops_per_second / device.flops_per_second : known->second;
+}
+
+}  // namespace
+
+DeviceDescriptions guessed_devices() {
+  const DeviceInfo& info = cpu_info();
+  DeviceDescriptions devices;
+  devices.source = "a guess from the CPU's model";
+  DeviceDescription& cpu = devices.cpu;
+  cpu.model = info.model;
+  cpu.cores = std::max(1, info.cores);
+  const Roofline all = default_roofline(info, cpu.cores), one = default_roofline(info, 1);
+  cpu.flops_per_second = all.flops_per_second;
+  if (has_bf16()) cpu.bf16_flops_per_second = kCpuBf16Ratio * all.flops_per_second;
+  cpu.bytes_per_second = all.bytes_per_second;
+  cpu.core_bytes_per_second = one.bytes_per_second;
+  cpu.cache_bytes = cpu.cores * double{1 << 20};
+  cpu.cache_bytes_per_second = cpu.cores * 150e9;
+  cpu.seconds_per_operation = all.seconds_per_operation;
+  cpu.seconds_per_wait = 1e-6;
+  cpu.copy_bytes_per_second = one.bytes_per_second / 2;
+  cpu.memory_bytes = static_cast<double>(info.memory_bytes);
+  DeviceInfo any_gpu;
+  any_gpu.kind = DeviceKind::cuda;
+  const Roofline gpu = default_roofline(any_gpu, 1);
+  devices.cuda = {"a graphics card", 1, gpu.flops_per_second, gpu.bytes_per_second, gpu.bytes_per_second, 32e6, 4e12,
+                  gpu.seconds_per_operation, 10e-6, 25e9, 80e9, {}, kCudaBf16Ratio * gpu.flops_per_second, {}};
+  return devices;
+}
+
+Result<DeviceDescriptions> read_devices(const std::string& file) {
+  auto text = read_file(file, kLargestFile);
+  if (!text) return text.error();
+  auto json = parse_ordered_json(file, *text);
+  if (!json) return json.error();
+  DeviceDescriptions devices = guessed_devices();
+  devices.source = file;
+  JsonReading reading{file, {}};
+  const JsonNode root(reading, *json);
+  root.only({"sheaf_devices", "cpu", "cuda"});
+  if (!root.failed()) {
+    const JsonNode version = root.field("sheaf_devices");
+    if (const std::string given = version.text(); !root.failed() && given != "1.0") {
+      version.fail("version '" + given.substr(0, 32) + "' is unknown; this program reads 1.0");
+    }
+  }
+  if (!root.failed() && root.has("cpu")) read_device(root.field("cpu"), devices.cpu);
+  if (!root.failed() && root.has("cuda")) read_device(root.field("cuda"), devices.cuda);
+  if (reading.error) return *reading.error;
+  return devices;
+}
+
+std::string devices_text(const DeviceDescriptions& devices) {
+  return Json({{"sheaf_devices", "1.0"}, {"cpu", json_of(devices.cpu)}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype, double bytes) {
+  const double share = std::min(1.0, double(threads) / device.cores);
+  const double crowd = std::min(1.0, double(threads) / std::max({busy, threads, 1}));
+  Roofline roofline;
+  roofline.flops_per_second = rate_of(device, op, dtype) * share;
+  roofline.bytes_per_second = std::min(device.bytes_per_second * crowd, device.core_bytes_per_second * threads);
+  if (bytes <= device.cache_bytes * share) roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
+  roofline.seconds_per_operation = device.seconds_per_operation;
+  return roofline;
+}
+
+}  // namespace sheaf

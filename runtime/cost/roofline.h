@@ -1,0 +1,29 @@
+// What a device can do at best: how fast it computes, reads and writes, and starts an operation (Williams, Waterman
+// and Patterson, "Roofline", CACM 52(4), 2009).
+#pragma once
+
+#include "runtime/device/device.h"
+#include "runtime/cost/cost.h"
+
+namespace sheaf {
+
+struct Roofline {
+  double flops_per_second = 0;       ///< matrix products, f32
+  double bytes_per_second = 0;       ///< of memory, reads and writes together
+  double seconds_per_operation = 0;  ///< overhead of starting one
+};
+
+/// Where an operation stands under the roofline.
+enum class Bound { compute, memory, overhead };
+const char* name_of(Bound bound);
+
+/// The least time that `cost` takes: overhead plus the larger of its arithmetic and its traffic.
+double seconds(const Roofline& roofline, const Cost& cost);
+/// Which of the three is the largest part of it.
+Bound bound_by(const Roofline& roofline, const Cost& cost);
+
+/// A guess from what is known of the machine, of `threads` threads: vector width and cores at a usual clock, and a
+/// usual bandwidth for a core and for a socket. `sheaf bench --calibrate` measures instead.
+Roofline default_roofline(const DeviceInfo& device, int threads);
+
+}  // namespace sheaf

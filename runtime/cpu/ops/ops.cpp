@@ -1,0 +1,109 @@
+#include "runtime/cpu/ops/ops.h"
+
+#include "runtime/machine/isa.h"
+#include "runtime/cpu/ops/keep_nan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sheaf {
+namespace {
+
+using Prepare = Prepared (*)(const Operation&);
+
+constexpr std::array<std::pair<std::string_view, Prepare>, 25> operations = {{
+    {"linear", prepare_linear},
+    {"conv", prepare_conv},
+    {"conv_transpose", prepare_conv_transpose},
+    {"matmul", prepare_matmul},
+    {"max_pool", prepare_max_pool},
+    {"avg_pool", prepare_avg_pool},
+    {"adaptive_avg_pool", prepare_adaptive_avg_pool},
+    {"lstm", prepare_lstm},
+    {"gru", prepare_gru},
+    {"conv_backward_data", prepare_conv_backward_data},
+    {"conv_backward_weight", prepare_conv_backward_weight},
+    {"linear_backward_data", prepare_linear_backward_data},
+    {"linear_backward_weight", prepare_linear_backward_weight},
+    {"batch_norm_train", prepare_batch_norm_train},
+    {"batch_norm_backward", prepare_batch_norm_backward},
+    {"max_pool_train", prepare_max_pool_train},
+    {"max_pool_backward", prepare_max_pool_backward},
+    {"avg_pool_backward", prepare_avg_pool_backward},
+    {"adaptive_avg_pool_backward", prepare_adaptive_avg_pool_backward},
+    {"lstm_train", prepare_lstm_train},
+    {"lstm_backward", prepare_lstm_backward},
+    {"gru_train", prepare_gru_train},
+    {"gru_backward", prepare_gru_backward},
+    {"reduce", prepare_reduce},
+    {"check_finite", prepare_check_finite},
+}};
+
+/// Operations that compute in float32 alone.
+constexpr std::array<std::string_view, 7> only_float32 = {"lstm",         "gru",         "lstm_train",  "gru_train",
+                                                         "lstm_backward", "gru_backward", "check_finite"};
+
+/// An operation on an empty chunk: all outputs have zero elements.
+class Nothing final : public Executable {
+ public:
+  void run(void* const*, void*) override {}
+};
+
+Prepared prepare_nothing(const Operation& operation) {
+  Prepared prepared = operation.prepared();
+  prepared.executable = std::make_unique<Nothing>();
+  prepared.implementation = "empty";
+  prepared.reason = "its results have no elements: there is nothing to compute";
+  return prepared;
+}
+
+Error failure(const Step& step, const std::string& why) {
+  const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
+  return Error(layer + "operation '" + step.op + "': " + why);
+}
+
+/// Products of narrow values that this CPU would only imitate: refused, so that nobody takes them for what they aren't.
+Result<void> check_arithmetic(const PrepareRequest& request) {
+  const auto takes = [&](DType dtype) {
+    return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const TensorSpec& x) { return x.dtype == dtype; });
+  };
+  const auto refused = [&](const std::string& why) { return Error({request.plan.file}, "layer '" + request.step.layer + "': " + why); };
+  if (takes(DType::float16)) {
+    return refused("the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
+                   "on CUDA devices, or compile the model with --precision bf16 or f32");
+  }
+  if (takes(DType::bfloat16) && !has_bf16()) {
+    return refused("the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
+                   ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
+  const Step& step = request.step;
+  const auto found = std::find_if(operations.begin(), operations.end(),
+                                  [&](const auto& entry) { return entry.first == step.op; });
+  if (found == operations.end()) return failure(step, "the CPU has no library operation of this name");
+  if (auto ok = check_arithmetic(request); !ok) return ok.error();
+  try {
+    const TeamSize threads(request.threads);
+    const Operation operation(request);
+    require(operation.dtype() == DType::float32 ||
+                std::find(only_float32.begin(), only_float32.end(), step.op) == only_float32.end(),
+            "it computes in float32 alone");
+    const bool check = step.op == "check_finite";  // the one that is run for what it finds
+    require(check || !request.outputs.empty(), "the step has no output");
+    const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),
+                                   [](const TensorSpec& output) { return element_count(output) == 0; });
+    if (empty) return prepare_nothing(operation);
+    return keep_nan(request, found->second(operation), found->second);
+  } catch (const dnnl::error& error) {
+    return failure(step, std::string("oneDNN refuses it: ") + error.what());
+  } catch (const std::exception& error) {
+    return failure(step, error.what());
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,53 @@
+#include "runtime/device/device_set.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sheaf {
+
+DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries,
+                     std::vector<std::string> names, int threads)
+    : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)) {
+  const auto is_cpu = [](const auto& device) { return device->info().kind == DeviceKind::cpu; };
+  const auto cpus = static_cast<int>(std::count_if(entries_.begin(), entries_.end(), is_cpu));
+  host_threads_ = std::max(1, threads);
+  lane_threads_ = std::max(1, host_threads_ / std::max(1, cpus));
+  merged_ = entries_.empty() || (entries_.size() == 1 && entries_[0] == host_);
+  if (entries_.empty()) entry_names_ = {"host"};
+  if (merged_) {
+    names_ = {entry_names_[0]};
+  } else {
+    names_ = {"host"};
+    names_.insert(names_.end(), entry_names_.begin(), entry_names_.end());
+  }
+}
+
+int DeviceSet::threads(int lane) const {
+  if (lane == 0) return host_threads_;
+  return device(lane).info().kind == DeviceKind::cpu ? lane_threads_ : 1;
+}
+
+Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
+  if (host_only()) return std::vector<int>{0};
+  const auto check = [&](int id, const char* what) -> Result<void> {
+    if (id >= 0 && id < entries()) return {};
+    Error error(region.location, "layer '" + region.name + "': " + what + " " + std::to_string(id) +
+                                     " is beyond the device list, which has " + std::to_string(entries()) +
+                                     (entries() == 1 ? " entry" : " entries"));
+    error.note("indices count from 0; list more devices, or `cpu` alone to run the model unpartitioned on the host");
+    return error;
+  };
+  if (region.output_device) {
+    if (auto ok = check(*region.output_device, "output_device"); !ok) return ok.error();
+  }
+  std::vector<int> ids(static_cast<size_t>(entries()));
+  std::iota(ids.begin(), ids.end(), 0);
+  if (region.device_ids) ids = *region.device_ids;
+  for (int id : ids) {
+    if (auto ok = check(id, "device id"); !ok) return ok.error();
+  }
+  if (ids.empty()) return Error(region.location, "layer '" + region.name + "' has an empty list of device ids");
+  return ids;
+}
+
+}  // namespace sheaf

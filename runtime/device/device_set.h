@@ -1,0 +1,50 @@
+// The devices of a run, opened, and the lanes that they make.
+#pragma once
+
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
+/// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. In host-only mode, and
+/// where the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
+class DeviceSet {
+ public:
+  /// `host` runs host steps with `threads` threads; the CPU entries of `entries` share those out (each at least 1).
+  /// `names[k]` is what messages call entry k. Without entries: host-only mode.
+  DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
+            int threads);
+
+  bool host_only() const { return entries_.empty(); }
+  int entries() const { return static_cast<int>(entries_.size()); }
+  int lanes() const { return merged_ ? 1 : entries() + 1; }
+  /// The lane of entry `k`; in host-only mode the host's, whatever k is.
+  int lane_of_entry(int k) const { return merged_ ? 0 : k + 1; }
+  Device& device(int lane) const { return lane == 0 ? *host_ : *entries_[static_cast<size_t>(lane - 1)]; }
+  Device& host() const { return *host_; }
+  int threads(int lane) const;
+  /// "host", "cpu:1", …
+  const std::string& name(int lane) const { return names_[static_cast<size_t>(lane)]; }
+  /// The name of entry `k` as listed ("host" in host-only mode).
+  const std::string& entry_name(int k) const { return entry_names_[static_cast<size_t>(host_only() ? 0 : k)]; }
+
+  /// The lanes of a region's devices in replica order; one lane in host-only mode. Errors, located at the region:
+  /// a device id beyond the list's end.
+  Result<std::vector<int>> region_entries(const Region& region) const;
+
+ private:
+  std::shared_ptr<Device> host_;
+  std::vector<std::shared_ptr<Device>> entries_;
+  std::vector<std::string> names_;        ///< by lane
+  std::vector<std::string> entry_names_;  ///< by entry; in host-only mode one
+  int host_threads_;
+  int lane_threads_;
+  bool merged_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,76 @@
+#include "runtime/session/open_devices.h"
+#include "runtime/session/sheaf.h"
+
+#include "runtime/bind/binding.h"
+#include "runtime/session/session_state.h"
+
+#include <cstdio>
+
+namespace sheaf {
+
+struct Session::State {
+  std::shared_ptr<Model::State> model;
+  std::unique_ptr<Binding> binding;
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+const std::vector<int64_t>& Session::input_shape(size_t index) const { return state_->binding->inputs()[index].dims; }
+const std::vector<int64_t>& Session::output_shape(size_t index) const { return state_->binding->outputs()[index].dims; }
+const BindingInfo& Session::info() const { return state_->binding->info(); }
+
+Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  return state_->binding->run(inputs, outputs);
+}
+
+Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                          const RunOptions& options) {
+  return state_->binding->run(inputs, outputs, &options.print, options.trace.get());
+}
+
+Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const {
+  auto list = parse_devices(devices);
+  if (!list) return list.error();
+  auto opened = open_devices(*list, options.threads);
+  if (!opened) return opened.error();
+  return bind(std::make_shared<const DeviceSet>(std::move(*opened)), batch, options);
+}
+
+Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t batch, const BindOptions& options) const {
+  auto binding = state_->bind(state_->plan.infer, std::move(devices), batch, options);
+  if (!binding) return binding.error();
+  auto state = std::make_unique<Session::State>();
+  state->model = state_;
+  state->binding = std::move(*binding);
+  return Session(std::move(state));
+}
+
+Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
+                                                    int64_t batch, const BindOptions& options) {
+  BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
+  request.arenas = options.arenas;
+  request.graphs = options.graphs;
+  request.deterministic = options.deterministic;
+  for (int lane = 0; lane < devices->lanes(); ++lane) {
+    auto loaded = kernels_for(devices->device(lane));
+    if (!loaded) return loaded.error();
+    request.kernels.push_back(std::move(*loaded));
+  }
+  return Binding::bind(request);
+}
+
+Result<std::shared_ptr<const Kernels>> Model::State::kernels_for(Device& device) {
+  const std::lock_guard lock(mutex);
+  auto& loaded = kernels[&device];
+  if (!loaded) {
+    auto kernels = device.load_kernels(plan);
+    if (!kernels) return kernels.error();
+    loaded = std::move(*kernels);
+  }
+  return loaded;
+}
+
+}  // namespace sheaf

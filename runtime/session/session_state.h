@@ -1,0 +1,35 @@
+// What a Model is made of (internal to the C++ interface's sources).
+#pragma once
+
+#include "runtime/bind/binding.h"
+#include "runtime/bind/constants.h"
+#include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
+#include "runtime/session/sheaf.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace sheaf {
+
+/// "float32 [20, 10]": a tensor in messages about parameters and states.
+std::string described(DType dtype, const std::vector<int64_t>& shape);
+
+ValueInfo describe_value(const Value& value, std::string name);
+
+struct Model::State {
+  Plan plan;
+  std::vector<ValueInfo> inputs, outputs;
+  std::vector<ParameterInfo> parameters;
+  std::shared_ptr<ConstantStore> constants;
+  std::map<const Device*, std::shared_ptr<const Kernels>> kernels;
+  std::mutex mutex;  ///< of `kernels`
+
+  Result<std::shared_ptr<const Kernels>> kernels_for(Device& device);
+  /// Binds one of the plan's programs.
+  Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
+                                        const BindOptions& options);
+};
+
+}  // namespace sheaf

@@ -1,0 +1,26 @@
+// Sizes of a convolution step, checked.
+#pragma once
+
+#include "runtime/steps/step_operands.h"
+
+namespace sheaf {
+
+/// `weight` is [O, I, k…] or, with groups, [g, O/g, I/g, k…]; `dilation` counts from 1.
+struct ConvShape {
+  Dims x, weight, bias, y, stride, dilation, padding_begin, padding_end;
+  int64_t groups = 1;
+};
+
+/// x [N, I, s…], weight [O, I/g, k…], y [N, O, s…] with 1 to 3 spatial dims.
+ConvShape conv_shape(const StepOperands& operation);
+
+/// The same of the shapes given, without a bias: for gradients, where x or weight is what is made. `y_name`
+/// is what messages call y.
+ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
+                     const std::string& y_name);
+
+/// The attribute `name` (an input's or a kernel's spatial sizes) beside operands of this rank; all at
+/// least 1.
+Dims spatial_sizes(const StepOperands& operation, const char* name, size_t rank);
+
+}  // namespace sheaf

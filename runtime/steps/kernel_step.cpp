@@ -1,0 +1,60 @@
+#include "runtime/steps/kernel_step.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
+  const auto found = request.step.attributes.find("status");
+  if (found == request.step.attributes.end()) return std::optional<Lookup>();
+  const int64_t output = found->is_number_integer() ? found->get<int64_t>() : -1;
+  if (output < 0 || output >= static_cast<int64_t>(request.outputs.size()) || request.inputs.size() < 2 ||
+      request.outputs[static_cast<size_t>(output)].dtype != DType::int64 ||
+      element_count(request.outputs[static_cast<size_t>(output)]) != 1 || request.inputs[1].dims.empty() ||
+      (request.inputs[0].dtype != DType::int64 && request.inputs[0].dtype != DType::int32)) {
+    return kernel_error(request, "has a 'status' that is not an output of one int64, or no indices and table to go with it");
+  }
+  return std::optional<Lookup>({request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype,
+                                request.inputs[1].dims[0]});
+}
+
+}  // namespace
+
+std::string Lookup::failure(int64_t position, int64_t index) const {
+  return "index " + std::to_string(index) + " (element " + std::to_string(position) +
+         " of its input) is out of range; the table has entries 0 to " + std::to_string(entries - 1);
+}
+
+Error kernel_error(const PrepareRequest& request, const std::string& why) {
+  return Error("layer '" + request.step.layer + "': kernel '" + request.step.kernel + "' " + why);
+}
+
+Result<KernelStep> prepare_kernel_step(const PrepareRequest& request, SameLayout same_layout) {
+  KernelStep step;
+  const auto described = std::find_if(request.plan.kernels.begin(), request.plan.kernels.end(),
+                                      [&](const Kernel& kernel) { return kernel.name == request.step.kernel; });
+  if (described == request.plan.kernels.end()) return kernel_error(request, "is not in the plan");
+  step.kernel = &*described;
+  if (static_cast<int>(request.extents.size()) < described->extents) {
+    return kernel_error(request, "reads " + std::to_string(described->extents) + " extents; the step gives " +
+                                     std::to_string(request.extents.size()));
+  }
+  auto lookup = find_lookup(request);
+  if (!lookup) return lookup.error();
+  step.lookup = *lookup;
+  Prepared& prepared = step.prepared;
+  const TensorSpec* format = described->elementwise ? shared_format(request, same_layout) : nullptr;
+  adopt_format(prepared, request, format, same_layout);
+  for (const auto& pair : request.step.attributes.value("in_place", Json::array())) {
+    if (pair.is_array() && pair.size() == 2 && pair[0].is_number_integer() && pair[1].is_number_integer()) {
+      prepared.in_place.emplace_back(pair[0].get<int>(), pair[1].get<int>());
+    }
+  }
+  prepared.can_fail = step.lookup.has_value();
+  prepared.implementation = "generated";
+  prepared.reason = reason_for_layout(*described, format);
+  return step;
+}
+
+}  // namespace sheaf

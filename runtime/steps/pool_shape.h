@@ -1,0 +1,42 @@
+// Sizes of a pooling step, checked.
+#pragma once
+
+#include "runtime/steps/step_operands.h"
+
+namespace sheaf {
+
+/// In PyTorch's terms (dilation counts from 1), with the padding that the last window needs.
+struct Pooling {
+  Dims x, y, kernel, stride, dilation, padding_begin, padding_end;
+  size_t spatial() const { return kernel.size(); }
+  bool dilated() const;
+};
+
+/// One output position's window along one dimension: elements [begin, end); the average divides by the
+/// product of the dimensions' divisors.
+struct Window {
+  int64_t begin, end, divisor;
+};
+
+/// An average pooling's way: one that libraries have, dividing by the kernel's size or by what of it lies within x, with a
+/// factor for another divisor; or, where the divisors differ from window to window as a library's can't, the windows.
+struct Averaging {
+  bool include_padding = true;
+  float scale = 1;
+  std::vector<std::vector<Window>> windows;  ///< by dimension, then output position; empty: as libraries have it
+};
+
+/// x and y [N, C, s…] with 1 to 3 spatial dims, whose sizes the step's attributes must relate as PyTorch
+/// does.
+Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y);
+Averaging averaging_of(const StepOperands& operation, const Pooling& pooling);
+
+/// Adaptive average pooling as an equal one where the windows are all alike, else by its windows.
+/// Window of output o: [floor(o·in/out), ceil((o+1)·in/out)), as in PyTorch's start_index and end_index.
+Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& pooling);
+
+/// dy's dims with the spatial sizes of the attribute `size`: x's dims, of a backward step. Its output must
+/// have them.
+Dims pooled_from(const StepOperands& operation);
+
+}  // namespace sheaf

@@ -1,0 +1,66 @@
+#include "runtime/steps/rnn_shape.h"
+
+namespace sheaf {
+namespace {
+
+void check(const StepOperands& operation, const std::string& role, const std::vector<int64_t>& expected) {
+  const auto& dims = operation.operand(role).dims;
+  require(dims == expected, role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
+}
+
+}  // namespace
+
+std::string RnnShape::role(const char* name, int64_t layer, int64_t direction) {
+  return std::string(name) + "_l" + std::to_string(layer) + (direction ? "_reverse" : "");
+}
+
+RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results) {
+  const TensorSpec& x = operation.operand("x");
+  const size_t rank = x.dims.size();
+  require(rank == 2 || rank == 3, "x has shape " + to_string(x.dims) + ", expected 2 or 3 dimensions");
+  RnnShape s;
+  s.gates = gates;
+  s.batch_first = operation.flag("batch_first", false) && rank == 3;
+  s.bias = operation.flag("bias", true);
+  s.directions = operation.flag("bidirectional", false) ? 2 : 1;
+  s.layers = operation.integer("num_layers", 1);
+  s.hidden = operation.integer("hidden_size", 0);
+  require(s.layers >= 1 && s.hidden >= 1, "hidden_size and num_layers should be at least 1");
+  s.steps = rank == 3 && s.batch_first ? x.dims[1] : x.dims[0];
+  s.rows = rank == 2 ? 1 : s.batch_first ? x.dims[0] : x.dims[1];
+  s.features = x.dims.back();
+
+  std::vector<int64_t> y = x.dims;
+  y.back() = s.directions * s.hidden;
+  std::vector<int64_t> state = {s.layers * s.directions, s.rows, s.hidden};
+  if (rank == 2) state.erase(state.begin() + 1);
+  const size_t outputs = gates == 4 ? 3 : 2;
+  require(results.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
+  for (size_t i = 0; i < outputs; ++i) {
+    const auto &dims = results[i], &expected = i == 0 ? y : state;
+    require(dims == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
+                                  ", expected " + to_string(expected));
+  }
+  if (operation.has("h0")) check(operation, "h0", state);
+  if (operation.has("c0")) check(operation, "c0", state);
+  require(gates == 3 || operation.has("h0") == operation.has("c0"), "h0 and c0 should be given together");
+  for (int64_t layer = 0; layer < s.layers; ++layer) {
+    for (int64_t d = 0; d < s.directions; ++d) {
+      check(operation, RnnShape::role("weight_ih", layer, d), {gates * s.hidden, s.width_into(layer)});
+      check(operation, RnnShape::role("weight_hh", layer, d), {gates * s.hidden, s.hidden});
+      if (!s.bias) continue;
+      check(operation, RnnShape::role("bias_ih", layer, d), {gates * s.hidden});
+      check(operation, RnnShape::role("bias_hh", layer, d), {gates * s.hidden});
+    }
+  }
+  return s;
+}
+
+std::vector<Dims> output_dims(const StepOperands& operation) {
+  std::vector<Dims> dims;
+  for (const TensorSpec& output : operation.request.outputs)
+    if (output.dtype == DType::float32) dims.push_back(output.dims);
+  return dims;
+}
+
+}  // namespace sheaf

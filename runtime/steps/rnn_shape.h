@@ -1,0 +1,29 @@
+// Sizes and operands of a recurrent step (LSTM, GRU), checked.
+#pragma once
+
+#include <string>
+
+#include "runtime/steps/step_operands.h"
+
+namespace sheaf {
+
+/// PyTorch's nn.LSTM or nn.GRU: `gates` is 4 or 3.
+struct RnnShape {
+  int64_t steps = 0, rows = 0, features = 0, hidden = 0, layers = 1, directions = 1, gates = 4;
+  bool batch_first = false, bias = true;
+
+  /// Width of the input of layer `layer`.
+  int64_t width_into(int64_t layer) const { return layer == 0 ? features : directions * hidden; }
+  /// PyTorch's name of a weight or bias: "weight_ih" → "weight_ih_l1_reverse".
+  static std::string role(const char* name, int64_t layer, int64_t direction);
+};
+
+/// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x
+/// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N
+/// where x is.
+RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results);
+
+/// Shapes of the step's outputs that are values: workspaces left out.
+std::vector<Dims> output_dims(const StepOperands& operation);
+
+}  // namespace sheaf

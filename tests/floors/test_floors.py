@@ -1,0 +1,113 @@
+"""Who may include whom: folders form no circle, a floor of the runtime uses those that runtime/CMakeLists.txt gives it, and
+of the other top-level folders each uses those below it."""
+import re
+import sys
+import unittest
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from program import SOURCE  # noqa: E402
+
+# Top-level folders, each with those that it may include from.
+BELOW = {
+    "runtime": {"runtime"},
+    "frontend": {"frontend", "runtime"},
+    "ir": {"ir", "runtime"},
+    "passes": {"passes", "ir", "runtime"},
+    "codegen": {"codegen", "ir", "runtime"},
+    "tools": {"tools", "codegen", "passes", "ir", "frontend", "runtime"},
+    "bench": {"bench", "tools", "codegen", "passes", "ir", "frontend", "runtime"},
+}
+IMPORT = {"ir", "runtime", "frontend"}  # frontend/import makes IR
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+FLOOR = re.compile(r"^sheaf_floor\(([^)]*)\)", re.MULTILINE)
+
+
+def includes(text):
+    return INCLUDE.findall(text)
+
+
+def edges(root):
+    """(file, included file), both relative to the root, for each include of a file of the project."""
+    for top in BELOW:
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in (".h", ".cpp", ".cu", ".cuh", ".inc"):
+                continue
+            for name in includes(file.read_text(encoding="utf-8")):
+                for found in (root / name, file.parent / name):
+                    if found.is_file() and root in found.resolve().parents:
+                        yield file.relative_to(root), found.resolve().relative_to(root)
+                        break
+
+
+def floors(text):
+    """Of each floor: itself and all below it, as its sheaf_floor() line says."""
+    below = {}
+    for line in FLOOR.findall(text):
+        name, *rest = line.split("PRIVATE")[0].split()
+        below[name] = {name}.union(*(below[other] for other in rest))
+    return below
+
+
+def circle(graph):
+    """A list of folders that include one another in turn; empty if there is none."""
+    done, path = set(), []
+
+    def visit(folder):
+        if folder in path:
+            return path[path.index(folder):] + [folder]
+        if folder in done:
+            return []
+        path.append(folder)
+        for other in sorted(graph[folder]):
+            if found := visit(other):
+                return found
+        path.pop()
+        done.add(folder)
+        return []
+
+    for folder in sorted(graph):
+        if found := visit(folder):
+            return found
+    return []
+
+
+class Floors(unittest.TestCase):
+    root = SOURCE.resolve()
+
+    def test_no_folder_includes_upwards(self):
+        below = floors((self.root / "runtime" / "CMakeLists.txt").read_text(encoding="utf-8"))
+        self.assertGreater(len(below), 10)
+        wrong = []
+        for file, included in edges(self.root):
+            top, other = file.parts[0], included.parts[0]
+            allowed = BELOW[top] | (IMPORT if file.parts[:2] == ("frontend", "import") else set())
+            if other not in allowed:
+                wrong.append(f"{file} includes {included}: {top}/ stands below {other}/")
+            elif top == other == "runtime" and included.parts[1] not in below[file.parts[1]]:
+                wrong.append(f"{file} includes {included}: runtime/CMakeLists.txt gives no floor {included.parts[1]} to {file.parts[1]}")
+        self.assertEqual(wrong, [])
+
+    def test_each_folder_of_the_runtime_is_a_floor(self):
+        below = floors((self.root / "runtime" / "CMakeLists.txt").read_text(encoding="utf-8"))
+        self.assertEqual({f.name for f in (self.root / "runtime").iterdir() if f.is_dir()}, set(below))
+        self.assertEqual([f.name for f in (self.root / "runtime").iterdir() if f.suffix in (".h", ".cpp")], [])
+
+    def test_folders_form_no_circle(self):
+        graph = defaultdict(set)
+        for file, included in edges(self.root):
+            if file.parent != included.parent:
+                graph[str(file.parent)].add(str(included.parent))
+        self.assertGreater(len(graph), 20)
+        self.assertEqual(circle(dict(sorted(graph.items())) | {k: set() for v in graph.values() for k in v if k not in graph}), [])
+
+    def test_the_rules_would_notice(self):
+        self.assertEqual(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}), ["a", "b", "c", "a"])
+        self.assertEqual(circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}), [])
+        self.assertEqual(floors("sheaf_floor(base)\nsheaf_floor(plan base PRIVATE x)\nsheaf_floor(bind plan)\n")["bind"],
+                         {"bind", "plan", "base"})
+        self.assertEqual(includes('#include <vector>\n  # include "runtime/plan/plan.h"\n// #include "x.h"\n'), ["runtime/plan/plan.h"])
+
+
+unittest.main()

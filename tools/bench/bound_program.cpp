@@ -1,0 +1,85 @@
+#include "tools/bench/bound_program.h"
+
+#include "runtime/data/source.h"
+#include "tools/cli/random_bound.h"
+#include "runtime/training/loss_section.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace sheaf {
+
+Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
+                                        const BoundProgramRequest& request) {
+  BoundProgram bound;
+  bound.run_.print = [](std::string_view) {};
+  const auto start = std::chrono::steady_clock::now();
+  if (request.train) {
+    auto trainer = Trainer::bind(model, std::move(devices), request.batch, nullptr, request.options);
+    if (!trainer) return trainer.error();
+    bound.trainer_ = std::move(*trainer);
+    bound.trainer_->progress().lr = 0;
+  } else {
+    auto session = model.bind(std::move(devices), request.batch, request.options);
+    if (!session) return session.error();
+    bound.session_ = std::move(*session);
+  }
+  bound.bind_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (auto loaded = bound.load(model, request); !loaded) return loaded.error();
+  return bound;
+}
+
+Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& request) {
+  const Program& program = trainer_ ? model.plan().train : model.plan().infer;
+  const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
+  std::optional<LossSection> loss;
+  if (trainer_) {
+    auto section = loss_section(model);
+    if (!section) return section.error();
+    loss = std::move(*section);
+  }
+  auto sources = request.sources;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ValueInfo& value = values[i];
+    const std::vector<int64_t>& wanted = trainer_ ? trainer_->input_shape(i) : session_->input_shape(i);
+    SourceRequest source{value.name, value.dtype, {}, 0, random_bound(program, value.name)};
+    if (loss && loss->classes && value.name == loss->target) source.upper_bound = loss->class_count;
+    for (const Extent& extent : value.shape) source.shape.push_back(extent.is_static() ? extent.constant : -1);
+    const auto named = sources.find(value.name);
+    const std::string text = named != sources.end() ? named->second
+                             : value.batch_dim < 0  ? "random:1"
+                                                    : "random:" + std::to_string(request.batch);
+    auto tensor = load_source(text, source);
+    if (!tensor) return tensor.error();
+    if (tensor->shape != wanted) {
+      return Error(text + " has the shape " + shape_text(tensor->shape) + "; '" + value.name + "' takes " + shape_text(wanted));
+    }
+    if (named != sources.end()) sources.erase(named);
+    inputs_.push_back(input_data_.emplace_back(std::move(*tensor)).bytes.data());
+  }
+  if (!sources.empty()) return Error("the program takes no '" + sources.begin()->first + "'");
+  for (size_t i = 0; session_ && i < model.outputs().size(); ++i) {
+    auto tensor = make_tensor(model.outputs()[i].dtype, session_->output_shape(i));
+    if (!tensor) return tensor.error();
+    outputs_.push_back(output_data_.emplace_back(std::move(*tensor)).bytes.data());
+  }
+  return {};
+}
+
+Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
+  if (run_.trace != trace) run_.trace = trace;
+  if (session_) return session_->run(inputs_, outputs_, run_);
+  auto loss = trainer_->step(inputs_, run_);
+  if (!loss) return loss.error();
+  if (std::isfinite(*loss)) return {};
+  return Error("the loss isn't finite, first in layer '" + trainer_->first_not_finite(inputs_) + "'");
+}
+
+size_t BoundProgram::data_bytes() const {
+  size_t bytes = 0;
+  for (const HostTensor& tensor : input_data_) bytes += tensor.bytes.size();
+  for (const HostTensor& tensor : output_data_) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+}  // namespace sheaf

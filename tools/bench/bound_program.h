@@ -1,0 +1,51 @@
+// What is measured: one of a plan's programs, bound, with its data in host memory.
+#pragma once
+
+#include "runtime/data/tensor.h"
+#include "runtime/session/sheaf.h"
+#include "runtime/training/trainer.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+struct BoundProgramRequest {
+  bool train = false;  ///< the training step; else inference
+  int64_t batch = 0;
+  BindOptions options;
+  /// NAME → SOURCE of inputs and targets. What isn't named is random: normal numbers; integers that are valid indices
+  /// of whatever they are looked up in, or of the loss's classes.
+  std::map<std::string, std::string> sources;
+};
+
+class BoundProgram {
+ public:
+  /// Errors: those of binding; data that can't be read, or doesn't have the batch's shape.
+  static Result<BoundProgram> bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
+                                   const BoundProgramRequest& request);
+
+  /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the
+  /// loss diverge. A loss that isn't finite is an error, as its step is done in part only.
+  /// What Print layers print goes nowhere. `trace` may be null.
+  Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
+  const BindingInfo& info() const { return trainer_ ? trainer_->info() : session_->info(); }
+  double bind_seconds() const { return bind_seconds_; }
+  size_t data_bytes() const;  ///< inputs, targets and outputs
+
+ private:
+  Result<void> load(const Model& model, const BoundProgramRequest& request);
+
+  std::optional<Session> session_;
+  std::optional<Trainer> trainer_;
+  std::vector<HostTensor> input_data_, output_data_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  RunOptions run_;
+  double bind_seconds_ = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,66 @@
+#include "tools/cli/execution_options.h"
+
+#include "runtime/cuda/deadline.h"
+
+#include <charconv>
+
+namespace sheaf {
+namespace {
+
+constexpr double kLongestWait = 1e9;  // seconds, some thirty years
+
+Result<double> deadline_of(const std::string& text) {
+  double seconds = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (code == std::errc() && end == text.data() + text.size() && seconds > 0 && seconds <= kLongestWait) return seconds;
+  return Error("--deadline: '" + text + "' is not a number of seconds above 0, at most 1e9");
+}
+
+}  // namespace
+
+void devices_option(OptionParser& parser) {
+  parser.option("--devices", "LIST", "devices: cpu:0,cpu:1 or cuda:0-3; cpu alone: everything on the host, unpartitioned");
+}
+
+void weights_option(OptionParser& parser) {
+  parser.option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed");
+}
+
+void seed_option(OptionParser& parser) {
+  parser.option("--seed", "S", "of all that is drawn: initial weights, random rows, the order of rows, dropout (default 0)");
+}
+
+void numerics_option(OptionParser& parser) {
+  parser.option("--numerics", "KIND", "arithmetic, of which fast has Winograd convolutions on CPUs and TF32 on GPUs")
+      .choices({"strict", "fast"});
+}
+
+void deterministic_option(OptionParser& parser) {
+  parser.flag("--no-deterministic", "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` says what it is good for");
+}
+
+void deadline_option(OptionParser& parser) {
+  parser.option("--deadline", "SECONDS", "give up when a GPU has done nothing for so long, and say what ran last (default 300)");
+}
+
+void execution_options(OptionParser& parser) {
+  parser.group("On GPUs")
+      .flag("--no-graphs", "hand over each operation by itself, instead of replaying them as CUDA graphs: the same bits")
+      .add(deterministic_option)
+      .add(deadline_option);
+}
+
+Result<BindOptions> bind_options(const Options& options) {
+  BindOptions bind;
+  bind.fast_numerics = options.value("--numerics") == "fast";
+  bind.graphs = !options.has("--no-graphs");
+  bind.deterministic = !options.has("--no-deterministic");
+  if (options.has("--deadline")) {
+    auto seconds = deadline_of(options.value("--deadline"));
+    if (!seconds) return seconds.error();
+    cuda::set_deadline(std::chrono::duration<double>(*seconds));
+  }
+  return bind;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,23 @@
+// The options that say where and how a plan is executed, which several verbs take: each is declared here once.
+#pragma once
+
+#include "tools/cli/options.h"
+#include "runtime/session/sheaf.h"
+
+namespace sheaf {
+
+void devices_option(OptionParser& parser);   ///< --devices LIST
+void weights_option(OptionParser& parser);   ///< --weights FILE
+void seed_option(OptionParser& parser);      ///< --seed S
+void numerics_option(OptionParser& parser);  ///< --numerics KIND
+// Of verbs that don't run plans as they stand; those that do have all in execution_options().
+void deterministic_option(OptionParser& parser);  ///< --no-deterministic
+void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
+/// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
+void execution_options(OptionParser& parser);
+
+/// What was given of --numerics, --no-graphs and --no-deterministic. Takes --deadline too, which is the process's. Errors are
+/// the command line's fault.
+Result<BindOptions> bind_options(const Options& options);
+
+}  // namespace sheaf

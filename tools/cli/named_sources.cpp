@@ -1,0 +1,64 @@
+#include "tools/cli/named_sources.h"
+
+#include "runtime/base/suggest.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/data/source.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given) {
+  std::map<std::string, std::string> sources;
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return Error(option + " '" + text + "': expected NAME=SOURCE");
+    }
+    const std::string name = text.substr(0, equals), source = text.substr(equals + 1);
+    if (auto parsed = parse_source(source); !parsed) {
+      parsed.error().diagnostics[0].message = option + " '" + text + "': " + parsed.error().message();
+      return parsed.error();
+    }
+    if (!sources.emplace(name, source).second) return Error(option + ": '" + name + "' is given twice");
+  }
+  return sources;
+}
+
+Result<void> check_names(const std::string& option, const std::string& what, const std::string& model,
+                         const std::vector<ValueInfo>& values, const std::map<std::string, std::string>& sources) {
+  std::vector<std::string> problems, known;
+  for (const ValueInfo& value : values) {
+    known.push_back(value.name);
+    if (!sources.contains(value.name)) problems.push_back("missing: " + option + " " + value.name + "=SOURCE");
+  }
+  for (const auto& [name, source] : sources) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto near = nearest(name, known);
+    problems.push_back("superfluous: '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
+  }
+  if (problems.empty()) return {};
+  const std::string list = quoted_list(known);
+  Error error("the " + what + " given are not those of model '" + model + "', which has " + (list.empty() ? "none" : list));
+  for (std::string& problem : problems) error.note(std::move(problem));
+  return error;
+}
+
+Result<void> load_weights(Model& model, const std::string& file) {
+  auto opened = SafetensorsFile::open(file);
+  if (!opened) return opened.error();
+  std::vector<HostTensor> tensors;
+  std::vector<TensorView> views;
+  tensors.reserve(opened->entries().size());  // views point into it
+  for (const auto& [name, entry] : opened->entries()) {
+    auto tensor = opened->read(name);
+    if (!tensor) return tensor.error();
+    tensors.push_back(std::move(*tensor));
+    views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
+  }
+  auto set = model.set_parameters(views);
+  if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
+  return set;
+}
+
+}  // namespace sheaf

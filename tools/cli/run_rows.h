@@ -1,0 +1,27 @@
+// Rows of any number sent through a model in batches.
+#pragma once
+
+#include "runtime/device/device_set.h"
+#include "runtime/data/tensor.h"
+#include "runtime/session/sheaf.h"
+
+#include <memory>
+#include <vector>
+
+namespace sheaf {
+
+struct RowsOptions {
+  int64_t batch_size = 0;  ///< rows of a batch; 0: all at once. The last batch has what is left over
+  BindOptions bind;
+  RunOptions run;
+};
+
+/// Runs `model` on all rows of `inputs` (one tensor for each of model.inputs(), rows along its batch dimension) and
+/// returns its outputs, each concatenated along the dimension that depends on the batch. Errors: inputs that differ
+/// in rows (naming both), an input of another shape or dtype than the model's, several batches where an output has
+/// no dimension to concatenate along, and those of binding and running. Without a batched input there is one
+/// batch of `batch_size` rows, or of one.
+Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices,
+                                         const std::vector<HostTensor>& inputs, const RowsOptions& options);
+
+}  // namespace sheaf

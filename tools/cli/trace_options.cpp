@@ -1,0 +1,40 @@
+#include "tools/cli/trace_options.h"
+
+#include "runtime/base/file.h"
+#include "tools/cli/print_profile.h"
+
+#include <cstdio>
+
+namespace sheaf {
+
+void add_trace_options(OptionParser& parser) {
+  parser.group("Where the time goes")
+      .option("--trace", "FILE", "when each operation ran, on each lane, for ui.perfetto.dev or chrome://tracing; the last 100,000 operations")
+      .flag("--profile", "print the time by layer and by kind of operation, and what it achieved")
+      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess");
+}
+
+Result<void> TraceRequest::check(const Options& options) {
+  if (!options.has("--describe") || options.has("--profile")) return {};
+  return Error("--describe needs --profile: it says what the shares of the roofline are of");
+}
+
+Result<std::shared_ptr<Trace>> TraceRequest::open() const {
+  if (auto ok = check_output(file); !ok) return ok.error();
+  if (file.empty() && !profile) return std::shared_ptr<Trace>();
+  auto trace = std::make_shared<Trace>();
+  if (devices.empty()) return trace;
+  if (auto ok = trace->describe_devices(devices); !ok) return ok.error();
+  return trace;
+}
+
+Result<void> TraceRequest::finish(const Trace* trace) const {
+  if (!trace) return {};
+  if (!file.empty()) {
+    if (auto ok = trace->write(file); !ok) return ok;
+  }
+  if (profile) std::fputs(profiles_text(trace->profiles()).c_str(), stdout);
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,227 @@
+#include "tools/driver/compile.h"
+
+#include "codegen/plan/executable_steps.h"
+#include "codegen/plan/layer_steps.h"
+#include "frontend/import/import.h"
+#include "ir/Nn/Nn.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace sheaf {
+namespace {
+
+/// MLIR's diagnostics as sheaf's: located in the model file, naming the layer.
+class Collector {
+ public:
+  Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
+      : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
+
+  void take_no_warnings() { warnings_ = nullptr; }
+
+  Error error(std::string otherwise) {
+    if (error_.diagnostics.empty()) error_.add(std::move(otherwise));
+    return std::move(error_);
+  }
+
+ private:
+  LogicalResult take(mlir::Diagnostic& diagnostic) {
+    bool warning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error && !(warning && warnings_)) return success();
+    std::string message = diagnostic.str();
+    StringRef text = message;
+    // "'nn.conv' op has…": users know layers, not ops.
+    if (text.starts_with("'")) text = text.drop_front().split("' op ").second.empty() ? text : text.split("' op ").second;
+    StringRef layer = nn::layer_of(diagnostic.getLocation());
+    sheaf::Diagnostic made;
+    made.severity = warning ? Severity::warning : Severity::error;
+    if (FileLineColLoc position = nn::position_of(diagnostic.getLocation()))
+      made.location = {position.getFilename().str(), static_cast<int>(position.getLine()), static_cast<int>(position.getColumn())};
+    made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str();
+    made.source_line = line(made.location.line);
+    for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
+    (warning ? *warnings_ : error_.diagnostics).push_back(std::move(made));
+    return success();
+  }
+
+  std::string line(int number) const {
+    StringRef rest = model_.text;
+    for (int i = 1; i < number; ++i) rest = rest.split('\n').second;
+    return number > 0 ? rest.split('\n').first.str() : "";
+  }
+
+  const frontend::Model& model_;
+  std::vector<sheaf::Diagnostic>* warnings_;
+  Error error_;
+  ScopedDiagnosticHandler handler_;
+};
+
+/// sheaf's passes need no MLIR worker threads; starting some would cost more than they save.
+std::unique_ptr<MLIRContext> make_context() { return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED); }
+
+/// The model's training section as the plan keeps it: complete, with PyTorch's defaults filled in.
+Json json_of(const frontend::Training& training) {
+  Json targets = Json::object();
+  for (const frontend::InputDecl& target : training.targets) {
+    Json shape = Json::array();
+    for (int64_t size : target.shape) shape.push_back(size < 0 ? Json("batch") : Json(size));
+    targets[target.name] = {{"shape", shape}, {"dtype", std::string(name_of(target.dtype))}};
+  }
+  Json json = {{"targets", targets},
+               {"loss", {{"type", training.loss_type}, {"inputs", training.loss_inputs}, {"arguments", training.loss_arguments}}},
+               {"optimizer", training.optimizer}};
+  if (!training.schedule.is_null()) json["schedule"] = training.schedule;
+  if (training.clip_grad_norm) json["clip_grad_norm"] = *training.clip_grad_norm;
+  json["metrics"] = training.metrics;
+  return json;
+}
+
+std::string text_of(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, OpPrintingFlags().useLocalScope());
+  return text;
+}
+
+/// The optimiser's states (`role` "state") and what micro-batches add up ("accumulator"): arguments of a training program,
+/// all zeros at first.
+std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state") {
+  std::vector<Parameter> states;
+  for (BlockArgument argument : function.getArguments()) {
+    if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole).getValue() != role) continue;
+    auto tensor = cast<dist::PlacedType>(argument.getType()).getTensor();
+    Parameter state;
+    state.name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str();
+    state.dtype = codegen::dtype_of(tensor.getElementType());
+    state.shape = tensor.getShape().vec();
+    state.init = {{"type", "constant"}, {"value", 0.0}};
+    state.transient = role == "accumulator";
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+bool same_regions(const std::vector<sheaf::Region>& a, const std::vector<sheaf::Region>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const sheaf::Region& one, const sheaf::Region& other) {
+    return one.name == other.name && one.device_ids == other.device_ids && one.output_device == other.output_device && one.dim == other.dim;
+  });
+}
+
+/// Programs of a plan that are made together, each in both its forms.
+struct Compiled {
+  std::vector<Program> graphs, programs;
+  std::vector<sheaf::Region> regions;
+  std::vector<Parameter> state;
+  std::string ir;
+};
+
+struct Compiler {
+  MLIRContext& context;
+  Collector& diagnostics;
+  kernels::KernelModule& kernels;
+
+  /// nn to dist by `partition`, its functions `names` written down as logical programs; then by `lower` to what runs.
+  Result<Compiled> compile(ModuleOp module, ArrayRef<StringRef> names, llvm::function_ref<void(PassManager&)> partition,
+                           void (*lower)(OpPassManager&)) {
+    PassManager to_dist(&context, ModuleOp::getOperationName());
+    partition(to_dist);
+    if (failed(to_dist.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
+    Compiled compiled;
+    compiled.regions = codegen::regions_of(module);
+    compiled.ir = text_of(module);
+    for (StringRef name : names) {
+      auto function = module.lookupSymbol<func::FuncOp>(name);
+      codegen::LayerSteps layers;
+      Result<Program> graph = codegen::ProgramBuilder(function, layers).build();
+      if (!graph) return diagnostics.error(graph.error().message());
+      compiled.graphs.push_back(std::move(*graph));
+      compiled.state = states_of(function);
+    }
+    for (Parameter& sum : states_of(module.lookupSymbol<func::FuncOp>(names.back()), "accumulator")) compiled.state.push_back(std::move(sum));
+    PassManager lowering(&context, ModuleOp::getOperationName());
+    lower(lowering);
+    if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
+    for (StringRef name : names) {
+      codegen::ExecutableSteps steps(kernels);
+      Result<Program> program = codegen::ProgramBuilder(module.lookupSymbol<func::FuncOp>(name), steps).build();
+      if (!program) return program.error();
+      compiled.programs.push_back(std::move(*program));
+    }
+    return compiled;
+  }
+};
+
+}  // namespace
+
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, std::vector<sheaf::Diagnostic>* warnings) {
+  auto context = make_context();
+  context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
+  context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op
+  Collector diagnostics(*context, model, warnings);
+  kernels::KernelModule kernels(*context);
+  Compiler compiler{*context, diagnostics, kernels};
+
+  Plan plan;
+  plan.producer = "sheaf " SHEAF_VERSION;
+  plan.name = model.name;
+  plan.precision = options.precision;
+  if (options.precision != "f32") plan.requires_.push_back(options.precision);
+  if (model.training) plan.training = json_of(*model.training);
+  const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned};
+  auto* const lower_infer = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline;
+  auto* const lower_training = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;
+  bool first = true;
+  const auto add = [&](Purpose purpose, ArrayRef<StringRef> names, void (*partition)(OpPassManager&, const passes::PipelineOptions&),
+                       void (*lower)(OpPassManager&)) -> Result<Compiled> {
+    ImportedModel imported = import_model(model, *context, purpose);
+    auto compiled = compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower);
+    if (!compiled) return compiled.error();
+    if (!first && !same_regions(plan.regions, compiled->regions))
+      return Error("internal error: program '" + names[0].str() + "' has other parallel regions than those before it");
+    first = false;
+    plan.parameters = std::move(imported.parameters);
+    plan.regions = std::move(compiled->regions);
+    plan.state = std::move(compiled->state);  // what micro-batches add up too; the optimiser's is that of `train`
+    return compiled;
+  };
+  const auto wanted = [&](StringRef name) { return options.only.empty() || options.only == name; };
+  const bool trains = model.training && wanted("train");
+  if (wanted("infer")) {
+    auto infer = add(Purpose::inference, {"infer"}, passes::build_partition_pipeline, lower_infer);
+    if (!infer) return infer.error();
+    plan.ir = std::move(infer->ir);
+    plan.infer_graph = std::move(infer->graphs[0]);
+    plan.infer = std::move(infer->programs[0]);
+  }
+  if (trains) {
+    auto train = add(Purpose::training, {"train"}, passes::build_training_pipeline, lower_training);
+    if (!train) return train.error();
+    plan.train_ir = std::move(train->ir);
+    plan.train_graph = std::move(train->graphs[0]);
+    plan.train = std::move(train->programs[0]);
+  }
+  if (model.training && (wanted("accumulate") || wanted("update"))) {
+    if (trains) diagnostics.take_no_warnings();  // of the same graph: they are there already
+    auto parts = add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training);
+    if (!parts) return parts.error();
+    plan.accumulate_ir = std::move(parts->ir);
+    plan.accumulate_graph = std::move(parts->graphs[0]);
+    plan.accumulate = std::move(parts->programs[0]);
+    plan.update_graph = std::move(parts->graphs[1]);
+    plan.update = std::move(parts->programs[1]);
+  }
+  plan.kernels = kernels.kernels();
+  if (!options.objects) return plan;
+  auto objects = kernels.compile();
+  if (!objects) return objects.error();
+  plan.objects = std::move(*objects);
+  return plan;
+}
+
+}  // namespace sheaf

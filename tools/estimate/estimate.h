@@ -1,0 +1,111 @@
+// What a plan will take on given devices with a given batch: memory to the byte, work, data moved, and time as far as
+// that can be said beforehand. No device is touched: nothing is allocated or run.
+#pragma once
+
+#include "runtime/bind/memory_profile.h"
+#include "runtime/bind/operation_info.h"
+#include "runtime/cost/description.h"
+#include "tools/estimate/memory_classes.h"
+#include "runtime/plan/plan.h"
+#include "runtime/session/sheaf.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+class DeviceSet;
+
+struct LiveTensor {
+  std::string name;   ///< of a value; of scratch memory the layer
+  std::string layer;  ///< whose step makes it; empty for what is there from the start
+  MemoryClass kind = MemoryClass::activations;
+  size_t bytes = 0;   ///< as it takes up memory
+  std::string shape;  ///< "f32 64x3x28x28"; empty for scratch memory
+};
+
+/// One device of the list, or the host.
+struct DeviceEstimate {
+  std::string device;            ///< "host", "cpu:1"
+  int threads = 1;
+  MemoryByClass lasting = {};    ///< there from the start to the end, outside of the arena
+  MemoryByClass at_peak = {};    ///< in the arena at its fullest
+  MemoryByClass most = {};       ///< in the arena, the most of each class at any time
+  size_t arena_bytes = 0;        ///< as a run allocates
+  size_t arena_bound = 0;        ///< live at the fullest; the rest of the arena is gaps
+  size_t peak_bytes = 0;         ///< arena and lasting
+  int peak_operation = -1;       ///< in Estimate::operations; -1: the arena is empty
+  std::vector<LiveTensor> largest;  ///< at the peak, at most ten, the largest first
+  Cost cost;                     ///< of a step
+  size_t operations = 0;
+  double compute_seconds = 0;    ///< arithmetic at the device's rate
+  double memory_seconds = 0;     ///< traffic at its bandwidth
+  double communication_seconds = 0;  ///< copies and sums that data movement makes, and waits for other lanes' signals
+  double overhead_seconds = 0;
+  double busy_seconds = 0;       ///< each operation by the larger of its arithmetic and traffic
+};
+
+/// Data that an inserted node moves (contract, section 3: what logically goes from one device to another).
+struct MovementEstimate {
+  std::string id;  ///< as `dump --format json` has it
+  std::string op, layer, device, reason;
+  std::vector<int64_t> chunks;
+  int64_t bytes_moved = 0;
+};
+
+struct LayerEstimate {
+  std::string layer;
+  Cost cost;
+  size_t operations = 0;
+  double seconds = 0;   ///< over all lanes
+  Bound bound = Bound::memory;  ///< of most of that time
+};
+
+struct LargestBatch {
+  double memory_bytes = 0;   ///< the limit, per device
+  int64_t batch = 0;         ///< 0: not even one row fits
+  bool at_least = false;     ///< the search ended there, more would fit
+  size_t peak_bytes = 0;     ///< of the fullest device at that batch
+  bool monotonic = true;     ///< in all plans that were made, more rows took no less memory
+  int plans = 0;
+  std::string limit;         ///< where it isn't memory: why a larger batch has no plan
+};
+
+struct Estimate {
+  std::string model, program;
+  std::vector<std::string> list;  ///< the device list
+  int64_t batch = 0;
+  std::vector<DeviceEstimate> devices;  ///< by lane
+  std::vector<LaneMemory> memory;       ///< by lane: over time
+  std::vector<OperationInfo> operations;
+  std::vector<Cost> costs;              ///< by operation
+  std::vector<MovementEstimate> movements;
+  std::vector<LayerEstimate> layers;    ///< in the order of the program
+  Cost cost;                            ///< of a step, on all devices
+  int64_t bytes_moved = 0;
+  size_t parameter_bytes = 0;           ///< BindingInfo's: parameters, buffers and optimiser state
+  size_t derived_bytes = 0;
+  size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
+  double step_seconds = 0;              ///< longest way through all lanes
+  std::string description;              ///< where the devices' figures come from
+};
+
+struct EstimateOptions {
+  BindOptions bind;  ///< numerics and deterministic of it
+  std::optional<DeviceDescriptions> description;  ///< none: guessed_devices()
+};
+
+/// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges
+/// spelt out ({"cpu"}: host-only mode), `devices` the same opened. Errors: as Binding::bind(), but for memory: what
+/// doesn't fit is told as well.
+Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
+                          const DeviceSet& devices, int64_t batch, const EstimateOptions& options = {});
+
+/// Searches the largest batch with which no device needs more than `memory_bytes`, by planning: from `estimate` up or
+/// down, then between. A batch that has no plan (a library refuses its sizes) counts as one that doesn't fit.
+LargestBatch largest_batch(const Plan& plan, const Program& program, const DeviceSet& devices, const Estimate& estimate,
+                           double memory_bytes, const EstimateOptions& options = {});
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+#include "tools/estimate/estimate_main.h"
+
+#include "runtime/base/byte_size.h"
+#include "runtime/device/device_set.h"
+#include "runtime/session/open_devices.h"
+#include "tools/estimate/estimate.h"
+#include "tools/estimate/print_estimate.h"
+#include "tools/cli/execution_options.h"
+#include "runtime/check/reader.h"
+#include "tools/cli/report.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+/// No batch has more rows.
+constexpr int64_t kMostRows = int64_t{1} << 40;
+
+constexpr const char* kPrograms[] = {"infer", "train", "accumulate", "update"};
+
+bool is_program(const std::string& name) { return std::find(std::begin(kPrograms), std::end(kPrograms), name) != std::end(kPrograms); }
+
+/// `train` where the plan has it and nothing else is asked for.
+Result<const Program*> program_of(const Plan& plan, const Options& options) {
+  const Program* all[] = {&plan.infer, &plan.train, &plan.accumulate, &plan.update};
+  if (!options.has("--program")) return plan.train.steps.empty() ? &plan.infer : &plan.train;
+  const std::string& name = options.value("--program");
+  const auto index = static_cast<size_t>(std::find(std::begin(kPrograms), std::end(kPrograms), name) - std::begin(kPrograms));
+  if (index == 0 || !all[index]->steps.empty()) return all[index];
+  return Error({plan.file}, "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
+}
+
+}  // namespace
+
+OptionParser estimate_options() {
+  OptionParser parser("estimate", "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .add(devices_option)
+      .required()
+      .option("--batch", "N", "rows of a batch")
+      .required()
+      .option("--program", "NAME", "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
+      .add(numerics_option)
+      .add(deterministic_option)
+      .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
+      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it; without it, a guess")
+      .flag("--json", "print one JSON object")
+      .example("what a training step of 32 rows takes on two devices",
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan", "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})
+      .example("the largest batch that fits 64 MiB a device",
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
+                "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32 --memory 64MiB"});
+  return parser;
+}
+
+int estimate_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = estimate_options();
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(std::move(options.error()), "estimate");
+  if (options->help()) return print_help(parser);
+  const auto usage = [](Error error) { return report_usage(std::move(error), "estimate"); };
+  auto list = parse_devices(options->value("--devices"));
+  if (!list) return usage(std::move(list.error()));
+  auto batch = options->integer("--batch", 1, kMostRows, 0);
+  if (!batch) return usage(std::move(batch.error()));
+  auto bind = bind_options(*options);
+  if (!bind) return usage(std::move(bind.error()));
+  double memory = 0;
+  if (options->has("--memory")) {
+    auto size = parse_byte_size(options->value("--memory"), "--memory");
+    if (!size) return usage(std::move(size.error()));
+    memory = *size;
+  }
+  if (options->has("--program") && !is_program(options->value("--program"))) {
+    return usage(Error("--program: '" + options->value("--program") + "' is none of infer, train, accumulate and update"));
+  }
+
+  auto plan = load_plan(options->value("PLAN"));
+  if (!plan) return report(plan.error(), kFailed);
+  auto program = program_of(*plan, *options);
+  if (!program) return report(program.error(), kFailed);
+  EstimateOptions how;
+  how.bind = *bind;
+  if (options->has("--describe")) {
+    auto described = read_devices(options->value("--describe"));
+    if (!described) return report(described.error(), kFailed);
+    how.description = std::move(*described);
+  }
+  auto devices = open_devices(*list);
+  if (!devices) return report(devices.error(), kFailed);
+  std::vector<std::string> names;
+  for (const DeviceSpec& device : *list) names.push_back(to_string(device));
+  auto made = estimate(*plan, **program, names, *devices, *batch, how);
+  if (!made) return report(made.error(), kFailed);
+  std::optional<LargestBatch> largest;
+  if (memory > 0) largest = largest_batch(*plan, **program, *devices, *made, memory, how);
+  const LargestBatch* found = largest ? &*largest : nullptr;
+  return print(options->has("--json") ? estimate_json(*made, found) : estimate_text(*made, found));
+}
+
+}  // namespace sheaf

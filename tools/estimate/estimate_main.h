@@ -1,0 +1,16 @@
+// The verb `estimate`: what `sheaf` and `sheaf-run` call.
+#pragma once
+
+#include "tools/cli/options.h"
+
+#include <span>
+#include <string>
+
+namespace sheaf {
+
+/// `sheaf estimate PLAN --devices LIST --batch N [--json]`. Returns the exit status: 0 done, 1 the plan is at fault or
+/// has no such program, 2 the command line is.
+int estimate_verb(std::span<const std::string> arguments);
+OptionParser estimate_options();
+
+}  // namespace sheaf

@@ -1,0 +1,183 @@
+#include "tools/estimate/planned_program.h"
+#include "tools/estimate/print_estimate.h"
+#include "tools/inspect/format.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <numeric>
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kShownLayers = 12, kShownMovements = 20;
+
+std::string in_units(double value, double step, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  for (; value >= step && unit + 1 != units.end(); ++unit) value /= step;
+  char text[48];
+  std::snprintf(text, sizeof text, unit == units.begin() && value == static_cast<double>(static_cast<int64_t>(value)) ? "%.0f %s" : "%.1f %s", value, *unit);
+  return text;
+}
+
+std::string size_text(double bytes) { return in_units(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}); }
+std::string size_text(size_t bytes) { return size_text(static_cast<double>(bytes)); }
+std::string flops_text(double flops) { return in_units(flops, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"}); }
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return in_units(seconds * 1e6, 1e6, {"us"});
+  return seconds < 1 ? in_units(seconds * 1e3, 1e6, {"ms"}) : in_units(seconds, 1e12, {"s"});
+}
+
+/// Rows of cells, in columns; the first column is aligned left, the others right.
+class Table {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text(const char* indent, size_t left = 1) const {
+    std::vector<size_t> widths;
+    for (const auto& row : rows_) {
+      widths.resize(std::max(widths.size(), row.size()), 0);
+      for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+    }
+    std::string text;
+    for (const auto& row : rows_) {
+      std::string line = indent;
+      for (size_t c = 0; c < row.size(); ++c) {
+        const std::string space(widths[c] - width_of(row[c]), ' ');
+        line += (c ? "  " : "") + (c < left ? row[c] + space : space + row[c]);
+      }
+      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string layer_text(const std::string& layer) { return layer.empty() ? "(the step itself)" : printable(layer); }
+
+std::string operation_text(const OperationInfo& operation) {
+  std::string text = layer_text(operation.layer) + " (" + operation.op;
+  if (operation.step >= 0) text += ", step " + std::to_string(operation.step);
+  if (operation.replica >= 0) text += ", replica " + std::to_string(operation.replica);
+  return text + ")";
+}
+
+std::string memory_table(const Estimate& estimate) {
+  Table table;
+  std::vector<std::string> heading = {"memory at the peak"};
+  for (const DeviceEstimate& device : estimate.devices) heading.push_back(device.device);
+  table.row(heading);
+  for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
+    std::vector<std::string> cells = {name_of(static_cast<MemoryClass>(kind))};
+    for (const DeviceEstimate& device : estimate.devices) cells.push_back(size_text(device.lasting[kind] + device.at_peak[kind]));
+    table.row(cells);
+  }
+  std::vector<std::string> gaps = {"gaps"}, total = {"peak"}, arena = {"of it the arena"};
+  for (const DeviceEstimate& device : estimate.devices) {
+    gaps.push_back(size_text(device.arena_bytes - device.arena_bound));
+    total.push_back(size_text(device.peak_bytes));
+    arena.push_back(size_text(device.arena_bytes));
+  }
+  table.row(gaps);
+  table.row(total);
+  table.row(arena);
+  return table.text("");
+}
+
+std::string peaks(const Estimate& estimate) {
+  std::string text;
+  for (const DeviceEstimate& device : estimate.devices) {
+    if (device.largest.empty()) continue;
+    text += "\nlargest on " + device.device;
+    if (device.peak_operation >= 0) text += " at its peak, in " + operation_text(estimate.operations[static_cast<size_t>(device.peak_operation)]);
+    text += "\n";
+    Table table;
+    for (const LiveTensor& tensor : device.largest) {
+      table.row({printable(tensor.name), name_of(tensor.kind), tensor.shape, size_text(tensor.bytes)});
+    }
+    text += table.text("  ", 3);
+  }
+  return text;
+}
+
+std::string work(const Estimate& estimate) {
+  std::string text = "\nwork: " + flops_text(estimate.cost.flops) + ", " + size_text(estimate.cost.bytes()) + " read and written\n";
+  std::vector<size_t> order(estimate.layers.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const double first = estimate.layers[a].seconds, second = estimate.layers[b].seconds;
+    return first != second ? first > second : a < b;
+  });
+  Table table;
+  table.row({"layer (all replicas)", "work", "memory traffic", "time", "bound by"});
+  for (size_t i = 0; i < std::min(order.size(), kShownLayers); ++i) {
+    const LayerEstimate& layer = estimate.layers[order[i]];
+    table.row({layer_text(layer.layer), flops_text(layer.cost.flops), size_text(layer.cost.bytes()), time_text(layer.seconds), name_of(layer.bound)});
+  }
+  text += table.text("  ");
+  if (order.size() > kShownLayers) text += "  … and " + std::to_string(order.size() - kShownLayers) + " layers more (--json has them all)\n";
+  return text;
+}
+
+std::string movements(const Estimate& estimate) {
+  std::string text = "\nmoved between devices: " + size_text(static_cast<double>(estimate.bytes_moved)) + "\n";
+  Table table;
+  size_t shown = 0, idle = 0, more = 0;
+  for (const MovementEstimate& movement : estimate.movements) {
+    if (movement.bytes_moved == 0) {
+      ++idle;
+    } else if (shown == kShownMovements) {
+      ++more;
+    } else {
+      ++shown;
+      table.row({movement.op, layer_text(movement.layer), movement.chunks.empty() ? "" : "chunks " + chunks_text(movement.chunks),
+                 size_text(static_cast<double>(movement.bytes_moved))});
+    }
+  }
+  text += table.text("  ", 3);
+  if (more > 0) text += "  … and " + std::to_string(more) + " more (--json has them all)\n";
+  if (idle > 0) text += "  " + std::to_string(idle) + " others move nothing: both sides are one device\n";
+  return text;
+}
+
+std::string times(const Estimate& estimate) {
+  std::string text = "\ntime: a step takes " + time_text(estimate.step_seconds) + " or more";
+  if (estimate.step_seconds > 0) {
+    char rows[64];
+    std::snprintf(rows, sizeof rows, ", %.0f rows a second or fewer", static_cast<double>(estimate.batch) / estimate.step_seconds);
+    text += rows;
+  }
+  text += " (by " + printable(estimate.description) + ")\n";
+  Table table;
+  table.row({"", "operations", "arithmetic", "memory", "communication", "overhead", "busy"});
+  for (const DeviceEstimate& device : estimate.devices) {
+    table.row({device.device, std::to_string(device.operations), time_text(device.compute_seconds), time_text(device.memory_seconds),
+               time_text(device.communication_seconds), time_text(device.overhead_seconds), time_text(device.busy_seconds)});
+  }
+  return text + table.text("  ");
+}
+
+std::string largest_text(const LargestBatch& largest) {
+  std::string text = "\nlargest batch in " + size_text(largest.memory_bytes) + " a device: ";
+  if (largest.batch == 0) return text + "none; not even one row fits\n";
+  text += (largest.at_least ? "at least " : "") + std::to_string(largest.batch) + ", which needs " + size_text(largest.peak_bytes) + "\n";
+  if (!largest.limit.empty()) text += "  one row more has no plan: " + printable(largest.limit) + "\n";
+  if (!largest.monotonic) text += "  of the batches tried a larger one needed less memory than a smaller one; others may fit too\n";
+  return text;
+}
+
+}  // namespace
+
+std::string estimate_text(const Estimate& estimate, const LargestBatch* largest) {
+  std::string list;
+  for (const std::string& device : estimate.list) list += (list.empty() ? "" : ",") + device;
+  std::string text = printable(estimate.model) + ", program " + estimate.program + ", batch " + std::to_string(estimate.batch) + " on " + list + "\n\n";
+  text += memory_table(estimate);
+  text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " + size_text(estimate.output_bytes) + "\n";
+  text += peaks(estimate) + work(estimate) + movements(estimate) + times(estimate);
+  return largest ? text + largest_text(*largest) : text;
+}
+
+}  // namespace sheaf

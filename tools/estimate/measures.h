@@ -1,0 +1,16 @@
+// The parts of an estimate that stand in files of their own (internal to tools/estimate).
+#pragma once
+
+#include "tools/estimate/estimate.h"
+#include "tools/estimate/planned_program.h"
+
+namespace sheaf {
+
+/// Estimate::devices with their memory, one for each lane.
+void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
+                Estimate& estimate);
+
+/// Times of devices, layers and the step. Estimate::devices, layers, operations and costs are there.
+void add_times(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate);
+
+}  // namespace sheaf

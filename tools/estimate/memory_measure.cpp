@@ -1,0 +1,108 @@
+// Memory by device and class, the worst moment and what is live then.
+#include "tools/estimate/measures.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kLargest = 10;
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+std::string shape_of(const TensorSpec& spec) {
+  std::string text(name_of(spec.dtype));
+  text += ' ';
+  for (size_t i = 0; i < spec.dims.size(); ++i) text += (i ? "x" : "") + std::to_string(spec.dims[i]);
+  return spec.dims.empty() ? text + "scalar" : text;
+}
+
+class LaneMeasure {
+ public:
+  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const std::vector<MemoryClass>& classes, const Estimate& estimate,
+              size_t lane)
+      : plan_(plan), graph_(planned.binding.graph), arena_(planned.binding.memory.lanes[lane]), constants_(*planned.constants),
+        classes_(classes), estimate_(estimate), lane_(lane) {}
+
+  void add_to(DeviceEstimate& device) {
+    const ArenaPeak peak = peak_of(arena_);
+    device.arena_bytes = arena_.bytes;
+    device.arena_bound = arena_.lower_bound;
+    const auto& order = graph_.lane_order[lane_];
+    if (!order.empty() && !peak.blocks.empty()) device.peak_operation = order[std::min(peak.position, order.size() - 1)];
+    for (size_t block : peak.blocks) {
+      device.at_peak[class_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes);
+      device.largest.push_back(live(arena_.blocks[block]));
+    }
+    device.most = most_by_class();
+  }
+
+  /// Parameters and the like, which lie outside of the arena.
+  void add_lasting(DeviceEstimate& device, int memory_space) const {
+    for (const ConstantStore::Node& node : constants_.nodes()) {
+      if (node.device->memory_space() != memory_space || node.spec.bytes == 0) continue;
+      const std::string name = node.name.empty() ? "made from weights" : node.name;
+      device.largest.push_back({name, "", sheaf::class_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
+    }
+  }
+
+ private:
+  size_t class_of(const ArenaBlock& block) const {
+    return static_cast<size_t>(block.tensor < 0 ? MemoryClass::workspace : classes_[index_of(block.tensor)]);
+  }
+
+  LiveTensor live(const ArenaBlock& block) const {
+    const auto kind = static_cast<MemoryClass>(class_of(block));
+    if (block.tensor < 0) {
+      const std::string& layer = estimate_.operations[index_of(block.instance)].layer;
+      return {"scratch memory", layer, kind, arena_size(block.bytes), ""};
+    }
+    const Tensor& tensor = graph_.tensors[index_of(block.tensor)];
+    const std::string layer = tensor.writers.empty() ? "" : estimate_.operations[index_of(tensor.writers.front())].layer;
+    return {tensor.name, layer, kind, arena_size(block.bytes), shape_of(tensor.spec)};
+  }
+
+  MemoryByClass most_by_class() const {
+    MemoryByClass most = {};
+    for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
+      ArenaProblem problem;
+      for (const ArenaBlock& block : arena_.blocks) {
+        if (class_of(block) == kind) problem.buffers.push_back({block.bytes, block.begin, block.end});
+      }
+      most[kind] = problem.lower_bound();
+    }
+    return most;
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const LaneArena& arena_;
+  const ConstantStore& constants_;
+  const std::vector<MemoryClass>& classes_;
+  const Estimate& estimate_;
+  size_t lane_;
+};
+
+}  // namespace
+
+void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
+                Estimate& estimate) {
+  const std::vector<MemoryClass> classes = classes_of_tensors(planned.binding.graph, plan, program);
+  for (int lane = 0; lane < devices.lanes(); ++lane) {
+    DeviceEstimate device;
+    device.device = devices.name(lane);
+    device.threads = devices.threads(lane);
+    device.lasting = planned.lasting[index_of(lane)];
+    LaneMeasure measure(plan, planned, classes, estimate, index_of(lane));
+    measure.add_to(device);
+    if (sum(device.lasting) > 0) measure.add_lasting(device, devices.device(lane).memory_space());
+    device.peak_bytes = device.arena_bytes + sum(device.lasting);
+    std::sort(device.largest.begin(), device.largest.end(), [](const LiveTensor& a, const LiveTensor& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.name < b.name;
+    });
+    if (device.largest.size() > kLargest) device.largest.resize(kLargest);
+    estimate.devices.push_back(std::move(device));
+  }
+}
+
+}  // namespace sheaf

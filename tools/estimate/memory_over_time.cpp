@@ -1,0 +1,22 @@
+#include "tools/estimate/memory_over_time.h"
+
+#include "runtime/session/open_devices.h"
+#include "tools/estimate/estimate.h"
+
+namespace sheaf {
+
+Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
+                                                 int64_t batch) {
+  if (program.steps.empty()) return Error("the plan holds no executable program");
+  std::string list;
+  for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
+  auto parsed = parse_devices(list);
+  if (!parsed) return parsed.error();
+  auto opened = open_devices(*parsed);
+  if (!opened) return opened.error();
+  auto planned = estimate(plan, program, devices, *opened, batch);
+  if (!planned) return planned.error();
+  return std::move(planned->memory);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,39 @@
+#include "tools/estimate/planned_program.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sheaf {
+size_t sum(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
+
+size_t PlannedProgram::peak_bytes() const {
+  size_t most = 0;
+  for (size_t lane = 0; lane < lasting.size(); ++lane) most = std::max(most, binding.memory.lanes[lane].bytes + sum(lasting[lane]));
+  return most;
+}
+
+Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
+                                    const BindOptions& options) {
+  PlannedProgram planned;
+  // The host is not this program's to open; the set keeps it as long as this is used.
+  const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
+  planned.constants = std::make_unique<ConstantStore>(host, plan.parameters, plan.state);
+  for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not
+    if (auto known = planned.constants->variable(parameter.name); !known) return known.error();
+  }
+  const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
+  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics, false, options.deterministic});
+  if (!binding) return binding.error();
+  planned.binding = std::move(*binding);
+  planned.lasting.assign(kernels.size(), {});
+  for (const ConstantStore::Node& node : planned.constants->nodes()) {
+    for (int lane = 0; lane < devices.lanes(); ++lane) {
+      if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
+      planned.lasting[static_cast<size_t>(lane)][static_cast<size_t>(class_of(plan, node))] += node.spec.bytes;
+      break;
+    }
+  }
+  return planned;
+}
+
+}  // namespace sheaf

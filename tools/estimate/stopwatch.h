@@ -1,0 +1,34 @@
+// Timing of something that takes the same time again and again (internal to tools/estimate).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace sheaf {
+
+inline double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Seconds of one call: the best of at least thirty rounds, each long enough for the clock, over 0.2 s in all. The best,
+/// since what disturbs only ever adds.
+template <typename Work>
+double least_seconds(const Work& work) {
+  constexpr double kRound = 1e-3, kTotal = 0.2;
+  work();
+  double least = 1e9;
+  const double start = now_seconds();
+  for (int round = 0; round < 30 || now_seconds() - start < kTotal; ++round) {
+    int calls = 0;
+    const double begin = now_seconds();
+    double end = begin;
+    for (; end - begin < kRound; end = now_seconds()) {
+      work();
+      ++calls;
+    }
+    least = std::min(least, (end - begin) / calls);
+  }
+  return least;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,133 @@
+#include "tools/explain/explain.h"
+
+#include "tools/explain/operations.h"
+#include "tools/explain/select.h"
+#include "tools/inspect/dump.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+bool is_frame(const PlacementNode& node) { return node.op == "input" || node.op == "output"; }
+
+std::string description_of(const Plan& plan, const Step& step) {
+  for (const Kernel& kernel : plan.kernels)
+    if (!step.kernel.empty() && kernel.name == step.kernel) return kernel.description;
+  return "";
+}
+
+/// Layers in the order of their first node, each with its nodes.
+std::vector<ExplainedLayer> layers_of(const PlacementGraph& graph) {
+  std::vector<ExplainedLayer> layers;
+  std::map<std::string, size_t> index;
+  for (const PlacementNode& node : graph.nodes) {
+    if (is_frame(node)) continue;
+    const auto [found, made] = index.try_emplace(node.layer, layers.size());
+    if (made) layers.push_back({node.layer, {}, {}, {}});
+    layers[found->second].nodes.push_back(node);
+  }
+  return layers;
+}
+
+/// Each layer gets the steps that stem from it and those of others that do its work.
+void add_steps(const Plan& plan, const Program& program, std::vector<ExplainedLayer>& layers) {
+  std::map<std::string, ExplainedLayer*> by_name;
+  for (ExplainedLayer& layer : layers) by_name[layer.layer] = &layer;
+  for (const Step& step : program.steps) {
+    if (const auto found = by_name.find(step.layer); found != by_name.end())
+      found->second->steps.push_back({&step, description_of(plan, step), true, {}, {}});
+    for (const std::string& fused : step.fused)
+      if (const auto found = by_name.find(fused); found != by_name.end() && fused != step.layer)
+        found->second->steps.push_back({&step, description_of(plan, step), false, {}, {}});
+  }
+  for (ExplainedLayer& layer : layers) {
+    const auto computes = [](const PlacementNode& node) { return !node.inserted; };
+    if (!layer.steps.empty() || std::none_of(layer.nodes.begin(), layer.nodes.end(), computes)) continue;
+    const bool passes = std::any_of(layer.nodes.begin(), layer.nodes.end(), [](const PlacementNode& node) {
+      return node.op == "dropout" || node.op == "identity";
+    });
+    layer.vanished = passes ? "it gives its input as it is, so no step is left of it" : "the compiler simplified it away";
+  }
+}
+
+std::vector<std::string> known_ops(const std::vector<ExplainedLayer>& layers) {
+  std::vector<std::string> known;
+  for (const ExplainedLayer& layer : layers) {
+    for (const PlacementNode& node : layer.nodes) known.push_back(node.op);
+    for (const ExplainedStep& step : layer.steps) {
+      known.push_back(step.step->op);
+      for (const ExplainedOperation& operation : step.operations) known.push_back(operation.op);
+    }
+  }
+  return known;
+}
+
+bool has_op(const ExplainedLayer& layer, const std::string& op) {
+  const auto in_node = [&](const PlacementNode& node) { return node.op == op; };
+  const auto in_step = [&](const ExplainedStep& step) {
+    const auto in_operation = [&](const ExplainedOperation& operation) { return operation.op == op; };
+    return step.step->op == op || std::any_of(step.operations.begin(), step.operations.end(), in_operation);
+  };
+  return std::any_of(layer.nodes.begin(), layer.nodes.end(), in_node) ||
+         std::any_of(layer.steps.begin(), layer.steps.end(), in_step);
+}
+
+/// What is on `device` alone, down to the operations. A list of one device shares its lane with the host, so there
+/// operations don't tell the two apart.
+bool restrict_to(const std::string& device, bool shared_lane, ExplainedLayer& layer) {
+  std::erase_if(layer.nodes, [&](const PlacementNode& node) { return node.device != device; });
+  for (ExplainedStep& step : layer.steps) {
+    if (shared_lane) break;
+    std::erase_if(step.operations, [&](const ExplainedOperation& operation) {
+      return std::find(operation.devices.begin(), operation.devices.end(), device) == operation.devices.end();
+    });
+  }
+  return !layer.nodes.empty();
+}
+
+Result<void> restrict_to(const ExplainRequest& request, const PlacementGraph& graph, std::vector<ExplainedLayer>& layers) {
+  if (!request.layer.empty()) {
+    std::vector<std::string> names;
+    for (const ExplainedLayer& layer : layers) names.push_back(layer.layer);
+    auto selected = select_layers(names, request.layer);
+    if (!selected) return selected.error();
+    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !selected->contains(layer.layer); });
+  }
+  if (!request.op.empty()) {
+    auto op = select_name("op", request.op, known_ops(layers));
+    if (!op) return op.error();
+    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !has_op(layer, *op); });
+  }
+  if (request.device.empty()) return {};
+  std::vector<std::string> devices = graph.devices;
+  for (const PlacementNode& node : graph.nodes) devices.push_back(node.device);
+  auto device = select_name("device", request.device, devices);
+  if (!device) return device.error();
+  std::erase_if(layers, [&](ExplainedLayer& layer) { return !restrict_to(*device, graph.devices.size() == 1, layer); });
+  return {};
+}
+
+}  // namespace
+
+Result<Explanation> explain(const Plan& plan, const ExplainRequest& request) {
+  DumpOptions shown{request.devices, request.batch, request.program};
+  Result<PlacementGraph> graph = placement_graph(plan, shown);
+  if (!graph) return graph.error();
+  Explanation result;
+  result.model = graph->model;
+  result.program = request.program;
+  result.devices = graph->devices;
+  result.batch = graph->batch;
+  result.regions = graph->regions;
+  result.layers = layers_of(*graph);
+  add_steps(plan, request.program == "train" ? plan.train : plan.infer, result.layers);
+  if (!request.devices.empty()) {
+    if (auto bound = add_operations(plan, request, result.layers); !bound) return bound.error();
+  }
+  if (auto restricted = restrict_to(request, *graph, result.layers); !restricted) return restricted.error();
+  return result;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,139 @@
+#include "tools/explain/operations.h"
+
+#include "runtime/bind/binding.h"
+#include "runtime/session/sheaf.h"
+#include "runtime/training/trainer.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace sheaf {
+namespace {
+
+/// The plan bound, with all that binding says about itself.
+class BoundPlan {
+ public:
+  static Result<BoundPlan> bind(const Plan& plan, const ExplainRequest& request) {
+    auto model = Model::from_plan(plan);
+    if (!model) return model.error();
+    std::string devices;
+    for (const std::string& device : request.devices) devices += (devices.empty() ? "" : ",") + device;
+    BindOptions options = request.bind;
+    options.explain = true;
+    BoundPlan bound;
+    if (request.program == "train") {
+      auto trainer = Trainer::bind(*model, devices, *request.batch, options);
+      if (!trainer) return trainer.error();
+      bound.trainer_.emplace(std::move(*trainer));
+    } else {
+      auto session = model->bind(devices, *request.batch, options);
+      if (!session) return session.error();
+      bound.session_.emplace(std::move(*session));
+    }
+    return bound;
+  }
+  const std::vector<OperationInfo>& operations() const {
+    return (trainer_ ? trainer_->info() : session_->info()).operations;
+  }
+
+ private:
+  std::optional<Session> session_;
+  std::optional<Trainer> trainer_;
+};
+
+/// "conv1 float32 4x8 plain" without its last words: the names of values are the model's.
+std::string value_name(const std::string& description, const TensorSpec& spec) {
+  std::string rest = " " + std::string(name_of(spec.dtype)) + " ";
+  for (size_t i = 0; i < spec.dims.size(); ++i) rest += (i ? "x" : "") + std::to_string(spec.dims[i]);
+  rest += " " + (spec.plain() ? "plain" : spec.format->name());
+  return description.ends_with(rest) ? description.substr(0, description.size() - rest.size()) : description;
+}
+
+ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info, bool host_only) {
+  ExplainedOperation operation;
+  operation.op = info.op == "reorder" || info.op == "check_finite" || info.implementation != "copy" ? info.op : "copy";
+  operation.devices = {info.lane};
+  if (info.replica >= 0 && !host_only) operation.replicas = {info.replica};
+  operation.implementation = info.op == "print" ? "print" : info.implementation;
+  operation.launch = info.launch;
+  operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
+  const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
+  for (size_t i = 0; i < info.inputs.size(); ++i)
+    operation.inputs.push_back({of_step ? step.roles[i] : "x" + (i ? std::to_string(i) : ""),
+                                value_name(info.inputs[i], info.input_specs[i]), info.input_specs[i], info.from_weights[i]});
+  for (size_t i = 0; i < info.outputs.size(); ++i)
+    operation.outputs.push_back({"y" + (i ? std::to_string(i) : ""), value_name(info.outputs[i], info.output_specs[i]),
+                                 info.output_specs[i], false});
+  if (operation.op == "reorder" || operation.op == "copy") {
+    // A copy may be of a part of either: of a chunk from the whole, or of a chunk into it.
+    const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);
+    operation.cost = operation.op == "copy" ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
+                                            : copy_cost(info.input_specs[0], info.output_specs[0]);
+  } else if (info.op != "check_finite" && info.implementation != "in place") {
+    Step inserted;
+    inserted.op = info.op;
+    operation.cost = operation_cost(plan, info.op == step.op ? step : inserted, info.input_specs, info.output_specs);
+  }
+  return operation;
+}
+
+bool same_operands(const std::vector<ExplainedOperand>& a, const std::vector<ExplainedOperand>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ExplainedOperand& x, const ExplainedOperand& y) {
+    return x.role == y.role && x.value == y.value && x.tensor.dims == y.tensor.dims && x.tensor.dtype == y.tensor.dtype &&
+           x.format() == y.format() && x.from_weights == y.from_weights;
+  });
+}
+
+bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
+  return a.op == b.op && a.implementation == b.implementation && a.reason == b.reason && a.launch == b.launch &&
+         same_operands(a.inputs, b.inputs) && same_operands(a.outputs, b.outputs);
+}
+
+/// Why a step of the executable program has no operation.
+std::string idle_because(const Step& step) {
+  if (step.once) return "once, when weights are set: it depends on nothing else";
+  if (step.op == "view") return "a view: the same bytes under another shape";
+  if (step.op == "scatter") return "each chunk is a view of the whole: it lies in memory that the devices share";
+  if (step.op == "gather") return "the one chunk there is is the whole";
+  if (step.op == "replicate" || step.op == "transfer" || step.op == "first")
+    return "both ends share one memory: the value is used where it is";
+  if (step.op == "reduce") return "there is one replica: its value is the sum";
+  return "its chunk is empty: there is nothing to compute, or the sum of nothing, zeros made when the plan was bound";
+}
+
+}  // namespace
+
+Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers) {
+  auto bound = BoundPlan::bind(plan, request);
+  if (!bound) return bound.error();
+  const Program& program = request.program == "train" ? plan.train : plan.infer;
+  const bool host_only = request.devices.size() == 1 && request.devices[0] == "cpu";
+  std::map<const Step*, std::vector<ExplainedOperation>> by_step;
+  for (const OperationInfo& info : bound->operations()) {
+    if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
+    const std::vector<int> own = {info.step};
+    for (int s : info.steps.empty() ? own : info.steps) {
+      const Step& step = program.steps[static_cast<size_t>(s)];
+      std::vector<ExplainedOperation>& operations = by_step[&step];
+      ExplainedOperation operation = explained(plan, step, info, host_only);
+      const auto known = std::find_if(operations.begin(), operations.end(),
+                                      [&](const ExplainedOperation& other) { return alike(other, operation); });
+      if (known == operations.end()) {
+        operations.push_back(std::move(operation));
+      } else {
+        known->devices.insert(known->devices.end(), operation.devices.begin(), operation.devices.end());
+        known->replicas.insert(known->replicas.end(), operation.replicas.begin(), operation.replicas.end());
+      }
+    }
+  }
+  for (ExplainedLayer& layer : layers) {
+    for (ExplainedStep& step : layer.steps) {
+      if (const auto found = by_step.find(step.step); found != by_step.end()) step.operations = found->second;
+      if (step.operations.empty()) step.idle = idle_because(*step.step);
+    }
+  }
+  return {};
+}
+
+}  // namespace sheaf

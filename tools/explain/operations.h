@@ -1,0 +1,12 @@
+// What a binding made of the steps: implementations, layouts, reorders, costs.
+#pragma once
+
+#include "tools/explain/explain.h"
+
+namespace sheaf {
+
+/// Binds the plan as `request` says and adds to each step the operations that run for it, alike ones of several replicas
+/// as one. Errors: those of binding.
+Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers);
+
+}  // namespace sheaf

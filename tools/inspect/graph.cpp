@@ -1,0 +1,22 @@
+#include "tools/inspect/graph.h"
+
+#include "tools/inspect/graph_builder.h"
+
+namespace sheaf {
+
+PlacementGraph symbolic_graph(const Plan& plan, const Program& program) {
+  // Nothing is evaluated in the symbolic form, so nothing can fail.
+  return *GraphBuilder(plan, program, nullptr).build();
+}
+
+Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
+                              int64_t batch) {
+  Result<DeviceMap> map = map_devices(plan, program, devices);
+  if (!map) return map.error();
+  Result<SymbolTable> symbols = SymbolTable::build(plan, program, batch, map->group_sizes());
+  if (!symbols) return symbols.error();
+  const PlacementSizes sizes{std::move(*map), std::move(*symbols)};
+  return GraphBuilder(plan, program, &sizes).build();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,36 @@
+// What the HTML page shows, as the JSON that its script reads.
+#pragma once
+
+#include "runtime/bind/memory_profile.h"
+#include "tools/inspect/diff.h"
+#include "tools/inspect/graph.h"
+#include "tools/inspect/timeline.h"
+
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// A page's content; whatever is null isn't shown.
+struct PageContent {
+  const PlacementGraph& graph;
+  const Program* executable = nullptr;              ///< says which layers are computed in one operation
+  const std::vector<LaneMemory>* memory = nullptr;  ///< over time, on the graph's devices
+  std::string no_memory = "";                            ///< why `memory` isn't there although the graph has devices
+  const Timeline* timeline = nullptr;
+  const GraphDiff* difference = nullptr;            ///< `graph` is merged() of it
+};
+
+/// The model's name; of a difference the second's.
+const std::string& title_of(const PageContent& content);
+
+Json page_data(const PageContent& content);
+
+/// One self-contained page (tools/inspect/page/).
+std::string print_html(const PageContent& content);
+
+/// Which part of a training step a node belongs to: "forward", "backward" or "update" (the gradients' sums over the
+/// replicas included). By node; in inference all are empty.
+std::vector<std::string> phases_of(const PlacementGraph& graph);
+
+}  // namespace sheaf

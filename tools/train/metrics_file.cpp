@@ -1,0 +1,116 @@
+#include "tools/train/metrics_file.h"
+
+#include "runtime/base/file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace sheaf {
+namespace {
+
+using Line = nlohmann::ordered_json;
+
+std::string text_of(const Line& line) { return line.dump(-1, ' ', false, Line::error_handler_t::replace); }
+
+double per_second(int64_t rows, double seconds) { return seconds > 0 ? static_cast<double>(rows) / seconds : 0; }
+
+Error failure(const std::string& file) { return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(errno)); }
+
+/// Whether the line is of the first `step` steps and `epochs` epochs of a run.
+bool belongs(const std::string& line, int64_t step, int64_t epochs) {
+  const Line json = Line::parse(line, nullptr, false);
+  if (!json.is_object()) return false;
+  const bool of_step = json.contains("step");
+  const auto number = json.find(of_step ? "step" : "epoch");
+  return number != json.end() && number->is_number_integer() && number->get<int64_t>() <= (of_step ? step : epochs);
+}
+
+/// The lines of FILE that belong to what a run has done; none where there is no such regular file.
+std::string lines_so_far(const std::string& file, int64_t step, int64_t epochs) {
+  const auto text = read_file(file, uint64_t{4} << 30);
+  std::string kept;
+  if (!text) return kept;
+  for (size_t begin = 0, end; (end = text->find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string line = text->substr(begin, end - begin);
+    if (belongs(line, step, epochs)) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string metrics_line(const StepRecord& record) {
+  return text_of({{"step", record.step},
+                  {"epoch", record.epoch},
+                  {"loss", record.loss},
+                  {"lr", record.lr},
+                  {"samples_per_s", per_second(record.rows, record.seconds)}});
+}
+
+std::string metrics_line(const EpochRecord& record) {
+  Line line = {{"epoch", record.epoch}, {"seconds", record.seconds}, {"train_loss", record.train_loss}};
+  if (record.evaluation) {
+    const Evaluation& found = *record.evaluation;
+    if (found.accuracy) line["eval_accuracy"] = *found.accuracy;
+    if (found.loss) line["eval_loss"] = *found.loss;
+    line["eval_rows"] = found.rows;
+    line["eval_seconds"] = found.seconds;
+  }
+  line["steps"] = record.steps;
+  if (!record.complete) line["complete"] = false;
+  line["lr"] = record.lr;
+  line["samples_per_s"] = per_second(record.rows, record.seconds);
+  line["data_wait_seconds"] = record.data_wait_seconds;
+  return text_of(line);
+}
+
+Result<MetricsFile> MetricsFile::open(const std::string& file, int64_t step, int64_t epochs) {
+  struct stat info;
+  const bool goes_on = step > 0 && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  if (goes_on) {
+    if (auto ok = write_file_atomically(file, lines_so_far(file, step, epochs)); !ok) return ok.error();
+  }
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (goes_on ? 0 : O_TRUNC), 0666);
+  if (descriptor < 0) return failure(file);
+  return MetricsFile(file, descriptor);
+}
+
+MetricsFile::MetricsFile(MetricsFile&& other) noexcept
+    : file_(std::move(other.file_)), waiting_(std::move(other.waiting_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ < 0) return;
+  (void)flush();
+  ::close(descriptor_);
+}
+
+Result<void> MetricsFile::add(const std::string& line) {
+  waiting_ += line;
+  waiting_ += '\n';
+  const auto now = std::chrono::steady_clock::now();
+  if (waiting_.size() < 1 << 16 && now - flushed_ < std::chrono::milliseconds(500)) return {};
+  flushed_ = now;
+  return flush();
+}
+
+Result<void> MetricsFile::flush() {
+  std::string_view rest = waiting_;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) {
+      waiting_.clear();
+      return failure(file_);
+    }
+    if (written > 0) rest.remove_prefix(static_cast<size_t>(written));
+  }
+  waiting_.clear();
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,179 @@
+#include "tools/train/plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace sheaf {
+namespace {
+
+using Point = std::pair<double, double>;
+
+struct Line {
+  std::string label, colour;
+  std::vector<Point> points;
+  double width = 2;
+  bool markers = true;
+};
+
+struct Panel {
+  std::string title;
+  std::vector<Line> lines;
+  double most_y = 0;  ///< 0: what the data says
+};
+
+[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') result += "&lt;";
+    else if (c == '>') result += "&gt;";
+    else if (c == '&') result += "&amp;";
+    else if (c == '"') result += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 32) result += c;  // XML knows no control characters
+  }
+  return result;
+}
+
+/// 1, 2 or 5 times a power of ten, so that about five of them make `range`.
+double tick_distance(double range) {
+  const double power = std::pow(10, std::floor(std::log10(range / 5)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (range / (power * factor) <= 6) return power * factor;
+  }
+  return power * 10;
+}
+
+class Drawing {
+ public:
+  static constexpr double kWidth = 460, kHeight = 320;  ///< of a panel
+  static constexpr double kLeft = 56, kRight = 20, kTop = 56, kBottom = 44;
+
+  void panel(const Panel& panel, double x) {
+    double most_x = 1, least_y = 0, most_y = 0;
+    for (const Line& line : panel.lines) {
+      for (const auto& [at, value] : line.points) {
+        if (!std::isfinite(value)) continue;
+        most_x = std::max(most_x, at);
+        least_y = std::min(least_y, value);
+        most_y = std::max(most_y, value);
+      }
+    }
+    if (panel.most_y > 0) most_y = panel.most_y;
+    if (!(most_y > least_y)) most_y = least_y + 1;
+    if (panel.most_y <= 0) most_y += (most_y - least_y) * 0.05;
+    left_ = x + kLeft;
+    scale_x_ = (kWidth - kLeft - kRight) / most_x;
+    scale_y_ = (kHeight - kTop - kBottom) / (most_y - least_y);
+    least_y_ = least_y;
+    text(x + kLeft, 26, panel.title, "font-size=\"15\" font-weight=\"600\"");
+    axes(most_x, most_y);
+    double legend = x + kLeft;
+    for (const Line& line : panel.lines) {
+      if (line.points.empty()) continue;
+      draw(line);
+      svg_ += formatted("<line x1=\"%.1f\" y1=\"41\" x2=\"%.1f\" y2=\"41\" stroke=\"%s\" stroke-width=\"%g\"/>\n", legend, legend + 16,
+                        line.colour.c_str(), std::max(line.width, 1.5));
+      text(legend + 21, 45, line.label, "font-size=\"11\"");
+      legend += 40 + 6.2 * static_cast<double>(line.label.size());
+    }
+  }
+
+  std::string finish(const std::string& title, double width) const {
+    const double height = kHeight + 30;
+    return formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 -30 %g %g\" "
+                     "font-family=\"system-ui, sans-serif\" fill=\"#222\">\n<rect y=\"-30\" width=\"%g\" height=\"%g\" fill=\"#fff\"/>\n",
+                     width, height, width, height, width, height) +
+           "<title>" + escaped(title) + "</title>\n<text x=\"16\" y=\"-6\" font-size=\"17\" font-weight=\"700\">" + escaped(title) +
+           "</text>\n" + svg_ + "</svg>\n";
+  }
+
+ private:
+  double at_x(double x) const { return left_ + x * scale_x_; }
+  double at_y(double y) const { return kHeight - kBottom - (y - least_y_) * scale_y_; }
+
+  void text(double x, double y, const std::string& content, const char* style) {
+    svg_ += formatted("<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style) + escaped(content) + "</text>\n";
+  }
+
+  void axes(double most_x, double most_y) {
+    const double right = at_x(most_x);
+    const double step_y = tick_distance(most_y - least_y_);
+    for (double tick = std::ceil(least_y_ / step_y) * step_y; tick <= most_y * 1.0001; tick += step_y) {
+      const double y = at_y(tick);
+      svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", left_, y, right, y);
+      text(left_ - 6, y + 4, formatted("%.4g", std::fabs(tick) < step_y / 1e6 ? 0.0 : tick), "font-size=\"11\" text-anchor=\"end\"");
+    }
+    const double step_x = std::max(tick_distance(most_x), most_x >= 2 ? 1.0 : 0.0);
+    for (double tick = 0; tick <= most_x * 1.0001; tick += step_x) {
+      const double x = at_x(tick);
+      svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#888\"/>\n", x, kHeight - kBottom, x,
+                        kHeight - kBottom + 4);
+      text(x, kHeight - kBottom + 17, formatted("%.4g", tick), "font-size=\"11\" text-anchor=\"middle\"");
+    }
+    svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#888\"/>\n", left_, kHeight - kBottom, right,
+                      kHeight - kBottom);
+    text((left_ + right) / 2, kHeight - 10, "epoch", "font-size=\"12\" text-anchor=\"middle\"");
+  }
+
+  void draw(const Line& line) {
+    std::string path;
+    for (const auto& [x, y] : line.points) {
+      if (std::isfinite(y)) path += formatted("%.1f,%.1f ", at_x(x), at_y(y));
+    }
+    svg_ += "<polyline fill=\"none\" stroke=\"" + line.colour + formatted("\" stroke-width=\"%g\" stroke-linejoin=\"round\" points=\"", line.width) + path + "\"/>\n";
+    if (!line.markers || line.points.size() > 60) return;
+    for (const auto& [x, y] : line.points) {
+      if (std::isfinite(y)) svg_ += formatted("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x(x), at_y(y), line.colour.c_str());
+    }
+  }
+
+  std::string svg_;
+  double left_ = 0, scale_x_ = 1, scale_y_ = 1, least_y_ = 0;
+};
+
+std::string with_last(const std::string& label, const std::vector<Point>& points) {
+  return points.empty() ? label : label + formatted(" (%.4g at the end)", points.back().second);
+}
+
+}  // namespace
+
+std::string training_plot(const std::string& title, const LossCurve& curve, int64_t steps_per_epoch,
+                          std::span<const EpochRecord> epochs) {
+  Line steps{"steps", "#9ec5e8", {}, 1.2, false}, train{"training", "#1f5fa8", {}}, loss{"evaluation", "#d9730d", {}};
+  Line accuracy{"accuracy", "#2b8a3e", {}};
+  const double per_epoch = static_cast<double>(std::max<int64_t>(steps_per_epoch, 1));
+  const auto stride = static_cast<double>(curve.stride());
+  for (size_t i = 0; i < curve.points().size(); ++i) {
+    steps.points.emplace_back((static_cast<double>(i) + 0.5) * stride / per_epoch, curve.points()[i]);
+  }
+  for (const EpochRecord& epoch : epochs) {
+    const double end = static_cast<double>(epoch.epoch - 1) + static_cast<double>(epoch.steps) / per_epoch;
+    // A mean over the epoch stands in its middle, what was found after it at its end.
+    train.points.emplace_back(end - static_cast<double>(epoch.steps) / per_epoch / 2, epoch.train_loss);
+    if (epoch.evaluation && epoch.evaluation->loss) loss.points.emplace_back(end, *epoch.evaluation->loss);
+    if (epoch.evaluation && epoch.evaluation->accuracy) accuracy.points.emplace_back(end, *epoch.evaluation->accuracy);
+  }
+  Drawing drawing;
+  double width = Drawing::kWidth;
+  drawing.panel({"loss", {steps, train, loss}}, 0);
+  if (!accuracy.points.empty()) {
+    accuracy.label = with_last("evaluation", accuracy.points);
+    drawing.panel({"accuracy", {accuracy}, 1}, Drawing::kWidth);
+    width *= 2;
+  }
+  return drawing.finish(title, width);
+}
+
+}  // namespace sheaf

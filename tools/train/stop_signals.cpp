@@ -1,0 +1,37 @@
+#include "tools/train/stop_signals.h"
+
+namespace sheaf {
+namespace {
+
+// A handler can reach nothing but a global; StopSignals is the only user.
+volatile std::sig_atomic_t caught_signal = 0;
+
+void note_signal(int signal) { caught_signal = signal; }
+
+void install(int signal, struct sigaction& before) {
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  // Once: a second signal is the default's. Restart: writes of files go on.
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  caught_signal = 0;
+  install(SIGINT, before_int_);
+  install(SIGTERM, before_term_);
+}
+
+StopSignals::~StopSignals() {
+  sigaction(SIGINT, &before_int_, nullptr);
+  sigaction(SIGTERM, &before_term_, nullptr);
+}
+
+int StopSignals::caught() const { return caught_signal; }
+
+}  // namespace sheaf

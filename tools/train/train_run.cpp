@@ -1,0 +1,255 @@
+#include "tools/train/train_run.h"
+
+#include "runtime/base/file.h"
+#include "runtime/bind/arena_pool.h"
+#include "runtime/device/device_set.h"
+#include "runtime/machine/isa.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/session/open_devices.h"
+#include "tools/cli/named_sources.h"
+#include "tools/cli/random_bound.h"
+#include "tools/train/plot.h"
+
+#include <cstdio>
+#include <filesystem>
+
+namespace sheaf {
+namespace {
+
+std::string isa_and_cores(const DeviceSet& devices) {
+  const DeviceInfo& host = devices.host().info();
+  return host.isa + ", " + std::to_string(host.cores) + (host.cores == 1 ? " core" : " cores");
+}
+
+double model_lr(const Plan& plan) {
+  const Json& lr = member_of(member_of(plan.training, "optimizer"), "lr");
+  return lr.is_number() ? lr.get<double>() : 0;
+}
+
+void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
+
+}  // namespace
+
+Result<Ending> TrainRun::run() {
+  for (const std::string* file : {&settings_.save, &settings_.metrics, &settings_.plot}) {
+    if (auto ok = check_output(*file); !ok) return ok.error();
+  }
+  auto trace = settings_.trace.open();
+  if (!trace) return trace.error();
+  trace_ = std::move(*trace);
+  if (auto ok = load(); !ok) return ok.error();
+  if (auto ok = load_data(); !ok) return ok.error();
+
+  loop_.batch_size = std::min(settings_.batch_size, data_->rows());
+  loop_.checkpoint_every = settings_.checkpoint_every;
+  loop_.shuffle = settings_.shuffle;
+  loop_.seed = settings_.seed;
+  loop_.loss_is_sum = loss_.sum;
+  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
+  loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
+
+  BindOptions bind = settings_.bind;
+  bind.micro_batches = settings_.micro_batches;
+  bind.arenas = std::make_shared<ArenaPool>();  // steps and evaluation take turns
+  const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
+  auto learner = ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind);
+  if (!learner) return learner.error();
+  learner_ = std::move(*learner);
+  learner_->set_trace(trace_);
+  if (eval_) {
+    // No more rows at a time than in training, whose memory is known to be there.
+    const int64_t evaluated = (settings_.batch_size + settings_.micro_batches - 1) / settings_.micro_batches;
+    auto evaluator = Evaluator::make(*model_, devices_, *eval_, loss_, evaluated, bind);
+    if (!evaluator) return evaluator.error();
+    evaluator_ = std::move(*evaluator);
+    evaluator_->set_trace(trace_);
+  }
+  if (!settings_.checkpoint.empty()) {
+    if (auto ok = resume(); !ok) return ok.error();
+  }
+  return loop();
+}
+
+Result<void> TrainRun::load() {
+  auto model = Model::load(settings_.plan);
+  if (!model) return model.error();
+  model_ = std::move(*model);
+  auto loss = loss_section(*model_);
+  if (!loss) return loss.error();
+  loss_ = std::move(*loss);
+  const std::vector<ValueInfo> values = training_values(model_->plan());
+  if (auto ok = check_names("--data", "inputs and targets", model_->name(), values, settings_.data); !ok) return ok;
+  if (!settings_.eval.empty()) {
+    if (auto ok = check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval); !ok) return ok;
+  }
+  auto devices = open_devices(settings_.devices);
+  if (!devices) return devices.error();
+  devices_ = std::make_shared<const DeviceSet>(std::move(*devices));
+  return settings_.weights.empty() ? model_->initialise_parameters(settings_.seed) : load_weights(*model_, settings_.weights);
+}
+
+Result<void> TrainRun::load_data() {
+  const std::vector<ValueInfo> values = training_values(model_->plan());
+  std::map<std::string, int64_t> bounds;
+  for (const ValueInfo& value : values) bounds[value.name] = random_bound(model_->plan().infer, value.name);
+  if (loss_.classes) bounds[loss_.target] = loss_.class_count;
+  const auto load = [&](const char* option, const std::map<std::string, std::string>& sources) -> Result<Dataset> {
+    auto data = Dataset::load(values, sources, settings_.seed, bounds);
+    if (!data) return data.error().note(std::string("in ") + option);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i].name != loss_.target) continue;
+      if (auto ok = check_class_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim); !ok)
+        return ok.error();
+    }
+    return data;
+  };
+  auto data = load("--data", settings_.data);
+  if (!data) return data.error();
+  data_ = std::move(*data);
+  if (settings_.eval.empty()) return {};
+  auto eval = load("--eval", settings_.eval);
+  if (!eval) return eval.error();
+  eval_ = std::move(*eval);
+  return {};
+}
+
+RunIdentity TrainRun::identity() const {
+  RunIdentity run{plan_hash_, model_->name(), data_->rows(), loop_.batch_size, settings_.seed, settings_.shuffle,
+                  {}, settings_.bind.fast_numerics ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches};
+  for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
+  return run;
+}
+
+Result<void> TrainRun::resume() {
+  plan_hash_ = plan_hash(model_->plan());
+  std::error_code ignored;
+  if (settings_.resume && !std::filesystem::exists(settings_.checkpoint, ignored))
+    return Error({settings_.checkpoint, 0, 0}, "there is nothing to resume: no such folder");
+  auto folder = CheckpointFolder::open(settings_.checkpoint, settings_.keep);
+  if (!folder) return folder.error();
+  folder_.emplace(std::move(*folder));
+  if (!settings_.resume) {
+    const auto files = folder_->list();
+    if (files.empty()) return {};
+    return Error({settings_.checkpoint, 0, 0}, "holds checkpoints of a run already, the newest of step " + std::to_string(files[0].step))
+        .note("--resume goes on from it; for a new run give another folder or empty this one");
+  }
+  const RunIdentity run = identity();
+  auto found = folder_->newest(run, learner_->declarations(), [](const Error& error) { say("passed over: " + to_string(error)); });
+  if (!found) return found.error();
+  if (!*found) {
+    say(settings_.checkpoint + ": no checkpoint yet; beginning at the beginning");
+    return {};
+  }
+  const Checkpoint& checkpoint = (*found)->checkpoint;
+  if (auto ok = learner_->restore((*found)->tensors); !ok) return ok;
+  state_ = checkpoint.state;
+  say("resuming from " + (*found)->file + ": " + with_thousands(state_.step) + " steps done");
+  if (!settings_.lr) learner_->progress().lr = checkpoint.lr;
+  if (settings_.lr && *settings_.lr != checkpoint.lr)
+    say("note: --lr is " + Json(*settings_.lr).dump() + " from here on; it was " + Json(checkpoint.lr).dump());
+  for (const std::string& difference : rounding_differences(checkpoint.identity, run))
+    say("note: " + difference + ": results equal those of a run that never stopped within rounding only, not bit for bit");
+  return {};
+}
+
+Result<Ending> TrainRun::loop() {
+  say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
+                     cpu_model_name() + ", " + isa_and_cores(*devices_)}));
+  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
+  if (!settings_.metrics.empty()) {
+    auto metrics = MetricsFile::open(settings_.metrics, state_.step, state_.epoch);
+    if (!metrics) return metrics.error();
+    metrics_.emplace(std::move(*metrics));
+  }
+  StopSignals signals;
+  LoopHooks hooks;
+  hooks.stopped = [&] { return signals.caught() != 0; };
+  hooks.trace = trace_;
+  hooks.step = [&](const StepRecord& record) -> Result<void> {
+    display_->step(record);
+    return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
+  };
+  hooks.epoch = [&](const EpochRecord& record) { return tell_epoch(record); };
+  if (evaluator_) hooks.evaluate = [&] { return evaluator_->run(hooks.stopped); };
+  if (folder_) hooks.save = [&](const LoopState& state) { return save_checkpoint(state); };
+  auto ending = train(*learner_, *data_, loop_, hooks, state_);
+  display_->clear();
+  if (metrics_) {
+    if (auto ok = metrics_->flush(); !ok && ending) return ok.error();
+  }
+  if (!ending) return ending;
+  if (*ending == Ending::stopped) {
+    say("stopped by " + std::string(StopSignals::name(signals.caught())) + " after step " + with_thousands(state_.step) + " of " +
+        with_thousands(loop_.steps) +
+        (folder_ ? "; a checkpoint is saved in " + settings_.checkpoint + ": the same command with --resume goes on from it"
+                 : "; nothing is saved (no --checkpoint was given)"));
+    return ending;
+  }
+  if (auto ok = write_results(); !ok) return ok.error();
+  say_end();
+  if (auto ok = settings_.trace.finish(trace_.get()); !ok) return ok.error();
+  return ending;
+}
+
+Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
+  display_->epoch(record);
+  if (!record.complete) partial_ = record;
+  return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
+}
+
+Result<void> TrainRun::save_checkpoint(const LoopState& state) {
+  if (metrics_) {
+    if (auto ok = metrics_->flush(); !ok) return ok;
+  }
+  auto tensors = learner_->tensors();
+  if (!tensors) return tensors.error();
+  const std::vector<const Parameter*> declared = learner_->declarations();
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < tensors->size(); ++i)
+    views.push_back({declared[i]->name, (*tensors)[i].dtype, (*tensors)[i].shape, (*tensors)[i].bytes.data()});
+  return folder_->save({identity(), learner_->progress().lr, state}, views);
+}
+
+Result<void> TrainRun::write_results() {
+  if (!settings_.save.empty()) {
+    auto tensors = learner_->parameters();
+    if (!tensors) return tensors.error();
+    const std::vector<Parameter>& parameters = model_->plan().parameters;
+    std::vector<std::pair<std::string, const HostTensor*>> named;
+    for (size_t i = 0; i < parameters.size(); ++i) named.emplace_back(parameters[i].name, &(*tensors)[i]);
+    // PyTorch saves a tied parameter under each of its names.
+    for (size_t i = 0; i < parameters.size(); ++i)
+      for (const std::string& alias : parameters[i].aliases) named.emplace_back(alias, &(*tensors)[i]);
+    if (auto ok = write_safetensors(settings_.save, named, {{"format", "pt"}}); !ok) return ok;
+  }
+  if (settings_.plot.empty()) return {};
+  std::vector<EpochRecord> epochs = state_.epochs;
+  if (partial_) epochs.push_back(*partial_);
+  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  return write_file_atomically(settings_.plot, training_plot(model_->name(), state_.curve, per_epoch, epochs));
+}
+
+/// The result on stdout: "resnet18: accuracy 0.9176, loss 0.2213 after 10 epochs, 14.0 s an epoch, on cpu:0,cpu:1".
+void TrainRun::say_end() const {
+  const EpochRecord* last = partial_ ? &*partial_ : state_.epochs.empty() ? nullptr : &state_.epochs.back();
+  if (!last) return;
+  std::string devices;
+  for (const DeviceSpec& device : settings_.devices) devices += (devices.empty() ? "" : ",") + to_string(device);
+  std::printf("%s: ", model_->name().c_str());
+  if (last->evaluation && last->evaluation->accuracy) std::printf("accuracy %.4f, ", *last->evaluation->accuracy);
+  std::printf("loss %.4g after ", last->train_loss);
+  if (partial_) {
+    std::printf("%s steps", with_thousands(state_.step).c_str());
+  } else {
+    double seconds = 0;
+    for (const EpochRecord& epoch : state_.epochs) seconds += epoch.seconds;
+    std::printf("%s %s, %.3g s an epoch", with_thousands(state_.epoch).c_str(), state_.epoch == 1 ? "epoch" : "epochs",
+                seconds / static_cast<double>(state_.epochs.size()));
+  }
+  std::printf(", on %s\n", devices.c_str());
+}
+
+}  // namespace sheaf

@@ -1,0 +1,190 @@
+#include "tools/train/train_settings.h"
+
+#include "tools/cli/execution_options.h"
+#include "tools/cli/named_sources.h"
+#include "tools/train/display.h"
+#include "runtime/training/loss_section.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 40;
+
+Result<std::optional<double>> learning_rate_of(const Options& options) {
+  if (!options.has("--lr")) return std::optional<double>();
+  const std::string& text = options.value("--lr");
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code == std::errc() && end == text.data() + text.size() && std::isfinite(value) && value >= 0) return std::optional(value);
+  return Error("--lr: '" + text + "' is not a number from 0 up");
+}
+
+/// Options that mean nothing without another one.
+Result<void> check_companions(const Options& options) {
+  if (options.has("--epochs") == options.has("--steps"))
+    return Error(options.has("--epochs") ? "--epochs and --steps: give one of them" : "how long? Give --epochs E or --steps K");
+  for (const char* name : {"--resume", "--keep", "--checkpoint-every"}) {
+    if (options.has(name) && !options.has("--checkpoint")) return Error(std::string(name) + " needs --checkpoint DIR");
+  }
+  return {};
+}
+
+std::string list_of(const std::vector<DeviceSpec>& devices) {
+  std::string text;
+  for (const DeviceSpec& device : devices) text += (text.empty() ? "" : ", ") + to_string(device);
+  return devices.empty() ? "cpu" : text;
+}
+
+std::string sources_text(const std::map<std::string, std::string>& sources, int64_t rows) {
+  std::string text = with_thousands(rows) + (rows == 1 ? " row" : " rows");
+  for (const auto& [name, source] : sources) text += ", " + name + "=" + source;
+  return text;
+}
+
+}  // namespace
+
+OptionParser train_options() {
+  OptionParser parser("train", "Trains the model of a compiled plan on rows of data (docs/train.md).");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote, of a model with a training section")
+      .add(devices_option)
+      .required()
+      .option("--data", "NAME=SOURCE",
+              "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .repeatable()
+      .option("--batch-size", "N", "rows of a step; the last of an epoch takes what is left over")
+      .required()
+      .option("--micro-batches", "M",
+              "run each step's batch in M parts, one after another, and update once: less memory (default 1)")
+      .option("--epochs", "E", "how many times all rows are gone through")
+      .option("--steps", "K", "or how many steps are made, over as many epochs as it takes")
+      .option("--eval", "NAME=SOURCE", "rows to evaluate on after each epoch, named as for --data")
+      .repeatable()
+      .option("--lr", "X", "learning rate, instead of the model file's")
+      .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
+      .add(numerics_option)
+      .add(seed_option)
+      .group("Files")
+      .add(weights_option)
+      .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
+      .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
+      .option("--plot", "FILE", "a picture of loss and accuracy, SVG")
+      .group("Checkpoints")
+      .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")
+      .option("--checkpoint-every", "STEPS", "checkpoints after every so many steps, too")
+      .option("--keep", "N", "how many checkpoints are kept (default 3)")
+      .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped");
+  parser.add(execution_options)
+      .add(add_trace_options)
+      .example("two epochs on random rows, on two CPU devices",
+               {"sheaf compile models/data_parallel_model.json -o model.plan",
+                "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
+                "--save trained.safetensors"});
+  return parser;
+}
+
+Result<TrainSettings> train_settings(const Options& options) {
+  if (auto ok = check_companions(options); !ok) return ok.error();
+  if (auto ok = TraceRequest::check(options); !ok) return ok.error();
+  TrainSettings settings;
+  settings.plan = options.value("PLAN");
+  auto devices = parse_devices(options.value("--devices"));
+  if (!devices) return devices.error();
+  settings.devices = std::move(*devices);
+  for (const auto& [name, sources] : {std::pair{"--data", &settings.data}, std::pair{"--eval", &settings.eval}}) {
+    auto named = named_sources(name, options.values(name));
+    if (!named) return named.error();
+    *sources = std::move(*named);
+  }
+  int64_t keep = 3, seed = 0;
+  const struct {
+    const char* name;
+    int64_t* value;
+    int64_t least, most;
+  } numbers[] = {{"--batch-size", &settings.batch_size, 1, kMost}, {"--micro-batches", &settings.micro_batches, 1, kMost},
+                 {"--epochs", &settings.epochs, 1, kMost},
+                 {"--steps", &settings.steps, 1, kMost},           {"--checkpoint-every", &settings.checkpoint_every, 1, kMost},
+                 {"--keep", &keep, 1, 1'000'000},                  {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
+  for (const auto& entry : numbers) {
+    auto value = options.integer(entry.name, entry.least, entry.most, *entry.value);
+    if (!value) return value.error();
+    *entry.value = *value;
+  }
+  if (settings.micro_batches > settings.batch_size) {
+    return Error("--micro-batches " + std::to_string(settings.micro_batches) + ": a batch has only " +
+                 std::to_string(settings.batch_size) + (settings.batch_size == 1 ? " row" : " rows") + " (--batch-size)");
+  }
+  settings.keep = static_cast<int>(keep);
+  settings.seed = static_cast<uint64_t>(seed);
+  auto lr = learning_rate_of(options);
+  if (!lr) return lr.error();
+  settings.lr = *lr;
+  settings.weights = options.value("--weights");
+  settings.save = options.value("--save");
+  settings.metrics = options.value("--metrics");
+  settings.plot = options.value("--plot");
+  settings.checkpoint = options.value("--checkpoint");
+  settings.resume = options.has("--resume");
+  settings.shuffle = !options.has("--no-shuffle");
+  auto bind = bind_options(options);
+  if (!bind) return bind.error();
+  settings.bind = *bind;
+  settings.trace = TraceRequest(options);
+  return settings;
+}
+
+std::string settings_text(const SettingsInForce& in_force) {
+  const TrainSettings& settings = in_force.settings;
+  const Json& training = in_force.plan.training;
+  std::string text = "training " + in_force.plan.name + " (" + settings.plan + ")\n";
+  const auto row = [&](const std::string& name, const std::string& value) {
+    text += "  " + name + std::string(name.size() < 15 ? 15 - name.size() : 1, ' ') + value + "\n";
+  };
+  row("devices", list_of(settings.devices) + (is_host_only(settings.devices) ? " (host-only, unpartitioned)" : ""));
+  row("CPU", in_force.cpu);
+  row("data", sources_text(settings.data, in_force.rows));
+  const int64_t batch = std::min(settings.batch_size, in_force.rows), rest = in_force.rows % batch;
+  const int64_t per_epoch = BatchLoader::batches_per_epoch(in_force.rows, batch);
+  row("batch size", with_thousands(settings.batch_size) + ", " + with_thousands(per_epoch) + (per_epoch == 1 ? " step" : " steps") +
+                        " an epoch" + (rest > 0 ? ", the last of " + with_thousands(rest) : batch < settings.batch_size ? " of " + with_thousands(batch) : ""));
+  if (settings.micro_batches > 1) {
+    const int64_t part = (batch + settings.micro_batches - 1) / settings.micro_batches, parts = (batch + part - 1) / part;
+    row("micro-batches", with_thousands(parts) + " of " + with_thousands(part) +
+                             (batch % part > 0 ? ", the last of " + with_thousands(batch % part) : "") + ", then one update");
+  }
+  row("length", (settings.epochs > 0 ? with_thousands(settings.epochs) + (settings.epochs == 1 ? " epoch, " : " epochs, ") : "") +
+                    with_thousands(in_force.loop.steps) + (in_force.loop.steps == 1 ? " step" : " steps"));
+  row("order", settings.shuffle ? "shuffled anew each epoch" : "as it stands (--no-shuffle)");
+  Json call = {{"type", member_of(member_of(training, "loss"), "type")}};
+  for (const auto& [name, value] : member_of(member_of(training, "loss"), "arguments").items()) call[name] = value;
+  row("loss", call_text(call));
+  Json optimizer = member_of(training, "optimizer");
+  if (optimizer.is_object()) optimizer["lr"] = in_force.lr;
+  row("optimizer", call_text(optimizer));
+  row("schedule", call_text(member_of(training, "schedule")));
+  if (const Json& clip = member_of(training, "clip_grad_norm"); !clip.is_null()) row("clip_grad_norm", clip.dump());
+  row("precision", in_force.plan.precision);
+  const BindOptions& bind = settings.bind;
+  const bool gpus = std::any_of(settings.devices.begin(), settings.devices.end(), [](const DeviceSpec& device) { return device.kind != DeviceKind::cpu; });
+  row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus ? "" : bind.fast_numerics ? ", TF32 products on GPUs" : ", no TF32 on GPUs"));
+  if (gpus) {
+    row("graphs", bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");
+    row("deterministic", bind.deterministic ? "yes: no sums whose order depends on timing; what is slower for it is in `sheaf explain`"
+                                            : "no (--no-deterministic): runs may differ in rounding");
+  }
+  row("seed", std::to_string(settings.seed));
+  row("weights", settings.weights.empty() ? "drawn from the seed" : settings.weights);
+  if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");
+  if (!settings.checkpoint.empty()) {
+    row("checkpoints", settings.checkpoint + ", after each epoch" +
+                           (settings.checkpoint_every > 0 ? " and each " + with_thousands(settings.checkpoint_every) + " steps" : "") +
+                           ", the last " + std::to_string(settings.keep) + " kept");
+  }
+  return text;
+}
+
+}  // namespace sheaf

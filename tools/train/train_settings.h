@@ -1,0 +1,52 @@
+// The command line of `sheaf train`, read and checked, and the settings in force as text.
+#pragma once
+
+#include "runtime/device/device_list.h"
+#include "tools/cli/options.h"
+#include "runtime/plan/plan.h"
+#include "runtime/session/sheaf.h"
+#include "tools/cli/trace_options.h"
+#include "runtime/training/loop.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+struct TrainSettings {
+  std::string plan;
+  std::vector<DeviceSpec> devices;
+  std::map<std::string, std::string> data, eval;  ///< SOURCE by NAME
+  std::string weights, save, metrics, plot, checkpoint;  ///< file names; empty: not given
+  int64_t batch_size = 0, epochs = 0, steps = 0;         ///< epochs or steps, the other 0
+  int64_t micro_batches = 1;
+  int64_t checkpoint_every = 0;
+  int keep = 3;
+  bool resume = false, shuffle = true;
+  BindOptions bind;  ///< numerics, graphs, deterministic
+  TraceRequest trace;
+  std::optional<double> lr;
+  uint64_t seed = 0;
+};
+
+OptionParser train_options();
+
+/// Every error is the command line's fault.
+Result<TrainSettings> train_settings(const Options& options);
+
+/// What the settings in force are made of besides the command line.
+struct SettingsInForce {
+  const Plan& plan;
+  const TrainSettings& settings;
+  int64_t rows = 0, eval_rows = 0;
+  LoopSettings loop;
+  double lr = 0;
+  std::string cpu;  ///< "AMD EPYC …, 8 cores, x86-64-v4"
+};
+
+/// A table of two columns, a setting a line.
+std::string settings_text(const SettingsInForce& in_force);
+
+}  // namespace sheaf

@@ -1,0 +1,156 @@
+#include "tools/verify/against_check.h"
+
+#include "runtime/base/suggest.h"
+#include "tools/verify/named_values.h"
+#include "tools/verify/observed_program.h"
+#include "tools/verify/slices.h"
+#include "tools/verify/tolerance.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+/// Relative to a tensor's largest element. Two frameworks sum in other orders, and errors carry from layer to layer.
+double relative_tolerance(const Plan& plan) { return plan.precision == "f32" ? 1e-3 : 5e-2; }
+
+bool is_given(const Value& value) { return value.role == Value::input || value.role == Value::target; }
+
+/// What names of tensors mean in one of the plan's programs.
+struct Names {
+  std::map<std::string, int> values;        ///< layers' results, gradients
+  std::map<std::string, size_t> outputs;
+  std::map<std::string, int> updated;       ///< new values: the value of the update
+
+  Names(const Plan& plan, const Program& program) {
+    const bool trains = !program.updates.empty();
+    if (!trains)
+      for (const auto& [layer, value] : layer_results(program)) values[layer] = value;
+    for (const auto& [name, value] : gradients_of(plan, program)) values[name + ".grad"] = value;
+    for (size_t i = 0; i < program.outputs.size(); ++i) outputs[program.outputs[i].name] = i;
+    for (const Update& update : program.updates) updated[update.name] = update.value;
+  }
+  bool has(const std::string& name) const { return values.contains(name) || outputs.contains(name) || updated.contains(name); }
+};
+
+class AgainstCheck {
+ public:
+  AgainstCheck(const Plan& plan, const Program& program, const VerifyOptions& options)
+      : plan_(plan), program_(program), options_(options), names_(plan, program) {}
+
+  const Names& names() const { return names_; }
+
+  Result<ProgramVerification> run(const NamedTensors& weights, NamedTensors given, const NamedTensors& theirs) {
+    auto settings = settings_of(plan_, 1, options_.seed);
+    if (!settings) return settings.error();
+    given.insert(settings->begin(), settings->end());
+    auto bound = ObservedProgram::bind(plan_, program_, weights, options_);
+    if (!bound) return bound.error();
+    std::set<int> wanted;
+    for (const auto& [name, tensor] : theirs)
+      if (const auto found = names_.values.find(name); found != names_.values.end()) wanted.insert(found->second);
+    auto values = (*bound)->capture(weights, given, wanted);
+    if (!values) return values.error();
+    for (const auto& [name, tensor] : theirs) {
+      HostTensor ours;
+      if (const auto output = names_.outputs.find(name); output != names_.outputs.end()) {
+        ours = (*bound)->results()[output->second];
+      } else if (names_.updated.contains(name)) {
+        auto now = (*bound)->variable(name);
+        if (!now) return now.error();
+        ours = std::move(*now);
+      } else if (const auto value = names_.values.find(name); value != names_.values.end() && values->contains(value->second)) {
+        ours = std::move(values->at(value->second));
+      } else {
+        continue;
+      }
+      if (auto ok = compare_one(name, tensor, ours); !ok) return ok.error();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> compare_one(const std::string& name, const HostTensor& theirs, const HostTensor& ours) {
+    if (theirs.shape != ours.shape || theirs.dtype != ours.dtype) {
+      return Error("'" + name + "' is " + std::string(name_of(theirs.dtype)) + " " + shape_text(theirs.shape) + " in the file, here " +
+                   std::string(name_of(ours.dtype)) + " " + shape_text(ours.shape));
+    }
+    const double tolerance = relative_tolerance(plan_) * options_.factor * largest_magnitude(theirs);
+    const Difference difference = compare(theirs, ours, tolerance);
+    ValueDifference row{name, name, {}, {}, 1, {}, {}};
+    row.end_to_end = difference;
+    result_.values.push_back(std::move(row));
+    if (difference.first_beyond < 0 || result_.divergence) return {};
+    Divergence divergence;
+    divergence.check = "against";
+    divergence.layer = divergence.value = name;
+    divergence.index = position_of(difference.first_beyond, theirs.shape);
+    divergence.expected = number_at(theirs, difference.first_beyond);
+    divergence.found = number_at(ours, difference.first_beyond);
+    divergence.tolerance = tolerance;
+    divergence.explanation = "expected is what the file has";
+    result_.divergence = std::move(divergence);
+    return {};
+  }
+
+  const Plan& plan_;
+  const Program& program_;
+  const VerifyOptions& options_;
+  Names names_;
+  ProgramVerification result_;
+};
+
+}  // namespace
+
+NamedTensors data_in(const Plan& plan, const NamedTensors& theirs) {
+  NamedTensors data;
+  for (const Program* program : {&plan.infer, &plan.train})
+    for (const Value& value : program->values)
+      if (const auto found = theirs.find(value.name); is_given(value) && found != theirs.end()) data.insert(*found);
+  return data;
+}
+
+int64_t rows_of(const Plan& plan, const NamedTensors& data) {
+  for (const Value& value : plan.infer.values) {
+    const auto found = data.find(value.name);
+    if (!is_given(value) || found == data.end()) continue;
+    for (size_t i = 0; i < value.shape.size() && i < found->second.shape.size(); ++i)
+      if (!value.shape[i].is_static()) return found->second.shape[i];
+  }
+  return 0;
+}
+
+Result<Verification> verify_against(const Plan& plan, const NamedTensors& weights, const NamedTensors& data,
+                                    const NamedTensors& theirs, const VerifyOptions& options) {
+  Verification result;
+  result.model = plan.name;
+  result.batch = options.batch;
+  NamedTensors left = theirs;
+  for (const auto& [name, tensor] : data_in(plan, theirs)) left.erase(name);
+  for (const bool trains : {false, true}) {
+    const Program& program = trains ? plan.train : plan.infer;
+    if (program.steps.empty() || !(trains ? options.train : options.infer)) continue;
+    AgainstCheck check(plan, program, options);
+    NamedTensors known;
+    for (const auto& [name, tensor] : left)
+      if (check.names().has(name)) known.insert({name, tensor});
+    for (const auto& [name, tensor] : known) left.erase(name);
+    if (known.empty()) continue;
+    auto checked = check.run(weights, data, known);
+    if (!checked) return checked.error();
+    checked->program = trains ? "train" : "infer";
+    checked->check = "against";
+    result.programs.push_back(std::move(*checked));
+  }
+  if (!left.empty()) {
+    std::vector<std::string> names;
+    for (const Output& output : plan.infer.outputs) names.push_back(output.name);
+    for (const auto& [layer, value] : layer_results(plan.infer)) names.push_back(layer);
+    Error error("'" + left.begin()->first + "' is neither data nor a value of '" + plan.name + "'" + suggestion(left.begin()->first, names));
+    return error.note("names are those of outputs, layers, inputs and targets; of a training step: loss, parameters, PARAMETER.grad");
+  }
+  if (result.programs.empty()) return Error("there is nothing to compare with: all that is given is data");
+  return result;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,21 @@
+// Results of another framework.
+#pragma once
+
+#include "tools/verify/verify.h"
+
+namespace sheaf {
+
+/// Runs the plan, partitioned, and compares it with tensors that somebody else computed from the same weights and data.
+/// Their names say what they are: an output or a layer's result in inference; in training, of one step, `loss`,
+/// `NAME.grad`, the gradient of parameter NAME, and `NAME` itself after the step. Tensors named as inputs or targets are
+/// data (take them out of the file with data_in) and compared with nothing. Errors: a name that is none of these; another
+/// shape; as verify().
+Result<Verification> verify_against(const Plan& plan, const NamedTensors& weights, const NamedTensors& data,
+                                    const NamedTensors& theirs, const VerifyOptions& options);
+
+/// Those of `theirs` that are the plan's inputs and targets.
+NamedTensors data_in(const Plan& plan, const NamedTensors& theirs);
+/// How many rows they have; 0: none says.
+int64_t rows_of(const Plan& plan, const NamedTensors& data);
+
+}  // namespace sheaf

@@ -1,0 +1,142 @@
+#include "tools/verify/observed_program.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/training/step_program.h"
+#include "runtime/training/trainer.h"
+#include "tools/verify/slices.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace sheaf {
+
+Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) {
+  StepSettings settings;
+  settings.step = step;
+  settings.seed = static_cast<int64_t>(seed);
+  if (!plan.training.is_object()) return NamedTensors();
+  const Json optimizer = plan.training.value("optimizer", Json::object());
+  settings.lr = static_cast<float>(learning_rate(plan, optimizer.value("lr", 0.0), 0));
+  double betas[] = {0.9, 0.999};  // PyTorch's
+  if (const Json given = optimizer.value("betas", Json()); given.is_array() && given.size() == 2) {
+    for (size_t i = 0; i < 2; ++i) betas[i] = given[i].is_number() ? given[i].get<double>() : betas[i];
+  }
+  settings.bias_correction1 = static_cast<float>(1 - std::pow(betas[0], static_cast<double>(step)));
+  settings.bias_correction2 = static_cast<float>(1 - std::pow(betas[1], static_cast<double>(step)));
+  NamedTensors scalars;
+  for (const Value& value : plan.train.values) {
+    const void* data = value.role == Value::setting ? settings.find(value.name) : nullptr;
+    if (!data) continue;
+    auto scalar = make_tensor(value.dtype, {});
+    if (!scalar) return scalar.error();
+    std::memcpy(scalar->bytes.data(), data, size_of(value.dtype));
+    scalars[value.name] = std::move(*scalar);
+  }
+  return scalars;
+}
+
+Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan, const Program& program,
+                                                               const NamedTensors& variables, const VerifyOptions& options) {
+  std::unique_ptr<ObservedProgram> made(new ObservedProgram(program));
+  made->constants_ = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
+  if (auto ok = made->set(variables); !ok) return ok.error();
+  BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.bind.fast_numerics};
+  request.deterministic = options.bind.deterministic;
+  request.observe = true;
+  std::map<const Device*, std::shared_ptr<const Kernels>> loaded;
+  for (int lane = 0; lane < options.devices->lanes(); ++lane) {
+    auto& kernels = loaded[&options.devices->device(lane)];
+    if (!kernels) {
+      auto found = options.devices->device(lane).load_kernels(plan);
+      if (!found) return found.error();
+      kernels = std::move(*found);
+    }
+    request.kernels.push_back(kernels);
+  }
+  auto binding = Binding::bind(request);
+  if (!binding) return binding.error();
+  made->binding_ = std::move(*binding);
+  for (const TensorSpec& spec : made->binding_->outputs()) {
+    auto tensor = make_tensor(spec.dtype, spec.dims);
+    if (!tensor) return tensor.error();
+    made->results_.push_back(std::move(*tensor));
+  }
+  for (HostTensor& result : made->results_) made->outputs_.push_back(result.bytes.data());
+  return made;
+}
+
+Result<void> ObservedProgram::set(const NamedTensors& variables) {
+  for (const auto& [name, tensor] : variables) {
+    auto variable = constants_->variable(name);
+    if (!variable) return variable.error();
+    const TensorSpec& described = constants_->spec(*variable);
+    if (tensor.shape != described.dims || tensor.dtype != described.dtype)
+      return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described.dims));
+    if (auto ok = constants_->write(*variable, tensor.bytes.data()); !ok) return ok;
+  }
+  constants_->changed();
+  return {};
+}
+
+Result<HostTensor> ObservedProgram::variable(const std::string& name) {
+  auto variable = constants_->variable(name);
+  if (!variable) return variable.error();
+  auto tensor = make_tensor(constants_->spec(*variable).dtype, constants_->spec(*variable).dims);
+  if (!tensor) return tensor;
+  if (auto ok = constants_->read(*variable, tensor->bytes.data()); !ok) return ok.error();
+  return tensor;
+}
+
+Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& given) const {
+  std::vector<const void*> buffers;
+  for (const Value& value : program_.values) {
+    if (value.role != Value::input && value.role != Value::target && value.role != Value::setting) continue;
+    const auto found = given.find(value.name);
+    if (found == given.end()) return Error("there is no data for '" + value.name + "'");
+    const TensorSpec& spec = binding_->inputs()[buffers.size()];
+    if (found->second.shape != spec.dims || found->second.dtype != spec.dtype) {
+      return Error("'" + value.name + "' is " + std::string(name_of(found->second.dtype)) + " " + shape_text(found->second.shape) +
+                   "; expected " + std::string(name_of(spec.dtype)) + " " + shape_text(spec.dims));
+    }
+    buffers.push_back(found->second.bytes.data());
+  }
+  return buffers;
+}
+
+Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& variables, const NamedTensors& given,
+                                                           const std::set<int>& wanted) {
+  if (auto ok = set(variables); !ok) return ok.error();
+  auto buffers = inputs(given);
+  if (!buffers) return buffers.error();
+  std::map<int, std::map<int, HostTensor>> parts;  // by value and replica
+  Result<void> problem;
+  auto done = binding_->observe(*buffers, outputs_, [&](int, std::span<const BoundValue> values) {
+    for (const BoundValue& value : values) {
+      if (!wanted.contains(value.value)) continue;
+      auto tensor = make_tensor(value.spec.dtype, value.spec.dims);
+      problem = tensor ? binding_->read(value, tensor->bytes.data()) : Result<void>(tensor.error());
+      if (!problem) return false;
+      parts[value.value].emplace(value.replica, std::move(*tensor));
+    }
+    return true;
+  });
+  if (!problem) return problem.error();
+  if (!done) return done.error();
+  std::map<int, HostTensor> whole;
+  for (auto& [value, by_replica] : parts) {
+    const Value& described = program_.values[static_cast<size_t>(value)];
+    const ValueLayout layout = described.layout;
+    if (described.place.kind != Place::region || by_replica.size() == 1 || layout.kind == ValueLayout::replicated) {
+      whole[value] = std::move(by_replica.begin()->second);
+    } else if (layout.kind == ValueLayout::split) {
+      std::vector<HostTensor> chunks;
+      for (auto& [replica, chunk] : by_replica) chunks.push_back(std::move(chunk));
+      auto together = concatenate(chunks, layout.dim);
+      if (!together) return together.error();
+      whole[value] = std::move(*together);
+    }
+  }
+  return whole;
+}
+
+}  // namespace sheaf

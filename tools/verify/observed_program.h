@@ -1,0 +1,45 @@
+// A program bound to be observed, with weights of its own.
+#pragma once
+
+#include "runtime/bind/binding.h"
+#include "tools/verify/verify.h"
+
+#include <set>
+
+namespace sheaf {
+
+/// The settings of training step `step`, from 1 on, at the plan's learning rate: scalars by name.
+Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed);
+
+/// Binds a program to devices, beside any other: its parameters, buffers and state belong to it alone.
+class ObservedProgram {
+ public:
+  /// `plan` and `program` (one of its own) must outlive it. Errors: those of binding; weights that are missing.
+  static Result<std::unique_ptr<ObservedProgram>> bind(const Plan& plan, const Program& program, const NamedTensors& variables,
+                                                       const VerifyOptions& options);
+
+  Binding& binding() { return *binding_; }
+  /// Sets parameters, buffers and state; those that are not named stay as they are.
+  Result<void> set(const NamedTensors& variables);
+  /// As they are now.
+  Result<HostTensor> variable(const std::string& name);
+  /// The binding's inputs, out of tensors by the name of their value. Errors: one that is missing or misshapen.
+  Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
+  /// Runs the program once, one operation after another, with these variables, and gives the values asked for, whole: of a
+  /// value in a region its chunks together. Those that no run can give whole (partial sums, a replica's own) are left out.
+  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted);
+  /// Memory for its outputs, by number; the next call gives the same.
+  const std::vector<void*>& outputs() const { return outputs_; }
+  const std::vector<HostTensor>& results() const { return results_; }
+
+ private:
+  explicit ObservedProgram(const Program& program) : program_(program) {}
+
+  const Program& program_;
+  std::shared_ptr<ConstantStore> constants_;
+  std::unique_ptr<Binding> binding_;
+  std::vector<HostTensor> results_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace sheaf

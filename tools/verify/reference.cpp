@@ -1,0 +1,214 @@
+#include "tools/verify/reference.h"
+
+#include "tools/verify/slices.h"
+#include "tools/verify/tolerance.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+bool moves(const Step& step) {
+  static constexpr std::string_view kMovements[] = {"scatter", "replicate", "gather", "transfer", "reduce", "first", "print"};
+  return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
+}
+
+/// What an element of a result is made of: the more operands there are to an element, the more roundings.
+double terms_of(const std::vector<const HostTensor*>& inputs, const HostTensor& result) {
+  int64_t most = 1;
+  for (const HostTensor* input : inputs) most = std::max(most, element_count(*input));
+  return static_cast<double>(most) / static_cast<double>(std::max<int64_t>(1, element_count(result)));
+}
+
+}  // namespace
+
+Result<Reference> Reference::compute(const StepRunner& runner, const Program& program, const Sizes& sizes,
+                                     const std::map<std::string, HostTensor>& given) {
+  Reference reference(runner, program, sizes);
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    const Value& value = program.values[i];
+    if (value.role == Value::temporary) continue;
+    const auto found = given.find(value.source.empty() ? value.name : value.source);
+    if (found == given.end()) return Error("no data for '" + value.name + "'");
+    reference.values_[i].parts = {found->second};
+  }
+  if (auto ok = reference.find_layouts(); !ok) return ok.error();
+  for (size_t i = 0; i < program.steps.size(); ++i)
+    if (auto ok = reference.add(static_cast<int>(i)); !ok) {
+      return ok.error().note("in the reference of step " + std::to_string(i) + ", '" + program.steps[i].op + "' of layer '" +
+                             program.steps[i].layer + "'");
+    }
+  return reference;
+}
+
+Result<void> Reference::find_layouts() {
+  for (const Value& value : program_->values) layouts_.push_back(value.layout);
+  for (const Step& step : program_->steps) {
+    if (step.place.kind == Place::region && moves(step) && step.op != "print") {
+      ValueLayout& made = layouts_[index_of(step.outputs[0])];
+      if (made.kind != ValueLayout::whole) continue;
+      if (step.op == "replicate") made.kind = ValueLayout::replicated;
+      if (step.op == "scatter" && !step.attributes.value("scalar", false)) {
+        const int rank = static_cast<int>(program_->values[index_of(step.outputs[0])].shape.size());
+        const int dim = step.attributes.value("dim", 0);
+        made = {ValueLayout::split, dim < 0 ? dim + rank : dim};
+      }
+    }
+  }
+  for (size_t i = 0; i < program_->values.size(); ++i) {
+    const Value& value = program_->values[i];
+    if (value.place.kind != Place::region) continue;
+    if (layouts_[i].kind == ValueLayout::whole) layouts_[i].kind = ValueLayout::local;
+    if (layouts_[i].kind != ValueLayout::split) continue;
+    // Chunks that don't add up to what the whole has are each replica's own.
+    auto bounds = sizes_->bounds(value, layouts_[i].dim);
+    if (!bounds) return bounds.error();
+    auto whole = sizes_->dims(value, Sizes::kWhole);
+    if (!whole) return whole.error();
+    if (bounds->back() != (*whole)[index_of(layouts_[i].dim)]) layouts_[i] = {ValueLayout::local, 0};
+  }
+  return {};
+}
+
+Result<HostTensor> Reference::part(int value, int replica) const {
+  const ReferenceValue& have = at(value);
+  if (have.by_replica) return have.parts[index_of(replica)];
+  if (replica == Sizes::kWhole || layout(value).kind != ValueLayout::split) return have.parts[0];
+  auto bounds = sizes_->bounds(program_->values[index_of(value)], layout(value).dim);
+  if (!bounds) return bounds.error();
+  return slice(have.parts[0], layout(value).dim, (*bounds)[index_of(replica)], (*bounds)[index_of(replica) + 1]);
+}
+
+Result<std::optional<HostTensor>> Reference::expected(int value, int replica) const {
+  if (layout(value).kind == ValueLayout::partial) return std::optional<HostTensor>();
+  auto found = part(value, replica);
+  if (!found) return found.error();
+  return std::optional<HostTensor>(std::move(*found));
+}
+
+Result<void> Reference::set_parts(int value, std::vector<HostTensor> parts) {
+  ReferenceValue& made = values_[index_of(value)];
+  const ValueLayout how = layout(value);
+  made.by_replica = how.kind == ValueLayout::local;
+  if (made.by_replica || how.kind == ValueLayout::replicated) {
+    if (!made.by_replica) parts.resize(1);
+    made.parts = std::move(parts);
+    return {};
+  }
+  auto whole = how.kind == ValueLayout::partial ? sum(parts) : concatenate(parts, how.dim);
+  if (!whole) return whole.error();
+  made.parts = {std::move(*whole)};
+  return {};
+}
+
+Result<void> Reference::add(int step) { return moves(program_->steps[index_of(step)]) ? add_movement(step) : add_step(step); }
+
+Result<void> Reference::add_movement(int index) {
+  const Step& step = program_->steps[index_of(index)];
+  const int from = step.inputs[0], to = step.outputs[0];
+  const ReferenceValue& source = at(from);
+  ReferenceValue& made = values_[index_of(to)];
+  made.tolerance = source.tolerance;
+  made.opaque = source.opaque;
+  const bool scalars = step.attributes.value("scalar", false);
+  const bool into_region = step.place.kind == Place::region;
+  made.by_replica = into_region && layout(to).kind == ValueLayout::local;
+  if (made.by_replica && !source.by_replica) {  // elements of a vector, or chunks of no whole
+    const int replicas = static_cast<int>(sizes_->replicas(step.place.index));
+    for (int replica = 0; replica < replicas; ++replica) {
+      auto bounds = scalars ? Result<std::vector<int64_t>>(std::vector<int64_t>())
+                            : sizes_->bounds(program_->values[index_of(to)], step.attributes.value("dim", 0));
+      if (!bounds) return bounds.error();
+      auto chunk = scalars ? element(source.parts[0], replica)
+                           : slice(source.parts[0], step.attributes.value("dim", 0), (*bounds)[index_of(replica)],
+                                   (*bounds)[index_of(replica) + 1]);
+      if (!chunk) return chunk.error();
+      made.parts.push_back(std::move(*chunk));
+    }
+    return {};
+  }
+  if (!source.by_replica || into_region) {
+    if (source.by_replica && !made.by_replica) return set_parts(to, source.parts);
+    made.parts = source.parts;
+    return {};
+  }
+  // Out of the region, from each replica's own.
+  Result<HostTensor> whole = step.op == "first"    ? Result<HostTensor>(source.parts[0])
+                             : step.op == "reduce" ? sum(source.parts)
+                             : scalars             ? stack(source.parts)
+                                                   : concatenate(source.parts, step.attributes.value("dim", 0));
+  if (!whole) return whole.error();
+  made.parts = {std::move(*whole)};
+  return {};
+}
+
+Result<std::vector<HostTensor>> Reference::run(int index, int replica, std::vector<double>* moved) const {
+  auto bound = runner_->bind(*program_, index, *sizes_, replica);
+  if (!bound) return bound.error();
+  std::vector<HostTensor> tensors;
+  for (const int input : bound->inputs()) {
+    auto tensor = part(input, replica);
+    if (!tensor) return tensor.error();
+    tensors.push_back(std::move(*tensor));
+  }
+  std::vector<const HostTensor*> inputs;
+  for (const HostTensor& tensor : tensors) inputs.push_back(&tensor);
+  auto results = bound->run(inputs);
+  if (!results || !moved) return results;
+  moved->assign(results->size(), 0);
+  // One sample is enough where many elements are looked at.
+  const bool small = std::any_of(results->begin(), results->end(), [](const HostTensor& result) { return element_count(result) < 64; });
+  for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {
+    std::vector<HostTensor> off;
+    for (size_t i = 0; i < bound->own_inputs(); ++i) {
+      auto tensor = perturbed(tensors[i], sample << 32 | i);
+      if (!tensor) return tensor.error();
+      off.push_back(std::move(*tensor));
+    }
+    auto around = inputs;
+    for (size_t i = 0; i < off.size(); ++i) around[i] = &off[i];
+    auto others = bound->run(around);
+    if (!others) return others;
+    for (size_t i = 0; i < results->size(); ++i)
+      (*moved)[i] = std::max((*moved)[i], largest_difference((*results)[i], (*others)[i]));
+  }
+  for (size_t i = 0; i < results->size(); ++i)
+    (*moved)[i] = tolerance_of((*results)[i], terms_of(inputs, (*results)[i]), (*moved)[i]);
+  return results;
+}
+
+Result<std::vector<HostTensor>> Reference::on_replica(int step, int replica) const { return run(step, replica, nullptr); }
+
+Result<void> Reference::add_step(int index) {
+  const Step& step = program_->steps[index_of(index)];
+  for (size_t i = 0; i < step.outputs.size(); ++i) values_[index_of(step.outputs[i])].opaque = is_opaque(*program_, step, i);
+  const auto own = [&](int value) { return !at(value).opaque && layout(value).kind == ValueLayout::local; };
+  const bool by_replica = step.place.kind == Place::region && (std::any_of(step.inputs.begin(), step.inputs.end(), own) ||
+                                                               std::any_of(step.outputs.begin(), step.outputs.end(), own));
+  const int replicas = by_replica ? static_cast<int>(sizes_->replicas(step.place.index)) : 1;
+  std::vector<std::vector<HostTensor>> parts(step.outputs.size());
+  for (int replica = 0; replica < replicas; ++replica) {
+    std::vector<double> tolerances;
+    auto results = run(index, by_replica ? replica : Sizes::kWhole, &tolerances);
+    if (!results) return results.error();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      double& tolerance = values_[index_of(step.outputs[i])].tolerance;
+      const bool summed = layout(step.outputs[i]).kind == ValueLayout::partial;
+      tolerance = summed ? tolerance + tolerances[i] : std::max(tolerance, tolerances[i]);
+      parts[i].push_back(std::move((*results)[i]));
+    }
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (at(step.outputs[i]).opaque) continue;
+    if (!by_replica) {
+      values_[index_of(step.outputs[i])].parts = std::move(parts[i]);
+    } else if (auto ok = set_parts(step.outputs[i], std::move(parts[i])); !ok) {
+      return ok;
+    }
+  }
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,183 @@
+#include "tools/verify/step_runner.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/session/open_devices.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+int maker_of(const Program& program, int value) {
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const auto& outputs = program.steps[i].outputs;
+    if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+/// Writes a program of a few steps with all sizes put in.
+class SingleStep {
+ public:
+  SingleStep(const Program& from, const Sizes& sizes, int replica) : from_(from), sizes_(sizes), replica_(replica) {
+    made_.symbols = {Symbol{"batch", Symbol::batch, -1, {}}};
+  }
+
+  /// `asked_for`: the step that is to be run; otherwise one that makes a workspace.
+  Result<void> add(int index, bool asked_for) {
+    Step step = from_.steps[index_of(index)];
+    std::vector<int> makers;
+    for (const int input : step.inputs) {
+      const int maker = maker_of(from_, input);
+      if (maker >= 0 && opaque(maker, input)) {
+        makers.push_back(maker);
+      } else if (asked_for) {
+        if (auto ok = add_input(input); !ok) return ok;
+      }
+    }
+    if (asked_for) own_ = inputs_.size();
+    for (const int maker : makers)
+      if (auto ok = add(maker, false); !ok) return ok;
+    for (int& input : step.inputs) {
+      if (auto ok = add_input(input); !ok) return ok;
+      input = known_.at(input);
+    }
+    for (int& output : step.outputs) {
+      const auto given = known_.find(output);  // what a maker makes besides the workspace is given
+      const int keep = given == known_.end() ? -1 : given->second;
+      const int original = output;
+      if (auto ok = add_value(original, Value::temporary); !ok) return ok;
+      output = known_.at(original);
+      if (keep >= 0) known_[original] = keep;
+    }
+    step.place = {};
+    step.once = false;
+    for (const char* name : {"extents", "work", "gpu_work"}) {
+      const auto found = step.attributes.find(name);
+      if (found == step.attributes.end()) continue;
+      if (auto ok = put_sizes(*found, from_.steps[index_of(index)].place); !ok) return ok;
+    }
+    made_.steps.push_back(std::move(step));
+    return {};
+  }
+
+  Program made_;
+  std::vector<int> inputs_;
+  size_t own_ = 0;
+  std::map<int, int> known_;  ///< values of the program: their number here
+
+ private:
+  bool opaque(int maker, int value) const {
+    const Step& step = from_.steps[index_of(maker)];
+    const auto at = std::find(step.outputs.begin(), step.outputs.end(), value) - step.outputs.begin();
+    return is_opaque(from_, step, static_cast<size_t>(at));
+  }
+
+  Result<void> add_input(int value) {
+    if (known_.contains(value)) return {};
+    if (auto ok = add_value(value, Value::input); !ok) return ok;
+    inputs_.push_back(value);
+    return {};
+  }
+
+  Result<void> add_value(int id, Value::Role role) {
+    const Value& described = from_.values[index_of(id)];
+    auto dims = sizes_.dims(described, replica_);
+    if (!dims) return dims.error();
+    Value value;
+    value.name = described.name;
+    value.dtype = described.dtype;
+    value.shape.assign(dims->begin(), dims->end());
+    value.role = role;
+    known_[id] = static_cast<int>(made_.values.size());
+    made_.values.push_back(std::move(value));
+    return {};
+  }
+
+  /// Extents in a kernel's attributes: numbers in place of symbols.
+  Result<void> put_sizes(Json& json, const Place& place) {
+    if (json.is_array()) {
+      for (Json& element : json)
+        if (auto ok = put_sizes(element, place); !ok) return ok;
+      return {};
+    }
+    if (!json.is_string()) return {};
+    auto extent = parse_extent(json.get<std::string>());
+    if (!extent) return extent.error();
+    auto size = sizes_.evaluate(*extent, place, replica_);
+    if (!size) return size.error();
+    json = *size;
+    return {};
+  }
+
+  const Program& from_;
+  const Sizes& sizes_;
+  int replica_;
+};
+
+}  // namespace
+
+bool is_opaque(const Program& program, const Step& step, size_t output) {
+  if (const auto status = step.attributes.find("status"); status != step.attributes.end())
+    if (status->is_number_integer() && status->get<size_t>() == output) return true;
+  const Value& value = program.values[index_of(step.outputs[output])];
+  return step.op.ends_with("_train") && output > 0 && value.dtype == DType::uint8;
+}
+
+Result<StepRunner> StepRunner::make(const Plan& plan, int threads) {
+  StepRunner runner(plan);
+  auto host = open_devices({}, threads);
+  if (!host) return host.error();
+  runner.host_ = std::make_shared<const DeviceSet>(std::move(*host));
+  auto kernels = runner.host_->host().load_kernels(plan);
+  if (!kernels) return kernels.error();
+  runner.kernels_ = std::move(*kernels);
+  return runner;
+}
+
+Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes& sizes, int replica) const {
+  SingleStep alone(program, sizes, replica);
+  if (auto ok = alone.add(step, true); !ok) return ok.error();
+  BoundStep bound;
+  const Step& original = program.steps[index_of(step)];
+  for (size_t i = 0; i < original.outputs.size(); ++i) {
+    bound.results_.push_back(is_opaque(program, original, i) ? -1 : static_cast<int>(alone.made_.outputs.size()));
+    if (bound.results_.back() < 0) continue;
+    const int value = alone.known_.at(original.outputs[i]);
+    alone.made_.outputs.push_back({alone.made_.values[index_of(value)].name, value});
+  }
+  bound.inputs_ = std::move(alone.inputs_);
+  bound.own_ = alone.own_;
+  bound.program_ = std::make_unique<Program>(std::move(alone.made_));
+  static const std::vector<Parameter> none;
+  BindRequest request{*plan_, *bound.program_, host_, {kernels_}, std::make_shared<ConstantStore>(cpu_device(), none, none), 1};
+  auto binding = Binding::bind(request);
+  if (!binding) return binding.error();
+  bound.binding_ = std::move(*binding);
+  return bound;
+}
+
+Result<std::vector<HostTensor>> BoundStep::run(const std::vector<const HostTensor*>& inputs) {
+  std::vector<const void*> given;
+  for (const HostTensor* input : inputs) given.push_back(input->bytes.data());
+  std::vector<HostTensor> results;
+  std::vector<void*> taken;
+  for (const int result : results_) {
+    if (result < 0) {
+      results.emplace_back();
+      continue;
+    }
+    const TensorSpec& spec = binding_->outputs()[index_of(result)];
+    auto tensor = make_tensor(spec.dtype, spec.dims);
+    if (!tensor) return tensor.error();
+    taken.push_back(tensor->bytes.data());
+    results.push_back(std::move(*tensor));
+  }
+  if (auto ok = binding_->run(given, taken); !ok) return ok.error();
+  return results;
+}
+
+}  // namespace sheaf
