@@ -1,5 +1,6 @@
 #include "frontend/share.h"
 
+#include "runtime/base/parameter_names.h"
 #include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
@@ -14,13 +15,6 @@ void collect(Graph& graph, std::map<std::string, OwnedParameter>& found) {
       found[layer.path + "." + parameter.name] = {&layer, parameter.name, std::move(parameter.shape)};
     }
   }
-}
-
-// PyTorch's name without the "module." that a DataParallel adds.
-std::string without_module(const std::string& name) {
-  std::string result = name.starts_with("module.") ? name.substr(7) : name;
-  for (size_t at; (at = result.find(".module.")) != std::string::npos;) result.erase(at, 7);
-  return result;
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

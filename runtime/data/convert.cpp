@@ -7,11 +7,11 @@
 
 namespace sheaf {
 
-namespace {
-
 bool is_floating(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
+
+namespace {
 
 float load_float(const HostTensor& tensor, size_t i) {
   if (tensor.dtype == DType::float32) return tensor.as<float>()[i];
@@ -91,11 +91,21 @@ uint16_t bfloat16_from_float(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+void narrow(std::span<const double> from, std::span<float> to) {
+  // A double beyond float's range converts to infinity under IEEE arithmetic; C++ calls that undefined.
+  constexpr double kLimit = std::numeric_limits<float>::max();
+  for (size_t i = 0; i < from.size(); ++i) {
+    const double value = from[i];
+    const bool beyond = value > kLimit || value < -kLimit;
+    to[i] = beyond ? (value > 0 ? 1 : -1) * std::numeric_limits<float>::infinity() : static_cast<float>(value);
+  }
+}
+
 Result<HostTensor> convert(HostTensor tensor, DType to) {
   if (tensor.dtype == to) return tensor;
   const bool from_floating = is_floating(tensor.dtype);
   if (from_floating && !is_floating(to))
-    return Error(std::string(name_of(tensor.dtype)) + " can't become " + std::string(name_of(to)) +
+    return Error("floating-point numbers can't become " + std::string(name_of(to)) +
                  " without loss; convert the data first");
   Result<HostTensor> made = make_tensor(to, tensor.shape);
   if (!made) return made;

@@ -1,9 +1,11 @@
 // Conversions between element types.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "runtime/data/file_tensor.h"
 
 namespace sheaf {
+
+bool is_floating(DType dtype);
 
 /// IEEE half and bfloat16, to and from float32; to nearest, ties to even. NaN stays NaN.
 float float_from_half(uint16_t bits);

@@ -1,6 +1,7 @@
 #include "runtime/data/idx.h"
 
 #include "runtime/base/file.h"
+#include "runtime/data/foreign_file.h"
 #include "runtime/data/inflate.h"
 
 #include <algorithm>
@@ -40,13 +41,13 @@ class Stream {
   std::optional<Inflater> inflater_;
 };
 
-Result<HostTensor> parse(std::string_view bytes) {
+/// None: the bytes are not those of an IDX file.
+Result<std::optional<HostTensor>> parse(std::string_view bytes) {
   Stream stream(bytes);
   unsigned char magic[4];
   if (auto done = stream.read(std::as_writable_bytes(std::span(magic))); !done)
     return Error("not an IDX file: " + done.error().message());
-  if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0)
-    return Error("not an IDX file, nor one that sheaf knows");
+  if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0) return std::optional<HostTensor>();
   const auto dtype = magic[2] == 0x08   ? std::optional(DType::uint8)
                      : magic[2] == 0x0C ? std::optional(DType::int32)
                      : magic[2] == 0x0D ? std::optional(DType::float32)
@@ -67,7 +68,7 @@ Result<HostTensor> parse(std::string_view bytes) {
   if (*count * size_of(*dtype) > stream.most())
     return Error("its header says " + shape_text(shape) + ", which is more than the file can hold");
   Result<HostTensor> tensor = make_tensor(*dtype, std::move(shape));
-  if (!tensor) return tensor;
+  if (!tensor) return tensor.error();
   if (auto done = stream.read(tensor->bytes); !done) return done.error();
   if (auto done = stream.finish(); !done) return done.error();
   // IDX is big-endian.
@@ -75,7 +76,7 @@ Result<HostTensor> parse(std::string_view bytes) {
   if (size > 1)
     for (auto at = tensor->bytes.begin(); at != tensor->bytes.end(); at += static_cast<std::ptrdiff_t>(size))
       std::reverse(at, at + static_cast<std::ptrdiff_t>(size));
-  return tensor;
+  return std::optional(*std::move(tensor));
 }
 
 }  // namespace
@@ -83,9 +84,10 @@ Result<HostTensor> parse(std::string_view bytes) {
 Result<HostTensor> load_idx(const std::string& file) {
   const Result<std::string> bytes = read_file(file, physical_memory());
   if (!bytes) return bytes.error();
-  Result<HostTensor> tensor = parse(*bytes);
+  auto tensor = parse(*bytes);
   if (!tensor) return Error({file, 0, 0}, tensor.error().message());
-  return tensor;
+  if (!*tensor) return foreign_file(file, "an IDX file");
+  return **std::move(tensor);
 }
 
 }  // namespace sheaf

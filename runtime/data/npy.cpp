@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 namespace sheaf {
@@ -129,16 +128,17 @@ struct ElementType {
   std::string_view descr;
   size_t bytes;
   DType dtype;
+  std::string_view name;
 };
 
 constexpr ElementType kElementTypes[] = {
-    {"<f4", 4, DType::float32}, {"<f8", 8, DType::float32}, {"<f2", 2, DType::float16},
-    {"<i8", 8, DType::int64},   {"<i4", 4, DType::int32},   {"|u1", 1, DType::uint8},
+    {"<f4", 4, DType::float32, "float32"}, {"<f8", 8, DType::float32, "float64"}, {"<f2", 2, DType::float16, "float16"},
+    {"<i8", 8, DType::int64, "int64"},     {"<i4", 4, DType::int32, "int32"},     {"|u1", 1, DType::uint8, "uint8"},
 };
 
 }  // namespace
 
-Result<HostTensor> parse_npy(std::string_view bytes) {
+Result<FileTensor> parse_npy(std::string_view bytes) {
   if (bytes.size() < 10 || !bytes.starts_with("\x93NUMPY")) return Error("not a NumPy array");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
@@ -170,10 +170,12 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
                  std::to_string(*count * type->bytes) + " bytes, " + std::to_string(data.size()) +
                  " are there");
   Result<HostTensor> made = make_tensor(type->dtype, header->shape);
-  if (!made || *count == 0) return made;
+  if (!made) return made.error();
+  FileTensor tensor{*std::move(made), std::string(type->name)};
+  if (*count == 0) return tensor;
 
   std::vector<std::byte, AlignedAllocator<std::byte>> wide;  // f8 in row-major order
-  std::byte* to = made->bytes.data();
+  std::byte* to = tensor.bytes.data();
   if (type->bytes != size_of(type->dtype)) {
     wide.resize(data.size());
     to = wide.data();
@@ -182,29 +184,19 @@ Result<HostTensor> parse_npy(std::string_view bytes) {
     copy_transposed(data.data(), to, header->shape, *count, type->bytes);
   else
     std::memcpy(to, data.data(), data.size());
-  if (!wide.empty()) {
-    const auto* doubles = reinterpret_cast<const double*>(wide.data());
-    // A double beyond float's range converts to infinity under IEEE arithmetic; C++ calls that undefined.
-    for (uint64_t i = 0; i < *count; ++i) {
-      const double limit = std::numeric_limits<float>::max();
-      const double value = doubles[i];
-      const bool beyond = value > limit || value < -limit;
-      made->as<float>()[i] =
-          beyond ? (value > 0 ? 1 : -1) * std::numeric_limits<float>::infinity() : static_cast<float>(value);
-    }
-  }
-  return made;
+  if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), *count}, tensor.as<float>());
+  return tensor;
 }
 
-Result<HostTensor> load_npy(const std::string& file) {
+Result<FileTensor> load_npy(const std::string& file) {
   const Result<std::string> bytes = read_file(file, physical_memory());
   if (!bytes) return bytes.error();
-  Result<HostTensor> tensor = parse_npy(*bytes);
+  Result<FileTensor> tensor = parse_npy(*bytes);
   if (!tensor) return Error({file, 0, 0}, tensor.error().message());
   return tensor;
 }
 
-Result<HostTensor> load_npz(const std::string& file, const std::string& key) {
+Result<FileTensor> load_npz(const std::string& file, const std::string& key) {
   const Result<ZipFile> zip = ZipFile::open(file);
   if (!zip) return zip.error();
   if (!zip->contains(key + ".npy")) {
@@ -226,7 +218,7 @@ Result<HostTensor> load_npz(const std::string& file, const std::string& key) {
   }
   const Result<std::string> bytes = zip->read(key + ".npy");
   if (!bytes) return bytes.error();
-  Result<HostTensor> tensor = parse_npy(*bytes);
+  Result<FileTensor> tensor = parse_npy(*bytes);
   if (!tensor) return Error({file, 0, 0}, "array '" + key + "': " + tensor.error().message());
   return tensor;
 }

@@ -1,7 +1,7 @@
 // NumPy's array files (numpy.lib.format, versions 1.0 to 3.0) and archives of them.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "runtime/data/file_tensor.h"
 
 #include <string>
 #include <string_view>
@@ -11,13 +11,13 @@ namespace sheaf {
 /// The array in `bytes`, the content of a .npy file; C or Fortran order, little-endian f4, f2, f8 (becomes
 /// float32), i8, i4 and u1. Errors (without place; the caller knows the file): anything else, a header that
 /// is malformed, fewer or more bytes than the shape needs.
-Result<HostTensor> parse_npy(std::string_view bytes);
+Result<FileTensor> parse_npy(std::string_view bytes);
 
 /// Reads FILE.npy. Errors are located at the file.
-Result<HostTensor> load_npy(const std::string& file);
+Result<FileTensor> load_npy(const std::string& file);
 
 /// Reads array `key` (numpy's name, without .npy) of FILE.npz. Errors, located at the file: not a zip
 /// archive, no such array (with the names that there are), and parse_npy's.
-Result<HostTensor> load_npz(const std::string& file, const std::string& key);
+Result<FileTensor> load_npz(const std::string& file, const std::string& key);
 
 }  // namespace sheaf

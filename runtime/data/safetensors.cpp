@@ -1,6 +1,7 @@
 #include "runtime/data/safetensors.h"
 
 #include "runtime/base/suggest.h"
+#include "runtime/data/foreign_file.h"
 #include "runtime/plan/json_text.h"
 
 #include <algorithm>
@@ -109,8 +110,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
   if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done)
     return done.error();
-  if (header_size > kLargestHeader)
-    return refuse("its header would have " + std::to_string(header_size) + " bytes");
+  if (header_size > kLargestHeader) return foreign_file(file, "a safetensors file");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
   if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done)
@@ -153,7 +153,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
   return opened;
 }
 
-Result<HostTensor> SafetensorsFile::read(const std::string& tensor) const {
+Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
   const auto found = entries_.find(tensor);
   if (found == entries_.end()) {
     std::vector<std::string> known_names;
@@ -171,13 +171,23 @@ Result<HostTensor> SafetensorsFile::read(const std::string& tensor) const {
   }
   const Entry& entry = found->second;
   const ElementType* type = find_type(entry.dtype);
-  if (!type || !type->dtype)
+  const bool wide = type && type->name == "F64";
+  if (!type || (!type->dtype && !wide))
     return Error({name(), 0, 0}, "tensor '" + tensor + "' is " + entry.dtype.substr(0, 80) +
-                                     "; F32, F16, BF16, I64, I32 and U8 can be read");
-  Result<HostTensor> made = make_tensor(*type->dtype, entry.shape);
+                                     "; F32, F64, F16, BF16, I64, I32 and U8 can be read");
+  const DType dtype = wide ? DType::float32 : *type->dtype;
+  Result<HostTensor> made = make_tensor(dtype, entry.shape);
   if (!made) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + made.error().message());
-  if (auto done = file_.read_at(data_ + entry.begin, made->bytes); !done) return done.error();
-  return made;
+  FileTensor read{*std::move(made), wide ? "float64" : std::string(name_of(dtype))};
+  if (!wide) {
+    if (auto done = file_.read_at(data_ + entry.begin, read.bytes); !done) return done.error();
+    return read;
+  }
+  Result<HostTensor> doubles = make_tensor(DType::int64, entry.shape);  // bytes for as many float64
+  if (!doubles) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + doubles.error().message());
+  if (auto done = file_.read_at(data_ + entry.begin, doubles->bytes); !done) return done.error();
+  narrow(doubles->as<double>(), read.as<float>());
+  return read;
 }
 
 Result<void> write_safetensors(const std::string& file,

@@ -3,7 +3,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/tensor_view.h"
-#include "runtime/data/tensor.h"
+#include "runtime/data/file_tensor.h"
 
 #include <map>
 #include <span>
@@ -33,8 +33,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   /// Reads one tensor. Errors, located at the file: no such tensor (with the names that there are); a dtype
-  /// other than F32, F16, BF16, I64, I32 and U8.
-  Result<HostTensor> read(const std::string& tensor) const;
+  /// other than F32, F64 (becomes float32), F16, BF16, I64, I32 and U8.
+  Result<FileTensor> read(const std::string& tensor) const;
 
  private:
   explicit SafetensorsFile(InputFile file) : file_(std::move(file)) {}

@@ -48,8 +48,8 @@ Error missing_key(const Source& source) {
   return error;
 }
 
-std::string found_text(const HostTensor& tensor) {
-  return std::string(name_of(tensor.dtype)) + " " + shape_text(tensor.shape);
+std::string found_text(const FileTensor& tensor) {
+  return tensor.stored + " " + shape_text(tensor.shape);
 }
 
 std::string expected_text(const SourceRequest& request) {
@@ -68,8 +68,7 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
   const auto batch = std::find(shape.begin(), shape.end(), -1);
   if (batch == shape.end() && rows != 1) return Error("has no batch dimension: expected random:1");
   if (batch != shape.end()) *batch = rows;
-  const bool floating =
-      request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
+  const bool floating = is_floating(request.dtype);
   Result<HostTensor> made = make_tensor(floating ? DType::float32 : DType::int64, std::move(shape));
   if (!made) return made;
   const uint64_t stream = stream_of(request.name);
@@ -89,9 +88,7 @@ Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
   const std::vector<int64_t>& wanted = request.shape;
   if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1)
     tensor.shape.insert(tensor.shape.begin() + 1, 1);
-  const bool floating =
-      request.dtype == DType::float32 || request.dtype == DType::float16 || request.dtype == DType::bfloat16;
-  if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !floating) return tensor;
+  if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !is_floating(request.dtype)) return tensor;
   Result<HostTensor> image = make_tensor(DType::float32, tensor.shape);
   if (!image) return image;
   const auto from = tensor.as<uint8_t>();
@@ -100,11 +97,16 @@ Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
   return image;
 }
 
-Result<HostTensor> load(const Source& source) {
+Result<FileTensor> load(const Source& source) {
   switch (source.kind) {
     case Source::npy: return load_npy(source.file);
     case Source::npz: return load_npz(source.file, source.key);
-    case Source::idx: return load_idx(source.file);
+    case Source::idx: {
+      Result<HostTensor> tensor = load_idx(source.file);
+      if (!tensor) return tensor.error();
+      const std::string stored(name_of(tensor->dtype));
+      return FileTensor{*std::move(tensor), stored};
+    }
     case Source::safetensors: break;
     case Source::random: break;
   }
@@ -161,12 +163,16 @@ Result<HostTensor> load_source(const std::string& text, const SourceRequest& req
     return made;
   }
 
-  Result<HostTensor> tensor = load(*source);
-  if (!tensor) return tensor;
-  std::string found = found_text(*tensor);
+  Result<FileTensor> read = load(*source);
+  if (!read) return read.error();
+  const std::string found = found_text(*read);
+  Result<HostTensor> tensor = static_cast<HostTensor&&>(*read);
   if (source->kind == Source::idx) {
     tensor = as_image(*std::move(tensor), request);
     if (!tensor) return refuse(tensor.error().message());
+  } else if (tensor->dtype == DType::uint8 && is_floating(request.dtype) && request.note) {
+    request.note({Severity::note, {text, 0, 0}, "'" + request.name + "' takes the bytes as the numbers 0 to 255; divide images by 255 where "
+                  "the model expects numbers up to 1, as those of an IDX file are", {}, {}});
   }
   const std::string both =
       "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;

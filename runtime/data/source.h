@@ -16,6 +16,8 @@ struct SourceRequest {
   std::vector<int64_t> shape;  ///< -1 for the batch, which stands at most once
   uint64_t seed = 0;           ///< of random:ROWS
   int64_t upper_bound = 0;  ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
+  /// Takes what is worth knowing of data that is taken all the same, located at its file; null: nobody does.
+  void (*note)(const Diagnostic&) = nullptr;
 };
 
 struct Source {
@@ -32,7 +34,7 @@ Result<Source> parse_source(const std::string& source);
 /// Loads what `source` names, in the request's dtype and shape; the batch dimension takes whatever size the
 /// source has. Converted: see convert(); an IDX file's bytes in two or more dimensions are an image, which
 /// becomes float32 / 255, and gets a channel dimension of 1 behind its first where the declared shape has one
-/// more. `random:ROWS` has ROWS along the batch dimension: normal numbers, or integers below the bound,
+/// more. Bytes of other files are numbers from 0 to 255, also as floating-point numbers; then there is a note. `random:ROWS` has ROWS along the batch dimension: normal numbers, or integers below the bound,
 /// determined by seed and name. Errors name the source, what was expected and what was found.
 Result<HostTensor> load_source(const std::string& source, const SourceRequest& request);
 

@@ -1,16 +1,45 @@
 """Weights: PyTorch's names with and without `module.`, and files that don't fit or are damaged."""
+import io
 import json
+import math
 import struct
 import unittest
+import zipfile
 
-from program import ProgramTest, must, sheaf_run
-from tensors import drawn, read_safetensors, write_safetensors
+from program import SOURCE, ProgramTest, must, sheaf_run
+from tensors import Tensor, drawn, read_safetensors, write_safetensors
 
 # y = relu(x W0' + b0) W1' + b1, data-parallel: the names in PyTorch are net.module.0.weight …
 MODEL = """{"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3]}}, "layers": [
 {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
   {"type": "Linear", "in_features": 3, "out_features": 4}, {"type": "ReLU"}, {"type": "Linear", "in_features": 4, "out_features": 2}]}}]}"""
 SHAPES = {"net.module.0.weight": (4, 3), "net.module.0.bias": (4,), "net.module.2.weight": (2, 4), "net.module.2.bias": (2,)}
+
+
+def resnet50_weights():
+    """The names and shapes of torchvision.models.resnet50().state_dict(), zeros for values."""
+    def norm(name, size):
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            yield f"{name}.{part}", (size,)
+        yield f"{name}.num_batches_tracked", ()
+
+    def shapes():
+        yield "conv1.weight", (64, 3, 7, 7)
+        yield from norm("bn1", 64)
+        width = 64
+        for layer, (blocks, planes) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), 1):
+            for block in range(blocks):
+                name, out = f"layer{layer}.{block}", 4 * planes
+                for i, shape in enumerate(((planes, width, 1, 1), (planes, planes, 3, 3), (out, planes, 1, 1)), 1):
+                    yield f"{name}.conv{i}.weight", shape
+                    yield from norm(f"{name}.bn{i}", shape[0])
+                if block == 0:
+                    yield f"{name}.downsample.0.weight", (out, width, 1, 1)
+                    yield from norm(f"{name}.downsample.1", out)
+                width = out
+        yield "fc.weight", (1000, 2048)
+        yield "fc.bias", (1000,)
+    return [(name, Tensor("I64" if not shape else "F32", shape, bytes((8 if not shape else 4) * math.prod(shape)))) for name, shape in shapes()]
 
 
 class Weights(ProgramTest):
@@ -53,6 +82,58 @@ class Weights(ProgramTest):
         self.assertEqual(whole, self.outputs({name.replace("module.", ""): t for name, t in self.weights.items()}))
         # As DataParallel(whole model).state_dict() has them.
         self.assertEqual(whole, self.outputs({"module." + name.replace("module.", ""): t for name, t in self.weights.items()}))
+
+    def test_names_of_a_model_that_is_wrapped_as_a_whole(self):
+        whole = self.outputs(self.weights)
+        plain = {name.replace("net.module.", ""): t for name, t in self.weights.items()}  # model.state_dict()
+        for front in ("", "module.", "net.", "net.module.", "module.net.module.", "model.net.", "_orig_mod.module.net."):
+            with self.subTest(front=front):
+                self.assertEqual(whole, self.outputs({front + name: t for name, t in plain.items()}))
+        # Names that are another layer's are not taken for this one's.
+        done = self.refuse({"other." + name: t for name, t in plain.items()}, "4 missing, 4 superfluous", "'net.module.0.weight'", "'other.0.bias'")
+        self.assertIn("with or without what all of them begin with", done.err)
+
+    def test_torchvisions_resnet50(self):
+        plan = self.compile((SOURCE / "models/resnet50.json").read_text(), "resnet50.plan")
+        weights = dict(resnet50_weights())
+        write_safetensors(self.dir / "w.safetensors", weights)
+        done = must(sheaf_run(plan, "--devices", "cpu:0", "--weights", "w.safetensors", "--input", "image=random:0", cwd=self.dir))
+        self.assertEqual(done.err, "")
+        del weights["fc.weight"]  # one name less is one note, and the rest still fits
+        write_safetensors(self.dir / "w.safetensors", weights)
+        done = sheaf_run(plan, "--devices", "cpu:0", "--weights", "w.safetensors", "--input", "image=random:0", cwd=self.dir)
+        self.assert_refused(done, "w.safetensors", "1 missing", "net.module.fc.weight")
+        self.assertLess(len(done.err.splitlines()), 4)
+
+    def test_other_floating_point_types_are_converted_and_said(self):
+        whole = self.outputs({name: Tensor("F32", t.shape, [round(v * 8) / 8 for v in t.data]) for name, t in self.weights.items()})
+        eighths = {name: [round(v * 8) / 8 for v in t.data] for name, t in self.weights.items()}
+
+        def bits(value, wide):  # of a number that needs few of them
+            word = struct.unpack("<I", struct.pack("<f", value))[0]
+            return struct.unpack("<H", struct.pack("<e", value))[0] if not wide else word >> 16
+        for dtype, name, of in (("F16", "float16", lambda v: bits(v, False)), ("BF16", "bfloat16", lambda v: bits(v, True)), ("F64", "float64", float)):
+            with self.subTest(dtype):
+                write_safetensors(self.dir / "w.safetensors", {n: Tensor(dtype, SHAPES[n], [of(v) for v in values]) for n, values in eighths.items()})
+                done = must(self.execute())
+                self.assertEqual(done.err, f"w.safetensors: note: 4 tensors are {name}; converted to the parameters' float32\n")
+                self.assertEqual(read_safetensors(self.dir / "out.safetensors")[0]["net"], whole)
+
+    def test_files_of_pytorch_and_numpy_are_named(self):
+        def zipped(*names):
+            buffer = io.BytesIO()
+            with zipfile.ZipFile(buffer, "w") as archive:
+                for name in names:
+                    archive.writestr(name, b"")
+            return buffer.getvalue()
+        self.refuse(zipped("model/data.pkl", "model/data/0"), "a PyTorch file", "save_file", "torch.load('w.safetensors'")
+        self.refuse(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", "a PyTorch file", "save_file")
+        self.refuse(zipped("x.npy"), "NumPy")
+        self.refuse(b"a,b\n1,2\n" * 9, "not a safetensors file")
+
+    def test_lists_are_short(self):
+        done = self.refuse({f"layer{i}.weight": drawn("w", (1,)) for i in range(500)}, "4 missing, 500 superfluous", "495 more")
+        self.assertLess(len(done.err.splitlines()), 15)
 
     def test_order_in_the_file_does_not_matter(self):
         self.assertEqual(self.outputs(self.weights), self.outputs(dict(reversed(self.weights.items()))))

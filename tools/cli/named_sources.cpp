@@ -1,8 +1,10 @@
 #include "tools/cli/named_sources.h"
 
 #include "runtime/base/suggest.h"
+#include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
+#include "runtime/report.h"
 
 #include <algorithm>
 
@@ -47,16 +49,22 @@ Result<void> check_names(const std::string& option, const std::string& what, con
 Result<void> load_weights(Model& model, const std::string& file) {
   auto opened = SafetensorsFile::open(file);
   if (!opened) return opened.error();
-  std::vector<HostTensor> tensors;
+  std::vector<FileTensor> tensors;
+  std::map<std::string, size_t> converted;  // how many, by the dtype in the file
   std::vector<TensorView> views;
   tensors.reserve(opened->entries().size());  // views point into it
   for (const auto& [name, entry] : opened->entries()) {
     auto tensor = opened->read(name);
     if (!tensor) return tensor.error();
+    if (tensor->stored != name_of(DType::float32) && is_floating(tensor->dtype)) ++converted[tensor->stored];
     tensors.push_back(std::move(*tensor));
     views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
   }
   auto set = model.set_parameters(views);
+  for (const auto& [dtype, count] : set ? converted : std::map<std::string, size_t>()) {
+    report_warning({Severity::note, {file, 0, 0}, std::to_string(count) + (count == 1 ? " tensor is " : " tensors are ") + dtype +
+                    "; converted to the parameters' float32", {}, {}});
+  }
   if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
   return set;
 }

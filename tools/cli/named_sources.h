@@ -19,7 +19,8 @@ Result<std::map<std::string, std::string>> named_sources(const std::string& opti
 Result<void> check_names(const std::string& option, const std::string& what, const std::string& model,
                          const std::vector<ValueInfo>& values, const std::map<std::string, std::string>& sources);
 
-/// Gives `model` the parameters and buffers of a safetensors file. Errors are located at the file.
+/// Gives `model` the parameters and buffers of a safetensors file; says on stderr which dtypes were converted. Errors are
+/// located at the file.
 Result<void> load_weights(Model& model, const std::string& file);
 
 }  // namespace sheaf

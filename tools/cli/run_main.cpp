@@ -25,6 +25,7 @@ Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<s
   std::vector<HostTensor> tensors;
   for (const ValueInfo& input : model.inputs()) {
     SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan().infer, input.name)};
+    request.note = report_warning;
     for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     auto tensor = load_source(sources.at(input.name), request);
     if (!tensor) return tensor.error();

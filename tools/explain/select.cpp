@@ -1,26 +1,12 @@
 #include "tools/explain/select.h"
 
+#include "runtime/base/parameter_names.h"
 #include "runtime/base/suggest.h"
 
 #include <algorithm>
 #include <functional>
 
 namespace sheaf {
-namespace {
-
-std::string without_module(const std::string& layer) {
-  std::string name;
-  for (size_t start = 0; start < layer.size();) {
-    const size_t end = std::min(layer.find('.', start), layer.size());
-    const std::string part = layer.substr(start, end - start);
-    if (part != "module") name += (name.empty() ? "" : ".") + part;
-    start = end + 1;
-  }
-  return name;
-}
-
-}  // namespace
-
 Result<std::set<std::string>> select_layers(const std::vector<std::string>& known, const std::string& pattern) {
   const std::string bare = without_module(pattern);
   const std::function<bool(const std::string&)> rules[] = {

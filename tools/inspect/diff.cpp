@@ -1,5 +1,6 @@
 #include "tools/inspect/diff.h"
 
+#include "runtime/base/parameter_names.h"
 #include "tools/inspect/format.h"
 
 #include <algorithm>
@@ -10,17 +11,6 @@ namespace sheaf {
 namespace {
 
 /// "net.module.fc" and "net.fc" are one layer, with and without DataParallel around it.
-std::string without_module(const std::string& layer) {
-  std::string name;
-  for (size_t start = 0; start <= layer.size() && !layer.empty();) {
-    const size_t end = std::min(layer.find('.', start), layer.size());
-    const std::string part = layer.substr(start, end - start);
-    if (part != "module") name += (name.empty() ? "" : ".") + part;
-    start = end + 1;
-  }
-  return name;
-}
-
 std::string name_of(const PlacementNode& node) { return without_module(node.layer.empty() ? node.name : node.layer); }
 
 /// Outside of regions there is one replica.

@@ -8,6 +8,7 @@
 #include "runtime/session/open_devices.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/random_bound.h"
+#include "tools/cli/report.h"
 #include "tools/train/plot.h"
 
 #include <cstdio>
@@ -95,7 +96,7 @@ Result<void> TrainRun::load_data() {
   for (const ValueInfo& value : values) bounds[value.name] = random_bound(model_->plan().infer, value.name);
   if (loss_.classes) bounds[loss_.target] = loss_.class_count;
   const auto load = [&](const char* option, const std::map<std::string, std::string>& sources) -> Result<Dataset> {
-    auto data = Dataset::load(values, sources, settings_.seed, bounds);
+    auto data = Dataset::load(values, sources, settings_.seed, bounds, report_warning);
     if (!data) return data.error().note(std::string("in ") + option);
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i].name != loss_.target) continue;

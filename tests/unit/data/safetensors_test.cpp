@@ -81,7 +81,7 @@ TEST_F(Safetensors, ListsNamesWhereOneIsMissing) {
 TEST_F(Safetensors, OtherTypesAreAnErrorOnlyWhenAskedFor) {
   const auto opened = SafetensorsFile::open(file(
       R"({"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},)"
-      R"("f":{"dtype":"F64","shape":[],"data_offsets":[3,11]},)"
+      R"("f":{"dtype":"U64","shape":[],"data_offsets":[3,11]},)"
       R"("x":{"dtype":"F4","shape":[3],"data_offsets":[11,13]},)"
       R"("u":{"dtype":"U8","shape":[1],"data_offsets":[13,14]}})",
       14));
@@ -92,6 +92,20 @@ TEST_F(Safetensors, OtherTypesAreAnErrorOnlyWhenAskedFor) {
     ASSERT_FALSE(read);
     EXPECT_THAT(to_string(read.error()), HasSubstr("can be read"));
   }
+}
+
+TEST_F(Safetensors, DoublesBecomeFloatsAndTheFilesTypeIsKnown) {
+  const double values[] = {0.1, 1e300};
+  const std::string header = R"({"d":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})";
+  const uint64_t size = header.size();
+  const auto opened = SafetensorsFile::open(write("d", std::string(reinterpret_cast<const char*>(&size), 8) + header +
+                                                           std::string(reinterpret_cast<const char*>(values), 16)));
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  const auto read = opened->read("d");
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_EQ(read->dtype, DType::float32);
+  EXPECT_EQ(read->stored, "float64");
+  EXPECT_EQ(values_of<float>(*read), (std::vector<float>{0.1F, std::numeric_limits<float>::infinity()}));
 }
 
 TEST_F(Safetensors, RefusesHeadersThatAreWrong) {

@@ -78,7 +78,7 @@ TEST_F(SourceFiles, LoadsEachKindOfFile) {
               "error: " + source + ": 'x' is declared as float32 [batch, 3], the data is float32 [3, 2]");
     EXPECT_THAT(error_of(source, {"x", DType::float32, {-1}}),
                 HasSubstr("float32 [batch], the data is float32 [3, 2]"));
-    EXPECT_THAT(error_of(source, {"x", DType::int64, {-1, 2}}), HasSubstr("float32 can't become int64"));
+    EXPECT_THAT(error_of(source, {"x", DType::int64, {-1, 2}}), HasSubstr("floating-point numbers can't become int64"));
     EXPECT_EQ(load_source(source, {"x", DType::bfloat16, {-1, 2}})->dtype, DType::bfloat16);
   }
   EXPECT_THAT(error_of(path("missing.npy"), {"x", DType::float32, {-1}}),

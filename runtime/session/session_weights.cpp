@@ -1,0 +1,179 @@
+// A model's weights from the caller: which tensor is which parameter, and what doesn't fit.
+#include "runtime/base/parameter_names.h"
+#include "runtime/base/suggest.h"
+#include "runtime/data/convert.h"
+#include "runtime/session/session_state.h"
+
+#include <array>
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+bool counts_batches(const std::string& name) {
+  constexpr std::string_view suffix = "num_batches_tracked";
+  return name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+/// What doesn't fit, a list for each way of not fitting, as notes of one error: the first few of each, and how many more.
+class Mismatches {
+ public:
+  enum Kind { missing, superfluous, misshapen, other_dtype, doubled, untied, kKinds };
+  static constexpr size_t kShown = 5;
+
+  void add(Kind kind, std::string text) {
+    if (++counts_[kind] <= kShown) shown_[kind].push_back(std::move(text));
+  }
+  size_t count(Kind kind) const { return counts_[kind]; }
+  bool full(Kind kind) const { return counts_[kind] >= kShown; }
+  bool any() const {
+    for (const size_t count : counts_)
+      if (count > 0) return true;
+    return false;
+  }
+
+  Error error(const std::string& model) const {
+    static constexpr const char* kNames[kKinds] = {"missing", "superfluous", "misshapen", "of another dtype", "given twice", "tied, but of different values"};
+    std::string list;
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      if (counts_[kind] > 0) list += (list.empty() ? "" : ", ") + std::to_string(counts_[kind]) + " " + kNames[kind];
+    }
+    Error error("the weights don't fit model '" + model + "': " + list);
+    for (size_t kind = 0; kind < kKinds; ++kind) {
+      for (const std::string& text : shown_[kind]) error.note(std::string(kNames[kind]) + ": " + text);
+      if (counts_[kind] > kShown) error.note(std::string(kNames[kind]) + ": " + std::to_string(counts_[kind] - kShown) + " more");
+    }
+    return error;
+  }
+
+ private:
+  std::array<size_t, kKinds> counts_{};
+  std::array<std::vector<std::string>, kKinds> shown_;
+};
+
+/// The tensors of one set_parameters(), each at the parameter that its name means.
+class Assignment {
+ public:
+  struct Found {
+    const TensorView* tensor = nullptr;
+    const void* data = nullptr;  ///< the tensor's, or what it was converted to; null: it doesn't fit
+  };
+
+  Assignment(const Plan& plan, std::span<const TensorView> tensors)
+      : plan_(plan), found_(plan.parameters.size()), tied_(plan.parameters.size()) {
+    for (size_t i = 0; i < plan.parameters.size(); ++i) {
+      known_.push_back(plan.parameters[i].name);
+      parameter_of_.push_back(i);
+    }
+    for (size_t i = 0; i < plan.parameters.size(); ++i) {
+      for (const std::string& alias : plan.parameters[i].aliases) {
+        known_.push_back(alias);
+        parameter_of_.push_back(i);
+      }
+    }
+    std::vector<std::string> given;
+    for (const TensorView& tensor : tensors) given.push_back(tensor.name);
+    const auto matches = match_names(known_, given);
+    for (size_t i = 0; i < tensors.size(); ++i) place(tensors[i], matches[i]);
+    for (size_t i = 0; i < found_.size(); ++i) {
+      settle(i);
+      if (!found_[i].tensor && !counts_batches(plan.parameters[i].name)) {
+        mismatches_.add(Mismatches::missing, "'" + plan.parameters[i].name + "', " + described(plan.parameters[i].dtype, plan.parameters[i].shape));
+      }
+    }
+    // Nothing fits by its name: a pair of examples says more than a list.
+    if (mismatches_.count(Mismatches::superfluous) > 0 && mismatches_.count(Mismatches::missing) == plan.parameters.size()) {
+      hint_ = "no name is one of this model's, which has '" + plan.parameters[0].name + "' where the weights have '" + first_superfluous_ +
+              "': names are taken with or without `module.` and with or without what all of them begin with; rename the rest";
+    }
+  }
+
+  Result<void> check() const {
+    if (failure_) return *failure_;
+    if (!mismatches_.any()) return {};
+    Error error = mismatches_.error(plan_.name);
+    if (!hint_.empty()) error.note(hint_);
+    return error;
+  }
+  /// Of parameter `index`; null: it counts batches, and isn't given.
+  const void* data(size_t index) const { return found_[index].data; }
+
+ private:
+  void place(const TensorView& tensor, std::optional<size_t> match) {
+    if (!match) {
+      if (counts_batches(tensor.name)) return;
+      if (first_superfluous_.empty()) first_superfluous_ = tensor.name;
+      const auto near = mismatches_.full(Mismatches::superfluous) ? std::nullopt : nearest(tensor.name, known_);
+      mismatches_.add(Mismatches::superfluous, "'" + tensor.name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
+      return;
+    }
+    const size_t index = parameter_of_[*match];
+    const Parameter& parameter = plan_.parameters[index];
+    const bool alias = *match >= plan_.parameters.size();
+    Found& found = (alias ? tied_ : found_)[index];
+    if (found.tensor && !alias) {
+      mismatches_.add(Mismatches::doubled, "'" + parameter.name + "', as '" + found.tensor->name + "' and '" + tensor.name + "'");
+    }
+    found = {&tensor, nullptr};
+    const std::string both = "'" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " + described(parameter.dtype, parameter.shape);
+    if (tensor.shape != parameter.shape) return mismatches_.add(Mismatches::misshapen, both);
+    found.data = tensor.data;
+    if (tensor.dtype == parameter.dtype) return;
+    found.data = nullptr;
+    if (!is_floating(tensor.dtype) || !is_floating(parameter.dtype)) return mismatches_.add(Mismatches::other_dtype, both);
+    const auto* bytes = static_cast<const std::byte*>(tensor.data);
+    HostTensor copy{tensor.dtype, tensor.shape, {bytes, bytes + plain_tensor(tensor.dtype, tensor.shape).bytes}};
+    if (auto converted = convert(std::move(copy), parameter.dtype)) {
+      converted_.push_back(std::make_unique<HostTensor>(std::move(*converted)));
+      found.data = converted_.back()->bytes.data();
+    } else if (!failure_) {
+      failure_ = converted.error();
+    }
+  }
+
+  /// PyTorch saves tied parameters under all their names.
+  void settle(size_t index) {
+    const Parameter& parameter = plan_.parameters[index];
+    Found& own = found_[index];
+    const Found& tied = tied_[index];
+    if (!tied.tensor) return;
+    if (!own.tensor) {
+      own = tied;
+    } else if (own.data && tied.data) {
+      const size_t bytes = plain_tensor(parameter.dtype, parameter.shape).bytes;
+      if (bytes > 0 && std::memcmp(own.data, tied.data, bytes) != 0) {
+        mismatches_.add(Mismatches::untied, "'" + own.tensor->name + "' and '" + tied.tensor->name + "'");
+      }
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::string> known_;     ///< the parameters' names, then the names of what is tied to them
+  std::vector<size_t> parameter_of_;   ///< of each of them
+  std::vector<Found> found_, tied_;
+  std::vector<std::unique_ptr<HostTensor>> converted_;
+  Mismatches mismatches_;
+  std::optional<Error> failure_;
+  std::string first_superfluous_, hint_;
+};
+
+}  // namespace
+
+Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
+  const auto& parameters = state_->parameters;
+  const Assignment assignment(state_->plan, tensors);
+  if (auto ok = assignment.check(); !ok) return ok;
+  const auto constants = state_->constants->lock();
+  std::vector<char> zeros;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    auto variable = state_->constants->variable(parameters[i].name);
+    if (!variable) return variable.error();
+    const void* data = assignment.data(i);
+    if (!data) zeros.assign(plain_tensor(parameters[i].dtype, parameters[i].shape).bytes, 0);
+    if (auto ok = state_->constants->write(*variable, data ? data : zeros.data()); !ok) return ok;
+  }
+  state_->constants->changed();
+  return {};
+}
+
+}  // namespace sheaf
