@@ -7,6 +7,28 @@
 #include <functional>
 
 namespace sheaf {
+namespace {
+
+/// Every run of as many parts as `pattern` has in the layers' names, without `module.` parts unless the pattern has some: what
+/// it may have been meant to be.
+std::vector<std::string> names_like(const std::vector<std::string>& known, const std::string& pattern) {
+  const auto wanted = static_cast<size_t>(std::count(pattern.begin(), pattern.end(), '.'));
+  std::set<std::string> names;
+  for (const std::string& layer : known) {
+    const std::string name = without_module(pattern) == pattern ? without_module(layer) : layer;
+    std::vector<size_t> starts = {0};  // of the parts, and one behind the last
+    for (size_t i = 0; i < name.size(); ++i)
+      if (name[i] == '.') starts.push_back(i + 1);
+    starts.push_back(name.size() + 1);
+    for (size_t first = 0; first + wanted + 1 < starts.size(); ++first)
+      names.insert(name.substr(starts[first], starts[first + wanted + 1] - 1 - starts[first]));
+  }
+  names.erase("");
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
 Result<std::set<std::string>> select_layers(const std::vector<std::string>& known, const std::string& pattern) {
   const std::string bare = without_module(pattern);
   const std::function<bool(const std::string&)> rules[] = {
@@ -15,6 +37,7 @@ Result<std::set<std::string>> select_layers(const std::vector<std::string>& know
       [&](const std::string& layer) { return without_module(layer) == bare; },
       [&](const std::string& layer) { return without_module(layer).starts_with(bare + "."); },
       [&](const std::string& layer) { return without_module(layer).ends_with("." + bare); },
+      [&](const std::string& layer) { return without_module(layer).find("." + bare + ".") != std::string::npos; },
   };
   for (const auto& rule : rules) {
     std::set<std::string> found;
@@ -22,15 +45,7 @@ Result<std::set<std::string>> select_layers(const std::vector<std::string>& know
       if (!layer.empty() && rule(layer)) found.insert(layer);
     if (!found.empty()) return found;
   }
-  std::vector<std::string> names = known;
-  for (const std::string& layer : known) {
-    names.push_back(without_module(layer));
-    names.push_back(layer.substr(layer.rfind('.') + 1));
-  }
-  std::erase(names, "");
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return Error("the model has no layer '" + pattern + "'" + suggestion(pattern, names));
+  return Error("the model has no layer '" + pattern + "'" + suggestion(pattern, names_like(known, pattern)));
 }
 
 Result<std::string> select_name(const std::string& what, const std::string& name, const std::vector<std::string>& known) {
