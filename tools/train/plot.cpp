@@ -22,8 +22,26 @@ struct Line {
 struct Panel {
   std::string title;
   std::vector<Line> lines;
-  double most_y = 0;  ///< 0: what the data says
+  double limit_y = 0;  ///< what no value is above; 0: there is none
 };
+
+struct Range {
+  double least = 0, most = 1;
+};
+
+/// What an axis shows of values within `data`: all of them with some room around, so that small differences are seen, and
+/// zero where they come so near to it that this costs less than half of the picture. No value is below 0 by the room alone, nor
+/// above `limit` (0: none).
+Range axis_of(Range data, double limit) {
+  Range shown = data;
+  if (data.least > 0 && data.least < data.most / 2) shown.least = 0;
+  const double span = shown.most - shown.least;
+  const double room = span > 0 ? 0.06 * span : std::max(std::fabs(data.most) * 0.05, 1e-6);
+  if (shown.least != 0) shown.least = data.least >= 0 ? std::max(0.0, shown.least - room) : shown.least - room;
+  shown.most += room;
+  if (limit > 0 && data.most <= limit) shown.most = std::min(shown.most, limit);
+  return shown;
+}
 
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
   char text[512];
@@ -61,24 +79,24 @@ class Drawing {
   static constexpr double kLeft = 56, kRight = 20, kTop = 56, kBottom = 44;
 
   void panel(const Panel& panel, double x) {
-    double most_x = 1, least_y = 0, most_y = 0;
+    double most_x = 1;
+    bool any = false;
+    Range data{0, 0};
     for (const Line& line : panel.lines) {
       for (const auto& [at, value] : line.points) {
         if (!std::isfinite(value)) continue;
         most_x = std::max(most_x, at);
-        least_y = std::min(least_y, value);
-        most_y = std::max(most_y, value);
+        data = any ? Range{std::min(data.least, value), std::max(data.most, value)} : Range{value, value};
+        any = true;
       }
     }
-    if (panel.most_y > 0) most_y = panel.most_y;
-    if (!(most_y > least_y)) most_y = least_y + 1;
-    if (panel.most_y <= 0) most_y += (most_y - least_y) * 0.05;
+    const Range shown = any ? axis_of(data, panel.limit_y) : Range();
     left_ = x + kLeft;
     scale_x_ = (kWidth - kLeft - kRight) / most_x;
-    scale_y_ = (kHeight - kTop - kBottom) / (most_y - least_y);
-    least_y_ = least_y;
+    scale_y_ = (kHeight - kTop - kBottom) / (shown.most - shown.least);
+    least_y_ = shown.least;
     text(x + kLeft, 26, panel.title, "font-size=\"15\" font-weight=\"600\"");
-    axes(most_x, most_y);
+    axes(most_x, shown.most);
     double legend = x + kLeft;
     for (const Line& line : panel.lines) {
       if (line.points.empty()) continue;
@@ -110,7 +128,7 @@ class Drawing {
   void axes(double most_x, double most_y) {
     const double right = at_x(most_x);
     const double step_y = tick_distance(most_y - least_y_);
-    for (double tick = std::ceil(least_y_ / step_y) * step_y; tick <= most_y * 1.0001; tick += step_y) {
+    for (double tick = std::ceil(least_y_ / step_y) * step_y; tick <= most_y + step_y * 1e-6; tick += step_y) {
       const double y = at_y(tick);
       svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", left_, y, right, y);
       text(left_ - 6, y + 4, formatted("%.4g", std::fabs(tick) < step_y / 1e6 ? 0.0 : tick), "font-size=\"11\" text-anchor=\"end\"");
@@ -152,7 +170,7 @@ std::string with_last(const std::string& label, const std::vector<Point>& points
 std::string training_plot(const std::string& title, const LossCurve& curve, int64_t steps_per_epoch,
                           std::span<const EpochRecord> epochs) {
   Line steps{"steps", "#9ec5e8", {}, 1.2, false}, train{"training", "#1f5fa8", {}}, loss{"evaluation", "#d9730d", {}};
-  Line accuracy{"accuracy", "#2b8a3e", {}};
+  Line accuracy{"evaluation", "#2b8a3e", {}};
   const double per_epoch = static_cast<double>(std::max<int64_t>(steps_per_epoch, 1));
   const auto stride = static_cast<double>(curve.stride());
   for (size_t i = 0; i < curve.points().size(); ++i) {
@@ -169,7 +187,7 @@ std::string training_plot(const std::string& title, const LossCurve& curve, int6
   double width = Drawing::kWidth;
   drawing.panel({"loss", {steps, train, loss}}, 0);
   if (!accuracy.points.empty()) {
-    accuracy.label = with_last("evaluation", accuracy.points);
+    accuracy.label = with_last(accuracy.label, accuracy.points);
     drawing.panel({"accuracy", {accuracy}, 1}, Drawing::kWidth);
     width *= 2;
   }
