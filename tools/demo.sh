@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tools/setup.sh --demo
-tools/build.sh default sheaf
+tools/build.sh default sheaf-package  # all that `cmake --install build --prefix DIR` installs
 sheaf=build/bin/sheaf
 out=build/demo
 mkdir -p "$out"
