@@ -130,8 +130,10 @@ std::string bash_completion() {
   for (const Verb& verb : verbs()) {
     const OptionParser parser = verb.options();
     std::string table, places;
-    for (const OptionInfo& option : parser.options())
-      table += (table.empty() ? "" : " ") + option.name + "=" + (option.placeholder.empty() ? "flag" : kind_word(option));
+    for (const OptionInfo& option : parser.options()) {
+      for (const std::string& name : spellings_of(option))
+        table += (table.empty() ? "" : " ") + name + "=" + (option.placeholder.empty() ? "flag" : kind_word(option));
+    }
     for (const OptionInfo& argument : parser.positionals()) places += (places.empty() ? "" : " ") + kind_word(argument);
     names += (names.empty() ? "" : " ") + parser.verb();
     cases += "    " + parser.verb() + ")\n      places='" + places + "'\n      table='" + table + "' ;;\n";

@@ -45,8 +45,9 @@ std::string fish_completion() {
     rules += "\ncomplete -c sheaf -n __sheaf_needs_verb -f -a " + parser.verb() + " -d " + quoted(parser.summary()) + "\n";
     rules += begin + " -s h -l help -d 'lists the options'\n";
     for (const OptionInfo& option : parser.options()) {
-      const bool is_short = option.name.size() == 2;
-      rules += begin + (is_short ? " -s " + option.name.substr(1) : " -l " + option.name.substr(2)) +
+      std::string names_of;
+      for (const std::string& name : spellings_of(option)) names_of += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
+      rules += begin + names_of +
                (option.placeholder.empty() ? "" : arguments_of(option, true)) + " -d " + quoted(option.help) + "\n";
     }
     for (const OptionInfo& argument : parser.positionals()) rules += begin + arguments_of(argument, false) + "\n";

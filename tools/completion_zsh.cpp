@@ -34,10 +34,12 @@ std::string action(const OptionInfo& option) {
   return "(" + words + ")";
 }
 
-std::string specification(const OptionInfo& option) {
-  const bool is_short = option.name.size() == 2;
+/// The specification of an option under one of its names; the others are not offered after it.
+std::string specification(const OptionInfo& option, const std::string& name) {
+  const bool is_short = name.size() == 2;
   std::string text = option.repeatable ? "'*" : "'";
-  text += option.name;
+  if (!option.other_spelling.empty()) text += "(" + option.name + " " + option.other_spelling + ")";
+  text += name;
   if (!option.placeholder.empty()) text += is_short ? "+" : "=";
   text += "[" + quoted(option.help, "[]\\") + "]";
   if (!option.placeholder.empty()) text += ":" + quoted(option.placeholder, ":\\") + ":" + action(option);
@@ -52,7 +54,9 @@ std::string zsh_completion() {
     const OptionParser parser = verb.options();
     names += "    '" + parser.verb() + ":" + quoted(parser.summary(), ":\\") + "'\n";
     cases += "        " + parser.verb() + ")\n          _arguments '(- *)'{-h,--help}'[lists the options]'";
-    for (const OptionInfo& option : parser.options()) cases += " \\\n            " + specification(option);
+    for (const OptionInfo& option : parser.options()) {
+      for (const std::string& name : spellings_of(option)) cases += " \\\n            " + specification(option, name);
+    }
     for (const OptionInfo& argument : parser.positionals())
       cases += " \\\n            '" + std::string(argument.required ? ":" : "::") + quoted(argument.name, ":\\") + ":" + action(argument) + "'";
     cases += " ;;\n";

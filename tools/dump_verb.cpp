@@ -20,6 +20,13 @@ int write(const Options& options, const std::string& text) {
   return written ? kDone : report(written.error(), kFailed);
 }
 
+/// What a file of `format` is named like.
+std::vector<std::string> extensions_of(const std::string& format) {
+  if (format == "json" || format == "model-explorer") return {".json"};
+  if (format == "mlir-generic") return {".mlir"};
+  return {format == "text" ? ".txt" : "." + format};
+}
+
 }  // namespace
 
 OptionParser dump_options() {
@@ -31,6 +38,7 @@ OptionParser dump_options() {
       .choices({"infer", "train", "accumulate", "update"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
+      .also("--batch-size")
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
       .option("--trace", "FILE", "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
@@ -61,6 +69,10 @@ int dump_verb(std::span<const std::string> arguments) {
     what.batch = *batch;
   }
   const std::string format_name = options->value("--format"), file = options->value("MODEL-or-PLAN");
+  if (options->has("-o")) {
+    if (auto ok = check_extension("--format " + format_name + " -o", options->value("-o"), extensions_of(format_name)); !ok)
+      return report_usage(ok.error(), "dump");
+  }
   const bool generic = format_name == "mlir-generic";
   const DumpFormat format = generic ? DumpFormat::mlir : *dump_format_from_name(format_name);
   const bool compares = options->has("--diff");

@@ -26,6 +26,7 @@ OptionParser explain_options() {
       .optional_positional("LAYER", "a layer, or a group of layers (default: all)")
       .option("--devices", "LIST", "a device list: shows implementations, layouts and costs; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
+      .also("--batch-size")
       .option("--op", "OP", "only layers with this op: a layer's type, scatter, reorder, kernel, …")
       .option("--device", "D", "only what is on this device")
       .option("--why", "NODE", "why this node is there: an id that `sheaf dump --format json` shows")

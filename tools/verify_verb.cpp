@@ -191,6 +191,7 @@ OptionParser verify_options() {
       .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch (default: three for each device and one more, so that chunks differ)")
+      .also("--batch-size")
       .option("--program", "NAME", "which programs")
       .choices({"both", "infer", "train"})
       .add(weights_option)

@@ -19,14 +19,6 @@ float load_float(const HostTensor& tensor, size_t i) {
   return tensor.dtype == DType::float16 ? float_from_half(bits) : float_from_bfloat16(bits);
 }
 
-int64_t load_integer(const HostTensor& tensor, size_t i) {
-  switch (tensor.dtype) {
-    case DType::int64: return tensor.as<int64_t>()[i];
-    case DType::int32: return tensor.as<int32_t>()[i];
-    default: return tensor.as<uint8_t>()[i];
-  }
-}
-
 void store_float(HostTensor& tensor, size_t i, float value) {
   switch (tensor.dtype) {
     case DType::float16: tensor.as<uint16_t>()[i] = half_from_float(value); break;
@@ -101,6 +93,18 @@ void narrow(std::span<const double> from, std::span<float> to) {
   }
 }
 
+int64_t integer_at(const HostTensor& tensor, size_t i) {
+  switch (tensor.dtype) {
+    case DType::int64: return tensor.as<int64_t>()[i];
+    case DType::int32: return tensor.as<int32_t>()[i];
+    default: return tensor.as<uint8_t>()[i];
+  }
+}
+
+double number_at(const HostTensor& tensor, size_t i) {
+  return is_floating(tensor.dtype) ? load_float(tensor, i) : static_cast<double>(integer_at(tensor, i));
+}
+
 Result<HostTensor> convert(HostTensor tensor, DType to) {
   if (tensor.dtype == to) return tensor;
   const bool from_floating = is_floating(tensor.dtype);
@@ -113,7 +117,7 @@ Result<HostTensor> convert(HostTensor tensor, DType to) {
   for (size_t i = 0; i < count; ++i) {
     if (from_floating) {
       store_float(*made, i, load_float(tensor, i));
-    } else if (const int64_t value = load_integer(tensor, i); !store_integer(*made, i, value)) {
+    } else if (const int64_t value = integer_at(tensor, i); !store_integer(*made, i, value)) {
       return Error("the number " + std::to_string(value) + " can't be represented as " +
                    std::string(name_of(to)));
     }

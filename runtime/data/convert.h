@@ -7,6 +7,10 @@ namespace sheaf {
 
 bool is_floating(DType dtype);
 
+/// Element `i` as a number, exact but for integers beyond 2^53; the second is of integer tensors.
+double number_at(const HostTensor& tensor, size_t i);
+int64_t integer_at(const HostTensor& tensor, size_t i);
+
 /// IEEE half and bfloat16, to and from float32; to nearest, ties to even. NaN stays NaN.
 float float_from_half(uint16_t bits);
 uint16_t half_from_float(float value);

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 CODES = {"F32": "f", "F64": "d", "F16": "H", "BF16": "H", "I64": "q", "I32": "i", "U8": "B"}  # halves as their bits
-NPY = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
+NPY = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
 
 
 class Tensor:

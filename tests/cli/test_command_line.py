@@ -49,6 +49,21 @@ class UsageErrors(ProgramTest):
             self.assert_usage_error(
                 sheaf_run(self.plan, "--devices", "cpu:0", "--input", "x=random:4", "--batch-size", size, cwd=self.dir), "batch")
 
+    def test_both_spellings_of_the_batch(self):
+        two = ("--devices", "cpu:0,cpu:1")
+        for spelling in ("--batch", "--batch-size"):
+            for verb in (("dump",), ("estimate",), ("explain",), ("verify",), ("bench", "--steps", "1"), ("run", "--input", "x=random:4")):
+                with self.subTest(verb=verb[0], spelling=spelling):
+                    must(sheaf(verb[0], self.plan, *verb[1:], *two, spelling, 4, cwd=self.dir))
+
+    def test_extensions_of_other_formats(self):
+        base = (self.plan, "--devices", "cpu:0")
+        self.assert_usage_error(sheaf_run(*base, "--input", "x=random:4", "--output", "o.npy", cwd=self.dir), "o.npy", ".safetensors")
+        self.assert_usage_error(sheaf_run(*base, "--input", "x=random:4", "--trace", "t.html", cwd=self.dir), "t.html", ".json")
+        self.assert_usage_error(sheaf("train", *base, "--batch", 2, "--steps", 1, "--plot", "p.png", cwd=self.dir), "p.png", ".svg")
+        self.assert_usage_error(sheaf("train", *base, "--batch", 2, "--steps", 1, "--save", "w.pt", cwd=self.dir), "w.pt", ".safetensors")
+        self.assert_usage_error(sheaf("dump", self.plan, "--format", "svg", "-o", "p.html", cwd=self.dir), "p.html", ".svg")
+
     def test_device_lists(self):
         for devices in ("gpu:0", "tpu", "cpu:", "cpu:x", "cpu:-1", "cpu:3-1", "cpu:0,", ",cpu:0", "cpu:0 cpu:1", "cpu:0-999999999",
                         "cuda:x", "cpu:99999999999999999999"):

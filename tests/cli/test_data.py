@@ -67,6 +67,26 @@ class Formats(Sources):
                 for a, e in zip(actual.data, expected.data):
                     self.assertAlmostEqual(a, e, delta=1e-7)
 
+    def test_bytes_of_other_files_are_numbers_and_that_is_said(self):
+        pixels = drawn("pixels", (6, 4, 5), 0, 256, "U8")
+        write_npy(self.dir / "x.npy", pixels)
+        write_npz(self.dir / "x.npz", {"x": pixels})
+        write_safetensors(self.dir / "x.safetensors", {"x": pixels})
+        plan = self.compile(identity('["batch", 4, 5]'))
+        for source in ("x.npy", "x.npz:x", "x.safetensors:x"):
+            done = must(self.execute(plan, f"x={source}"))
+            self.assertEqual(read_safetensors(self.dir / "out.safetensors")[0]["y"], Tensor("F32", (6, 4, 5), pixels.data))
+            self.assertRegex(done.err, rf"\A{source}: note: 'x' takes the bytes as the numbers 0 to 255; .* IDX .*\n\Z")
+        done = must(self.execute(self.compile(identity('["batch", 4, 5]', "uint8")), "x=x.npy"))
+        self.assertEqual(done.err, "")
+
+    def test_half_precision_is_printed(self):
+        for dtype in ("float16", "bfloat16"):
+            write_npy(self.dir / "x.npy", Tensor("F32", (2, 3), [0.5, -1.25, 3, 0, 1024, -0.75]))
+            plan = self.compile(identity('["batch", 3]', dtype))
+            done = must(sheaf_run(plan, "--devices", "cpu:0", "--input", "x=x.npy", cwd=self.dir))
+            self.assertEqual(done.out, f"y {dtype} [2, 3]: 0.5 -1.25 3 0 1024 -0.75\n")
+
     def test_random_rows(self):
         plan = self.compile(identity('["batch", 3]'))
         x = self.output(plan, "x=random:1000")
@@ -90,6 +110,17 @@ class Refused(Sources):
                 self.refuse(plan, "x=x.npy", "x.npy", "x")
         write_npy(self.dir / "x.npy", drawn("x", (4, 3)))
         self.refuse(self.compile(identity('["batch", 3]', "int64")), "x=x.npy", "x.npy", "float32", "int64")
+
+        write_npy(self.dir / "x.npy", Tensor("F64", (4, 3), [0.0] * 12))
+        self.refuse(self.compile(identity('["batch", 4]')), "x=x.npy", "the data is float64 [4, 3]")
+
+    def test_files_of_formats_that_are_not_read(self):
+        plan = self.compile(identity('["batch", 3]'))
+        for name, content, words in (("x.csv", b"1,2,3\n", ("not an IDX file", ".npy", "numpy.save")), ("x.png", b"\x89PNG\r\n\x1a\n" + bytes(40), ("an image", "numpy.stack")),
+                                     ("x.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", ("a PyTorch file", "safetensors.torch"))):
+            self.write(name, content)
+            with self.subTest(name):
+                self.refuse(plan, f"x={name}", name, *words)
 
     def test_inputs_of_different_length(self):
         plan = self.compile('{"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3]}, "other": {"shape": ["batch", 3]}}, "layers": [{"name": "y", "type": "Add"}]}')

@@ -142,6 +142,7 @@ OptionParser bench_options() {
   parser.optional_positional("PLAN", "a file that `sheaf compile` wrote")
       .add(devices_option)
       .option("--batch", "N", "rows of a step")
+      .also("--batch-size")
       .option("--program", "NAME", "what is timed")
       .choices({"infer", "train"})
       .option("--steps", "K", "how many steps are timed (default: as many as two seconds hold, from 5 to 1000)")
@@ -154,6 +155,7 @@ OptionParser bench_options() {
       .add(seed_option)
       .flag("--json", "print one JSON object")
       .option("-o", "FILE", "write that object to a file")
+      .writes({".json"})
       .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread");
   parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)")
       .add(execution_options)

@@ -3,7 +3,9 @@
 #include "runtime/base/suggest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <iterator>
 
 namespace sheaf {
 namespace {
@@ -14,12 +16,30 @@ Result<void> check_choice(const std::string& what, const std::string& value, con
   return Error(what + " can't be '" + value + "'" + suggestion(value, allowed));
 }
 
+/// What file names end in to say a format that someone may take an output of sheaf's for.
+constexpr const char* kFormats[] = {".npy", ".npz", ".safetensors", ".pt", ".pth", ".onnx", ".png", ".jpg", ".jpeg", ".gif", ".pdf",
+                                    ".svg", ".html", ".json", ".jsonl", ".csv", ".dot", ".mlir"};
+
+std::string extension_of(const std::string& file) {
+  const size_t dot = file.find_last_of("./");
+  std::string extension = dot == std::string::npos || file[dot] == '/' ? "" : file.substr(dot);
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension;
+}
+
 /// "-o" and "--output" are names; "-1" and "-" are values.
 bool looks_like_option(const std::string& text) {
   return text.size() >= 2 && text[0] == '-' && (text[1] == '-' || (text[1] >= 'a' && text[1] <= 'z'));
 }
 
 }  // namespace
+
+Result<void> check_extension(const std::string& option, const std::string& file, const std::vector<std::string>& extensions) {
+  const std::string extension = extension_of(file);
+  if (std::ranges::find(kFormats, extension) == std::end(kFormats)) return {};
+  if (std::ranges::find(extensions, extension) != extensions.end()) return {};
+  return Error(option + " '" + file + "': what is written isn't " + extension + "; expected a name that ends in " + quoted_list(extensions));
+}
 
 Result<int64_t> parse_integer(const std::string& text, const std::string& what, int64_t least, int64_t most) {
   int64_t value = 0;
@@ -50,7 +70,7 @@ OptionParser::OptionParser(std::string verb, std::string summary)
     : verb_(std::move(verb)), summary_(std::move(summary)) {}
 
 OptionParser& OptionParser::positional(std::string name, std::string help) {
-  positionals_.push_back({std::move(name), "", std::move(help), "", true, false, {}});
+  positionals_.push_back({std::move(name), "", std::move(help), "", true, false, {}, {}, ""});
   last_is_option_ = false;
   return *this;
 }
@@ -62,7 +82,7 @@ OptionParser& OptionParser::optional_positional(std::string name, std::string he
 }
 
 OptionParser& OptionParser::option(std::string name, std::string placeholder, std::string help) {
-  options_.push_back({std::move(name), std::move(placeholder), std::move(help), group_, false, false, {}});
+  options_.push_back({std::move(name), std::move(placeholder), std::move(help), group_, false, false, {}, {}, ""});
   last_is_option_ = true;
   return *this;
 }
@@ -99,8 +119,20 @@ OptionParser& OptionParser::choices(std::vector<std::string> allowed) {
   return *this;
 }
 
+OptionParser& OptionParser::writes(std::vector<std::string> extensions) {
+  last().extensions = std::move(extensions);
+  return *this;
+}
+
+OptionParser& OptionParser::also(std::string spelling) {
+  last().other_spelling = std::move(spelling);
+  return *this;
+}
+
 const OptionInfo* OptionParser::find(const std::string& name) const {
-  const auto found = std::find_if(options_.begin(), options_.end(), [&](const OptionInfo& o) { return o.name == name; });
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const OptionInfo& o) {
+    return o.name == name || (!o.other_spelling.empty() && o.other_spelling == name);
+  });
   return found == options_.end() ? nullptr : &*found;
 }
 
@@ -127,11 +159,11 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
     const OptionInfo* declared = find(name);
     if (!declared) {
       std::vector<std::string> known{"--help"};
-      for (const OptionInfo& option : options_) known.push_back(option.name);
+      for (const OptionInfo& option : options_) std::ranges::move(spellings_of(option), std::back_inserter(known));
       const auto near = nearest(name, known);
       return Error("unknown option '" + name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
     }
-    auto& values = options.values_[name];
+    auto& values = options.values_[declared->name];
     if (!values.empty() && !declared->repeatable) return Error("option '" + name + "' is given twice");
     std::string value;
     if (equals != std::string::npos) {
@@ -144,6 +176,9 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
       value = arguments[++i];
     }
     if (auto ok = check_choice("option '" + name + "'", value, *declared); !ok) return ok.error();
+    if (!declared->extensions.empty()) {
+      if (auto ok = check_extension("option '" + name + "'", value, declared->extensions); !ok) return ok.error();
+    }
     values.push_back(std::move(value));
   }
   for (size_t i = 0; i < places.size(); ++i) {

@@ -38,6 +38,8 @@ struct OptionInfo {
   std::string group;        ///< the heading it stands under; empty: the first, which has none
   bool required = false, repeatable = false;
   std::vector<std::string> choices;  ///< of an option, the first is the default
+  std::vector<std::string> extensions;  ///< of a file that is written: what its name may end in, of the endings that mean a format
+  std::string other_spelling;        ///< a second name, "--batch" of "--batch-size"; empty: there is none
 };
 
 /// Commands that work as they stand in a folder with `models/` in it, and what they are for.
@@ -69,6 +71,10 @@ class OptionParser {
   OptionParser& required();
   OptionParser& repeatable();
   OptionParser& choices(std::vector<std::string> allowed);  ///< of an option, the first is the default
+  /// The value is a file to be written, in the format that these extensions mean: writes({".svg"}). Names that end in
+  /// another format's extension are refused; all else, such as no extension at all, is the user's choice.
+  OptionParser& writes(std::vector<std::string> extensions);
+  OptionParser& also(std::string spelling);  ///< a second name; has() and value() take the first
 
   /// `--name VALUE`, `--name=VALUE`, `-o VALUE`; after `--` everything is positional. Errors: an unknown option
   /// (with the nearest known one), one without its value or given twice, a value that isn't among the choices,
@@ -95,10 +101,15 @@ class OptionParser {
   bool last_is_option_ = false;
 };
 
+/// The names of an option: one, or two.
+std::vector<std::string> spellings_of(const OptionInfo& option);
 /// "--devices LIST"; of a flag or positional argument its name.
 std::string form_of(const OptionInfo& option);
 /// The explanation of an option with what the declaration says besides: "…: strict, fast (default strict)".
 std::string explanation_of(const OptionInfo& option);
+
+/// `file`, the value of `option`, doesn't end in the extension of a format other than those of `extensions`.
+Result<void> check_extension(const std::string& option, const std::string& file, const std::vector<std::string>& extensions);
 
 /// The whole of `text` as an integer within [least, most]; the error names `what`.
 Result<int64_t> parse_integer(const std::string& text, const std::string& what, int64_t least, int64_t most);

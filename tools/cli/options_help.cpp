@@ -43,6 +43,12 @@ std::string row(const OptionInfo& option, const Palette& palette, size_t width) 
 
 }  // namespace
 
+std::vector<std::string> spellings_of(const OptionInfo& option) {
+  std::vector<std::string> names = {option.name};
+  if (!option.other_spelling.empty()) names.push_back(option.other_spelling);
+  return names;
+}
+
 std::string form_of(const OptionInfo& option) {
   return option.placeholder.empty() ? option.name : option.name + " " + option.placeholder;
 }
@@ -50,6 +56,7 @@ std::string form_of(const OptionInfo& option) {
 std::string explanation_of(const OptionInfo& option) {
   std::string text = option.help;
   if (option.repeatable) text += " (may be repeated)";
+  if (!option.other_spelling.empty()) text += " (also " + option.other_spelling + ")";
   for (size_t i = 0; i < option.choices.size(); ++i) text += (i == 0 ? ": " : ", ") + option.choices[i];
   if (!option.choices.empty() && !option.placeholder.empty() && !option.required) text += " (default " + option.choices[0] + ")";
   return text;

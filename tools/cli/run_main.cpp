@@ -1,5 +1,6 @@
 #include "tools/cli/run_main.h"
 
+#include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
 #include "runtime/session/open_devices.h"
@@ -34,24 +35,12 @@ Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<s
   return tensors;
 }
 
-double element(const HostTensor& tensor, size_t i) {
-  switch (tensor.dtype) {
-    case DType::float32: return tensor.as<float>()[i];
-    case DType::int64: return static_cast<double>(tensor.as<int64_t>()[i]);
-    case DType::int32: return tensor.as<int32_t>()[i];
-    case DType::uint8: return tensor.as<uint8_t>()[i];
-    case DType::float16:
-    case DType::bfloat16: break;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 /// "net float32 [30, 2]: 0.25 -1.5 …"
 void print_summary(const std::string& name, const HostTensor& tensor) {
   constexpr size_t kShown = 6;
   std::printf("%s %s %s:", name.c_str(), std::string(name_of(tensor.dtype)).c_str(), shape_text(tensor.shape).c_str());
   const size_t count = tensor.bytes.size() / size_of(tensor.dtype);
-  for (size_t i = 0; i < std::min(count, kShown); ++i) std::printf(" %.6g", element(tensor, i));
+  for (size_t i = 0; i < std::min(count, kShown); ++i) std::printf(" %.6g", number_at(tensor, i));
   std::printf(count > kShown ? " …\n" : "\n");
 }
 
@@ -72,7 +61,9 @@ OptionParser run_options() {
               "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
       .repeatable()
       .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
-      .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summed up on stdout")
+      .also("--batch")
+      .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summarised on stdout")
+      .writes({".safetensors"})
       .add(numerics_option)
       .add(seed_option)
       .add(execution_options)

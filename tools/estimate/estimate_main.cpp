@@ -39,6 +39,7 @@ OptionParser estimate_options() {
       .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch")
+      .also("--batch-size")
       .required()
       .option("--program", "NAME", "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
       .add(numerics_option)

@@ -63,6 +63,35 @@ TEST(Options, DidYouMean) {
   EXPECT_EQ(refusal({"a.plan", "bx", "-o", "x"}), "error: argument SHAPE can't be 'bx'; did you mean 'box'?");
 }
 
+TEST(Options, ASecondSpellingIsTheSameOption) {
+  OptionParser made("draw", "Draws.");
+  made.option("--batch", "N", "rows").also("--batch-size").flag("--grey", "no colours");
+  for (const char* spelling : {"--batch", "--batch-size"}) {
+    auto options = made.parse(std::vector<std::string>{spelling, "7"});
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->value("--batch"), "7");
+  }
+  auto twice = made.parse(std::vector<std::string>{"--batch", "7", "--batch-size=7"});
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(to_string(twice.error()), HasSubstr("given twice"));
+  auto near = made.parse(std::vector<std::string>{"--batchsize", "7"});
+  ASSERT_FALSE(near);
+  EXPECT_THAT(to_string(near.error()), HasSubstr("did you mean '--batch-size'?"));
+  EXPECT_THAT(made.help(), HasSubstr("rows (also --batch-size)"));
+}
+
+TEST(Options, AnExtensionOfAnotherFormatIsRefused) {
+  OptionParser made("draw", "Draws.");
+  made.option("--plot", "FILE", "a picture").writes({".svg"});
+  const auto refusal = [&](const char* file) {
+    auto options = made.parse(std::vector<std::string>{"--plot", file});
+    return options ? std::string() : to_string(options.error());
+  };
+  EXPECT_EQ(refusal("p.png"), "error: option '--plot' 'p.png': what is written isn't .png; expected a name that ends in '.svg'");
+  EXPECT_THAT(refusal("a/b.NPY"), HasSubstr("isn't .npy"));
+  for (const char* file : {"p.svg", "P.SVG", "p", "p.out", "a.png/p", "/dev/stdout", ".png/x", "a.b.c"}) EXPECT_EQ(refusal(file), "") << file;
+}
+
 TEST(Options, Help) {
   EXPECT_EQ(parser().help(),
             "usage: sheaf draw PLAN [SHAPE] -o FILE [options]\n"
