@@ -131,6 +131,11 @@ const std::vector<std::string>& metrics() {
   return names;
 }
 
+const std::vector<std::string>& losses_with_accuracy() {
+  static const std::vector<std::string> names = {"CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss"};
+  return names;
+}
+
 std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what,
                                     const LocatedNode& node, std::vector<std::string> reserved,
                                     Problems& problems) {

@@ -84,6 +84,9 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
       refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
     } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
       problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
+    } else if (!training.loss_type.empty() && std::ranges::find(losses_with_accuracy(), training.loss_type) == losses_with_accuracy().end()) {
+      problems.add(item.place, "'" + item.string + "' can't be told: " + training.loss_type + " has no classes",
+                   {"expected one of the losses " + quoted_list(losses_with_accuracy())});
     } else {
       training.metrics.push_back(item.string);
     }

@@ -8,30 +8,13 @@
 namespace sheaf {
 namespace {
 
-int64_t integer_at(const HostTensor& tensor, size_t i) {
-  switch (tensor.dtype) {
-    case DType::int64: return tensor.as<int64_t>()[i];
-    case DType::int32: return tensor.as<int32_t>()[i];
-    default: return tensor.as<uint8_t>()[i];
-  }
-}
-
-float float_at(const HostTensor& tensor, size_t i) {
-  switch (tensor.dtype) {
-    case DType::float32: return tensor.as<float>()[i];
-    case DType::float16: return float_from_half(tensor.as<uint16_t>()[i]);
-    case DType::bfloat16: return float_from_bfloat16(tensor.as<uint16_t>()[i]);
-    default: return static_cast<float>(integer_at(tensor, i));
-  }
-}
-
 size_t count_of(const HostTensor& tensor) { return tensor.bytes.size() / size_of(tensor.dtype); }
 
 /// One position's scores, `stride` elements apart.
 struct Scores {
   const HostTensor& tensor;
   size_t first, stride, classes;
-  double at(size_t c) const { return float_at(tensor, first + c * stride); }
+  double at(size_t c) const { return number_at(tensor, first + c * stride); }
 
   /// As torch.argmax: the first of equal ones; a NaN counts as the largest.
   size_t largest() const {
@@ -71,8 +54,10 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
     const int64_t wanted = integer_at(target, i);
     if (wanted == loss.ignore_index) continue;
     const Scores scores{output, i / inner * classes * inner + i % inner, inner, classes};
-    sums.correct += scores.largest() == static_cast<size_t>(wanted);
-    ++sums.counted;
+    if (loss.accuracy) {
+      sums.correct += scores.largest() == static_cast<size_t>(wanted);
+      ++sums.counted;
+    }
     sums.loss += class_loss(loss, scores, static_cast<size_t>(wanted));
     sums.weight += weight_of(loss.weight, static_cast<size_t>(wanted));
   }
@@ -103,7 +88,14 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
     add_classes(loss, output, target, sums);
     return {};
   }
-  for (size_t i = 0; i < count_of(output); ++i) sums.loss += element_loss(loss, i, float_at(output, i), float_at(target, i));
+  const bool binary = loss.type == "BCELoss" || loss.type == "BCEWithLogitsLoss";
+  for (size_t i = 0; i < count_of(output); ++i) {
+    const double x = number_at(output, i), y = number_at(target, i);
+    sums.loss += element_loss(loss, i, x, y);
+    if (!loss.accuracy || !binary) continue;
+    sums.correct += (x > loss.yes_above) == (y > 0.5);
+    ++sums.counted;
+  }
   sums.weight += static_cast<double>(count_of(output));
   return {};
 }

@@ -11,11 +11,11 @@ namespace sheaf {
 struct EvaluationSums {
   double loss = 0;
   double weight = 0;    ///< what the mean loss is over: elements, or targets that are not ignored
-  int64_t correct = 0;  ///< targets that are the largest output's class,
-  int64_t counted = 0;  ///< of so many that are not ignored
+  int64_t correct = 0;  ///< targets that are the largest output's class, or on its side of the threshold,
+  int64_t counted = 0;  ///< of so many that are not ignored; 0 where no accuracy is asked for
 };
 
-/// Adds one batch. Error: output and target don't fit each other.
+/// Adds one batch; what is right is counted where `loss.accuracy` asks for it. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
 
 /// Every class target is in [0, C) or ignore_index; nothing to check for other losses. The error names row and value;

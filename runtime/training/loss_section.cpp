@@ -56,6 +56,8 @@ Result<LossSection> loss_section(const Model& model) {
   if (const Json& smoothing = member_of(arguments, "label_smoothing"); smoothing.is_number()) section.label_smoothing = smoothing.get<double>();
   section.weight = numbers(member_of(arguments, "weight"));
   section.pos_weight = numbers(member_of(arguments, "pos_weight"));
+  section.yes_above = section.type == "BCELoss" ? 0.5 : 0;
+  for (const Json& metric : member_of(plan.training, "metrics")) section.accuracy |= text(metric) == "accuracy";
 
   const bool integer = target->dtype == DType::int64 || target->dtype == DType::int32 || target->dtype == DType::uint8;
   section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");

@@ -23,6 +23,9 @@ struct LossSection {
   bool classes = false;
   int class_dim = 0;        ///< dimension of the output that has the classes: 1, or 0 of a vector
   int64_t class_count = 0;  ///< where `classes`
+  bool accuracy = false;    ///< "metrics" asks for it
+  /// Of binary cross entropy: an output above it says yes, as a target above 0.5 does.
+  double yes_above = 0;
 };
 
 /// Reads the plan's training section. Errors, located at the plan: it has none; a loss that isn't of an output of the

@@ -16,7 +16,7 @@ struct StepRecord {
   double seconds = 0;  ///< the step and its wait for data
 };
 
-/// What evaluation found; an accuracy where there are classes, a loss where it has a mean.
+/// What evaluation found: an accuracy where the model asks for it, a loss where it has a mean.
 struct Evaluation {
   std::optional<double> loss;
   std::optional<double> accuracy;

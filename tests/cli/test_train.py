@@ -60,9 +60,9 @@ class Learns(TrainTest):
         for word in ("cpu:0, cpu:1", "90 rows", "6 steps an epoch, the last of 10", "8 epochs, 48 steps", "Adam(lr=0.01", "StepLR(step_size=2",
                      "CrossEntropyLoss(", "ignore_index=-100", "strict", "f32", "x86-64-"):
             self.assertIn(word, done.err)
-        self.assertEqual(len(re.findall(r"(?m)^epoch \d/8  loss ", done.err)), 8, "one line an epoch where stderr is no terminal")
+        self.assertEqual(len(re.findall(r"(?m)^epoch \d/8  train loss \S+  eval loss \S+  eval accuracy ", done.err)), 8, "one line an epoch where stderr is no terminal")
         self.assertNotIn("\r", done.err)
-        self.assertRegex(done.out, r"\Astripes: accuracy 0\.\d+, loss .* after 8 epochs, .* s an epoch, on cpu:0,cpu:1\n\Z|accuracy 1\.0000")
+        self.assertRegex(done.out, r"\Astripes: eval accuracy [01]\.\d{4}, eval loss \S+, train loss \S+ after 8 epochs, .* s an epoch, on cpu:0,cpu:1\n\Z")
 
     def test_two_runs_give_the_same_bits(self):
         for name in ("a", "b"):
@@ -123,7 +123,7 @@ class Learns(TrainTest):
         self.assertEqual(running.wait(LIMIT_SECONDS), 0)
         text = seen.decode()
         self.assertRegex(text, r"\repoch +\d+/300 \[[=> ]+\] \d/6  loss [0-9.e-]+  [0-9,]+ samples/s  [0-9:]+ left")
-        self.assertRegex(text, r"\nepoch 7/300  loss |\x1b\[Kepoch 7/300  loss ")
+        self.assertRegex(text, r"\nepoch 7/300  train loss |\x1b\[Kepoch 7/300  train loss ")
 
 
 class Sums(TrainTest):
@@ -176,6 +176,23 @@ class Sums(TrainTest):
         # With learning rate 0 the rows' loss is the same before and after.
         self.assertAlmostEqual(epoch["eval_loss"], step["loss"], places=5)
 
+    def test_accuracy_is_told_where_the_model_asks_for_it(self):
+        for metrics, told in (("[]", False), ('["accuracy"]', True)):
+            plan = self.compile("""{"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3]}},
+"layers": [{"name": "net", "type": "Linear", "in_features": 3, "out_features": 2}],
+"training": {"targets": {"y": {"shape": ["batch", 2]}}, "loss": {"type": "BCEWithLogitsLoss"}, "optimizer": {"type": "SGD"}, "metrics": METRICS}}""".replace("METRICS", metrics))
+            draw = random.Random("yes or no").random
+            y = [float(draw() > 0.5) for _ in range(24 * 2)]
+            write_npy(self.shared / "yes.npy", Tensor("F32", (24, 2), y))
+            # With learning rate 0 the outputs are those of `run`.
+            done = must(self.train("--steps", 1, "--eval", "x=x.npy", "--eval", "y=yes.npy", "--metrics", self.path("m.jsonl"), "--lr", 0,
+                                   data=("x=x.npy", "y=yes.npy"), batch=24, plan=plan))
+            must(sheaf_run(plan, "--devices", "cpu:0", "--input", "x=x.npy", "--output", self.path("o"), cwd=self.shared))
+            right = sum((o > 0) == (t > 0.5) for o, t in zip(read_safetensors(self.path("o"))[0]["net"].data, y))
+            self.assertEqual(self.lines()[-1].get("eval_accuracy"), right / 48 if told else None)
+            self.assertEqual("accuracy" in done.out + done.err, told)
+            self.assertRegex(done.out, r"eval loss \S+, train loss \S+ after 1 epoch,")
+
     def test_every_device_list_agrees_within_rounding(self):
         results = []
         for devices in ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:1,cpu:0", "cpu:0,cpu:0"):
@@ -194,7 +211,7 @@ class Sequences(TrainTest):
 "layers": [{"name": "net", "type": "DataParallel", "dim": 1, "module": {"type": "Words"}},
            {"name": "scores", "type": "Permute", "dims": [0, 2, 1]}],
 "training": {"targets": {"next": {"shape": [5, "batch"], "dtype": "int64"}},
-  "loss": {"type": "CrossEntropyLoss", "inputs": ["scores", "next"], "ignore_index": 7}, "optimizer": {"type": "SGD", "lr": 1.0}}}"""
+  "loss": {"type": "CrossEntropyLoss", "inputs": ["scores", "next"], "ignore_index": 7}, "optimizer": {"type": "SGD", "lr": 1.0}, "metrics": ["accuracy"]}}"""
     data = ("tokens=tokens.npy", "next=next.npy")
 
     def test_evaluation_is_that_of_the_outputs(self):

@@ -41,10 +41,10 @@ std::string clock_text(double seconds) {
 std::string epoch_line(const EpochRecord& record, int64_t epochs) {
   std::string line = "epoch " + std::to_string(record.epoch) + "/" + std::to_string(epochs);
   if (!record.complete) line += " (" + std::to_string(record.steps) + (record.steps == 1 ? " step)" : " steps)");
-  line += formatted("  loss %.4g", record.train_loss);
+  line += formatted("  train loss %.4g", record.train_loss);
   if (record.evaluation) {
-    if (record.evaluation->accuracy) line += formatted("  accuracy %.4f", *record.evaluation->accuracy);
     if (record.evaluation->loss) line += formatted("  eval loss %.4g", *record.evaluation->loss);
+    if (record.evaluation->accuracy) line += formatted("  eval accuracy %.4f", *record.evaluation->accuracy);
   }
   line += "  " + rate_text(record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0);
   line += formatted("  %.3g s", record.seconds);

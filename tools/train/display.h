@@ -21,7 +21,7 @@ std::string with_thousands(int64_t number);
 /// "0:07", "12:34", "1:02:03"
 std::string clock_text(double seconds);
 
-/// "epoch 3/10  loss 0.4312  accuracy 0.9124  eval loss 0.2513  5,432 samples/s  11 s, 0.0% waiting for data"
+/// "epoch 3/10  train loss 0.4312  eval loss 0.2513  eval accuracy 0.9124  5,432 samples/s  11 s, 0.0% waiting for data"
 std::string epoch_line(const EpochRecord& record, int64_t epochs);
 
 /// "epoch 3/10 [=====>    ] 120/235  loss 0.4312  5,432 samples/s  0:12 left", at most `width` columns.

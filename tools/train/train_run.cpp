@@ -27,6 +27,8 @@ double model_lr(const Plan& plan) {
   return lr.is_number() ? lr.get<double>() : 0;
 }
 
+std::string steps_text(int64_t steps) { return with_thousands(steps) + (steps == 1 ? " step" : " steps"); }
+
 void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 
 }  // namespace
@@ -146,7 +148,8 @@ Result<void> TrainRun::resume() {
   const Checkpoint& checkpoint = (*found)->checkpoint;
   if (auto ok = learner_->restore((*found)->tensors); !ok) return ok;
   state_ = checkpoint.state;
-  say("resuming from " + (*found)->file + ": " + with_thousands(state_.step) + " steps done");
+  resumed_from_ = (*found)->file;
+  say("resuming from " + resumed_from_ + ": " + steps_text(state_.step) + " done");
   if (!settings_.lr) learner_->progress().lr = checkpoint.lr;
   if (settings_.lr && *settings_.lr != checkpoint.lr)
     say("note: --lr is " + Json(*settings_.lr).dump() + " from here on; it was " + Json(checkpoint.lr).dump());
@@ -157,7 +160,7 @@ Result<void> TrainRun::resume() {
 
 Result<Ending> TrainRun::loop() {
   say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
-                     cpu_model_name() + ", " + isa_and_cores(*devices_)}));
+                     cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
   const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
   display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
   if (!settings_.metrics.empty()) {
@@ -233,17 +236,19 @@ Result<void> TrainRun::write_results() {
   return write_file_atomically(settings_.plot, training_plot(model_->name(), state_.curve, per_epoch, epochs));
 }
 
-/// The result on stdout: "resnet18: accuracy 0.9176, loss 0.2213 after 10 epochs, 14.0 s an epoch, on cpu:0,cpu:1".
+/// The result on stdout: "resnet18: eval accuracy 0.9176, eval loss 0.2513, train loss 0.2213 after 10 epochs, 14.0 s an
+/// epoch, on cpu:0,cpu:1".
 void TrainRun::say_end() const {
   const EpochRecord* last = partial_ ? &*partial_ : state_.epochs.empty() ? nullptr : &state_.epochs.back();
   if (!last) return;
   std::string devices;
   for (const DeviceSpec& device : settings_.devices) devices += (devices.empty() ? "" : ",") + to_string(device);
   std::printf("%s: ", model_->name().c_str());
-  if (last->evaluation && last->evaluation->accuracy) std::printf("accuracy %.4f, ", *last->evaluation->accuracy);
-  std::printf("loss %.4g after ", last->train_loss);
+  if (last->evaluation && last->evaluation->accuracy) std::printf("eval accuracy %.4f, ", *last->evaluation->accuracy);
+  if (last->evaluation && last->evaluation->loss) std::printf("eval loss %.4g, ", *last->evaluation->loss);
+  std::printf("train loss %.4g after ", last->train_loss);
   if (partial_) {
-    std::printf("%s steps", with_thousands(state_.step).c_str());
+    std::printf("%s", steps_text(state_.step).c_str());
   } else {
     double seconds = 0;
     for (const EpochRecord& epoch : state_.epochs) seconds += epoch.seconds;

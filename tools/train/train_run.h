@@ -46,6 +46,7 @@ class TrainRun {
   std::string plan_hash_;
   LoopSettings loop_;
   LoopState state_;
+  std::string resumed_from_;  ///< a checkpoint; empty: the run begins
   std::optional<EpochRecord> partial_;  ///< of an epoch that --steps cut short
 };
 

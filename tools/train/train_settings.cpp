@@ -57,6 +57,7 @@ OptionParser train_options() {
               "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
       .repeatable()
       .option("--batch-size", "N", "rows of a step; the last of an epoch takes what is left over")
+      .also("--batch")
       .required()
       .option("--micro-batches", "M",
               "run each step's batch in M parts, one after another, and update once: less memory (default 1)")
@@ -71,8 +72,11 @@ OptionParser train_options() {
       .group("Files")
       .add(weights_option)
       .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
+      .writes({".safetensors"})
       .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
+      .writes({".jsonl", ".json"})
       .option("--plot", "FILE", "a picture of loss and accuracy, SVG")
+      .writes({".svg"})
       .group("Checkpoints")
       .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")
       .option("--checkpoint-every", "STEPS", "checkpoints after every so many steps, too")
@@ -177,7 +181,7 @@ std::string settings_text(const SettingsInForce& in_force) {
                                             : "no (--no-deterministic): runs may differ in rounding");
   }
   row("seed", std::to_string(settings.seed));
-  row("weights", settings.weights.empty() ? "drawn from the seed" : settings.weights);
+  row("weights", !in_force.checkpoint.empty() ? in_force.checkpoint : settings.weights.empty() ? "drawn from the seed" : settings.weights);
   if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");
   if (!settings.checkpoint.empty()) {
     row("checkpoints", settings.checkpoint + ", after each epoch" +

@@ -44,6 +44,7 @@ struct SettingsInForce {
   LoopSettings loop;
   double lr = 0;
   std::string cpu;  ///< "AMD EPYC …, 8 cores, x86-64-v4"
+  std::string checkpoint;  ///< the file that the run is resumed from; empty: it begins
 };
 
 /// A table of two columns, a setting a line.

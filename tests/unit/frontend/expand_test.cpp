@@ -142,12 +142,12 @@ TEST(Share, IsTiedToTheEndOfTheChainUnderItsFullName) {
 TEST(Training, DefaultsAreFilledIn) {
   Model model = accepted(model_with(
       {R"({"type": "ReLU"})"},
-      R"("training": {"targets": {"y": {"shape": ["batch", 8]}}, "loss": {"type": "MSELoss"},)"
+      R"("training": {"targets": {"y": {"shape": ["batch", 8]}}, "loss": {"type": "BCEWithLogitsLoss"},)"
       R"("optimizer": {"type": "Adam", "lr": 1}, "schedule": {"type": "StepLR", "step_size": 3}, "clip_grad_norm": 2, "metrics": ["accuracy"]})"));
   ASSERT_TRUE(model.training);
   EXPECT_THAT(model.training->loss_inputs, ElementsAre("0", "y"));
-  EXPECT_EQ(model.training->loss_type, "MSELoss");
-  EXPECT_EQ(model.training->loss_arguments.dump(), R"({"reduction":"mean"})");
+  EXPECT_EQ(model.training->loss_type, "BCEWithLogitsLoss");
+  EXPECT_EQ(model.training->loss_arguments.dump(), R"({"weight":null,"reduction":"mean","pos_weight":null})");
   EXPECT_EQ(model.training->optimizer["lr"], 1.0);
   EXPECT_EQ(model.training->optimizer["betas"].dump(), "[0.9,0.999]");
   EXPECT_EQ(model.training->schedule["gamma"], 0.1);

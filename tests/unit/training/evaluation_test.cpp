@@ -32,6 +32,7 @@ LossSection classes_loss(const std::string& type, int64_t count) {
   loss.classes = true;
   loss.class_dim = 1;
   loss.class_count = count;
+  loss.accuracy = true;
   return loss;
 }
 
@@ -110,6 +111,29 @@ TEST(HostLoss, Weights) {
   loss.weight = {3};
   loss.pos_weight = {2, 0.5};
   EXPECT_NEAR(mean(z, q), 51.828590393066406, 1e-5);
+}
+
+TEST(HostLoss, AccuracyIsCountedWhereItIsAskedForAlone) {
+  const auto counts = [](const LossSection& loss, const HostTensor& output, const HostTensor& target) {
+    EvaluationSums sums;
+    EXPECT_TRUE(add_batch(loss, output, target, sums));
+    return std::pair(sums.correct, sums.counted);
+  };
+  LossSection loss = classes_loss("CrossEntropyLoss", 3);
+  EXPECT_EQ(counts(loss, kOutput, kTarget), std::pair(int64_t{2}, int64_t{3}));
+  loss.accuracy = false;
+  EXPECT_EQ(counts(loss, kOutput, kTarget), std::pair(int64_t{0}, int64_t{0}));
+  // Yes and no: logits are on either side of 0, probabilities of 0.5.
+  const HostTensor z = tensor_of<float>(DType::float32, {2, 2}, {-200, 0.25F, 0.75F, 90});
+  const HostTensor q = tensor_of<float>(DType::float32, {2, 2}, {0, 1, 1, 0.25F});
+  loss = LossSection();
+  loss.type = "BCEWithLogitsLoss";
+  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{0}, int64_t{0}));
+  loss.accuracy = true;
+  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{3}, int64_t{4}));
+  loss.type = "BCELoss";
+  loss.yes_above = 0.5;
+  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{2}, int64_t{4}));
 }
 
 TEST(HostLoss, ShapesThatDoNotFit) {

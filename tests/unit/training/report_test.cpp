@@ -98,11 +98,11 @@ TEST(Bar, Numbers) {
 }
 
 TEST(Bar, EpochLine) {
-  EXPECT_EQ(epoch_line(epoch_of(2, 0.91244, 0.25), 10), "epoch 2/10  loss 0.5  accuracy 0.9124  eval loss 0.25  500 samples/s  2 s, 0.0% waiting for data");
+  EXPECT_EQ(epoch_line(epoch_of(2, 0.91244, 0.25), 10), "epoch 2/10  train loss 0.5  eval loss 0.25  eval accuracy 0.9124  500 samples/s  2 s, 0.0% waiting for data");
   EpochRecord record = epoch_of(3, {});
   record.complete = false;
   record.data_wait_seconds = 0.5;
-  EXPECT_EQ(epoch_line(record, 3), "epoch 3/3 (10 steps)  loss 0.3333  500 samples/s  2 s, 25.0% waiting for data");
+  EXPECT_EQ(epoch_line(record, 3), "epoch 3/3 (10 steps)  train loss 0.3333  500 samples/s  2 s, 25.0% waiting for data");
 }
 
 TEST(Bar, NoTerminalGetsOneLineAnEpoch) {
