@@ -4,7 +4,7 @@
 #include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
-#include "runtime/report.h"
+#include "tools/cli/report.h"
 
 #include <algorithm>
 
