@@ -1,7 +1,5 @@
 #include "tools/verify/slices.h"
 
-#include "runtime/data/convert.h"
-
 #include <cstring>
 
 namespace sheaf {
@@ -84,23 +82,10 @@ Result<HostTensor> sum(const std::vector<HostTensor>& parts) {
   if (!total) return total;
   for (int64_t i = 0; i < element_count(*total); ++i) {
     double number = 0;
-    for (const HostTensor& part : parts) number += number_at(part, i);
+    for (const HostTensor& part : parts) number += number_at(part, index_of(i));
     set_number(*total, i, number);
   }
   return total;
-}
-
-double number_at(const HostTensor& tensor, int64_t index) {
-  const size_t i = index_of(index);
-  switch (tensor.dtype) {
-    case DType::float32: return tensor.as<float>()[i];
-    case DType::int64: return static_cast<double>(tensor.as<int64_t>()[i]);
-    case DType::int32: return tensor.as<int32_t>()[i];
-    case DType::uint8: return tensor.as<uint8_t>()[i];
-    case DType::float16: return float_from_half(tensor.as<uint16_t>()[i]);
-    case DType::bfloat16: return float_from_bfloat16(tensor.as<uint16_t>()[i]);
-  }
-  return 0;
 }
 
 void set_number(HostTensor& tensor, int64_t index, double number) {

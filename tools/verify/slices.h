@@ -1,7 +1,7 @@
 // Parts of a tensor along a dimension.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "runtime/data/convert.h"
 
 namespace sheaf {
 
@@ -16,8 +16,7 @@ Result<HostTensor> element(const HostTensor& vector, int64_t index);
 /// The sum, from the first part on, in double precision. Of a floating-point dtype.
 Result<HostTensor> sum(const std::vector<HostTensor>& parts);
 
-/// The element as a number.
-double number_at(const HostTensor& tensor, int64_t index);
+/// Makes `number` the element, rounded to its dtype; number_at() reads one (runtime/data/convert.h).
 void set_number(HostTensor& tensor, int64_t index, double number);
 int64_t element_count(const HostTensor& tensor);
 
