@@ -1,40 +1,19 @@
 #include "runtime/machine/thread_pool.h"
 
+#include "runtime/machine/openmp.h"
+
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <string>
 
-// libgomp's C interface: GOMP_parallel is what GCC itself compiles `#pragma omp parallel` into. It is called
-// directly because clang's -fopenmp would link LLVM's OpenMP runtime beside the one that oneDNN uses.
 extern "C" {
-void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
-int omp_get_thread_num(void);
-int omp_get_num_threads(void);
 int omp_get_max_threads(void);
-int omp_in_parallel(void);
 void omp_set_num_threads(int threads);
+void omp_set_dynamic(int dynamic);
 }
-
-// libgomp isn't built with ThreadSanitizer, which therefore does not see that a team's start and end order memory
-// accesses: it is told.
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-extern "C" {
-void __tsan_acquire(void* address);
-void __tsan_release(void* address);
-}
-#else
-static void __tsan_acquire(void*) {}
-static void __tsan_release(void*) {}
-#endif
 
 namespace sheaf {
 namespace {
@@ -59,26 +38,19 @@ int count_cpus() {
   return std::max(1, std::min(count, cgroup_quota()));
 }
 
-struct Shared {
+struct Ranges {
   void (*body)(void*, int64_t, int64_t);
   void* context;
   int64_t work;
-  // Order that libgomp gives anyway, said in C++'s own terms: what was done before the team starts is seen by its
-  // members, and theirs after it. ThreadSanitizer knows nothing of libgomp's barriers.
-  std::atomic<int> order{0};
 };
 
-void team_member(void* data) {
-  __tsan_acquire(data);
-  Shared& shared = *static_cast<Shared*>(data);
-  shared.order.load(std::memory_order_acquire);
-  const int64_t count = omp_get_num_threads();
-  const int64_t index = omp_get_thread_num();
-  const int64_t share = shared.work / count, rest = shared.work % count;
-  const int64_t begin = index * share + std::min(index, rest);
+void make_range(void* data) {
+  const Ranges& ranges = *static_cast<const Ranges*>(data);
+  const auto [index, count] = openmp_share();
+  const int64_t share = ranges.work / count, rest = ranges.work % count;
+  const int64_t begin = index * share + std::min<int64_t>(index, rest);
   const int64_t end = begin + share + (index < rest ? 1 : 0);
-  if (begin < end) shared.body(shared.context, begin, end);
-  __tsan_release(data);
+  if (begin < end) ranges.body(ranges.context, begin, end);
 }
 
 }  // namespace
@@ -89,21 +61,24 @@ int available_cpus() {
 }
 
 int team_size() { return omp_get_max_threads(); }
-void set_team_size(int threads) { omp_set_num_threads(std::max(1, threads)); }
+void set_team_size(int threads) {
+  thread_local bool fixed = false;
+  if (!fixed) omp_set_dynamic(0);  // OMP_DYNAMIC: a team smaller than asked for would sum in another order
+  fixed = true;
+  omp_set_num_threads(std::max(1, threads));
+}
 
 void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void*, int64_t, int64_t),
                      void* context) {
   if (work <= 0) return;
   const int64_t useful = work / std::max<int64_t>(1, grain);
   const int64_t team = std::min<int64_t>(threads, useful);
-  if (team <= 1 || omp_in_parallel()) {
+  if (team <= 1 || in_openmp()) {
     body(context, 0, work);
     return;
   }
-  Shared shared{body, context, work};
-  __tsan_release(&shared);
-  GOMP_parallel(team_member, &shared, static_cast<unsigned>(team), 0);
-  __tsan_acquire(&shared);
+  Ranges ranges{body, context, work};
+  openmp_run(static_cast<int>(team), make_range, &ranges);
 }
 
 }  // namespace sheaf

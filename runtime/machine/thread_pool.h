@@ -1,4 +1,4 @@
-// The one pool of CPU threads: libgomp's, which oneDNN uses too. Each thread that starts parallel work (a
+// The one pool of CPU threads, which oneDNN uses too (runtime/machine/openmp.h). Each thread that starts parallel work (a
 // lane, or the caller of a run) has a team of its own there, of the size set with set_team_size().
 #pragma once
 

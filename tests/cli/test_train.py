@@ -72,6 +72,13 @@ class Learns(TrainTest):
         must(self.train("--steps", 20, "--save", self.path("c"), "--seed", 7))
         self.assertNotEqual(self.path("a").read_bytes(), self.path("c").read_bytes())
 
+    def test_openmps_variables_change_no_bit(self):
+        command = lambda name: self.command("--steps", 6, "--save", self.path(name), devices="cpu:0", batch=64)
+        must(execute(command("a"), cwd=self.shared))
+        for settings in (["OMP_DYNAMIC=true"], ["OMP_THREAD_LIMIT=1"], ["OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"]):
+            must(execute(["env", *settings, *command("b")], cwd=self.shared))
+            self.assertEqual(self.path("a").read_bytes(), self.path("b").read_bytes(), settings)
+
     def test_steps_may_end_within_an_epoch(self):
         done = must(self.train("--steps", 8, *self.evaluate(), "--metrics", self.path("m.jsonl"), "--no-shuffle"))
         epochs = [line for line in self.lines() if "step" not in line]
