@@ -27,9 +27,9 @@ int compile_verb(std::span<const std::string> arguments) {
   if (!compilation) return report_usage(compilation.error(), "compile");
   auto model = frontend::load_model(options->value("MODEL.json"));
   if (!model) return report(model.error(), kFailed);
-  std::vector<Diagnostic> warnings;
-  Result<Plan> plan = compile(*model, *compilation, &warnings);
-  for (const Diagnostic& warning : warnings) report_warning(warning);
+  CompileReport said;
+  Result<Plan> plan = compile(*model, *compilation, &said);
+  for (const Diagnostic& warning : said.warnings) report_warning(warning);
   if (!plan) return report(plan.error(), kFailed);
   if (auto written = write_file_atomically(options->value("-o"), serialize(*plan)); !written)
     return report(written.error(), kFailed);

@@ -95,8 +95,8 @@ class Verifier {
     if (!*model) {
       if (auto ok = takes_a_plan(file); !ok) return ok.error();
     }
-    std::vector<Diagnostic> warnings;
-    auto plan = *model ? compile(**model, request_.compilation, &warnings) : read_model_or_plan(file, {});
+    CompileReport said;
+    auto plan = *model ? compile(**model, request_.compilation, &said) : read_model_or_plan(file, {});
     if (!plan) return plan.error();
     if (!wanted_.infer && plan->train.steps.empty())
       return Error({plan->file}, "'" + plan->name + "' holds no training program").note("add a 'training' section to the model");
@@ -115,7 +115,7 @@ class Verifier {
       apart.unpartitioned = apart.unfused = true;
       auto reference = compile(**model, apart);
       if (!reference) return reference.error();
-      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, warnings))); !ok) return ok.error();
+      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, said))); !ok) return ok.error();
     }
     if (all_.passed())
       if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
@@ -157,11 +157,9 @@ class Verifier {
     return verify_against(plan, weights, *data, *theirs, wanted_);
   }
 
-  /// The compiler warns of layers that mix rows which a region splits; batch norm does so in training, as in PyTorch.
-  static MixingPrograms mixing(const Plan& plan, const std::vector<Diagnostic>& warnings) {
-    MixingPrograms mixes;
-    for (const Diagnostic& warning : warnings) mixes.infer |= warning.message.find("mixes what the DataParallel") != std::string::npos;
-    mixes.train = mixes.infer;
+  /// A model says so where its layers mix rows that a region splits; batch norm does in training, as in PyTorch.
+  static MixingPrograms mixing(const Plan& plan, const CompileReport& said) {
+    MixingPrograms mixes{said.mixes_rows, said.mixes_rows};
     for (const Step& step : plan.train.steps) mixes.train |= step.op == "batch_norm_train" && step.place.kind == Place::region;
     return mixes;
   }

@@ -65,10 +65,20 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   results.push_back(y);
   return success();
 }
-/// A reshape may keep its leading dimension; whether it does depends on sizes, so only that case is claimed.
-std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t, int64_t dim) {
-  bool leading = dim == 0 && !getShape().empty() && getShape()[0] == -1;
-  return leading ? std::optional<int64_t>(0) : std::nullopt;
+/// A part stays in one piece where as many elements come before it in y as in x: the size that depends on the batch stands there.
+std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  auto x = dyn_cast<RankedTensorType>(getX().getType()), y = dyn_cast<RankedTensorType>(getY().getType());
+  if (!x || !y || x.getRank() != rank) return std::nullopt;
+  int64_t before = 1, seen = 1;
+  for (int64_t size : x.getShape().take_front(dim)) {
+    if (ShapedType::isDynamic(size)) return std::nullopt;
+    before *= size;
+  }
+  for (auto [i, size] : llvm::enumerate(y.getShape())) {
+    if (ShapedType::isDynamic(size)) return seen == before ? std::optional<int64_t>(i) : std::nullopt;
+    seen *= size;
+  }
+  return std::nullopt;
 }
 /// A reshape to the type that it starts from is no reshape (where at most one size is unknown).
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {

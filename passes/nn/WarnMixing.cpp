@@ -1,4 +1,5 @@
 // nn-warn-mixing: says where DataParallel's split changes what a layer computes.
+#include "ir/Nn/Mixing.h"
 #include "ir/Shapes.h"
 #include "passes/Passes.h"
 
@@ -24,24 +25,29 @@ struct NnWarnMixing : impl::NnWarnMixingBase<NnWarnMixing> {
       if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
         if (auto dim = ir::normalize_dim(parallel.getDim(), type.getRank())) cut[argument] = *dim;
     for (Operation& op : body.without_terminator()) {
-      auto splits = dyn_cast<nn::SplitOpInterface>(op);
-      for (OpOperand& operand : op.getOpOperands()) {
-        auto found = cut.find(operand.get());
-        if (found == cut.end()) continue;
-        std::optional<int64_t> dim = found->second;
-        if (splits) {
-          int64_t rank = cast<RankedTensorType>(operand.get().getType()).getRank();
-          dim = splits.splitDim(operand.getOperandNumber(), rank, found->second);
-        }
-        if (dim) {
-          for (mlir::Value result : op.getResults()) cut[result] = *dim;
-        } else if (!isa<nn::ReshapeOp>(op)) {  // a reshape's rule claims only what is sure; its silence says nothing
-          op.emitWarning("mixes what the DataParallel layer '")
-              << parallel.getName() << "' splits: each replica computes it from its chunk alone, so the result depends on "
-              << "the number of devices (as in PyTorch)";
-        }
+      if (split_results(op, cut)) continue;
+      parallel->getParentOfType<func::FuncOp>()->setAttr(nn::kMixesRows, UnitAttr::get(op.getContext()));
+      op.emitWarning("mixes what the DataParallel layer '")
+          << parallel.getName() << "' splits: each replica computes it from its chunk alone, so the result depends on "
+          << "the number of devices (as in PyTorch)";
+    }
+  }
+
+  /// Notes in which dimension each result is cut; false where a result that is used is made of more than its own chunk.
+  static bool split_results(Operation& op, DenseMap<mlir::Value, int64_t>& cut) {
+    bool apart = true;
+    for (OpOperand& operand : op.getOpOperands()) {
+      auto found = cut.find(operand.get());
+      if (found == cut.end()) continue;
+      const int64_t from = found->second;  // what is noted below may move the entry
+      for (OpResult result : op.getResults()) {
+        if (result.use_empty()) continue;
+        std::optional<int64_t> to = nn::split_result_dim(operand, result.getResultNumber(), from);
+        // Cut in one dimension for one operand and in another for the next, it has parts that nobody computes.
+        apart &= to && cut.try_emplace(result, *to).first->second == *to;
       }
     }
+    return apart;
   }
 };
 

@@ -22,6 +22,27 @@ class Passing(ProgramTest):
             self.assertIn(words, done.out)
         self.assertEqual(done.err, "")
 
+    def test_gradients_that_are_rounding_and_nothing_else(self):
+        """The bias of a convolution in front of a batch norm, and the state that an optimiser keeps of it."""
+        for seed in (1, 2, 3):
+            with self.subTest(seed=seed):
+                must(sheaf("verify", MODELS / "digits_cnn.json", "--devices", "cpu:0-2", "--batch", "10", "--seed", seed))
+
+    def test_states_of_a_recurrent_layer(self):
+        """They have the batch in dimension 1, whatever batch_first says; what takes the last of them mixes no rows."""
+        for layer, mixes in (({"type": "Select", "dim": 0, "index": 0}, False), ({"type": "Mean", "dim": 1}, True)):
+            model = self.write("states.json", json.dumps({
+                "sheaf": "1.0", "name": "states", "inputs": {"x": {"shape": ["batch", 6, 5]}},
+                "modules": {"Last": {"outputs": ["taken"], "layers": [
+                    {"name": "g", "type": "GRU", "input_size": 5, "hidden_size": 4, "batch_first": True},
+                    {"name": "taken", "inputs": ["g:1"], **layer}]}},
+                "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Last"}}]}))
+            with self.subTest(layer=layer["type"]):
+                compiled = must(sheaf("compile", model, "-o", self.dir / "states.plan"))
+                self.assertEqual("mixes what the DataParallel layer 'net' splits" in compiled.err, mixes, compiled.err)
+                checks = [program["check"] for program in json.loads(must(sheaf("verify", model, "--devices", "cpu:0-1", "--json")).out)["programs"]]
+                self.assertEqual(checks, ["compiler" if mixes else "model", "operations"])
+
     def test_every_layer_of_a_model(self):
         done = must(sheaf("verify", MODELS / "data_parallel_model.json", "--devices", "cpu:0-1", "--every-layer", "--steps", "1"))
         self.assertIn("(every layer)", done.out)

@@ -88,4 +88,5 @@ def check(number, folder):
     assert any(before[name] != tensor for name, tensor in whole.items() if name != "loss"), "no parameter moved"
 
 
-sys.exit(check_models(check))
+if __name__ == "__main__":
+    sys.exit(check_models(check))

@@ -3,6 +3,7 @@
 #include "codegen/plan/executable_steps.h"
 #include "codegen/plan/layer_steps.h"
 #include "frontend/import/import.h"
+#include "ir/Nn/Mixing.h"
 #include "ir/Nn/Nn.h"
 #include "passes/Passes.h"
 
@@ -119,6 +120,7 @@ struct Compiled {
   std::vector<sheaf::Region> regions;
   std::vector<Parameter> state;
   std::string ir;
+  bool mixes_rows = false;  ///< nn-warn-mixing has warned
 };
 
 struct Compiler {
@@ -134,6 +136,7 @@ struct Compiler {
     if (failed(to_dist.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
     Compiled compiled;
     compiled.regions = codegen::regions_of(module);
+    for (StringRef name : names) compiled.mixes_rows |= module.lookupSymbol<func::FuncOp>(name)->removeAttr(nn::kMixesRows) != nullptr;
     compiled.ir = text_of(module);
     for (StringRef name : names) {
       auto function = module.lookupSymbol<func::FuncOp>(name);
@@ -159,11 +162,11 @@ struct Compiler {
 
 }  // namespace
 
-Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, std::vector<sheaf::Diagnostic>* warnings) {
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, CompileReport* report) {
   auto context = make_context();
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
   context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op
-  Collector diagnostics(*context, model, warnings);
+  Collector diagnostics(*context, model, report ? &report->warnings : nullptr);
   kernels::KernelModule kernels(*context);
   Compiler compiler{*context, diagnostics, kernels};
 
@@ -195,6 +198,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   if (wanted("infer")) {
     auto infer = add(Purpose::inference, {"infer"}, passes::build_partition_pipeline, lower_infer);
     if (!infer) return infer.error();
+    if (report) report->mixes_rows = infer->mixes_rows;
     plan.ir = std::move(infer->ir);
     plan.infer_graph = std::move(infer->graphs[0]);
     plan.infer = std::move(infer->programs[0]);

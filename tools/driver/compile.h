@@ -17,9 +17,14 @@ struct CompileOptions {
   int64_t device_memory = 0;  ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
 };
 
+/// What compiling has to say besides the plan.
+struct CompileReport {
+  std::vector<Diagnostic> warnings;
+  bool mixes_rows = false;  ///< a parallel region mixes what it splits, as one of the warnings says: results depend on the devices
+};
+
 /// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are
 /// returned together.
-/// Warnings, if anyone wants them, are appended to `warnings`.
-Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {}, std::vector<Diagnostic>* warnings = nullptr);
+Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {}, CompileReport* report = nullptr);
 
 }  // namespace sheaf

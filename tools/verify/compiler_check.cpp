@@ -2,9 +2,8 @@
 
 #include "runtime/session/open_devices.h"
 #include "tools/verify/named_values.h"
-#include "tools/verify/observed_program.h"
+#include "tools/verify/rounding_runs.h"
 #include "tools/verify/slices.h"
-#include "tools/verify/tolerance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,29 +13,23 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-/// Relative to a tensor's largest element: how far end-to-end results of one model may be apart.
-double relative_tolerance(const Plan& plan) { return plan.precision == "f32" ? 1e-3 : 5e-2; }
-/// Relative to the largest gradient of all: a gradient that small is nothing but rounding (a bias in front of a batch norm).
-constexpr double kNoGradient = 1e-5;
-
 /// One of the two plans' programs, and what a run of it gave.
 struct Side {
   const Program& program;
   std::unique_ptr<ObservedProgram> bound;
-  std::map<int, HostTensor> seen;
-
-  Result<void> run(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted) {
-    auto values = bound->capture(variables, given, wanted);
-    if (!values) return values.error();
-    seen = std::move(*values);
-    return {};
-  }
+  RunResults<HostTensor> found;
 };
+
+std::set<int> numbers_of(const std::map<std::string, int>& named) {
+  std::set<int> values;
+  for (const auto& [name, value] : named) values.insert(value);
+  return values;
+}
 
 class CompilerCheck {
  public:
   CompilerCheck(const Plan& plan, const Plan& reference, const VerifyOptions& options, bool on_host)
-      : plan_(plan), reference_(reference), options_(options), on_host_(on_host), relative_(relative_tolerance(plan) * options.factor) {
+      : plan_(plan), reference_(reference), options_(options), on_host_(on_host) {
     result_.check = on_host ? "compiler" : "model";
   }
 
@@ -46,19 +39,19 @@ class CompilerCheck {
     auto& [made, expected] = *sides;
     result_.program = "infer";
     const auto results = layer_results(plan_.infer), others = layer_results(reference_.infer);
-    std::set<int> wanted, other_wanted;
-    for (const auto& [layer, value] : results) wanted.insert(value);
-    for (const auto& [layer, value] : others) other_wanted.insert(value);
-    if (auto ok = made.run(weights, data, wanted); !ok) return ok.error();
-    if (auto ok = expected.run(weights, data, other_wanted); !ok) return ok.error();
+    RunRequest request{weights, data, {}, {}}, other{weights, data, {}, {}};
+    for (const auto& [layer, value] : results) request.wanted.insert(value);
+    for (const auto& [layer, value] : others) other.wanted.insert(value);
+    auto allowed = run(made, request, expected, other);
+    if (!allowed) return allowed.error();
     for (const auto& [layer, value] : results) {
-      const auto other = std::find_if(others.begin(), others.end(), [&layer = layer](const auto& entry) { return entry.first == layer; });
-      if (other == others.end() || !made.seen.contains(value) || !expected.seen.contains(other->second)) continue;
-      const HostTensor &a = expected.seen.at(other->second), &b = made.seen.at(value);
+      const auto same = std::find_if(others.begin(), others.end(), [&layer = layer](const auto& entry) { return entry.first == layer; });
+      if (same == others.end() || !made.found.values.contains(value) || !expected.found.values.contains(same->second)) continue;
+      const HostTensor &a = expected.found.values.at(same->second), &b = made.found.values.at(value);
       if (a.shape != b.shape || a.dtype != b.dtype) continue;
-      compare_one(result_.values, layer, plan_.infer.values[index_of(value)].name, a, b, relative_ * largest_magnitude(a));
+      compare_one(result_.values, layer, plan_.infer.values[index_of(value)].name, a, b, allowed->values.at(same->second));
     }
-    compare_outputs(made, expected);
+    compare_outputs(made, expected, *allowed);
     return std::move(result_);
   }
 
@@ -92,70 +85,80 @@ class CompilerCheck {
     return std::pair<Side, Side>(Side{program, std::move(*made), {}}, Side{reference, std::move(*expected), {}});
   }
 
+  /// Runs both, and measures what the reference's results may be off by. `other` imposes by name what `made` has found.
+  Result<RunResults<double>> run(Side& made, const RunRequest& request, Side& expected, RunRequest& other,
+                                 const std::map<std::string, int>& gradients = {}, const std::map<std::string, int>& others = {}) const {
+    auto found = run_observed(*made.bound, request);
+    if (!found) return found.error();
+    made.found = std::move(*found);
+    for (const auto& [name, value] : others) {
+      const auto same = gradients.find(name);
+      if (same == gradients.end() || !made.found.values.contains(same->second)) continue;
+      const HostTensor& gradient = made.found.values.at(same->second);
+      const Value& described = expected.program.values[index_of(value)];
+      if (gradient.dtype == described.dtype && gradient.shape.size() == described.shape.size()) other.imposed[value] = gradient;
+    }
+    auto reference = run_observed(*expected.bound, other);
+    if (!reference) return reference.error();
+    expected.found = std::move(*reference);
+    auto allowed = measure_rounding(*expected.bound, other, expected.found, options_.bind.fast_numerics);
+    if (!allowed) return allowed.error();
+    return std::move(*allowed);
+  }
+
+  /// Gradients are compared, and then the reference goes on with those that the plan has: what an optimiser makes of a gradient
+  /// that is nothing but rounding (a bias in front of a batch norm) is compared like all else, and as closely.
   Result<void> train_step(Side& made, Side& expected, int step, NamedTensors& variables, const NamedTensors& data) {
     auto settings = settings_of(plan_, step, options_.seed);
     if (!settings) return settings.error();
     NamedTensors given = data;
     given.insert(settings->begin(), settings->end());
-    const auto gradients = gradients_of(plan_, made.program), others = gradients_of(reference_, expected.program);
-    std::set<int> wanted, other_wanted;
-    for (const auto& [name, value] : gradients) wanted.insert(value);
-    for (const auto& [name, value] : others) other_wanted.insert(value);
-    if (auto ok = made.run(variables, given, wanted); !ok) return ok;
-    if (auto ok = expected.run(variables, given, other_wanted); !ok) return ok;
-    compare_outputs(made, expected);
     // Fused, a clipped gradient is never there: then the new parameters alone are compared.
     const bool clips = plan_.training.contains("clip_grad_norm");
-    double largest = 0;
+    const auto gradients = clips ? std::map<std::string, int>() : gradients_of(plan_, made.program);
+    const auto others = clips ? std::map<std::string, int>() : gradients_of(reference_, expected.program);
+    const RunRequest request{variables, given, numbers_of(gradients), {}};
+    RunRequest other{variables, given, numbers_of(others), {}};
+    auto allowed = run(made, request, expected, other, gradients, others);
+    if (!allowed) return allowed.error();
+    compare_outputs(made, expected, *allowed);
     for (const auto& [name, value] : others)
-      if (expected.seen.contains(value)) largest = std::max(largest, largest_magnitude(expected.seen.at(value)));
-    for (const auto& [name, value] : others) {
-      const auto other = gradients.find(name);
-      if (clips || other == gradients.end() || !expected.seen.contains(value) || !made.seen.contains(other->second)) continue;
-      const HostTensor& gradient = expected.seen.at(value);
-      const double tolerance = std::max(relative_ * largest_magnitude(gradient), kNoGradient * options_.factor * largest);
-      compare_one(result_.gradients, name, "the gradient of " + name, gradient, made.seen.at(other->second), tolerance);
+      if (const auto imposed = other.imposed.find(value); imposed != other.imposed.end() && expected.found.values.contains(value))
+        compare_one(result_.gradients, name, "the gradient of " + name, expected.found.values.at(value), imposed->second, allowed->values.at(value));
+    NamedTensors next = variables;
+    for (auto& [name, tensor] : expected.found.updated) {
+      const auto now = made.found.updated.find(name);
+      HostTensor have;
+      if (now != made.found.updated.end()) {
+        have = std::move(now->second);
+      } else {  // forgotten: as it was
+        auto kept = made.bound->variable(name);
+        if (!kept) return kept.error();
+        have = std::move(*kept);
+      }
+      compare_one(result_.updated, name, name, tensor, have, allowed->updated.at(name));
+      next[name] = std::move(tensor);
     }
-    for (const Update& update : reference_.train.updates) {
-      auto now = made.bound->variable(update.name), wanted_now = expected.bound->variable(update.name);
-      if (!now) return now.error();
-      if (!wanted_now) return wanted_now.error();
-      const auto gradient = others.find(update.name);
-      const HostTensor* of = gradient != others.end() && expected.seen.contains(gradient->second) ? &expected.seen.at(gradient->second) : nullptr;
-      compare_update(update.name, variables.at(update.name), *wanted_now, *now, of, largest);
-      variables[update.name] = std::move(*wanted_now);
-    }
+    variables = std::move(next);
     return {};
   }
 
-  /// A new value is off by as much as it has changed, in parts, and by its own rounding. Where the gradient is nothing but
-  /// rounding, an optimiser that divides by its size (Adam) goes either way: such elements say nothing.
-  void compare_update(const std::string& name, const HostTensor& old, const HostTensor& expected, HostTensor found,
-                      const HostTensor* gradient, double largest) {
-    const double none = gradient ? std::max(1e-3 * largest_magnitude(*gradient), kNoGradient * largest) : 0;
-    double change = largest_difference(old, expected);
-    if (gradient)
-      for (int64_t i = 0; i < element_count(found); ++i)
-        if (std::abs(number_at(*gradient, i)) <= none) set_number(found, i, number_at(expected, i));
-    const double tolerance = relative_ * change + 8 * rounding_error(expected.dtype) * largest_magnitude(expected);
-    compare_one(result_.updated, name, name, expected, found, gradient ? tolerance : std::max(tolerance, relative_ * largest_magnitude(expected)));
-  }
-
-  void compare_outputs(const Side& made, const Side& expected) {
-    for (size_t i = 0; i < expected.bound->results().size() && i < made.bound->results().size(); ++i) {
-      const HostTensor &a = expected.bound->results()[i], &b = made.bound->results()[i];
+  void compare_outputs(const Side& made, const Side& expected, const RunResults<double>& allowed) {
+    for (size_t i = 0; i < expected.found.outputs.size() && i < made.found.outputs.size(); ++i) {
+      const HostTensor &a = expected.found.outputs[i], &b = made.found.outputs[i];
       const std::string& name = expected.program.outputs[i].name;
       // The means that replicas take of their rows are a vector, the mean of all is none.
       if (a.dtype != b.dtype || a.bytes.size() != b.bytes.size()) {
         missing(name);
       } else {
-        compare_one(result_.values, name, name, a, b, relative_ * largest_magnitude(a));
+        compare_one(result_.values, name, name, a, b, allowed.outputs[i]);
       }
     }
   }
 
   void compare_one(std::vector<ValueDifference>& rows, const std::string& layer, const std::string& value, const HostTensor& expected,
-                   const HostTensor& found, double tolerance) {
+                   const HostTensor& found, double allowed) {
+    const double tolerance = allowed * options_.factor;
     auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& other) { return other.name == layer; });
     if (row == rows.end()) row = rows.insert(rows.end(), ValueDifference{layer, layer, {}, {}, 0, {}, {}});
     const Difference difference = compare(expected, found, tolerance);
@@ -186,7 +189,6 @@ class CompilerCheck {
   const Plan& reference_;
   const VerifyOptions& options_;
   bool on_host_;
-  double relative_;
   ProgramVerification result_;
 };
 

@@ -104,7 +104,7 @@ Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& giv
 }
 
 Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& variables, const NamedTensors& given,
-                                                           const std::set<int>& wanted) {
+                                                           const std::set<int>& wanted, const Intervention& change) {
   if (auto ok = set(variables); !ok) return ok.error();
   auto buffers = inputs(given);
   if (!buffers) return buffers.error();
@@ -112,11 +112,14 @@ Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& v
   Result<void> problem;
   auto done = binding_->observe(*buffers, outputs_, [&](int, std::span<const BoundValue> values) {
     for (const BoundValue& value : values) {
-      if (!wanted.contains(value.value)) continue;
+      const bool asked_for = wanted.contains(value.value), may_change = !change.values.empty() && change.values[static_cast<size_t>(value.value)] && value.operation >= 0 && !value.constant;
+      if (!asked_for && !may_change) continue;
       auto tensor = make_tensor(value.spec.dtype, value.spec.dims);
       problem = tensor ? binding_->read(value, tensor->bytes.data()) : Result<void>(tensor.error());
       if (!problem) return false;
-      parts[value.value].emplace(value.replica, std::move(*tensor));
+      if (asked_for) parts[value.value].emplace(value.replica, *tensor);
+      if (may_change && change.change(value.value, *tensor)) problem = binding_->write(value, tensor->bytes.data());
+      if (!problem) return false;
     }
     return true;
   });

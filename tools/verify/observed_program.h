@@ -4,12 +4,19 @@
 #include "runtime/bind/binding.h"
 #include "tools/verify/verify.h"
 
+#include <functional>
 #include <set>
 
 namespace sheaf {
 
 /// The settings of training step `step`, from 1 on, at the plan's learning rate: scalars by name.
 Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed);
+
+/// Sees what an operation has made of a value on one replica, and may change it (true): those behind compute with that.
+struct Intervention {
+  std::vector<bool> values;  ///< by value of the program: whether it is seen
+  std::function<bool(int value, HostTensor& tensor)> change;
+};
 
 /// Binds a program to devices, beside any other: its parameters, buffers and state belong to it alone.
 class ObservedProgram {
@@ -18,6 +25,7 @@ class ObservedProgram {
   static Result<std::unique_ptr<ObservedProgram>> bind(const Plan& plan, const Program& program, const NamedTensors& variables,
                                                        const VerifyOptions& options);
 
+  const Program& program() const { return program_; }
   Binding& binding() { return *binding_; }
   /// Sets parameters, buffers and state; those that are not named stay as they are.
   Result<void> set(const NamedTensors& variables);
@@ -27,7 +35,9 @@ class ObservedProgram {
   Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
   /// Runs the program once, one operation after another, with these variables, and gives the values asked for, whole: of a
   /// value in a region its chunks together. Those that no run can give whole (partial sums, a replica's own) are left out.
-  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted);
+  /// What is captured is what was there before `change`.
+  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted,
+                                            const Intervention& change = {});
   /// Memory for its outputs, by number; the next call gives the same.
   const std::vector<void*>& outputs() const { return outputs_; }
   const std::vector<HostTensor>& results() const { return results_; }

@@ -1,7 +1,7 @@
 #include "tools/verify/reference.h"
 
+#include "tools/verify/operation_tolerance.h"
 #include "tools/verify/slices.h"
-#include "tools/verify/tolerance.h"
 
 #include <algorithm>
 
@@ -15,18 +15,11 @@ bool moves(const Step& step) {
   return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
 }
 
-/// What an element of a result is made of: the more operands there are to an element, the more roundings.
-double terms_of(const std::vector<const HostTensor*>& inputs, const HostTensor& result) {
-  int64_t most = 1;
-  for (const HostTensor* input : inputs) most = std::max(most, element_count(*input));
-  return static_cast<double>(most) / static_cast<double>(std::max<int64_t>(1, element_count(result)));
-}
-
 }  // namespace
 
 Result<Reference> Reference::compute(const StepRunner& runner, const Program& program, const Sizes& sizes,
-                                     const std::map<std::string, HostTensor>& given) {
-  Reference reference(runner, program, sizes);
+                                     const std::map<std::string, HostTensor>& given, bool fast) {
+  Reference reference(runner, program, sizes, fast);
   for (size_t i = 0; i < program.values.size(); ++i) {
     const Value& value = program.values[i];
     if (value.role == Value::temporary) continue;
@@ -144,7 +137,7 @@ Result<void> Reference::add_movement(int index) {
   return {};
 }
 
-Result<std::vector<HostTensor>> Reference::run(int index, int replica, std::vector<double>* moved) const {
+Result<std::vector<HostTensor>> Reference::run(int index, int replica, std::vector<double>* tolerances) const {
   auto bound = runner_->bind(*program_, index, *sizes_, replica);
   if (!bound) return bound.error();
   std::vector<HostTensor> tensors;
@@ -156,26 +149,11 @@ Result<std::vector<HostTensor>> Reference::run(int index, int replica, std::vect
   std::vector<const HostTensor*> inputs;
   for (const HostTensor& tensor : tensors) inputs.push_back(&tensor);
   auto results = bound->run(inputs);
-  if (!results || !moved) return results;
-  moved->assign(results->size(), 0);
-  // One sample is enough where many elements are looked at.
-  const bool small = std::any_of(results->begin(), results->end(), [](const HostTensor& result) { return element_count(result) < 64; });
-  for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {
-    std::vector<HostTensor> off;
-    for (size_t i = 0; i < bound->own_inputs(); ++i) {
-      auto tensor = perturbed(tensors[i], sample << 32 | i);
-      if (!tensor) return tensor.error();
-      off.push_back(std::move(*tensor));
-    }
-    auto around = inputs;
-    for (size_t i = 0; i < off.size(); ++i) around[i] = &off[i];
-    auto others = bound->run(around);
-    if (!others) return others;
-    for (size_t i = 0; i < results->size(); ++i)
-      (*moved)[i] = std::max((*moved)[i], largest_difference((*results)[i], (*others)[i]));
-  }
-  for (size_t i = 0; i < results->size(); ++i)
-    (*moved)[i] = tolerance_of((*results)[i], terms_of(inputs, (*results)[i]), (*moved)[i]);
+  if (!results || !tolerances) return results;
+  const StepRun done{runner_->plan(), *program_, index, *sizes_, replica, std::move(inputs), *results};
+  auto allowed = tolerances_of(*runner_, *bound, done, fast_);
+  if (!allowed) return allowed.error();
+  *tolerances = std::move(*allowed);
   return results;
 }
 

@@ -22,9 +22,10 @@ class Reference {
   /// Runs `program` step by step on whole tensors: inputs, targets and settings by the name of their value; parameters,
   /// buffers and state by their own. A step inside a region runs once, on all rows, where its layouts say that the
   /// replicas' results are parts of that; where a replica's result depends on which rows it has (batch statistics) it
-  /// runs chunk by chunk. All arguments must outlive the reference. Errors: a tensor that is missing; those of binding.
+  /// runs chunk by chunk. All arguments must outlive the reference. `fast`: what is compared with it may have
+  /// fast numerics. Errors: a tensor that is missing; those of binding.
   static Result<Reference> compute(const StepRunner& runner, const Program& program, const Sizes& sizes,
-                                   const std::map<std::string, HostTensor>& given);
+                                   const std::map<std::string, HostTensor>& given, bool fast);
 
   const ReferenceValue& at(int value) const { return values_[static_cast<size_t>(value)]; }
   /// How the replicas' tensors are told from the value: as declared, or as the movements that make and use it imply.
@@ -35,22 +36,22 @@ class Reference {
   Result<std::vector<HostTensor>> on_replica(int step, int replica) const;
 
  private:
-  Reference(const StepRunner& runner, const Program& program, const Sizes& sizes)
-      : runner_(&runner), program_(&program), sizes_(&sizes), values_(program.values.size()) {}
+  Reference(const StepRunner& runner, const Program& program, const Sizes& sizes, bool fast)
+      : runner_(&runner), program_(&program), sizes_(&sizes), fast_(fast), values_(program.values.size()) {}
   Result<void> find_layouts();
   Result<void> add(int step);
   Result<void> add_movement(int step);
   Result<void> add_step(int step);
   Result<HostTensor> part(int value, int replica) const;
-  /// Runs the step with the sizes of `replica` (or of the whole), and again with its inputs off by a rounding error: how far
-  /// results move is their sensitivity. `moved` gets that of each output.
-  Result<std::vector<HostTensor>> run(int step, int replica, std::vector<double>* moved) const;
+  /// Runs the step with the sizes of `replica` (or of the whole). `tolerances`, if asked for, gets what each output may be off by.
+  Result<std::vector<HostTensor>> run(int step, int replica, std::vector<double>* tolerances) const;
   /// The replicas' results as one value.
   Result<void> set_parts(int value, std::vector<HostTensor> parts);
 
   const StepRunner* runner_;
   const Program* program_;
   const Sizes* sizes_;
+  bool fast_;
   std::vector<ReferenceValue> values_;
   std::vector<ValueLayout> layouts_;
 };

@@ -138,9 +138,10 @@ Result<StepRunner> StepRunner::make(const Plan& plan, int threads) {
   return runner;
 }
 
-Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes& sizes, int replica) const {
+Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes& sizes, int replica, Part part) const {
   SingleStep alone(program, sizes, replica);
   if (auto ok = alone.add(step, true); !ok) return ok.error();
+  if (part == without_activation) alone.made_.steps.back().attributes.erase("activation");
   BoundStep bound;
   const Step& original = program.steps[index_of(step)];
   for (size_t i = 0; i < original.outputs.size(); ++i) {

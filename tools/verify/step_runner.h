@@ -34,8 +34,10 @@ class StepRunner {
  public:
   /// `plan` must outlive the runner. Errors: its kernels can't be loaded.
   static Result<StepRunner> make(const Plan& plan, int threads);
+  const Plan& plan() const { return *plan_; }
+  enum Part { whole, without_activation };
   /// `replica`: sizes of one replica, or Sizes::kWhole. Errors: those of binding.
-  Result<BoundStep> bind(const Program& program, int step, const Sizes& sizes, int replica) const;
+  Result<BoundStep> bind(const Program& program, int step, const Sizes& sizes, int replica, Part part = whole) const;
 
  private:
   explicit StepRunner(const Plan& plan) : plan_(&plan) {}

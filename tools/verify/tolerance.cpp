@@ -7,6 +7,23 @@
 #include <cmath>
 
 namespace sheaf {
+namespace {
+
+/// Sums are taken in float32, whatever is added.
+constexpr double kSumError = 0x1p-24;
+
+/// Half a roundings' worth a term, added in quadrature as independent errors do, and a few more for what isn't a sum.
+double roundings(double terms) { return 4 + std::sqrt(std::max(terms, 1.0)); }
+
+template <typename Change>
+HostTensor changed(const HostTensor& tensor, const Change& change) {
+  HostTensor made = tensor;
+  if (rounding_error(tensor.dtype) > 0)
+    for (int64_t i = 0; i < element_count(tensor); ++i) set_number(made, i, change(number_at(tensor, i), i));
+  return made;
+}
+
+}  // namespace
 
 double rounding_error(DType dtype) {
   switch (dtype) {
@@ -20,19 +37,22 @@ double rounding_error(DType dtype) {
   return 0;
 }
 
-Result<HostTensor> perturbed(const HostTensor& tensor, uint64_t seed) {
-  HostTensor moved = tensor;
-  const double step = 4 * rounding_error(tensor.dtype);
-  if (step == 0) return moved;
+HostTensor magnitudes_of(const HostTensor& tensor) {
+  return changed(tensor, [](double x, int64_t) { return std::abs(x); });
+}
+
+HostTensor ones_like(const HostTensor& tensor) {
+  return changed(tensor, [](double, int64_t) { return 1.0; });
+}
+
+HostTensor perturbed(const HostTensor& tensor, double relative, uint64_t seed) {
   const PhiloxSequence sequence(seed, 0);
-  for (int64_t i = 0; i < element_count(tensor); i += 128) {
-    const auto words = sequence.words(static_cast<uint64_t>(i / 128));  // a bit for each element
-    for (int64_t j = i; j < std::min(i + 128, element_count(tensor)); ++j) {
-      const bool up = words[static_cast<size_t>((j - i) / 32)] >> ((j - i) % 32) & 1U;
-      set_number(moved, j, number_at(tensor, j) * (up ? 1 + step : 1 - step));
-    }
-  }
-  return moved;
+  auto words = sequence.words(0);
+  return changed(tensor, [&](double x, int64_t i) {
+    if (i % 128 == 0) words = sequence.words(static_cast<uint64_t>(i / 128));  // a bit for each element
+    const bool up = words[static_cast<size_t>(i % 128 / 32)] >> (i % 32) & 1U;
+    return x * (up ? 1 + relative : 1 - relative);
+  });
 }
 
 double largest_difference(const HostTensor& a, const HostTensor& b) {
@@ -53,10 +73,26 @@ double largest_magnitude(const HostTensor& tensor) {
   return largest;
 }
 
-double tolerance_of(const HostTensor& result, double terms, double moved) {
+double tolerance_of_sums(const HostTensor& result, const HostTensor& sums, const HostTensor& terms, double products) {
   const double rounding = rounding_error(result.dtype);
   if (rounding == 0) return 0;
-  return 8 * rounding * (4 + std::sqrt(terms)) * largest_magnitude(result) + 8 * moved;
+  double largest = 0, stored = 0;
+  for (int64_t i = 0; i < element_count(sums); ++i) {
+    const double sum = number_at(sums, i), count = number_at(terms, i);
+    if (!std::isfinite(sum)) continue;
+    largest = std::max(largest, sum * (2 * kSumError * roundings(count) + products));
+    stored = std::max(stored, sum / std::sqrt(std::max(count, 1.0)));
+  }
+  // A narrow result is rounded once more; so are the summands of one that replicas add up, of whatever size they are.
+  return largest + (rounding > kSumError ? 8 * rounding * std::max(largest_magnitude(result), stored) : 0);
+}
+
+double tolerance_of(const HostTensor& result, double moved, double terms, double longest, DType operands) {
+  const double rounding = rounding_error(result.dtype);
+  if (rounding == 0) return 0;
+  const double within = kSumError / std::max(kSumError, rounding_error(operands));
+  return 8 * rounding * roundings(longest) * largest_magnitude(result) +
+         moved * std::max(8.0, within * roundings(terms) * std::sqrt(std::max(terms, 1.0)) / 2);
 }
 
 }  // namespace sheaf

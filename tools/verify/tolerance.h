@@ -8,15 +8,24 @@ namespace sheaf {
 /// The relative error of rounding to a dtype: 2^-24 for float32, 2^-8 for bfloat16; 0 for integers.
 double rounding_error(DType dtype);
 
-/// `tensor` with each element off by a rounding error or two, up or down as `seed` says. Integers stay.
-Result<HostTensor> perturbed(const HostTensor& tensor, uint64_t seed);
+/// What is asked of an operation to learn of its roundings: how many numbers are added, and how large they are.
+/// Integers stay as they are.
+HostTensor magnitudes_of(const HostTensor& tensor);
+HostTensor ones_like(const HostTensor& tensor);
+/// Each element off by `relative` of itself, up or down as `seed` says.
+HostTensor perturbed(const HostTensor& tensor, double relative, uint64_t seed);
 
 /// The largest absolute difference between elements; of elements that aren't finite in both, none.
 double largest_difference(const HostTensor& a, const HostTensor& b);
 double largest_magnitude(const HostTensor& tensor);
 
-/// What an element of `result` may be off by: `terms` numbers went into it, and errors of one rounding in the operands moved
-/// the result by `moved`. docs/verify.md derives it.
-double tolerance_of(const HostTensor& result, double terms, double moved);
+/// What elements of a sum of products may be off by. `sums`: the same sums of the products' magnitudes; `terms`: how many
+/// there are; `products`: the relative error of a product before it is added (0: none, its bits are all there).
+/// docs/verify.md derives it.
+double tolerance_of_sums(const HostTensor& result, const HostTensor& sums, const HostTensor& terms, double products);
+
+/// The same of any other operation. Operands off by four roundings moved the result by at most `moved`; `terms` numbers
+/// go into an element, and `longest` into the longest sum on the way.
+double tolerance_of(const HostTensor& result, double moved, double terms, double longest, DType operands);
 
 }  // namespace sheaf

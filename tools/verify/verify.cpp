@@ -55,7 +55,7 @@ class ProgramCheck {
   Result<void> run_step(ObservedProgram& observed, const Sizes& sizes, const NamedTensors& given, NamedTensors& variables) {
     NamedTensors all = given;
     all.insert(variables.begin(), variables.end());
-    auto reference = Reference::compute(runner_, program_, sizes, all);
+    auto reference = Reference::compute(runner_, program_, sizes, all, options_.bind.fast_numerics);
     if (!reference) return reference.error();
     auto inputs = observed.inputs(given);
     if (!inputs) return inputs.error();

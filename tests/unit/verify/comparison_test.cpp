@@ -53,26 +53,42 @@ TEST(Comparison, ChunksMakeUpTheWhole) {
   EXPECT_EQ(slice(whole, 1, 1, 3)->bytes, floats({2, 2}, {2, 3, 5, 6}).bytes);
 }
 
-TEST(Tolerance, GrowsWithTheNumbersThatAreAdded) {
-  const HostTensor ones = floats({4}, {1, 1, 1, 1});
-  EXPECT_LT(tolerance_of(ones, 1, 0), 1e-5);
-  EXPECT_GT(tolerance_of(ones, 1e6, 0), 10 * tolerance_of(ones, 1, 0));
-  EXPECT_LT(tolerance_of(ones, 1e6, 0), 1e-3);
-  EXPECT_GT(tolerance_of(ones, 1, 1), 1) << "where the result hangs on the last bit of the operands, much is rounding";
-  EXPECT_EQ(tolerance_of(*make_tensor(DType::int64, {4}), 1e6, 0), 0) << "integers don't round";
+TEST(Tolerance, GrowsWithTheMagnitudesThatAreAdded) {
+  const HostTensor nothing = floats({1}, {0}), thousand = floats({1}, {1000});
+  const double of_one = tolerance_of_sums(nothing, floats({1}, {1}), floats({1}, {1}), 0);
+  EXPECT_GT(of_one, 0x1p-24);
+  EXPECT_LT(of_one, 1e-6);
+  EXPECT_GT(tolerance_of_sums(nothing, thousand, thousand, 0), 1000 * of_one) << "what cancels counts";
+  EXPECT_LT(tolerance_of_sums(nothing, thousand, thousand, 0), 0.01) << "of a thousand ones, one that is missing shows";
+  EXPECT_EQ(tolerance_of_sums(*make_tensor(DType::int64, {1}), thousand, thousand, 0), 0) << "integers don't round";
+  const HostTensor narrow = *make_tensor(DType::bfloat16, {1});
+  EXPECT_GT(tolerance_of_sums(narrow, thousand, thousand, 0), tolerance_of_sums(nothing, thousand, thousand, 0)) << "stored with fewer bits";
 }
 
-TEST(Tolerance, PerturbsByARoundingErrorEitherWay) {
+TEST(Tolerance, GrowsWithWhatRoundingsOfTheOperandsMove) {
+  const HostTensor ones = floats({4}, {1, 1, 1, 1});
+  EXPECT_LT(tolerance_of(ones, 0, 1, 1, DType::float32), 1e-5);
+  EXPECT_GT(tolerance_of(ones, 0, 1, 1e6, DType::float32), 10 * tolerance_of(ones, 0, 1, 1, DType::float32));
+  EXPECT_LT(tolerance_of(ones, 0, 1, 1e6, DType::float32), 1e-3);
+  EXPECT_GT(tolerance_of(ones, 1, 1, 1, DType::float32), 1) << "where the result hangs on the last bit of the operands, much is rounding";
+  EXPECT_GT(tolerance_of(ones, 1, 1e4, 1, DType::float32), 1e3) << "in magnitude many terms are more than their random sum";
+  EXPECT_EQ(tolerance_of(*make_tensor(DType::int64, {4}), 1, 1e6, 1e6, DType::float32), 0) << "integers don't round";
+}
+
+TEST(Tolerance, PerturbsEitherWay) {
   const HostTensor tensor = floats({256}, std::vector<float>(256, 3));
-  const HostTensor moved = *perturbed(tensor, 1);
+  const HostTensor moved = perturbed(tensor, 0x1p-20, 1);
   int up = 0;
   for (float value : moved.as<float>()) {
     EXPECT_NE(value, 3);
-    EXPECT_NEAR(value, 3, 3e-6);
+    EXPECT_NEAR(value, 3, 6e-6);
     up += value > 3;
   }
   EXPECT_GT(up, 64);
   EXPECT_LT(up, 192);
+  EXPECT_NE(perturbed(tensor, 0x1p-20, 2).bytes, moved.bytes);
+  const HostTensor integers = *make_tensor(DType::int64, {4});
+  EXPECT_EQ(perturbed(integers, 0.5, 1).bytes, integers.bytes);
 }
 
 }  // namespace

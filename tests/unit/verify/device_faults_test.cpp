@@ -7,7 +7,7 @@ namespace {
 
 VerifyOptions on_two(CopyFault fault, int64_t batch) {
   VerifyOptions options;
-  options.devices = two_devices(std::move(fault));
+  options.devices = two_devices({std::move(fault), {}});
   options.batch = batch;
   return options;
 }

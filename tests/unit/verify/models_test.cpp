@@ -15,8 +15,7 @@ class VerifyModels : public ::testing::TestWithParam<Case> {};
 TEST_P(VerifyModels, Passes) {
   auto model = frontend::load_model(std::string(SHEAF_SOURCE_DIR "/models/") + GetParam().model + ".json");
   ASSERT_TRUE(model);
-  std::vector<Diagnostic> warnings;
-  auto plan = compile(*model, {}, &warnings);
+  auto plan = compile(*model);
   ASSERT_TRUE(plan) << to_string(plan.error());
   VerifyOptions options = on(GetParam().devices, GetParam().batch);
   options.steps = 1;

@@ -1,0 +1,141 @@
+#include "tools/verify/operation_tolerance.h"
+
+#include "tools/verify/slices.h"
+#include "tools/verify/tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace sheaf {
+namespace {
+
+size_t index_of(int i) { return static_cast<size_t>(i); }
+
+/// A product of TF32 numbers, which is what fast numerics may come to.
+constexpr double kFastProduct = 0x1p-11;
+
+/// Whether a step adds up products of its operands' elements, an activation aside.
+bool adds_products(const Step& step) {
+  static constexpr std::string_view kOps[] = {
+      "linear",   "linear_backward_data", "linear_backward_weight", "conv",     "conv_backward_data", "conv_backward_weight",     "conv_transpose",
+      "matmul",   "avg_pool",             "avg_pool_backward",      "adaptive_avg_pool", "adaptive_avg_pool_backward"};
+  return std::find(std::begin(kOps), std::end(kOps), step.op) != std::end(kOps);
+}
+
+/// By how much an activation may widen a difference of its operands: the steepest that its function gets, GELU's 1.13 or
+/// what its arguments say.
+double steepest(const Step& step) {
+  const auto activation = step.attributes.find("activation");
+  if (activation == step.attributes.end()) return 1;
+  const double slope = std::abs(activation->value("negative_slope", 0.0)), alpha = std::abs(activation->value("alpha", 0.0));
+  return std::max({1.13, slope, alpha});
+}
+
+class Terms {
+ public:
+  Terms(const StepRun& run, const Step& step) : run_(run), step_(step) {}
+
+  /// How many numbers go into an element of each output.
+  Result<std::vector<double>> by_output() const {
+    double most = 1;
+    for (const int input : step_.inputs) {
+      auto count = elements(input);
+      if (!count) return count.error();
+      most = std::max(most, *count);
+    }
+    auto all = operations();
+    if (!all) return all.error();
+    std::vector<double> terms;
+    for (const int output : step_.outputs) {
+      auto count = elements(output);
+      if (!count) return count.error();
+      terms.push_back(std::max({1.0, most / std::max(1.0, *count), *all / 2 / std::max(1.0, *count)}));
+    }
+    return terms;
+  }
+
+ private:
+  Result<double> elements(int value) const {
+    auto dims = run_.sizes.dims(run_.program.values[index_of(value)], run_.replica);
+    if (!dims) return dims.error();
+    double count = 1;
+    for (const int64_t size : *dims) count *= static_cast<double>(size);
+    return count;
+  }
+
+  /// Of a generated kernel: additions and multiplications.
+  Result<double> operations() const {
+    double total = 0;
+    const auto kernel = std::find_if(run_.plan.kernels.begin(), run_.plan.kernels.end(), [&](const Kernel& k) { return k.name == step_.kernel; });
+    if (kernel == run_.plan.kernels.end()) return total;
+    for (const KernelArithmetic& part : kernel->arithmetic) {
+      const size_t at = index_of(part.operand), inputs = step_.inputs.size();
+      auto count = elements(at < inputs ? step_.inputs[at] : step_.outputs[at - inputs]);
+      if (!count) return count.error();
+      total += part.each * *count;
+    }
+    return total;
+  }
+
+  const StepRun& run_;
+  const Step& step_;
+};
+
+/// The same sums over magnitudes, and over ones.
+Result<std::vector<double>> of_sums(BoundStep& bound, const StepRun& run, double widened, bool fast) {
+  std::vector<std::vector<HostTensor>> results;
+  for (HostTensor (*const change)(const HostTensor&) : {magnitudes_of, ones_like}) {
+    std::vector<HostTensor> changed;
+    for (const HostTensor* input : run.inputs) changed.push_back(change(*input));
+    std::vector<const HostTensor*> inputs;
+    for (const HostTensor& tensor : changed) inputs.push_back(&tensor);
+    auto made = bound.run(inputs);
+    if (!made) return made.error();
+    results.push_back(std::move(*made));
+  }
+  std::vector<double> tolerances;
+  for (size_t i = 0; i < run.results.size(); ++i)
+    tolerances.push_back(run.results[i].bytes.empty() ? 0 : widened * tolerance_of_sums(run.results[i], results[0][i], results[1][i], fast ? kFastProduct : 0));
+  return tolerances;
+}
+
+/// How far results move with operands that are off by a few roundings each, at random: that is the root of the sum of what
+/// each alone moves, squared, and n times as many numbers added up in magnitude are at most √n times that.
+Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
+  std::vector<double> moved(run.results.size(), 0);
+  DType operands = DType::float32;
+  // One sample is enough where many elements are looked at.
+  const bool small = std::any_of(run.results.begin(), run.results.end(), [](const HostTensor& result) { return !result.bytes.empty() && element_count(result) < 64; });
+  for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {
+    std::vector<HostTensor> off;
+    for (size_t i = 0; i < bound.own_inputs(); ++i) {
+      const HostTensor& input = *run.inputs[i];
+      off.push_back(perturbed(input, 4 * rounding_error(input.dtype), sample << 32 | i));
+      if (rounding_error(input.dtype) > rounding_error(operands)) operands = input.dtype;
+    }
+    auto around = run.inputs;
+    for (size_t i = 0; i < off.size(); ++i) around[i] = &off[i];
+    auto others = bound.run(around);
+    if (!others) return others.error();
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] = std::max(moved[i], largest_difference(run.results[i], (*others)[i]));
+  }
+  auto terms = Terms(run, run.program.steps[index_of(run.step)]).by_output();
+  if (!terms) return terms.error();
+  const double longest = *std::max_element(terms->begin(), terms->end());
+  for (size_t i = 0; i < moved.size(); ++i) moved[i] = tolerance_of(run.results[i], moved[i], (*terms)[i], longest, operands);
+  return moved;
+}
+
+}  // namespace
+
+Result<std::vector<double>> tolerances_of(const StepRunner& runner, BoundStep& bound, const StepRun& run, bool fast) {
+  const Step& step = run.program.steps[index_of(run.step)];
+  if (!adds_products(step)) return of_movement(bound, run);
+  if (!step.attributes.contains("activation")) return of_sums(bound, run, 1, fast);
+  auto sums = runner.bind(run.program, run.step, run.sizes, run.replica, StepRunner::without_activation);
+  if (!sums) return sums.error();
+  return of_sums(*sums, run, steepest(step), fast);
+}
+
+}  // namespace sheaf
