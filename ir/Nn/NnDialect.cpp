@@ -1,4 +1,5 @@
 #include "ir/Nn/Dropout.h"
+#include "ir/Nn/Mixing.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,6 +45,10 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
   }
   if (name == kClipNorm || name == kMomentum || name == kDropout) {
     if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
+    return success();
+  }
+  if (name == kMixesRows) {
+    if (!isa<UnitAttr>(attribute.getValue())) return op->emitError() << name << " has no value";
     return success();
   }
   return op->emitError("unknown attribute '") << name << "'";
