@@ -110,7 +110,7 @@ void Team::run(int shares, void (*body)(void*), void* data) {
   const auto work = static_cast<int32_t>(static_cast<uint32_t>(started_.load(std::memory_order_relaxed)) + 1);
   claimed_[0].store(work, std::memory_order_relaxed);
   for (size_t i = static_cast<size_t>(shares); i <= members_.size(); ++i) claimed_[i].store(work, std::memory_order_relaxed);
-  started_.store(work, std::memory_order_release);
+  started_.store(work);  // in one order with what a member that goes to sleep says, which notify_all() reads
   started_.notify_all();
   take(0);
   for (int i = 1; i < shares; ++i) {
@@ -163,7 +163,7 @@ void Team::wait_for_all() {
     return;
   }
   arrived_.store(0, std::memory_order_relaxed);
-  phase_.store(static_cast<int32_t>(static_cast<uint32_t>(phase) + 1), std::memory_order_release);
+  phase_.store(static_cast<int32_t>(static_cast<uint32_t>(phase) + 1));
   phase_.notify_all();
 }
 

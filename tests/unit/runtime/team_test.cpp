@@ -59,7 +59,8 @@ void hold(int) {
   }
 }
 
-TEST(Team, AMemberWithoutACoreHoldsNobodyUp) {
+/// In the thread that has a team of two.
+void run_without_the_other() {
   Team& team = Team::own();
   pthread_t member{};
   std::atomic<int> there{0};
@@ -84,6 +85,8 @@ TEST(Team, AMemberWithoutACoreHoldsNobodyUp) {
   EXPECT_EQ(again, 2);
   sigaction(SIGUSR1, &before, nullptr);
 }
+
+TEST(Team, AMemberWithoutACoreHoldsNobodyUp) { std::thread(run_without_the_other).join(); }
 
 TEST(Team, AChildOfForkHasATeamOfItsOwn) {
   run(Team::own(), 3, [](const Team::Share&) {});
