@@ -72,7 +72,8 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
     return declarations;
   }
   for (const LocatedMember& entry : map.members) {
-    check_name(entry.key, what, entry.place, problems);
+    if (check_name(entry.key, what, entry.place, problems) && entry.key.find('=') != std::string::npos)
+      problems.add(entry.place, "the " + what + " name '" + entry.key + "' contains '=', which parts NAME=SOURCE on the command line");
     for (const InputDecl& other : taken) {
       if (other.name == entry.key) {
         problems.add(entry.place, "the " + what + " name '" + entry.key + "' is an input's",

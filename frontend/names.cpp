@@ -6,15 +6,24 @@
 
 namespace sheaf::frontend {
 
-const char* const name_pattern = "^[^.:$\\u0000-\\u001f][^.:\\u0000-\\u001f]*$";
+const char* const name_pattern = "^(?!__metadata__$)[^.:$\\u0000-\\u001f\\u007f-\\u009f][^.:\\u0000-\\u001f\\u007f-\\u009f]*$";
+
+bool has_control_character(const std::string& text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are C2 80 to C2 9F in UTF-8; terminals take U+009B as they take ESC [.
+    if (byte < 0x20 || byte == 0x7F || (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0)) return true;
+  }
+  return false;
+}
 
 std::optional<std::string> fault_of_name(const std::string& name) {
   if (name.empty()) return "is empty";
   if (name.find('.') != std::string::npos) return "contains '.', which joins names to paths";
   if (name.find(':') != std::string::npos) return "contains ':', which numbers a layer's outputs";
+  if (name == "__metadata__") return "is what safetensors files keep for themselves";
   if (name.front() == '$') return "begins with '$', which marks a module's parameter";
-  if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20; }))
-    return "contains a control character";
+  if (has_control_character(name)) return "contains a control character";
   return std::nullopt;
 }
 

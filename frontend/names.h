@@ -9,8 +9,12 @@
 namespace sheaf::frontend {
 
 /// The regular expression of a name, as the JSON Schema has it: not empty, no '.', no ':' (they join names to
-/// paths and to outputs), no leading '$', no control character.
+/// paths and to outputs), no leading '$', no control character; not "__metadata__", which safetensors files keep for
+/// themselves.
 extern const char* const name_pattern;
+
+/// Whether a terminal would obey part of `text` (UTF-8) instead of showing it.
+bool has_control_character(const std::string& text);
 
 /// Why `name` cannot be a name; empty if it can.
 std::optional<std::string> fault_of_name(const std::string& name);

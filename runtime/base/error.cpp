@@ -1,5 +1,6 @@
 #include "runtime/base/error.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/base/terminal.h"
 
 #include <algorithm>
@@ -31,10 +32,10 @@ std::string_view colour_of(Severity severity, const Palette& palette) {
 /// that it lands where a terminal shows that byte.
 std::string caret_line(std::string_view source, int column, const Palette& palette) {
   std::string line;
-  const size_t before = std::min(source.size(), static_cast<size_t>(column - 1));
-  for (size_t i = 0; i < before; ++i) {
-    if ((static_cast<unsigned char>(source[i]) & 0xC0) == 0x80) continue;
-    line += source[i] == '\t' ? '\t' : ' ';
+  const std::string before = printable(source.substr(0, static_cast<size_t>(column - 1)), true);
+  for (const char byte : before) {
+    if ((static_cast<unsigned char>(byte) & 0xC0) == 0x80) continue;
+    line += byte == '\t' ? '\t' : ' ';
   }
   return line + palette.paint(palette.caret, "^");
 }
@@ -47,7 +48,7 @@ std::string to_string(const Diagnostic& diagnostic, const Palette& palette) {
   std::string text;
   const Location& at = diagnostic.location;
   if (!at.file.empty()) {
-    text += at.file;
+    text += printable(at.file);
     if (at.line > 0) {
       text += ':' + std::to_string(at.line);
       if (at.column > 0) text += ':' + std::to_string(at.column);
@@ -55,12 +56,12 @@ std::string to_string(const Diagnostic& diagnostic, const Palette& palette) {
     text += ": ";
   }
   text += palette.paint(colour_of(diagnostic.severity, palette), std::string(word_of(diagnostic.severity)) + ":");
-  text += " " + diagnostic.message;
+  text += " " + shortened(diagnostic.message);
   if (!diagnostic.source_line.empty()) {
-    text += '\n' + diagnostic.source_line;
+    text += '\n' + printable(diagnostic.source_line, true);
     if (at.column > 0) text += '\n' + caret_line(diagnostic.source_line, at.column, palette);
   }
-  for (const std::string& note : diagnostic.notes) text += "\n" + palette.paint(palette.note, "note:") + " " + note;
+  for (const std::string& note : diagnostic.notes) text += "\n" + palette.paint(palette.note, "note:") + " " + shortened(note);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // How sizes and names are written for people, alike in every picture.
 #pragma once
 
+#include "runtime/base/printable.h"
 #include "tools/inspect/graph.h"
 
 #include <cstdint>
@@ -9,10 +10,6 @@
 #include <vector>
 
 namespace sheaf {
-
-/// A name from a model, safe to print on a terminal and to embed: control characters are written as \n, \t or
-/// \x1b, bytes that aren't UTF-8 as U+FFFD.
-std::string printable(std::string_view text);
 
 /// "f32", "i64", "u8", "bf16", …
 std::string_view short_name(DType dtype);
