@@ -10,7 +10,9 @@ namespace sheaf {
 OptionParser compile_options() {
   OptionParser parser("compile", "Compiles a model file to an execution plan.");
   parser.positional("MODEL.json", "a model file (docs/model-format.md)")
+      .file(FileUse::input)
       .option("-o", "FILE.plan", "where the plan goes")
+      .file(FileUse::output)
       .required()
       .add(compilation_options)
       .example("a plan that serves every device list and batch size", {"sheaf compile models/tutorial.json -o tutorial.plan"})

@@ -9,7 +9,7 @@ namespace sheaf {
 
 /// What a value is completed with.
 enum class ValueKind { none, choice, verb, file, model, plan, model_or_plan, directory, devices, source };
-/// Told from the option's choices and the name of its placeholder: FILE, DIR, LIST, MODEL.json, NAME=SOURCE, …
+/// Told from the option's choices, its use of files and the name of its placeholder: LIST, MODEL.json, PLAN, …
 ValueKind value_kind(const OptionInfo& option);
 
 /// Entries of a device list that are offered, and what a source may be besides a file.

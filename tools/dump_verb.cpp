@@ -32,6 +32,7 @@ std::vector<std::string> extensions_of(const std::string& format) {
 OptionParser dump_options() {
   OptionParser parser("dump", "Shows where each op of a model or plan runs and why, and what moves between devices.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .file(FileUse::input)
       .option("--format", "FORMAT", "how to show it")
       .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic"})
       .option("--program", "NAME", "which program of the plan")
@@ -40,9 +41,12 @@ OptionParser dump_options() {
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
+      .file(FileUse::input)
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
       .option("--trace", "FILE", "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
+      .file(FileUse::input)
       .option("-o", "FILE", "where it goes (default: stdout)")
+      .file(FileUse::output)
       .example("which device does what with a batch of 30 on two of them",
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
       .example("a page to explore in a browser",

@@ -23,6 +23,7 @@ int print_found(const Result<Found>& found, bool json) {
 OptionParser explain_options() {
   OptionParser parser("explain", "Says of each layer where it runs and why, what computes it, in which layouts and at what cost.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .file(FileUse::input)
       .optional_positional("LAYER", "a layer, or a group of layers (default: all)")
       .option("--devices", "LIST", "a device list: shows implementations, layouts and costs; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")

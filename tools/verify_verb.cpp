@@ -186,6 +186,7 @@ class Verifier {
 OptionParser verify_options() {
   OptionParser parser("verify", "Checks that the partitioned program computes what the unpartitioned one does, value by value.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
+      .file(FileUse::input)
       .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch (default: three for each device and one more, so that chunks differ)")
@@ -194,8 +195,10 @@ OptionParser verify_options() {
       .choices({"both", "infer", "train"})
       .add(weights_option)
       .option("--input", "NAME=SOURCE", "rows of an input or target, as `sheaf run` takes them; others are random")
+      .file(FileUse::source)
       .repeatable()
       .option("--against", "FILE", "compare with these results of another framework instead, a safetensors file")
+      .file(FileUse::input)
       .flag("--every-layer", "of a model file: also with nothing fused, so that each layer's values are there to compare")
       .option("--steps", "K", "training steps, one after another (default 2)")
       .option("--tolerance", "FACTOR", "on what counts as rounding (default 1; 0: only equal bits will do)")

@@ -34,6 +34,17 @@ size_t find_key(const std::string& source, std::string_view extension) {
   return first;
 }
 
+/// `text` taken apart, but for the rows of `random:ROWS`; nothing is checked.
+Source taken_apart(const std::string& text) {
+  if (text.starts_with("random:")) return {Source::random, "", "", 0};
+  for (const auto& [kind, extension] : {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
+    if (const size_t colon = find_key(text, extension); colon != std::string::npos)
+      return {kind, text.substr(0, colon), text.substr(colon + 1), 0};
+    if (text.ends_with(extension)) return {kind, text, "", 0};
+  }
+  return {text.ends_with(".npy") ? Source::npy : Source::idx, text, "", 0};
+}
+
 Error missing_key(const Source& source) {
   Error error({source.file, 0, 0}, "which of its tensors? Write " + source.file + ":KEY");
   std::vector<std::string> keys;
@@ -118,9 +129,8 @@ Result<FileTensor> load(const Source& source) {
 }  // namespace
 
 Result<Source> parse_source(const std::string& text) {
-  Source source;
-  if (text.starts_with("random:")) {
-    source.kind = Source::random;
+  Source source = taken_apart(text);
+  if (source.kind == Source::random) {
     const char* begin = text.data() + 7;
     const char* end = text.data() + text.size();
     const auto [stop, status] = std::from_chars(begin, end, source.rows);
@@ -128,22 +138,8 @@ Result<Source> parse_source(const std::string& text) {
       return Error("'" + text + "': expected random:ROWS with a number of rows from 0 to 2^40");
     return source;
   }
-  for (const auto& [kind, extension] :
-       {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
-    source.kind = kind;
-    if (const size_t colon = find_key(text, extension); colon != std::string::npos) {
-      source.file = text.substr(0, colon);
-      source.key = text.substr(colon + 1);
-    } else if (text.ends_with(extension)) {
-      source.file = text;
-    } else {
-      continue;
-    }
-    if (source.key.empty()) return missing_key(source);
-    return source;
-  }
-  source.kind = text.ends_with(".npy") ? Source::npy : Source::idx;
-  source.file = text;
+  if (source.kind == Source::npz || source.kind == Source::safetensors)
+    return source.key.empty() ? Result<Source>(missing_key(source)) : Result<Source>(source);
   if (text.empty()) return Error("an empty name of a data file");
   if (const size_t colon = text.find(':'); colon != std::string::npos && nearest(text.substr(0, colon), {"random"})) {
     std::error_code ignored;
@@ -152,6 +148,8 @@ Result<Source> parse_source(const std::string& text) {
   }
   return source;
 }
+
+std::string file_of_source(const std::string& text) { return taken_apart(text).file; }
 
 Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
   const Result<Source> source = parse_source(text);

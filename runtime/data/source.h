@@ -31,6 +31,9 @@ struct Source {
 /// file's. Errors: rows that are no number, a missing KEY (with the archive's names, where it can be read).
 Result<Source> parse_source(const std::string& source);
 
+/// The file that parse_source would find in `source`; empty for `random:ROWS`. Reads nothing of it.
+std::string file_of_source(const std::string& source);
+
 /// Loads what `source` names, in the request's dtype and shape; the batch dimension takes whatever size the
 /// source has. Converted: see convert(); an IDX file's bytes in two or more dimensions are an image, which
 /// becomes float32 / 255, and gets a channel dimension of 1 behind its first where the declared shape has one

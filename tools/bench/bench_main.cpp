@@ -140,6 +140,7 @@ Result<void> measure_devices(const std::string& file) {
 OptionParser bench_options() {
   OptionParser parser("bench", "Times a plan's inference or training step, with its data in host memory.");
   parser.optional_positional("PLAN", "a file that `sheaf compile` wrote")
+      .file(FileUse::input)
       .add(devices_option)
       .option("--batch", "N", "rows of a step")
       .also("--batch-size")
@@ -151,12 +152,14 @@ OptionParser bench_options() {
       .option("--threads", "N", "CPU threads in all, shared out among CPU devices (default: all that the process may use)")
       .add(weights_option)
       .option("--data", "NAME=SOURCE", "rows of an input or target, N of them (default: random:N)")
+      .file(FileUse::source)
       .repeatable()
       .add(seed_option)
       .flag("--json", "print one JSON object")
       .option("-o", "FILE", "write that object to a file")
       .writes({".json"})
-      .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread");
+      .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread")
+      .file(FileUse::input);
   parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)")
       .add(execution_options)
       .add(add_trace_options)

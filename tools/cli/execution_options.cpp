@@ -23,7 +23,8 @@ void devices_option(OptionParser& parser) {
 }
 
 void weights_option(OptionParser& parser) {
-  parser.option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed");
+  parser.option("--weights", "FILE", "parameters and buffers, a safetensors file; without it they are drawn from --seed")
+      .file(FileUse::input);
 }
 
 void seed_option(OptionParser& parser) {

@@ -1,6 +1,7 @@
 #include "tools/cli/options.h"
 
 #include "runtime/base/suggest.h"
+#include "tools/cli/option_files.h"
 
 #include <algorithm>
 #include <cctype>
@@ -119,9 +120,14 @@ OptionParser& OptionParser::choices(std::vector<std::string> allowed) {
   return *this;
 }
 
+OptionParser& OptionParser::file(FileUse use) {
+  last().file = use;
+  return *this;
+}
+
 OptionParser& OptionParser::writes(std::vector<std::string> extensions) {
   last().extensions = std::move(extensions);
-  return *this;
+  return file(FileUse::output);
 }
 
 OptionParser& OptionParser::also(std::string spelling) {
@@ -197,6 +203,7 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
     }
     if (!declared.choices.empty() && !options.has(declared.name)) options.values_[declared.name] = {declared.choices[0]};
   }
+  if (auto ok = check_files(positionals_, options_, options); !ok) return ok.error();
   return options;
 }
 

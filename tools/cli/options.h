@@ -30,6 +30,15 @@ class Options {
   bool help_ = false;
 };
 
+/// What an option's value has to do with files.
+enum class FileUse {
+  none,
+  input,   ///< names a file that is read
+  output,  ///< names a file that is written
+  source,  ///< NAME=SOURCE, where SOURCE may name a file that is read
+  folder,  ///< names a folder that files are written to
+};
+
 /// An option or positional argument as it was declared: what help, shell completion and the man page are made of.
 struct OptionInfo {
   std::string name;         ///< "--devices"; of a positional argument "PLAN"
@@ -38,8 +47,9 @@ struct OptionInfo {
   std::string group;        ///< the heading it stands under; empty: the first, which has none
   bool required = false, repeatable = false;
   std::vector<std::string> choices;  ///< of an option, the first is the default
-  std::vector<std::string> extensions;  ///< of a file that is written: what its name may end in, of the endings that mean a format
+  std::vector<std::string> extensions;  ///< of an output: what its name may end in, of the endings that mean a format
   std::string other_spelling;        ///< a second name, "--batch" of "--batch-size"; empty: there is none
+  FileUse file = FileUse::none;
 };
 
 /// Commands that work as they stand in a folder with `models/` in it, and what they are for.
@@ -71,14 +81,15 @@ class OptionParser {
   OptionParser& required();
   OptionParser& repeatable();
   OptionParser& choices(std::vector<std::string> allowed);  ///< of an option, the first is the default
-  /// The value is a file to be written, in the format that these extensions mean: writes({".svg"}). Names that end in
+  OptionParser& file(FileUse use);  ///< the value is a file's name
+  /// The value is an output, in the format that these extensions mean: writes({".svg"}). Names that end in
   /// another format's extension are refused; all else, such as no extension at all, is the user's choice.
   OptionParser& writes(std::vector<std::string> extensions);
   OptionParser& also(std::string spelling);  ///< a second name; has() and value() take the first
 
   /// `--name VALUE`, `--name=VALUE`, `-o VALUE`; after `--` everything is positional. Errors: an unknown option
   /// (with the nearest known one), one without its value or given twice, a value that isn't among the choices,
-  /// missing or superfluous arguments. With `--help` nothing is required.
+  /// missing or superfluous arguments, file names that can't stand together (tools/cli/option_files.h). With `--help` nothing is required.
   Result<Options> parse(std::span<const std::string> arguments) const;
   /// "sheaf run PLAN --devices LIST [options]"
   std::string usage() const;

@@ -54,11 +54,13 @@ bool prints(const Model& model) {
 OptionParser run_options() {
   OptionParser parser("run", "Runs a compiled plan on rows of data.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .file(FileUse::input)
       .add(devices_option)
       .required()
       .add(weights_option)
       .option("--input", "NAME=SOURCE",
               "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .file(FileUse::source)
       .repeatable()
       .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
       .also("--batch")

@@ -36,6 +36,7 @@ Result<const Program*> program_of(const Plan& plan, const Options& options) {
 OptionParser estimate_options() {
   OptionParser parser("estimate", "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
+      .file(FileUse::input)
       .add(devices_option)
       .required()
       .option("--batch", "N", "rows of a batch")
@@ -46,6 +47,7 @@ OptionParser estimate_options() {
       .add(deterministic_option)
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
       .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it; without it, a guess")
+      .file(FileUse::input)
       .flag("--json", "print one JSON object")
       .example("what a training step of 32 rows takes on two devices",
                {"sheaf compile models/digits_cnn.json -o digits_cnn.plan", "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})

@@ -51,10 +51,12 @@ std::string sources_text(const std::map<std::string, std::string>& sources, int6
 OptionParser train_options() {
   OptionParser parser("train", "Trains the model of a compiled plan on rows of data (docs/train.md).");
   parser.positional("PLAN", "a file that `sheaf compile` wrote, of a model with a training section")
+      .file(FileUse::input)
       .add(devices_option)
       .required()
       .option("--data", "NAME=SOURCE",
               "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .file(FileUse::source)
       .repeatable()
       .option("--batch-size", "N", "rows of a step; the last of an epoch takes what is left over")
       .also("--batch")
@@ -64,6 +66,7 @@ OptionParser train_options() {
       .option("--epochs", "E", "how many times all rows are gone through")
       .option("--steps", "K", "or how many steps are made, over as many epochs as it takes")
       .option("--eval", "NAME=SOURCE", "rows to evaluate on after each epoch, named as for --data")
+      .file(FileUse::source)
       .repeatable()
       .option("--lr", "X", "learning rate, instead of the model file's")
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
@@ -79,6 +82,7 @@ OptionParser train_options() {
       .writes({".svg"})
       .group("Checkpoints")
       .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")
+      .file(FileUse::folder)
       .option("--checkpoint-every", "STEPS", "checkpoints after every so many steps, too")
       .option("--keep", "N", "how many checkpoints are kept (default 3)")
       .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped");
