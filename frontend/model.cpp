@@ -6,11 +6,9 @@
 #include "frontend/names.h"
 #include "frontend/share.h"
 #include "frontend/training_section.h"
+#include "runtime/base/file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 namespace sheaf::frontend {
@@ -45,6 +43,7 @@ void read_name(const LocatedNode& root, Model& model, Problems& problems) {
   if (name->value.kind != Kind::string || name->value.string.empty()) {
     return refuse({&name->value, nullptr, {}, {}}, "the model's 'name'", "a string, not empty", problems);
   }
+  if (has_control_character(name->value.string)) problems.add(name->value.place, "the model's name contains a control character");
   model.name = name->value.string;
 }
 
@@ -113,18 +112,10 @@ Result<Model> parse_model(std::string file, std::string text) {
 }
 
 Result<Model> load_model(const std::string& file) {
-  std::error_code code;
-  if (std::filesystem::is_directory(file, code))
-    return Error({file, 0, 0}, "is a directory, not a model file");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return Error({file, 0, 0}, std::string("cannot open the model file: ") + std::strerror(errno));
-  std::string text;
   // One byte beyond the limit is enough for the parser to refuse; a device file never ends.
-  text.resize(ModelFileLimits{}.bytes + 1);
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return Error({file, 0, 0}, "cannot read the model file");
-  text.resize(static_cast<size_t>(stream.gcount()));
-  return parse_model(file, std::move(text));
+  auto text = read_stream(file, ModelFileLimits{}.bytes);
+  if (!text) return text.error();
+  return parse_model(file, std::move(*text));
 }
 
 }  // namespace sheaf::frontend

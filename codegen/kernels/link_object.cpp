@@ -4,12 +4,14 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,20 +30,53 @@ struct Descriptor {
   Descriptor(const Descriptor&) = delete;
 };
 
-/// A file in TMPDIR that is gone in the end. lld insists on a path it can rename a file to.
-struct TemporaryFile {
-  std::string path;
-  int fd;
-  TemporaryFile() {
-    const char* folder = std::getenv("TMPDIR");
-    path = std::string(folder && *folder ? folder : "/tmp") + "/sheaf-kernels-XXXXXX";
-    fd = mkstemp(path.data());
-    if (fd >= 0) close(fd);
+/// Takes what is written to a pipe until its writing end is closed. lld insists on a path for its output, puts a file there
+/// under a temporary name and renames it, which a signal would leave behind; to what isn't a regular file it writes
+/// directly.
+class PipeReader {
+ public:
+  PipeReader() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    from_ = ends[0];
+    to_ = ends[1];
+    thread_ = std::thread([this] { take_all(); });
   }
-  ~TemporaryFile() {
-    if (fd >= 0) unlink(path.c_str());
+  ~PipeReader() {
+    finish();
+    if (from_ >= 0) close(from_);
   }
-  TemporaryFile(const TemporaryFile&) = delete;
+  PipeReader(const PipeReader&) = delete;
+
+  bool usable() const { return to_ >= 0; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(to_); }
+  /// All that was written; nothing where it found no room.
+  std::optional<std::string> finish() {
+    if (to_ >= 0) close(std::exchange(to_, -1));
+    if (thread_.joinable()) thread_.join();
+    return whole_ ? std::optional(std::move(bytes_)) : std::nullopt;
+  }
+
+ private:
+  void take_all() {
+    whole_ = true;
+    char part[1 << 16];
+    for (ssize_t n; (n = read(from_, part, sizeof part)) != 0;) {
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) whole_ = false;
+      if (n < 0) return;
+      try {
+        if (whole_) bytes_.append(part, static_cast<size_t>(n));
+      } catch (const std::bad_alloc&) {
+        whole_ = false;  // the rest is taken all the same, or the writer would wait
+      }
+    }
+  }
+
+  int from_ = -1, to_ = -1;
+  std::string bytes_;
+  bool whole_ = false;
+  std::thread thread_;
 };
 
 bool write_all(int fd, const std::string& bytes) {
@@ -65,10 +100,9 @@ Result<std::string> link_shared_object(const std::string& object) {
   Descriptor input(memfd_create("kernels.o", MFD_CLOEXEC));
   if (input.fd < 0 || !write_all(input.fd, object))
     return Error(std::string("no memory for the linker's input: ") + std::strerror(errno));
-  TemporaryFile output;
-  if (output.fd < 0)
-    return Error("cannot make the linker's temporary file " + output.path + ": " + std::strerror(errno));
-
+  PipeReader output;
+  if (!output.usable()) return Error(std::string("no pipe for the linker's output: ") + std::strerror(errno));
+  const std::string output_path = output.path();
   std::string input_path = "/proc/self/fd/" + std::to_string(input.fd);
   const char* arguments[] = {"ld.lld",
                              "-shared",
@@ -85,17 +119,16 @@ Result<std::string> link_shared_object(const std::string& object) {
                              "norelro",
                              input_path.c_str(),
                              "-o",
-                             output.path.c_str()};
+                             output_path.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   usable = result.canRunAgain;
   if (result.retCode != 0) return Error("linking the generated kernels failed: " + messages);
 
-  std::ifstream file(output.path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file || bytes.empty()) return Error("cannot read the linker's output " + output.path);
-  return bytes;
+  std::optional<std::string> bytes = output.finish();
+  if (!bytes || bytes->empty()) return Error("not enough memory for the generated kernels");
+  return std::move(*bytes);
 }
 
 }  // namespace sheaf::kernels

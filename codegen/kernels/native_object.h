@@ -16,7 +16,7 @@ namespace sheaf::kernels {
 Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::ModuleOp module);
 
 /// Links one relocatable object to a shared object without undefined symbols. lld works with global state, so
-/// calls take turns. Errors: what lld says, or why its temporary file (in TMPDIR) could not be made.
+/// calls take turns. Errors: what lld says, or that there is no memory.
 Result<std::string> link_shared_object(const std::string& object);
 
 }  // namespace sheaf::kernels

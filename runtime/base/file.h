@@ -1,6 +1,7 @@
 // Files as a whole: reading with a size limit, writing so that a failure leaves nothing behind.
 #pragma once
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 
 #include <cstddef>
@@ -14,14 +15,29 @@ namespace sheaf {
 /// The machine's memory in bytes: no file or tensor larger than that is read or made.
 uint64_t physical_memory();
 
+/// A folder held open. What is read and written in it by name goes to this very folder, also once it has been moved or
+/// another one stands in its place.
+class Folder {
+ public:
+  /// Error, located at the folder: it isn't there or can't be read.
+  static Result<Folder> open(const std::string& path);
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_.get(); }
+  /// Where `name` in it stands, for messages.
+  std::string path_of(const std::string& name) const { return path_.ends_with('/') ? path_ + name : path_ + "/" + name; }
+
+ private:
+  Folder(std::string path, Descriptor descriptor) : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
+  std::string path_;
+  Descriptor descriptor_;
+};
+
 /// A regular file, open for reading at any offset.
 class InputFile {
  public:
   /// Errors are located at the file: it doesn't exist, can't be read, or is no regular file.
   static Result<InputFile> open(const std::string& file);
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  ~InputFile();
+  static Result<InputFile> open(const Folder& folder, const std::string& name);
 
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }
@@ -29,24 +45,36 @@ class InputFile {
   Result<void> read_at(uint64_t offset, std::span<std::byte> bytes) const;
 
  private:
-  InputFile(std::string name, int descriptor, uint64_t size)
-      : name_(std::move(name)), descriptor_(descriptor), size_(size) {}
+  static Result<InputFile> take(std::string name, Descriptor descriptor);
+  InputFile(std::string name, Descriptor descriptor, uint64_t size)
+      : name_(std::move(name)), descriptor_(std::move(descriptor)), size_(size) {}
   std::string name_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   uint64_t size_ = 0;  ///< when it was opened
 };
 
 /// The bytes of FILE. Errors (located at the file): it doesn't exist, is no regular file, can't be read, or
 /// has more than `limit` bytes.
 Result<std::string> read_file(const std::string& file, uint64_t limit);
+/// The same of what may be a pipe or a device, too: no more than `limit` + 1 bytes are taken of it. Where nobody writes to a pipe for
+/// kPatience, that is an error.
+Result<std::string> read_stream(const std::string& file, uint64_t limit);
 
-/// Replaces the content of FILE by `bytes`, or leaves everything as it was: the bytes go to a temporary file
-/// in the same folder, are flushed to the disk and take FILE's name by a rename. Where FILE is a symbolic
-/// link, its target is replaced. A FILE that is not a regular file (a pipe, /dev/null, /dev/stdout) is
-/// written to directly. An existing file's permissions are kept. The one way in which sheaf writes outputs.
+/// How long the other end of a named pipe is waited for.
+inline constexpr double kPatienceSeconds = 5;
+
+/// Replaces the content of FILE by `bytes`, or leaves everything as it was, also where the process is killed: the bytes
+/// go to a file without a name (O_TMPFILE; with a temporary one where the file system has no such), are flushed to the
+/// disk and then take FILE's name. Where FILE is a symbolic link, the file behind it is replaced or made. A FILE that is
+/// not a regular file (a pipe, /dev/null, /dev/stdout) is written to directly. An existing file's permissions are
+/// kept. The one way in which sheaf writes outputs.
 Result<void> write_file_atomically(const std::string& file, std::string_view bytes);
 /// The same for content in pieces, one after another.
 Result<void> write_file_atomically(const std::string& file, std::span<const std::string_view> pieces);
+Result<void> write_file_atomically(const Folder& folder, const std::string& name, std::span<const std::string_view> pieces);
+
+/// Opens FILE for writing in place, with open(2)'s `flags` besides. A named pipe's reader is waited for as above.
+Result<Descriptor> open_output(const std::string& file, int flags);
 
 /// An output file that couldn't be written at the end of a long run is an error at its beginning: its folder isn't
 /// there or can't be written, or it is a folder itself. "" passes.

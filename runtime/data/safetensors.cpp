@@ -99,12 +99,21 @@ Result<SafetensorsFile::Entry> entry_in(const nlohmann::json& json) {
 }  // namespace
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& file) {
+  Result<InputFile> input = InputFile::open(file);
+  return input ? read_header(*std::move(input)) : Result<SafetensorsFile>(input.error());
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const Folder& folder, const std::string& name) {
+  Result<InputFile> input = InputFile::open(folder, name);
+  return input ? read_header(*std::move(input)) : Result<SafetensorsFile>(input.error());
+}
+
+Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
+  const std::string file = input.name();
   const auto refuse = [&](const std::string& message) {
     return Error({file, 0, 0}, "not a safetensors file: " + message);
   };
-  Result<InputFile> input = InputFile::open(file);
-  if (!input) return input.error();
-  SafetensorsFile opened(*std::move(input));
+  SafetensorsFile opened(std::move(input));
   const uint64_t size = opened.file_.size();
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
@@ -198,8 +207,10 @@ Result<void> write_safetensors(const std::string& file,
   return write_safetensors(file, views, metadata);
 }
 
-Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
-                               const std::map<std::string, std::string>& metadata) {
+namespace {
+
+/// The header, in what stands at a file's beginning: its size, then text.
+Result<std::string> header_of(const std::string& file, std::span<const TensorView> tensors, const std::map<std::string, std::string>& metadata) {
   // Text made by hand: an object with very many keys would cost nlohmann's ordered one dearly.
   const auto quoted = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -210,14 +221,12 @@ Result<void> write_safetensors(const std::string& file, std::span<const TensorVi
               nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::set<std::string> names;
   uint64_t offset = 0;
-  std::vector<std::string_view> contents;
   for (const TensorView& tensor : tensors) {
     if (tensor.name == "__metadata__" || !names.insert(tensor.name).second)
       return Error({file, 0, 0}, "can't be written: a second tensor '" + tensor.name + "'");
     const Result<uint64_t> count = count_elements(tensor.shape, size_of(tensor.dtype));
     if (!count) return Error({file, 0, 0}, "can't be written: tensor '" + tensor.name + "': " + count.error().message());
     const uint64_t bytes = *count * size_of(tensor.dtype), end = offset + bytes;
-    contents.emplace_back(bytes > 0 ? static_cast<const char*>(tensor.data) : "", bytes);
     header += (header.size() > 1 ? "," : "") + quoted(tensor.name) + ":{\"dtype\":\"" +
               std::string(type_name(tensor.dtype)) + "\",\"shape\":" + nlohmann::json(tensor.shape).dump() +
               ",\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
@@ -227,9 +236,30 @@ Result<void> write_safetensors(const std::string& file, std::span<const TensorVi
   // The data starts at a multiple of 8, as the reference implementation has it.
   header.append((8 - header.size() % 8) % 8, ' ');
   const uint64_t size = header.size();
-  std::vector<std::string_view> pieces = {{reinterpret_cast<const char*>(&size), sizeof size}, header};
-  pieces.insert(pieces.end(), contents.begin(), contents.end());
-  return write_file_atomically(file, pieces);
+  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + header;
+}
+
+std::vector<std::string_view> pieces_of(const std::string& header, std::span<const TensorView> tensors) {
+  std::vector<std::string_view> pieces = {header};
+  for (const TensorView& tensor : tensors) {
+    const size_t bytes = *count_elements(tensor.shape, size_of(tensor.dtype)) * size_of(tensor.dtype);
+    if (bytes > 0) pieces.emplace_back(static_cast<const char*>(tensor.data), bytes);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  const auto header = header_of(file, tensors, metadata);
+  return header ? write_file_atomically(file, pieces_of(*header, tensors)) : Result<void>(header.error());
+}
+
+Result<void> write_safetensors(const Folder& folder, const std::string& name, std::span<const TensorView> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  const auto header = header_of(folder.path_of(name), tensors, metadata);
+  return header ? write_file_atomically(folder, name, pieces_of(*header, tensors)) : Result<void>(header.error());
 }
 
 }  // namespace sheaf

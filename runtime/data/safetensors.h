@@ -26,6 +26,7 @@ class SafetensorsFile {
   };
 
   static Result<SafetensorsFile> open(const std::string& file);
+  static Result<SafetensorsFile> open(const Folder& folder, const std::string& name);
 
   const std::string& name() const { return file_.name(); }
   /// All tensors, by name.
@@ -37,6 +38,7 @@ class SafetensorsFile {
   Result<FileTensor> read(const std::string& tensor) const;
 
  private:
+  static Result<SafetensorsFile> read_header(InputFile file);
   explicit SafetensorsFile(InputFile file) : file_(std::move(file)) {}
   InputFile file_;
   uint64_t data_ = 0;  ///< where the data starts
@@ -51,6 +53,8 @@ Result<void> write_safetensors(const std::string& file,
                                const std::map<std::string, std::string>& metadata = {});
 /// The same of tensors that lie anywhere.
 Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
+                               const std::map<std::string, std::string>& metadata = {});
+Result<void> write_safetensors(const Folder& folder, const std::string& name, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace sheaf

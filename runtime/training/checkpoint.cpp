@@ -1,6 +1,5 @@
 #include "runtime/training/checkpoint.h"
 
-#include "runtime/data/safetensors.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
@@ -42,20 +41,20 @@ Result<nlohmann::json> metadata_json(const SafetensorsFile& file, const char* ke
 
 std::string plan_hash(const Plan& plan) { return sha256(serialize(plan)); }
 
-Result<void> write_checkpoint(const std::string& file, const Checkpoint& checkpoint, std::span<const TensorView> tensors) {
+Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint, std::span<const TensorView> tensors) {
   const std::string content = json_of(checkpoint).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   nlohmann::json sums = {{"", crc_of(content.data(), content.size())}};
   for (const TensorView& tensor : tensors) {
     const size_t bytes = bytes_of(tensor);
     sums[tensor.name] = bytes > 0 ? crc_of(tensor.data, bytes) : crc_of("", 0);
   }
-  return write_safetensors(file, tensors,
+  return write_safetensors(folder, name, tensors,
                            {{kContent, content}, {kSums, sums.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}});
 }
 
-Result<CheckpointFile> CheckpointFile::open(const std::string& file) {
-  const auto refuse = [&](const std::string& why) { return Error({file, 0, 0}, "not a sound checkpoint: " + why); };
-  auto opened = SafetensorsFile::open(file);
+Result<CheckpointFile> CheckpointFile::open(const Folder& folder, const std::string& name) {
+  const auto refuse = [&](const std::string& why) { return Error({folder.path_of(name), 0, 0}, "not a sound checkpoint: " + why); };
+  auto opened = SafetensorsFile::open(folder, name);
   if (!opened) return opened.error();
   auto content = metadata_json(*opened, kContent);
   if (!content) return refuse(content.error().message());
@@ -71,43 +70,41 @@ Result<CheckpointFile> CheckpointFile::open(const std::string& file) {
   if (!by_name.contains("") || by_name[""] != crc_of(text.data(), text.size())) return refuse("its metadata is damaged (CRC-32)");
   auto checkpoint = checkpoint_of(*content);
   if (!checkpoint) return refuse(checkpoint.error().message());
-  return CheckpointFile(file, std::move(*checkpoint), std::move(by_name));
+  return CheckpointFile(std::move(*opened), std::move(*checkpoint), std::move(by_name));
 }
 
 Result<std::vector<HostTensor>> CheckpointFile::read(std::span<const Parameter* const> expected) const {
-  auto opened = SafetensorsFile::open(file_);
-  if (!opened) return opened.error();
   std::vector<std::string> problems;
   std::map<std::string, bool> known;
   for (const Parameter* parameter : expected) {
     known[parameter->name] = true;
-    const auto found = opened->entries().find(parameter->name);
-    if (found == opened->entries().end()) {
+    const auto found = file_.entries().find(parameter->name);
+    if (found == file_.entries().end()) {
       problems.push_back("missing: '" + parameter->name + "'");
     } else if (found->second.shape != parameter->shape) {
       problems.push_back("misshapen: '" + parameter->name + "' is " + shape_text(found->second.shape) + "; expected " +
                          shape_text(parameter->shape));
     }
   }
-  for (const auto& [name, entry] : opened->entries()) {
+  for (const auto& [name, entry] : file_.entries()) {
     if (!known.contains(name)) problems.push_back("superfluous: '" + name.substr(0, 200) + "'");
   }
   if (!problems.empty()) {
-    Error error({file_, 0, 0}, "its tensors are not those of the plan");
+    Error error({file_.name(), 0, 0}, "its tensors are not those of the plan");
     for (size_t i = 0; i < std::min<size_t>(problems.size(), 20); ++i) error.note(problems[i]);
     return error;
   }
   std::vector<HostTensor> tensors;
   for (const Parameter* parameter : expected) {
-    auto tensor = opened->read(parameter->name);
+    auto tensor = file_.read(parameter->name);
     if (!tensor) return tensor.error();
     if (tensor->dtype != parameter->dtype)
-      return Error({file_, 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor->dtype)) + "; expected " +
+      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor->dtype)) + "; expected " +
                                       std::string(name_of(parameter->dtype)));
     const auto sum = sums_.find(parameter->name);
     const uint32_t found = tensor->bytes.empty() ? crc_of("", 0) : crc_of(tensor->bytes.data(), tensor->bytes.size());
     if (sum == sums_.end() || sum->second != found)
-      return Error({file_, 0, 0}, "tensor '" + parameter->name + "' is damaged (CRC-32)");
+      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is damaged (CRC-32)");
     tensors.push_back(std::move(*tensor));
   }
   return tensors;
@@ -127,6 +124,9 @@ Result<void> check_same_run(const std::string& file, const RunIdentity& then, co
   if (then.micro_batches != now.micro_batches) return differ("--micro-batches", then.micro_batches, now.micro_batches);
   if (then.seed != now.seed) return differ("--seed", then.seed, now.seed);
   if (then.rows != now.rows) return differ("number of rows", then.rows, now.rows);
+  if (then.data != now.data)
+    return refuse("its rows (--data) had another content than this run's: their CRC-32 sums differ")
+        .note("to train on with other data, begin a new run from its weights (--weights)");
   if (then.shuffle != now.shuffle)
     return refuse(then.shuffle ? "its rows were shuffled, this run has --no-shuffle" : "its rows were not shuffled (--no-shuffle), this run's are");
   return {};

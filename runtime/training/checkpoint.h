@@ -3,6 +3,7 @@
 // ("sheaf_checkpoint"), with CRC-32 sums over everything against damage.
 #pragma once
 
+#include "runtime/data/safetensors.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/sheaf.h"
 #include "runtime/training/loop.h"
@@ -26,7 +27,8 @@ struct RunIdentity {
   std::vector<std::string> devices;
   std::string numerics;  ///< "strict", "fast"
   std::string cpu;       ///< instruction set and cores: "x86-64-v4, 8 cores"
-  int64_t micro_batches = 1;  ///< another number is another run, too
+  int64_t micro_batches = 1;  ///< another number is another run, too,
+  uint32_t data = 0;          ///< and so is other content of the rows: Dataset::checksum()
 };
 
 struct Checkpoint {
@@ -35,8 +37,8 @@ struct Checkpoint {
   LoopState state;
 };
 
-/// Writes one atomically. `tensors`: parameters, buffers, optimiser state.
-Result<void> write_checkpoint(const std::string& file, const Checkpoint& checkpoint, std::span<const TensorView> tensors);
+/// Writes one atomically, as `name` in `folder`. `tensors`: parameters, buffers, optimiser state.
+Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint, std::span<const TensorView> tensors);
 
 /// The SHA-256 that RunIdentity::plan holds.
 std::string plan_hash(const Plan& plan);
@@ -45,16 +47,16 @@ std::string plan_hash(const Plan& plan);
 class CheckpointFile {
  public:
   /// Errors, located at the file: it is no checkpoint, or damaged.
-  static Result<CheckpointFile> open(const std::string& file);
+  static Result<CheckpointFile> open(const Folder& folder, const std::string& name);
   const Checkpoint& content() const { return content_; }
   /// All tensors. Errors, located at the file: a tensor that differs from `expected` in dtype or shape, is missing
   /// or superfluous; damage.
   Result<std::vector<HostTensor>> read(std::span<const Parameter* const> expected) const;
 
  private:
-  CheckpointFile(std::string file, Checkpoint content, std::map<std::string, uint32_t> sums)
+  CheckpointFile(SafetensorsFile file, Checkpoint content, std::map<std::string, uint32_t> sums)
       : file_(std::move(file)), content_(std::move(content)), sums_(std::move(sums)) {}
-  std::string file_;
+  SafetensorsFile file_;
   Checkpoint content_;
   std::map<std::string, uint32_t> sums_;
 };

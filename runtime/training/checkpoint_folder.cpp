@@ -1,22 +1,22 @@
 #include "runtime/training/checkpoint_folder.h"
 
+#include "runtime/base/temporary_name.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
 #include <unistd.h>
-#include <utility>
 
 namespace sheaf {
 namespace {
 
 constexpr std::string_view kBegin = "checkpoint-", kEnd = ".safetensors";
 constexpr size_t kDigits = 10;
-/// What write_file_atomically appends to a name until the file is whole: ".XXXXXX".
-constexpr size_t kTemporarySuffix = 7;
 
 /// The step in the name of a checkpoint.
 std::optional<int64_t> step_of(std::string_view name) {
@@ -29,9 +29,19 @@ std::optional<int64_t> step_of(std::string_view name) {
   return step;
 }
 
-bool is_temporary(std::string_view name) {
-  if (name.size() <= kTemporarySuffix || name[name.size() - kTemporarySuffix] != '.') return false;
-  return step_of(name.substr(0, name.size() - kTemporarySuffix)).has_value();
+/// mkdir -p, with each new entry flushed to the disk. 0, or errno.
+int make_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> parents;  // of what isn't there yet
+  std::error_code status;
+  for (std::filesystem::path at = std::filesystem::absolute(folder, status).lexically_normal(); !std::filesystem::exists(at, status) && at.has_relative_path();)
+    parents.push_back(at = at.parent_path());
+  std::filesystem::create_directories(folder, status);
+  if (status) return status.value();
+  for (const std::filesystem::path& parent : parents) {
+    const Descriptor flushed(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (flushed.open()) ::fsync(flushed.get());
+  }
+  return 0;
 }
 
 std::string name_of_step(int64_t step) {
@@ -46,36 +56,35 @@ Result<CheckpointFolder> CheckpointFolder::open(const std::string& folder, int k
   const auto failure = [&](const std::string& what, int code) {
     return Error({folder, 0, 0}, what + ": " + std::strerror(code));
   };
-  std::error_code status;
-  std::filesystem::create_directories(folder, status);
-  if (status) return failure("the folder for checkpoints can't be made", status.value());
-  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock < 0) return failure("the folder for checkpoints can't be opened", errno);
-  CheckpointFolder opened(folder, keep, lock);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure("the folder for checkpoints can't be written", errno);
+  if (const int code = make_folders(folder); code != 0) return failure("the folder for checkpoints can't be made", code);
+  auto held = Folder::open(folder);
+  if (!held) return held.error();
+  const int lock = held->descriptor();
+  if (::faccessat(lock, ".", W_OK | X_OK, 0) != 0) return failure("the folder for checkpoints can't be written", errno);
   // Filesystems without locks (some network ones) do without.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error({folder, 0, 0}, "another run keeps its checkpoints in this folder right now");
-  std::vector<std::filesystem::path> stale;
-  for (std::filesystem::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
-    if (is_temporary(it->path().filename().string())) stale.push_back(it->path());
+  CheckpointFolder opened(std::move(*held), keep);
+  for (const std::string& name : opened.names()) {
+    if (step_of(finished_name(name))) ::unlinkat(lock, name.c_str(), 0);  // what a killed run left
   }
-  for (const auto& path : stale) std::filesystem::remove(path, status);
   return opened;
 }
 
-CheckpointFolder::CheckpointFolder(CheckpointFolder&& other) noexcept
-    : folder_(std::move(other.folder_)), keep_(other.keep_), lock_(std::exchange(other.lock_, -1)) {}
-
-CheckpointFolder::~CheckpointFolder() {
-  if (lock_ >= 0) ::close(lock_);
+std::vector<std::string> CheckpointFolder::names() const {
+  std::vector<std::string> names;
+  const int descriptor = ::openat(folder_.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = descriptor < 0 ? nullptr : ::fdopendir(descriptor);
+  if (!entries) return names;
+  while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
+  ::closedir(entries);
+  return names;
 }
 
 std::vector<CheckpointFolder::File> CheckpointFolder::list() const {
   std::vector<File> files;
-  std::error_code status;
-  for (std::filesystem::directory_iterator it(folder_, status), end; !status && it != end; it.increment(status)) {
-    if (const auto step = step_of(it->path().filename().string())) files.push_back({it->path().string(), *step});
+  for (std::string& name : names()) {
+    if (const auto step = step_of(name)) files.push_back({std::move(name), *step});
   }
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.step > b.step; });
   return files;
@@ -85,28 +94,26 @@ Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(
     const RunIdentity& run, std::span<const Parameter* const> expected, const std::function<void(const Error&)>& told) const {
   const std::vector<File> files = list();
   for (const File& file : files) {
-    auto opened = CheckpointFile::open(file.path);
+    auto opened = CheckpointFile::open(folder_, file.name);
     if (opened) {
-      if (auto same = check_same_run(file.path, opened->content().identity, run); !same) return same.error();
+      if (auto same = check_same_run(path_of(file), opened->content().identity, run); !same) return same.error();
       auto tensors = opened->read(expected);
-      if (tensors) return std::optional<Found>(Found{file.path, opened->content(), std::move(*tensors)});
+      if (tensors) return std::optional<Found>(Found{path_of(file), opened->content(), std::move(*tensors)});
       opened = tensors.error();
     }
     told(opened.error());
   }
   if (files.empty()) return std::optional<Found>();
-  return Error({folder_, 0, 0}, "none of the " + std::to_string(files.size()) +
+  return Error({folder_.path(), 0, 0}, "none of the " + std::to_string(files.size()) +
                                     " checkpoints in this folder is sound; to begin anew, remove them or give another folder");
 }
 
 Result<void> CheckpointFolder::save(const Checkpoint& checkpoint, std::span<const TensorView> tensors) {
-  const std::string file = (std::filesystem::path(folder_) / name_of_step(checkpoint.state.step)).string();
-  if (auto ok = write_checkpoint(file, checkpoint, tensors); !ok) return ok;
+  if (auto ok = write_checkpoint(folder_, name_of_step(checkpoint.state.step), checkpoint, tensors); !ok) return ok;
   int kept = 0;
   for (const File& found : list()) {
     if (found.step <= checkpoint.state.step && kept++ < keep_) continue;
-    std::error_code ignored;  // one more than wanted does no harm
-    std::filesystem::remove(found.path, ignored);
+    ::unlinkat(folder_.descriptor(), found.name.c_str(), 0);  // one more than wanted does no harm
   }
   return {};
 }

@@ -13,7 +13,7 @@ namespace sheaf {
 class CheckpointFolder {
  public:
   struct File {
-    std::string path;
+    std::string name;
     int64_t step = 0;
   };
   struct Found {
@@ -22,13 +22,12 @@ class CheckpointFolder {
     std::vector<HostTensor> tensors;
   };
 
-  /// Makes the folder where it isn't there, locks it against other runs until the object goes, and removes temporary
+  /// Makes the folder where it isn't there, holds it open, so that it stays this one wherever it is moved, locks it against other runs until the object goes, and removes temporary
   /// files that a killed run left. Errors, located at the folder: it can't be made or written, another run uses it.
   static Result<CheckpointFolder> open(const std::string& folder, int keep);
-  CheckpointFolder(CheckpointFolder&& other) noexcept;
-  CheckpointFolder& operator=(CheckpointFolder&&) = delete;
-  ~CheckpointFolder();
 
+  /// Where a file in it stands, for messages.
+  std::string path_of(const File& file) const { return folder_.path_of(file.name); }
   /// The checkpoints that there are, newest first.
   std::vector<File> list() const;
 
@@ -41,10 +40,10 @@ class CheckpointFolder {
   Result<void> save(const Checkpoint& checkpoint, std::span<const TensorView> tensors);
 
  private:
-  CheckpointFolder(std::string folder, int keep, int lock) : folder_(std::move(folder)), keep_(keep), lock_(lock) {}
-  std::string folder_;
+  CheckpointFolder(Folder folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
+  std::vector<std::string> names() const;
+  Folder folder_;  ///< its descriptor has the lock
   int keep_;
-  int lock_;  ///< a descriptor of the folder
 };
 
 }  // namespace sheaf

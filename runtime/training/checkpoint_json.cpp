@@ -6,7 +6,7 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 53;
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 nlohmann::json json_of(const EpochRecord& record) {
   nlohmann::json json = {{"steps", record.steps}, {"seconds", record.seconds}, {"data_wait_seconds", record.data_wait_seconds},
@@ -125,11 +125,12 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
   const RunIdentity& run = checkpoint.identity;
   const LoopState& state = checkpoint.state;
   nlohmann::json epochs = nlohmann::json::array();
-  for (const EpochRecord& record : state.epochs) epochs.push_back(json_of(record));
+  for (const EpochRecord& record : state.epochs.records()) epochs.push_back(json_of(record));
   return {{"version", kVersion},
           {"plan", run.plan},
           {"model", run.model},
           {"rows", run.rows},
+          {"data", run.data},
           {"batch_size", run.batch_size},
           {"micro_batches", run.micro_batches},
           {"seed", run.seed},
@@ -146,6 +147,8 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
           {"epoch_seconds", state.seconds},
           {"epoch_data_wait_seconds", state.data_wait_seconds},
           {"epochs", epochs},
+          {"epochs_stride", state.epochs.stride()},
+          {"epochs_seconds", state.epochs.seconds()},
           {"curve", state.curve.points()},
           {"curve_stride", state.curve.stride()},
           {"curve_sum", state.curve.open_sum()},
@@ -162,6 +165,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   run.plan = fields.text("plan");
   run.model = fields.text("model");
   run.rows = fields.integer("rows", 1);
+  run.data = static_cast<uint32_t>(fields.integer("data", 0, UINT32_MAX));
   run.batch_size = fields.integer("batch_size", 1);
   run.micro_batches = fields.integer("micro_batches", 1);
   run.seed = static_cast<uint64_t>(fields.integer("seed", 0, INT64_MAX));
@@ -182,19 +186,21 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   state.rows = fields.integer("epoch_rows");
   state.seconds = fields.number("epoch_seconds");
   state.data_wait_seconds = fields.number("epoch_data_wait_seconds");
-  for (const nlohmann::json& epoch : fields.array("epochs", 10'000'000)) {
-    Fields inner(epoch, "epochs." + std::to_string(state.epochs.size()) + ".");
-    state.epochs.push_back(epoch_of(inner));
-    state.epochs.back().epoch = static_cast<int64_t>(state.epochs.size());
+  std::vector<EpochRecord> epochs;
+  for (const nlohmann::json& epoch : fields.array("epochs", EpochHistory::kMostRecords)) {
+    Fields inner(epoch, "epochs." + std::to_string(epochs.size()) + ".");
+    epochs.push_back(epoch_of(inner));
     fields.adopt(inner);
   }
+  const int64_t stride = fields.integer("epochs_stride", 1);
+  const bool all_epochs = EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride, fields.number("epochs_seconds"));
   state.curve = curve_of(fields);
   if (!fields.error().empty()) return Error(fields.error());
 
   // Where it stands follows from the number of steps.
   const int64_t per_epoch = BatchLoader::batches_per_epoch(run.rows, run.batch_size);
   if (state.position > per_epoch || state.step / per_epoch < state.epoch ||
-      state.step - state.epoch * per_epoch != state.position || std::ssize(state.epochs) != state.epoch)
+      state.step - state.epoch * per_epoch != state.position || !all_epochs)
     return Error("its step, epoch and position contradict each other");
   if (state.rows != std::min(run.rows, state.position * run.batch_size)) return Error("'epoch_rows' contradicts its position");
   return checkpoint;

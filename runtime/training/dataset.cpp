@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <zlib.h>
+
 namespace sheaf {
 
 std::vector<ValueInfo> training_values(const Plan& plan) {
@@ -67,6 +69,14 @@ Result<Dataset> Dataset::make(std::vector<ValueInfo> values, std::vector<HostTen
   data.values_ = std::move(values);
   data.tensors_ = std::move(tensors);
   return data;
+}
+
+uint32_t Dataset::checksum() const {
+  uLong sum = 0;
+  for (const HostTensor& tensor : tensors_) {
+    if (!tensor.bytes.empty()) sum = crc32_z(sum, reinterpret_cast<const Bytef*>(tensor.bytes.data()), tensor.bytes.size());
+  }
+  return static_cast<uint32_t>(sum);
 }
 
 std::vector<int64_t> Dataset::batch_shape(size_t index, int64_t rows) const {

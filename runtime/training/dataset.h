@@ -29,6 +29,8 @@ class Dataset {
   int64_t rows() const { return rows_; }
   const std::vector<ValueInfo>& values() const { return values_; }
   const HostTensor& tensor(size_t index) const { return tensors_[index]; }
+  /// CRC-32 over all of it, in order.
+  uint32_t checksum() const;
   /// The shape of `rows` rows of tensor `index`; its own where it has no rows.
   std::vector<int64_t> batch_shape(size_t index, int64_t rows) const;
 

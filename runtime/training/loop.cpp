@@ -33,6 +33,10 @@ class Loop {
   }
 
  private:
+  static double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
   LoaderOptions loader_options() const {
     LoaderOptions options;
     options.batch_size = settings_.batch_size;
@@ -55,7 +59,7 @@ class Loop {
     auto loss = learner_.step(batch->rows, batch->buffers);
     if (!loss) return loss.error().note("in step " + std::to_string(record.step) + " of training");
     record.loss = *loss;
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    record.seconds = seconds_since(begin);
     if (!std::isfinite(*loss)) return not_finite(record, *batch);
 
     ++state_.step;
@@ -114,7 +118,7 @@ class Loop {
     if (hooks_.epoch) {
       if (auto ok = hooks_.epoch(record); !ok) return ok.error();
     }
-    if (record.complete) state_.epochs.push_back(std::move(record));
+    if (record.complete) state_.epochs.add(std::move(record));
     return true;
   }
 
@@ -126,14 +130,18 @@ class Loop {
     state_.loss_sum = state_.seconds = state_.data_wait_seconds = 0;
     state_.rows = 0;
     learner_.progress().epochs = state_.epoch;
+    if (saving_seconds_ > settings_.saving_allowance_seconds + seconds_since(began_) - saving_seconds_) return true;
     if (auto ok = save(); !ok) return ok.error();
     return true;
   }
 
   Result<void> save() {
     if (!hooks_.save) return {};
+    const auto begin = std::chrono::steady_clock::now();
     saved_ = std::pair(state_.step, state_.epoch);
-    return hooks_.save(state_);
+    auto saved = hooks_.save(state_);
+    saving_seconds_ += seconds_since(begin);
+    return saved;
   }
   Result<void> save_once() { return saved_ == std::pair(state_.step, state_.epoch) ? Result<void>() : save(); }
 
@@ -160,6 +168,8 @@ class Loop {
   const int64_t per_epoch_;
   std::optional<double> last_lr_;
   std::pair<int64_t, int64_t> saved_{-1, -1};
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  double saving_seconds_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/training/batch_loader.h"
+#include "runtime/training/epoch_history.h"
 #include "runtime/training/record.h"
 #include "runtime/training/trainer.h"
 
@@ -35,7 +36,7 @@ struct LoopState {
   int64_t rows = 0;      ///< of that epoch so far
   double seconds = 0;    ///< spent on them
   double data_wait_seconds = 0;
-  std::vector<EpochRecord> epochs;  ///< those done
+  EpochHistory epochs;   ///< those done
   LossCurve curve;
 };
 
@@ -43,6 +44,8 @@ struct LoopSettings {
   int64_t batch_size = 1;
   int64_t steps = 0;             ///< to have been done at the end, counted from the run's very beginning
   int64_t checkpoint_every = 0;  ///< steps; 0: at the end of epochs alone
+  /// Checkpoints of epochs are passed over while all that were saved have taken longer than training, by more than this.
+  double saving_allowance_seconds = 2;
   bool shuffle = true;
   uint64_t seed = 0;
   bool loss_is_sum = false;  ///< of a batch's rows ("reduction": "sum"), not their mean
@@ -63,8 +66,8 @@ struct LoopHooks {
 
 enum class Ending { finished, stopped };
 
-/// Trains from `state` on. On the way `save` is called at each epoch's end, every `checkpoint_every` steps, at the end
-/// and when stopped. Errors: a loss that isn't finite (with its step, and the layer that was first); those of the
+/// Trains from `state` on. On the way `save` is called at each epoch's end (but see saving_allowance_seconds), every
+/// `checkpoint_every` steps, at the end and when stopped. Errors: a loss that isn't finite (with its step, and the layer that was first); those of the
 /// learner and the hooks. `state` then stands after the last step that succeeded.
 Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,
                      LoopState& state);

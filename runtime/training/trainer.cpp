@@ -1,5 +1,6 @@
 #include "runtime/training/trainer.h"
 
+#include "runtime/base/exception.h"
 #include "runtime/session/open_devices.h"
 #include "runtime/training/micro_batches.h"
 
@@ -63,16 +64,18 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
-Result<Trainer> Trainer::bind(const Model& model, std::string_view devices, int64_t batch, const BindOptions& options) {
+Result<Trainer> Trainer::bind(const Model& model, std::string_view devices, int64_t batch, const BindOptions& options) try {
   auto list = parse_devices(devices);
   if (!list) return list.error();
   auto opened = open_devices(*list, options.threads);
   if (!opened) return opened.error();
   return bind(model, std::make_shared<const DeviceSet>(std::move(*opened)), batch, nullptr, options);
+} catch (...) {
+  return error_of_exception();
 }
 
 Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch,
-                              std::shared_ptr<TrainingProgress> progress, const BindOptions& options) {
+                              std::shared_ptr<TrainingProgress> progress, const BindOptions& options) try {
   const Plan& plan = model.plan();
   const Program& program = plan.train;
   if (program.steps.empty()) {
@@ -117,6 +120,8 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
     if (const int dim = state->inputs[i].batch_dim; dim >= 0) state->shapes[i][static_cast<size_t>(dim)] = batch;
   }
   return Trainer(std::move(state));
+} catch (...) {
+  return error_of_exception();
 }
 
 const std::vector<ValueInfo>& Trainer::inputs() const { return state_->inputs; }
@@ -124,31 +129,37 @@ const std::vector<int64_t>& Trainer::input_shape(size_t index) const { return st
 TrainingProgress& Trainer::progress() { return *state_->progress; }
 const BindingInfo& Trainer::info() const { return state_->parts ? state_->parts->info() : state_->whole->info(); }
 
-Result<float> Trainer::step(std::span<const void* const> inputs, const RunOptions& options) {
+Result<float> Trainer::step(std::span<const void* const> inputs, const RunOptions& options) try {
   State& state = *state_;
   if (auto ok = state.prepare(inputs); !ok) return ok.error();
   auto loss = state.parts ? state.parts->run(inputs, options) : state.whole->run(inputs, options);
   if (loss && std::isfinite(*loss)) ++state.progress->steps;
   return loss;
+} catch (...) {
+  return error_of_exception();
 }
 
-std::string Trainer::first_not_finite(std::span<const void* const> inputs) {
+std::string Trainer::first_not_finite(std::span<const void* const> inputs) try {
   State& state = *state_;
   if (!state.prepare(inputs)) return {};
   if (state.parts) return state.parts->first_not_finite(inputs);
   auto found = state.whole->first_not_finite(inputs);
   return found ? *found : std::string();
+} catch (...) {
+  return {};
 }
 
-Result<void> Trainer::read_state(size_t index, void* plain) const {
+Result<void> Trainer::read_state(size_t index, void* plain) const try {
   ConstantStore& constants = *state_->model->constants;
   const auto lock = constants.lock();
   auto variable = constants.variable(lasting_state(state_->model->plan)[index].name);
   if (!variable) return variable.error();
   return constants.read(*variable, plain);
+} catch (...) {
+  return error_of_exception();
 }
 
-Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
+Result<void> Trainer::set_state(std::span<const TensorView> tensors) try {
   const auto entries = lasting_state(state_->model->plan);
   std::vector<const TensorView*> found(entries.size(), nullptr);
   std::vector<std::string> problems;
@@ -181,6 +192,8 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) {
     if (auto ok = constants.write(*variable, found[i]->data); !ok) return ok;
   }
   return {};
+} catch (...) {
+  return error_of_exception();
 }
 
 }  // namespace sheaf

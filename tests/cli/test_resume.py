@@ -56,7 +56,7 @@ class Resumes(TrainTest):
             time.sleep(0.001)
 
     def test_signals_finish_the_step_and_save(self):
-        for number, word in ((signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT")):
+        for number, word in ((signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT"), (signal.SIGHUP, "SIGHUP")):
             with self.subTest(word):
                 shutil.rmtree(self.path("c"), ignore_errors=True)
                 self.path("c").mkdir()
@@ -134,10 +134,29 @@ class Resumes(TrainTest):
         (self.dir / "other.json").write_text(CNN.replace('"p": 0.2', '"p": 0.25'))
         must(sheaf("compile", self.dir / "other.json", "-o", self.dir / "other.plan"))
         self.assert_refused(self.train(*resume, *options, plan=self.dir / "other.plan"), "another plan")
-        self.assert_refused(self.train(*resume, "--checkpoint", self.path("absent")), "nothing to resume")
-        self.assertFalse(self.path("w").exists() or self.path("absent").exists())
+        self.assert_refused(self.train(*resume, *options, data=("x=random:90", "label=random:90")), "content", "--weights")
+        self.assertFalse(self.path("w").exists())
+
+    def test_a_folder_without_checkpoints_begins_at_the_beginning(self):
         self.path("empty").mkdir()
-        self.assertIn("beginning at the beginning", must(self.train("--steps", 2, "--checkpoint", self.path("empty"), "--resume")).err)
+        for folder in ("empty", "absent", "absent/too"):
+            self.assertIn("beginning at the beginning", must(self.train("--steps", 2, "--checkpoint", self.path(folder), "--resume")).err)
+            self.assertTrue(list(self.path(folder).glob("checkpoint-*")))
+
+    def test_a_folder_that_is_moved_stays_the_runs(self):
+        running = self.start(*self.options("parts", 10 ** 9), "--checkpoint-every", 1)
+        self.wait_for_checkpoints(running, "")
+        self.path("c").rename(self.path("moved"))
+        self.path("c").mkdir()
+        newest = lambda: max(path.name for path in self.path("moved").glob("checkpoint-*"))
+        before, end = newest(), time.monotonic() + LIMIT_SECONDS
+        while newest() == before and running.poll() is None:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        running.send_signal(signal.SIGTERM)
+        err = running.communicate(timeout=LIMIT_SECONDS)[1]
+        self.assertEqual(running.returncode, 1, err)
+        self.assertEqual(list(self.path("c").iterdir()), [])
 
     def test_other_devices_and_learning_rate(self):
         must(self.train("--steps", 7, "--seed", 5, "--lr", 0.02, "--checkpoint", self.path("c")))

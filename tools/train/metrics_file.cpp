@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 
 namespace sheaf {
 namespace {
@@ -76,18 +75,13 @@ Result<MetricsFile> MetricsFile::open(const std::string& file, int64_t step, int
   if (goes_on) {
     if (auto ok = write_file_atomically(file, lines_so_far(file, step, epochs)); !ok) return ok.error();
   }
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (goes_on ? 0 : O_TRUNC), 0666);
-  if (descriptor < 0) return failure(file);
-  return MetricsFile(file, descriptor);
+  auto descriptor = open_output(file, O_CREAT | O_APPEND | (goes_on ? 0 : O_TRUNC));
+  if (!descriptor) return descriptor.error();
+  return MetricsFile(file, std::move(*descriptor));
 }
 
-MetricsFile::MetricsFile(MetricsFile&& other) noexcept
-    : file_(std::move(other.file_)), waiting_(std::move(other.waiting_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
 MetricsFile::~MetricsFile() {
-  if (descriptor_ < 0) return;
-  (void)flush();
-  ::close(descriptor_);
+  if (descriptor_.open()) (void)flush();
 }
 
 Result<void> MetricsFile::add(const std::string& line) {
@@ -102,15 +96,31 @@ Result<void> MetricsFile::add(const std::string& line) {
 Result<void> MetricsFile::flush() {
   std::string_view rest = waiting_;
   while (!rest.empty()) {
-    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    const ssize_t written = ::write(descriptor_.get(), rest.data(), rest.size());
     if (written < 0 && errno != EINTR) {
+      const Error error = failure(file_);
+      remove_part(static_cast<size_t>(rest.data() - waiting_.data()));
       waiting_.clear();
-      return failure(file_);
+      return error;
     }
     if (written > 0) rest.remove_prefix(static_cast<size_t>(written));
   }
   waiting_.clear();
   return {};
+}
+
+/// Of `written` bytes of what waits the file got no more: its last line may be a part. What isn't a file keeps it.
+void MetricsFile::remove_part(size_t written) {
+  const size_t line = std::string_view(waiting_).substr(0, written).rfind('\n');
+  const size_t part = written - (line == std::string_view::npos ? 0 : line + 1);
+  const off_t size = ::lseek(descriptor_.get(), 0, SEEK_END);
+  if (part > 0 && size >= static_cast<off_t>(part)) (void)::ftruncate(descriptor_.get(), size - static_cast<off_t>(part));
+}
+
+Result<void> MetricsFile::sync() {
+  if (auto ok = flush(); !ok) return ok;
+  if (::fdatasync(descriptor_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};  // pipes and devices can't
+  return failure(file_);
 }
 
 }  // namespace sheaf

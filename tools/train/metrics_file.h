@@ -1,6 +1,7 @@
 // `--metrics FILE.jsonl`: one JSON object a line for each step and each epoch, written while training goes on.
 #pragma once
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 #include "runtime/training/record.h"
 
@@ -20,7 +21,7 @@ class MetricsFile {
   /// Begins FILE anew; or, for a run that goes on after `step` steps and `epochs` whole epochs, keeps its lines up to
   /// there. Error, located at the file: it can't be written.
   static Result<MetricsFile> open(const std::string& file, int64_t step, int64_t epochs);
-  MetricsFile(MetricsFile&& other) noexcept;
+  MetricsFile(MetricsFile&& other) = default;
   MetricsFile& operator=(MetricsFile&&) = delete;
   /// Writes what is left. For errors call flush() before.
   ~MetricsFile();
@@ -28,11 +29,14 @@ class MetricsFile {
   /// Adds a line. Whole lines reach the file at least twice a second.
   Result<void> add(const std::string& line);
   Result<void> flush();
+  /// And has them on the disk: what a checkpoint that is saved after it builds on.
+  Result<void> sync();
 
  private:
-  MetricsFile(std::string file, int descriptor) : file_(std::move(file)), descriptor_(descriptor) {}
+  MetricsFile(std::string file, Descriptor descriptor) : file_(std::move(file)), descriptor_(std::move(descriptor)) {}
+  void remove_part(size_t written);
   std::string file_, waiting_;
-  int descriptor_;
+  Descriptor descriptor_;
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };
 

@@ -25,11 +25,13 @@ StopSignals::StopSignals() {
   caught_signal = 0;
   install(SIGINT, before_int_);
   install(SIGTERM, before_term_);
+  install(SIGHUP, before_hangup_);
 }
 
 StopSignals::~StopSignals() {
   sigaction(SIGINT, &before_int_, nullptr);
   sigaction(SIGTERM, &before_term_, nullptr);
+  sigaction(SIGHUP, &before_hangup_, nullptr);
 }
 
 int StopSignals::caught() const { return caught_signal; }

@@ -1,11 +1,11 @@
-// SIGINT and SIGTERM as a wish to stop after the step at hand.
+// SIGINT, SIGTERM and SIGHUP as a wish to stop after the step at hand.
 #pragma once
 
 #include <csignal>
 
 namespace sheaf {
 
-/// While one of these exists, the first SIGINT or SIGTERM is noted; the second does what it always did, so that a run
+/// While one of these exists, the first of these signals is noted; the second does what it always did, so that a run
 /// that hangs can still be ended. Ignored signals (nohup and the like) stay ignored.
 class StopSignals {
  public:
@@ -16,11 +16,11 @@ class StopSignals {
 
   /// The signal that came; 0: none so far.
   int caught() const;
-  /// "SIGINT", "SIGTERM".
-  static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+  /// "SIGINT", "SIGTERM", "SIGHUP".
+  static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP"; }
 
  private:
-  struct sigaction before_int_ {}, before_term_ {};
+  struct sigaction before_int_ {}, before_term_ {}, before_hangup_ {};
 };
 
 }  // namespace sheaf

@@ -12,7 +12,6 @@
 #include "tools/train/plot.h"
 
 #include <cstdio>
-#include <filesystem>
 
 namespace sheaf {
 namespace {
@@ -119,16 +118,14 @@ Result<void> TrainRun::load_data() {
 
 RunIdentity TrainRun::identity() const {
   RunIdentity run{plan_hash_, model_->name(), data_->rows(), loop_.batch_size, settings_.seed, settings_.shuffle,
-                  {}, settings_.bind.fast_numerics ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches};
+                  {}, settings_.bind.fast_numerics ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches, data_checksum_};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }
 
 Result<void> TrainRun::resume() {
   plan_hash_ = plan_hash(model_->plan());
-  std::error_code ignored;
-  if (settings_.resume && !std::filesystem::exists(settings_.checkpoint, ignored))
-    return Error({settings_.checkpoint, 0, 0}, "there is nothing to resume: no such folder");
+  data_checksum_ = data_->checksum();
   auto folder = CheckpointFolder::open(settings_.checkpoint, settings_.keep);
   if (!folder) return folder.error();
   folder_.emplace(std::move(*folder));
@@ -206,7 +203,7 @@ Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
 
 Result<void> TrainRun::save_checkpoint(const LoopState& state) {
   if (metrics_) {
-    if (auto ok = metrics_->flush(); !ok) return ok;
+    if (auto ok = metrics_->sync(); !ok) return ok;
   }
   auto tensors = learner_->tensors();
   if (!tensors) return tensors.error();
@@ -230,7 +227,7 @@ Result<void> TrainRun::write_results() {
     if (auto ok = write_safetensors(settings_.save, named, {{"format", "pt"}}); !ok) return ok;
   }
   if (settings_.plot.empty()) return {};
-  std::vector<EpochRecord> epochs = state_.epochs;
+  std::vector<EpochRecord> epochs = state_.epochs.records();
   if (partial_) epochs.push_back(*partial_);
   const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
   return write_file_atomically(settings_.plot, training_plot(model_->name(), state_.curve, per_epoch, epochs));
@@ -239,7 +236,7 @@ Result<void> TrainRun::write_results() {
 /// The result on stdout: "resnet18: eval accuracy 0.9176, eval loss 0.2513, train loss 0.2213 after 10 epochs, 14.0 s an
 /// epoch, on cpu:0,cpu:1".
 void TrainRun::say_end() const {
-  const EpochRecord* last = partial_ ? &*partial_ : state_.epochs.empty() ? nullptr : &state_.epochs.back();
+  const EpochRecord* last = partial_ ? &*partial_ : state_.epochs.records().empty() ? nullptr : &state_.epochs.records().back();
   if (!last) return;
   std::string devices;
   for (const DeviceSpec& device : settings_.devices) devices += (devices.empty() ? "" : ",") + to_string(device);
@@ -250,10 +247,8 @@ void TrainRun::say_end() const {
   if (partial_) {
     std::printf("%s", steps_text(state_.step).c_str());
   } else {
-    double seconds = 0;
-    for (const EpochRecord& epoch : state_.epochs) seconds += epoch.seconds;
     std::printf("%s %s, %.3g s an epoch", with_thousands(state_.epoch).c_str(), state_.epoch == 1 ? "epoch" : "epochs",
-                seconds / static_cast<double>(state_.epochs.size()));
+                state_.epochs.seconds() / static_cast<double>(state_.epoch));
   }
   std::printf(", on %s\n", devices.c_str());
 }

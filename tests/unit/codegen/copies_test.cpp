@@ -236,7 +236,7 @@ TEST(KernelModule, NothingToCompileGivesNoObjects) {
   EXPECT_TRUE(objects->empty());
 }
 
-TEST(KernelModule, AFolderThatCannotBeWrittenIsAnErrorThatNamesIt) {
+TEST(KernelModule, NeedsNoFolderToWriteTo) {
   LoadedKernels kernels;
   auto spec = permute_copy(DType::float32, {batch(), 3}, {1, 0});
   ASSERT_TRUE(spec && kernels.module.add_copy(*spec));
@@ -245,10 +245,8 @@ TEST(KernelModule, AFolderThatCannotBeWrittenIsAnErrorThatNamesIt) {
   setenv("TMPDIR", "/nowhere", 1);
   auto objects = kernels.module.compile();
   before ? setenv("TMPDIR", saved.c_str(), 1) : unsetenv("TMPDIR");
-  ASSERT_FALSE(objects);
-  EXPECT_NE(objects.error().message().find("/nowhere/sheaf-kernels-"), std::string::npos)
-      << objects.error().message();
-  EXPECT_TRUE(kernels.module.compile()) << "the module is as good as before";
+  ASSERT_TRUE(objects) << objects.error().message();
+  EXPECT_FALSE(objects->empty());
 }
 
 }  // namespace

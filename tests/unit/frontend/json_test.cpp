@@ -102,10 +102,10 @@ TEST(LoadModel, SaysWhyAFileCannotBeRead) {
   auto missing = load_model("/nonexistent/m.json");
   ASSERT_FALSE(missing);
   EXPECT_EQ(to_string(missing.error()),
-            "/nonexistent/m.json: error: cannot open the model file: No such file or directory");
+            "/nonexistent/m.json: error: can't be read: No such file or directory");
   auto folder = load_model(SHEAF_SOURCE_DIR);
   ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().message(), "is a directory, not a model file");
+  EXPECT_EQ(folder.error().message(), "can't be read: Is a directory");
 }
 
 }  // namespace

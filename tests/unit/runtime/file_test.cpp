@@ -1,4 +1,5 @@
 #include "runtime/base/file.h"
+#include "runtime/base/file_place.h"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,69 @@ TEST_F(File, AFailureLeavesNothingBehind) {
 }
 
 TEST_F(File, WritesToWhatIsNoRegularFile) { EXPECT_TRUE(write_file_atomically("/dev/null", "x")); }
+
+TEST_F(File, WritesThroughADanglingLinkAndRefusesARing) {
+  fs::create_symlink("target", path("link"));
+  ASSERT_TRUE(write_file_atomically(path("link"), "new"));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(*read_file(path("target"), 10), "new");
+  fs::create_symlink("b", path("a"));
+  fs::create_symlink("a", path("b"));
+  EXPECT_FALSE(write_file_atomically(path("a"), "x"));
+  EXPECT_FALSE(check_output(path("a")));
+  EXPECT_TRUE(fs::is_symlink(path("a")) && fs::is_symlink(path("b")));
+}
+
+TEST_F(File, ANameInBetweenThatAKilledWriterLeftGoesAway) {
+  ASSERT_TRUE(write_file_atomically(path("x"), "old"));
+  std::ofstream(path("x.sheaf-new")) << "whole, but never renamed";
+  ASSERT_TRUE(write_file_atomically(path("x"), "new"));
+  EXPECT_EQ(*read_file(path("x"), 10), "new");
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(File, NamesAsLongAsCanBe) {
+  const std::string name(255, 'n');
+  for (const char* content : {"one", "two"}) ASSERT_TRUE(write_file_atomically(path(name.c_str()), content));
+  EXPECT_EQ(*read_file(path(name.c_str()), 10), "two");
+  EXPECT_EQ(count(), 1u);
+  EXPECT_FALSE(write_file_atomically(path((name + "n").c_str()), "x"));
+}
+
+TEST_F(File, AFolderHeldOpenStaysTheOne) {
+  fs::create_directory(path("a"));
+  const auto folder = Folder::open(path("a"));
+  ASSERT_TRUE(folder);
+  fs::rename(path("a"), path("b"));
+  fs::create_directory(path("a"));
+  const std::string_view pieces[] = {"x"};
+  ASSERT_TRUE(write_file_atomically(*folder, "f", pieces));
+  EXPECT_EQ(*read_file(path("b/f"), 10), "x");
+  EXPECT_TRUE(InputFile::open(*folder, "f"));
+  EXPECT_FALSE(fs::exists(path("a/f")));
+}
+
+TEST_F(File, PlacesAreToldApartByWhatTheyAreNotByName) {
+  fs::create_directory(path("d"));
+  std::ofstream(path("x")) << "";
+  fs::create_symlink("x", path("l"));
+  fs::create_hard_link(path("x"), path("h"));
+  for (const char* name : {"l", "h", "./x", "d/../x"}) EXPECT_EQ(place_of(path(name)), place_of(path("x"))) << name;
+  EXPECT_NE(place_of(path("d")), place_of(path("x")));
+  fs::create_symlink("d/new", path("dangling"));
+  EXPECT_EQ(place_of(path("dangling")), place_of(path("d/../d/new")));
+  EXPECT_NE(place_of(path("d/new")), place_of(path("new")));
+  EXPECT_FALSE(place_of("/dev/null"));
+  EXPECT_FALSE(place_of(path("no/folder")));
+}
+
+TEST_F(File, StreamsAreReadUpToTheLimit) {
+  std::ofstream(path("x")) << std::string(200'000, 'x');
+  EXPECT_EQ(read_stream(path("x"), 1 << 20)->size(), 200'000u);
+  EXPECT_EQ(read_stream("/dev/zero", 100)->size(), 101u) << "one more says that there is more";
+  EXPECT_EQ(read_stream("/dev/null", 100)->size(), 0u);
+  EXPECT_FALSE(read_stream(folder_.string(), 100));
+}
 
 TEST_F(File, ReadingRefusesFoldersPipesAndExcess) {
   EXPECT_FALSE(read_file(path("missing"), 10));

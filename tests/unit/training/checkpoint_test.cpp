@@ -39,7 +39,7 @@ Checkpoint sample(int64_t step) {
     record.train_loss = 2.0 / 3;
     record.rows = 10;
     if (i % 2 == 0) record.evaluation = Evaluation{i == 0 ? std::optional<double>(0.3) : std::nullopt, 0.9, 5, 0.1};
-    state.epochs.push_back(record);
+    state.epochs.add(record);
   }
   for (int64_t i = 0; i < step; ++i) state.curve.add(1.0 / static_cast<double>(i + 1));
   return checkpoint;
@@ -53,14 +53,15 @@ class Checkpoints : public Folder {
   std::vector<TensorView> tensors() const {
     return {{"w", DType::float32, {1}, &weight_}, {"w.momentum_buffer", DType::float32, {1}, &velocity_}};
   }
+  sheaf::Folder folder() const { return *sheaf::Folder::open(path("")); }
   std::string written(const Checkpoint& checkpoint) {
-    const auto ok = write_checkpoint(path("x.safetensors"), checkpoint, tensors());
+    const auto ok = write_checkpoint(folder(), "x.safetensors", checkpoint, tensors());
     EXPECT_TRUE(ok);
     return path("x.safetensors");
   }
   /// The error of reading `file` as a checkpoint of the parameters; "" where it is one.
   std::string refusal(const std::string& file) {
-    const auto opened = CheckpointFile::open(file);
+    const auto opened = CheckpointFile::open(folder(), file.substr(path("").size()));
     if (!opened) return to_string(opened.error());
     const auto read = opened->read(pointers(parameters_));
     return read ? "" : to_string(read.error());
@@ -87,12 +88,12 @@ class Checkpoints : public Folder {
 
 TEST_F(Checkpoints, RoundTrip) {
   const Checkpoint before = sample(8);
-  const auto opened = CheckpointFile::open(written(before));
+  const auto opened = CheckpointFile::open(folder(), written(before).substr(path("").size()));
   ASSERT_TRUE(opened) << to_string(opened.error());
   EXPECT_EQ(json_of(opened->content()), json_of(before));
   EXPECT_EQ(opened->content().identity.seed, (uint64_t{1} << 62) + 1);
   EXPECT_EQ(opened->content().state.loss_sum, before.state.loss_sum) << "to the last bit";
-  EXPECT_EQ(opened->content().state.epochs[1].evaluation.has_value(), false);
+  EXPECT_EQ(opened->content().state.epochs.records()[1].evaluation.has_value(), false);
   EXPECT_EQ(opened->content().state.curve.points(), before.state.curve.points());
   const auto read = opened->read(pointers(parameters_));
   ASSERT_TRUE(read) << to_string(read.error());
@@ -125,7 +126,7 @@ TEST_F(Checkpoints, HostileMetadata) {
   const nlohmann::json sound = json_of(sample(4));
   ASSERT_EQ(refusal(with_content(sound)), "");
   const std::vector<std::pair<const char*, nlohmann::json>> changes = {
-      {"version", 2}, {"version", "1"}, {"plan", 7}, {"rows", 0}, {"rows", -5}, {"rows", 1e300}, {"rows", uint64_t{1} << 63},
+      {"version", 3}, {"version", 1}, {"data", -1}, {"epochs_stride", 0}, {"epochs_stride", -2}, {"version", "1"}, {"plan", 7}, {"rows", 0}, {"rows", -5}, {"rows", 1e300}, {"rows", uint64_t{1} << 63},
       {"batch_size", 0}, {"batch_size", nullptr}, {"micro_batches", 0}, {"seed", -1}, {"seed", UINT64_MAX}, {"shuffle", 1}, {"devices", "cpu"},
       {"devices", {1, 2}}, {"lr", nullptr}, {"lr", "0.1"}, {"step", -1}, {"step", 5}, {"step", uint64_t{1} << 60}, {"epoch", 2},
       {"epoch", int64_t{1} << 52}, {"position", 4}, {"position", -2}, {"epoch_rows", 5}, {"epoch_loss_sum", nullptr}, {"epochs", 3},
@@ -198,7 +199,7 @@ TEST_F(Folders, FallsBackToTheOneBeforeAndSaysSo) {
   auto folder = CheckpointFolder::open(path("c"), 3);
   ASSERT_TRUE(folder);
   for (const int64_t step : {1, 2, 3}) ASSERT_TRUE(folder->save(sample(step), tensors()));
-  damage(folder->list()[0].path);
+  damage(folder->path_of(folder->list()[0]));
   auto found = newest(*folder);
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->checkpoint.state.step, 2);
@@ -206,7 +207,7 @@ TEST_F(Folders, FallsBackToTheOneBeforeAndSaysSo) {
   // The next one saved puts an end to those after it.
   ASSERT_TRUE(folder->save(sample(2), tensors()));
   EXPECT_THAT(steps(*folder), ElementsAre(2, 1));
-  for (const auto& file : folder->list()) damage(file.path);
+  for (const auto& file : folder->list()) damage(folder->path_of(file));
   found = newest(*folder);
   ASSERT_FALSE(found);
   EXPECT_THAT(to_string(found.error()), HasSubstr("none of the 2 checkpoints in this folder is sound"));
@@ -223,8 +224,8 @@ TEST_F(Folders, AnEmptyOneHasNone) {
 
 TEST_F(Folders, RemovesStaleTemporariesAlone) {
   std::filesystem::create_directory(path("c"));
-  const std::vector<std::string> stale{"checkpoint-0000000003.safetensors.aB3xYz", "checkpoint-0000000009.safetensors.000000"};
-  const std::vector<std::string> kept{"checkpoint-3.safetensors.aB3xYz", "w.safetensors.aB3xYz", "checkpoint-0000000003.safetensors.bak", "x"};
+  const std::vector<std::string> stale{"checkpoint-0000000003.safetensors.sheaf-new", "checkpoint-0000000009.safetensors.sheaf-4011"};
+  const std::vector<std::string> kept{"checkpoint-3.safetensors.sheaf-new", "w.safetensors.sheaf-new", "checkpoint-0000000003.safetensors.aB3xYz", "checkpoint-0000000003.safetensors.bak", "x"};
   for (const std::string& name : stale) std::ofstream(path("c/" + name)) << "half";
   for (const std::string& name : kept) std::ofstream(path("c/" + name)) << "other";
   auto folder = CheckpointFolder::open(path("c"), 3);
@@ -259,7 +260,7 @@ TEST_F(Folders, KilledAtAnyMoment) {
   std::vector<float> large(20'000);
   Parameter parameter{"large", DType::float32, {static_cast<int64_t>(large.size())}, false, {}, Json::object()};
   const std::vector<const Parameter*> expected{&parameter};
-  int64_t step = 0, moments_with_temporary = 0;
+  int64_t step = 0, unfinished = 0;
   for (int kill_number = 0; kill_number < kKills; ++kill_number) {
     int finished[2];
     ASSERT_EQ(::pipe(finished), 0);
@@ -272,6 +273,8 @@ TEST_F(Folders, KilledAtAnyMoment) {
       for (int64_t next = step + 1;; ++next) {
         std::fill(large.begin(), large.end(), static_cast<float>(next));
         const std::vector<TensorView> views{{"large", DType::float32, {static_cast<int64_t>(large.size())}, large.data()}};
+        const int64_t begun = -next;
+        if (::write(finished[1], &begun, sizeof begun) != sizeof begun) ::_exit(5);
         if (!folder->save(sample(next), views)) ::_exit(4);
         if (::write(finished[1], &next, sizeof next) != sizeof next) ::_exit(5);
       }
@@ -280,7 +283,7 @@ TEST_F(Folders, KilledAtAnyMoment) {
     int64_t last_finished = step, told = 0;
     // Not before its first is finished in the very first round: until then there is nothing to lose.
     if (kill_number == 0) {
-      ASSERT_EQ(::read(finished[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
+      while (told <= 0) ASSERT_EQ(::read(finished[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
       last_finished = told;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<int>(0, 20'000)(random)));
@@ -288,14 +291,15 @@ TEST_F(Folders, KilledAtAnyMoment) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself, with status " << WEXITSTATUS(status);
-    while (::read(finished[0], &told, sizeof told) == static_cast<ssize_t>(sizeof told)) last_finished = told;
+    while (::read(finished[0], &told, sizeof told) == static_cast<ssize_t>(sizeof told)) last_finished = std::max(last_finished, told);
     ::close(finished[0]);
+    if (told < 0) ++unfinished;
 
-    for (const auto& entry : std::filesystem::directory_iterator(path("c"))) {
-      if (!entry.path().string().ends_with(".safetensors")) ++moments_with_temporary;
-    }
     auto folder = CheckpointFolder::open(path("c"), 2);
     ASSERT_TRUE(folder) << to_string(folder.error());
+    for (const auto& entry : std::filesystem::directory_iterator(path("c"))) {
+      EXPECT_TRUE(entry.path().string().ends_with(".safetensors")) << "left behind: " << entry.path();
+    }
     const auto found = folder->newest(sample(0).identity, expected, [](const Error& error) { ADD_FAILURE() << to_string(error); });
     ASSERT_TRUE(found && *found);
     step = (*found)->checkpoint.state.step;
@@ -303,7 +307,7 @@ TEST_F(Folders, KilledAtAnyMoment) {
     for (const float value : (*found)->tensors[0].as<float>()) ASSERT_EQ(value, static_cast<float>(step));
   }
   EXPECT_GT(step, 0);
-  EXPECT_GT(moments_with_temporary, 0) << "no kill met a half-written file: the test shows nothing";
+  EXPECT_GT(unfinished, 0) << "no kill met a checkpoint that was being written: the test shows nothing";
 }
 
 }  // namespace

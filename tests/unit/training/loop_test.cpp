@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <thread>
+
 namespace sheaf::training_tests {
 namespace {
 
@@ -52,7 +55,7 @@ TEST(Loop, CountsStepsEpochsAndRows) {
   EXPECT_EQ(epochs[0].lr, .125);
   EXPECT_DOUBLE_EQ(epochs[0].train_loss, (steps[0].loss * 4 + steps[1].loss * 4 + steps[2].loss * 2) / 10);
   EXPECT_EQ(evaluations, 3);
-  EXPECT_EQ(state.epochs.size(), 2U) << "an epoch that isn't complete isn't done";
+  EXPECT_EQ(state.epochs.records().size(), 2U) << "an epoch that isn't complete isn't done";
   EXPECT_EQ(state.position, 1);
 }
 
@@ -104,6 +107,50 @@ TEST(Loop, SavesWhenDue) {
   EXPECT_THAT(saved, ElementsAre(2, 4, 5, 6, 8, 10, 12, 13));
 }
 
+TEST(Loop, SavesOfEpochsArePassedOverWhereTheyTakeLongerThanTraining) {
+  const Dataset data = numbered_rows(4);  // a step an epoch
+  for (const bool allowed : {true, false}) {
+    FakeLearner learner;
+    LoopState state;
+    std::vector<int64_t> saved;
+    LoopHooks hooks = no_hooks();
+    hooks.save = [&](const LoopState& now) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      return saved.push_back(now.step), Result<void>();
+    };
+    LoopSettings settings = settings_of(200);
+    settings.saving_allowance_seconds = allowed ? 1000 : 0;
+    ASSERT_TRUE(train(learner, data, settings, hooks, state));
+    if (allowed) {
+      EXPECT_EQ(saved.size(), 200u);
+    } else {
+      EXPECT_LT(saved.size(), 200u);
+    }
+    EXPECT_EQ(saved.front(), 1);
+    EXPECT_EQ(saved.back(), 200) << "the end is always saved";
+  }
+}
+
+TEST(EpochHistory, IsBoundedAndSpreadEvenly) {
+  EpochHistory history;
+  for (int64_t epoch = 1; epoch <= 5000; ++epoch) {
+    EpochRecord record;
+    record.epoch = epoch;
+    record.seconds = 1;
+    history.add(record);
+    const auto& records = history.records();
+    ASSERT_LE(records.size(), EpochHistory::kMostRecords + 1);
+    ASSERT_EQ(records.front().epoch, 1);
+    ASSERT_EQ(records.back().epoch, epoch);
+    EpochHistory restored;
+    ASSERT_TRUE(EpochHistory::restore(restored, records, epoch, history.stride(), history.seconds())) << epoch;
+    for (size_t i = 0; i < records.size(); ++i) ASSERT_EQ(restored.records()[i].epoch, records[i].epoch);
+    EXPECT_FALSE(EpochHistory::restore(restored, records, epoch + history.stride(), history.stride(), 0));
+  }
+  EXPECT_GE(history.records().size(), EpochHistory::kMostRecords / 2);
+  EXPECT_EQ(history.seconds(), 5000);
+}
+
 /// A run that saves its checkpoint to a folder, and may be stopped by the step that `stop_after` names.
 class Resumes : public Folder {
  protected:
@@ -145,7 +192,7 @@ class Resumes : public Folder {
     left.velocity = learner.velocity;
     left.train_losses.clear();
     left.accuracies.clear();
-    for (const EpochRecord& epoch : state.epochs) {
+    for (const EpochRecord& epoch : state.epochs.records()) {
       left.train_losses.push_back(epoch.train_loss);
       left.accuracies.push_back(*epoch.evaluation->accuracy);
     }
