@@ -2,6 +2,7 @@
 // `sheaf`), for machines that run plans and compile none. Links no LLVM or MLIR.
 #include "tools/bench/bench_main.h"
 #include "tools/estimate/estimate_main.h"
+#include "tools/cli/program.h"
 #include "tools/cli/run_main.h"
 #include "tools/train/train_main.h"
 
@@ -10,15 +11,20 @@
 #include <utility>
 #include <vector>
 
-int main(int argc, char** argv) {
+namespace {
+
+int main_verb(std::vector<std::string> arguments) {
   using Verb = int (*)(std::span<const std::string>);
   constexpr std::array<std::pair<std::string_view, Verb>, 4> verbs = {{{"train", sheaf::train_verb},
                                                                        {"bench", sheaf::bench_verb},
                                                                        {"estimate", sheaf::estimate_verb},
                                                                        {"devices", sheaf::devices_verb}}};
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
   for (const auto& [name, verb] : verbs) {
     if (!arguments.empty() && arguments.front() == name) return verb(std::span(arguments).subspan(1));
   }
   return sheaf::run_verb(arguments);
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return sheaf::run_program(argc, argv, main_verb); }

@@ -2,12 +2,15 @@
 #include "runtime/base/suggest.h"
 #include "tools/bench/bench_main.h"
 #include "tools/estimate/estimate_main.h"
+#include "tools/cli/program.h"
 #include "tools/cli/report.h"
 #include "tools/cli/run_main.h"
 #include "tools/train/train_main.h"
 #include "tools/train/train_settings.h"
 #include "tools/help.h"
 #include "tools/verbs.h"
+
+#include "llvm/Support/ErrorHandling.h"
 
 #include <cstdio>
 #include <string>
@@ -47,10 +50,18 @@ int main_verb(std::vector<std::string> arguments) {
                     .note("`sheaf help` lists the verbs"), kUsage);
 }
 
+/// LLVM is compiled without exceptions and tells of an allocation that failed in its own ways.
+void take_llvm_errors() {
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { end_without_memory(); });
+}
+
 }  // namespace
 
 std::span<const Verb> verbs() { return kVerbs; }
 
 }  // namespace sheaf
 
-int main(int argc, char** argv) { return sheaf::main_verb({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  sheaf::take_llvm_errors();
+  return sheaf::run_program(argc, argv, sheaf::main_verb);
+}

@@ -1,5 +1,6 @@
 #include "runtime/bind/binding.h"
 
+#include "runtime/base/exception.h"
 #include "runtime/steps/non_finite.h"
 #include "runtime/bind/planned_binding.h"
 #include "runtime/machine/thread_pool.h"
@@ -191,7 +192,7 @@ Error Binding::run_error() const {
     where = "replica " + std::to_string(failure.replica) + " on device " +
             devices_->entry_name(operation_entries_[index_of(failure.instance)]) + ": ";
   }
-  return Error(where + "layer '" + operation.layer + "': " + failure.reason);
+  return Error(where + "layer '" + operation.layer + "': " + (failure.reason.empty() ? kNoMemory : failure.reason));
 }
 
 }  // namespace sheaf

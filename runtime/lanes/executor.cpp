@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 
 namespace sheaf {
@@ -50,7 +52,7 @@ Executor::Executor(std::vector<LaneProgram> programs, int cores) {
   workers_.reserve(worker_lanes_.size());
   try {
     for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for one
     // ready() says so
   }
 }
@@ -132,8 +134,12 @@ void Executor::execute(Lane& lane) {
     // Whoever decides about it was waited for: what it found is seen here.
     const bool runs = !operation.commits || !failed_.load(std::memory_order_relaxed);
     if (runs) {
-      enqueue(lane, operation);
-      if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+      try {
+        enqueue(lane, operation);
+        if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
+      } catch (const std::exception& thrown) {
+        note_exception(lane, operation, thrown);
+      }
     }
     if (timed) {
       const int64_t done = runs ? ticks() : begin;
@@ -195,9 +201,19 @@ void Executor::print(std::string_view line) {
   }
 }
 
-void Executor::note_failure(Lane& lane, const LaneOperation& operation) {
+void Executor::note_exception(Lane& lane, const LaneOperation& operation, const std::exception& thrown) {
+  std::string reason;  // empty: no memory
+  try {
+    if (!dynamic_cast<const std::bad_alloc*>(&thrown)) reason = thrown.what();
+  } catch (const std::bad_alloc&) {
+    // not even for a reason
+  }
+  note_failure(lane, operation, std::move(reason));
+}
+
+void Executor::note_failure(Lane& lane, const LaneOperation& operation, std::string reason) {
   // The lane goes on: what follows computes on unspecified but valid memory, and no other lane waits in vain.
-  LaneFailure failure{true, operation.replica, operation.instance, operation.executable->failure()};
+  LaneFailure failure{true, operation.replica, operation.instance, std::move(reason)};
   if (!lane.failure.failed || before(failure, lane.failure)) lane.failure = std::move(failure);
   failed_.store(true, std::memory_order_relaxed);
 }

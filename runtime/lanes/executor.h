@@ -23,7 +23,7 @@ struct LaneFailure {
   bool failed = false;
   int replica = -1;
   int instance = -1;
-  std::string reason;
+  std::string reason;  ///< empty: there was no memory
 };
 
 /// What a lane's device said when it failed.
@@ -98,7 +98,8 @@ class Executor {
   bool synchronize(Lane& lane);
   void lose(Lane& lane, Error error, int instance);
   void print(std::string_view line);
-  void note_failure(Lane& lane, const LaneOperation& operation);
+  void note_failure(Lane& lane, const LaneOperation& operation, std::string reason);
+  void note_exception(Lane& lane, const LaneOperation& operation, const std::exception& thrown);
   static bool reached(int32_t value, int32_t target);
   static int32_t next(int32_t number) { return static_cast<int32_t>(static_cast<uint32_t>(number) + 1); }
   /// Returns when `value` has come as far as `target`.

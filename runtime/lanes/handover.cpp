@@ -38,7 +38,7 @@ void Executor::hand_over(Lane& lane) {
   if (timed) times->done = ticks();
   if (!finished) return;
   for (const LaneOperation& operation : program.operations) {  // only now is it known
-    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation);
+    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
   }
 }
 
@@ -127,7 +127,7 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size
       enqueue_collective(collective = operation->collective);
     }
     if (!synchronize(lane)) return lane.device_failure.error;
-    if (operation->can_fail && operation->executable->failed()) note_failure(lane, *operation);
+    if (operation->can_fail && operation->executable->failed()) note_failure(lane, *operation, operation->executable->failure());
     if (!look(i, *operation)) break;
   }
   return {};

@@ -1,4 +1,5 @@
 #include "runtime/session/open_devices.h"
+#include "runtime/base/exception.h"
 #include "runtime/session/sheaf.h"
 
 #include "runtime/bind/binding.h"
@@ -22,30 +23,38 @@ const std::vector<int64_t>& Session::input_shape(size_t index) const { return st
 const std::vector<int64_t>& Session::output_shape(size_t index) const { return state_->binding->outputs()[index].dims; }
 const BindingInfo& Session::info() const { return state_->binding->info(); }
 
-Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs) try {
   return state_->binding->run(inputs, outputs);
+} catch (...) {
+  return error_of_exception();
 }
 
 Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs,
-                          const RunOptions& options) {
+                          const RunOptions& options) try {
   return state_->binding->run(inputs, outputs, &options.print, options.trace.get());
+} catch (...) {
+  return error_of_exception();
 }
 
-Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const {
+Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const try {
   auto list = parse_devices(devices);
   if (!list) return list.error();
   auto opened = open_devices(*list, options.threads);
   if (!opened) return opened.error();
   return bind(std::make_shared<const DeviceSet>(std::move(*opened)), batch, options);
+} catch (...) {
+  return error_of_exception();
 }
 
-Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t batch, const BindOptions& options) const {
+Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t batch, const BindOptions& options) const try {
   auto binding = state_->bind(state_->plan.infer, std::move(devices), batch, options);
   if (!binding) return binding.error();
   auto state = std::make_unique<Session::State>();
   state->model = state_;
   state->binding = std::move(*binding);
   return Session(std::move(state));
+} catch (...) {
+  return error_of_exception();
 }
 
 Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,

@@ -1,5 +1,6 @@
 // Initial parameters, drawn from the distributions that the plan states.
 #include "runtime/base/philox.h"
+#include "runtime/base/exception.h"
 #include "runtime/data/tensor.h"
 #include "runtime/session/session_state.h"
 
@@ -72,7 +73,7 @@ bool numbers_only(const Json& init) {
 
 }  // namespace
 
-Result<void> Model::initialise_parameters(uint64_t seed) {
+Result<void> Model::initialise_parameters(uint64_t seed) try {
   const auto& parameters = state_->plan.parameters;
   const auto constants = state_->constants->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -90,6 +91,8 @@ Result<void> Model::initialise_parameters(uint64_t seed) {
   }
   state_->constants->changed();
   return {};
+} catch (...) {
+  return error_of_exception();
 }
 
 }  // namespace sheaf

@@ -1,4 +1,5 @@
 // Models: loading, and what they say of themselves.
+#include "runtime/base/exception.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/check/reader.h"
 #include "runtime/data/tensor.h"
@@ -20,13 +21,15 @@ ValueInfo describe_value(const Value& value, std::string name) {
 
 Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-Result<Model> Model::load(const std::string& file) {
+Result<Model> Model::load(const std::string& file) try {
   auto plan = load_plan(file);
   if (!plan) return plan.error();
   return from_plan(std::move(*plan));
+} catch (...) {
+  return error_of_exception();
 }
 
-Result<Model> Model::from_plan(Plan plan) {
+Result<Model> Model::from_plan(Plan plan) try {
   auto state = std::make_shared<State>();
   state->plan = std::move(plan);
   for (const Value& value : state->plan.infer.values) {
@@ -40,6 +43,8 @@ Result<Model> Model::from_plan(Plan plan) {
   }
   state->constants = std::make_shared<ConstantStore>(cpu_device(), state->plan.parameters, state->plan.state);
   return Model(std::move(state));
+} catch (...) {
+  return error_of_exception();
 }
 
 const std::string& Model::name() const { return state_->plan.name; }
@@ -48,13 +53,15 @@ const std::vector<ValueInfo>& Model::outputs() const { return state_->outputs; }
 const std::vector<ParameterInfo>& Model::parameters() const { return state_->parameters; }
 const Plan& Model::plan() const { return state_->plan; }
 
-Result<void> Model::read_parameter(size_t index, void* plain) const {
+Result<void> Model::read_parameter(size_t index, void* plain) const try {
   const std::string& name = state_->parameters[index].name;
   if (!state_->constants->set()) return Error("parameter '" + name + "' was never set");
   const auto constants = state_->constants->lock();
   auto variable = state_->constants->variable(name);
   if (!variable) return variable.error();
   return state_->constants->read(*variable, plain);
+} catch (...) {
+  return error_of_exception();
 }
 
 }  // namespace sheaf

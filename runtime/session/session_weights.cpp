@@ -1,4 +1,5 @@
 // A model's weights from the caller: which tensor is which parameter, and what doesn't fit.
+#include "runtime/base/exception.h"
 #include "runtime/base/parameter_names.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/convert.h"
@@ -159,7 +160,7 @@ class Assignment {
 
 }  // namespace
 
-Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
+Result<void> Model::set_parameters(std::span<const TensorView> tensors) try {
   const auto& parameters = state_->parameters;
   const Assignment assignment(state_->plan, tensors);
   if (auto ok = assignment.check(); !ok) return ok;
@@ -174,6 +175,8 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) {
   }
   state_->constants->changed();
   return {};
+} catch (...) {
+  return error_of_exception();
 }
 
 }  // namespace sheaf

@@ -1,17 +1,18 @@
 #include "runtime/cpu/dnnl/dnnl_call.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 namespace sheaf {
 namespace {
 
 // oneDNN checks arguments when a primitive is made; what is left is an exhausted machine, or a bug of ours.
-// Going on would mean wrong numbers.
+// Going on would mean wrong numbers: the lane, or whoever runs it, makes an error of what is thrown.
 void check(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) return;
-  std::fprintf(stderr, "sheaf: internal error: oneDNN failed to %s (status %d)\n", what, int(status));
-  std::abort();
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  throw std::runtime_error(std::string("oneDNN failed to ") + what + " (status " + std::to_string(status) + ")");
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "runtime/cpu/ops/ops.h"
 
+#include "runtime/base/exception.h"
 #include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/keep_nan.h"
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <sys/mman.h>
 
 namespace sheaf {
 namespace {
@@ -79,6 +82,14 @@ Result<void> check_arithmetic(const PrepareRequest& request) {
   return {};
 }
 
+/// Whether a primitive's code finds room. oneDNN takes what it is given for its code unseen, and writes to address 0 where
+/// mmap() has failed; so that is tried before, with more than any one primitive takes.
+bool room_for_code() {
+  constexpr size_t kMost = size_t{32} << 20;
+  void* const room = ::mmap(nullptr, kMost, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room != MAP_FAILED && ::munmap(room, kMost) == 0;
+}
+
 }  // namespace
 
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
@@ -87,6 +98,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
                                   [&](const auto& entry) { return entry.first == step.op; });
   if (found == operations.end()) return failure(step, "the CPU has no library operation of this name");
   if (auto ok = check_arithmetic(request); !ok) return ok.error();
+  if (!room_for_code()) return failure(step, "there is not enough memory for its code");
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);
@@ -100,7 +112,10 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
     if (empty) return prepare_nothing(operation);
     return keep_nan(request, found->second(operation), found->second);
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) return failure(step, kNoMemory);
     return failure(step, std::string("oneDNN refuses it: ") + error.what());
+  } catch (const std::bad_alloc&) {
+    return failure(step, kNoMemory);
   } catch (const std::exception& error) {
     return failure(step, error.what());
   }

@@ -1,7 +1,11 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
+#include "runtime/base/exception.h"
 
 #include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
 
 namespace sheaf {
 namespace {
@@ -40,6 +44,38 @@ TEST(Error, DiagnosticsFollowOneAnother) {
   error.note("why").add("second", {"f", 1, 2});
   EXPECT_EQ(to_string(error), "error: first\nnote: why\nf:1:2: error: second");
   EXPECT_EQ(error.message(), "first");
+}
+
+TEST(Error, ShowsNothingThatATerminalObeys) {
+  const std::string nul("a\0b", 3);
+  EXPECT_EQ(to_string(Error({"m\x1b.json", 1, 1}, "type '\x1b]0;x\x07\n" + nul + "'").note("\x1b[2J")),
+            "m\\x1b.json:1:1: error: type '\\x1b]0;x\\x07\\na\\x00b'\nnote: \\x1b[2J");
+  Diagnostic diagnostic{Severity::error, {"m", 1, 3}, "here", "\x1b\t!", {}};
+  EXPECT_EQ(to_string(diagnostic), "m:1:3: error: here\n\\x1b\t!\n    \t^");
+}
+
+TEST(Error, LeavesOutTheMiddleOfWhatIsVeryLong) {
+  const std::string shown = to_string(Error("no field '" + std::string(2'000'000, 'k') + "' here"));
+  EXPECT_LT(shown.size(), 300u);
+  EXPECT_NE(shown.find("(2000002 bytes)"), std::string::npos) << shown;
+  EXPECT_TRUE(shown.ends_with("k' here")) << shown;
+  std::string words = "no type '";
+  for (int i = 0; i < 100'000; ++i) words += "word ";
+  EXPECT_LT(to_string(Error(words)).size(), 4200u);
+  EXPECT_EQ(to_string(Error(std::string(200, 'k'))), "error: " + std::string(200, 'k'));
+}
+
+TEST(Error, OfAnExceptionAlsoWithoutMemory) {
+  const auto of = [](auto thrown) {
+    try {
+      throw thrown;
+    } catch (...) {
+      return error_of_exception();
+    }
+  };
+  EXPECT_EQ(of(std::bad_alloc()).message(), "not enough memory");
+  EXPECT_EQ(of(std::runtime_error("odd")).message(), "internal error: odd");
+  EXPECT_EQ(of(3).message(), "internal error: an unknown exception");
 }
 
 TEST(DType, NamesAreReadBack) {
