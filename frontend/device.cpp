@@ -1,5 +1,6 @@
 #include "frontend/device.h"
 
+#include "runtime/base/device_name.h"
 #include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
@@ -14,15 +15,12 @@ std::string meant(const std::string& name) {
 
 }  // namespace
 
-std::optional<DeviceRef> device_from_name(std::string_view name) {
-  if (name == "cpu") return DeviceRef{true, 0, {}};
-  if (name == "cuda") return DeviceRef{false, 0, {}};
-  if (!name.starts_with("cuda:")) return std::nullopt;
-  std::string_view digits = name.substr(5);
-  // More than four digits is no device list that exists; a leading zero is another spelling of the same name.
-  bool plain = !digits.empty() && digits.size() <= 4 && digits.find_first_not_of("0123456789") == digits.npos;
-  if (!plain || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
-  return DeviceRef{false, std::stoi(std::string(digits)), {}};
+std::optional<DeviceRef> device_from_name(std::string_view text) {
+  const auto name = parse_device_name(text);
+  if (!name) return std::nullopt;
+  if (name->kind == "cpu" && !name->index) return DeviceRef{true, 0, {}};
+  if (name->kind == "cuda") return DeviceRef{false, name->index.value_or(0), {}};
+  return std::nullopt;
 }
 
 std::string name_of(const DeviceRef& device) {

@@ -22,7 +22,7 @@ ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& orde
   placed.reserve(order.size());
   for (size_t index : order) {
     const ArenaBuffer& buffer = problem.buffers[index];
-    const size_t bytes = arena_size(buffer.bytes);
+    const size_t bytes = arena_size(buffer.bytes, problem.alignment);
     if (bytes == 0 || buffer.begin == buffer.end) continue;
     size_t best_offset = 0, best_gap = std::numeric_limits<size_t>::max(), top = 0;
     for (const Placed& other : placed) {
@@ -49,12 +49,13 @@ ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& orde
 
 Result<void> ArenaProblem::check() const {
   size_t total = 0;
+  if (alignment == 0) return Error("arena: an alignment of 0");
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].end < buffers[i].begin) return Error("arena: buffer " + std::to_string(i) + " ends before it begins");
-    if (buffers[i].bytes > std::numeric_limits<size_t>::max() / 2 - total - kArenaAlignment) {
+    if (buffers[i].bytes > std::numeric_limits<size_t>::max() / 2 - total - alignment) {
       return Error("arena: the buffers' sizes overflow");
     }
-    total += arena_size(buffers[i].bytes);
+    total += arena_size(buffers[i].bytes, alignment);
   }
   return {};
 }
@@ -68,8 +69,8 @@ size_t ArenaProblem::lower_bound() const {
   std::vector<Change> changes;
   for (const ArenaBuffer& buffer : buffers) {
     if (buffer.begin == buffer.end) continue;
-    changes.push_back({buffer.begin, false, arena_size(buffer.bytes)});
-    changes.push_back({buffer.end, true, arena_size(buffer.bytes)});
+    changes.push_back({buffer.begin, false, arena_size(buffer.bytes, alignment)});
+    changes.push_back({buffer.end, true, arena_size(buffer.bytes, alignment)});
   }
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.ends > b.ends; });
@@ -86,9 +87,9 @@ Result<void> verify(const ArenaProblem& problem, const ArenaSolution& solution) 
   if (solution.offsets.size() != buffers.size()) return Error("arena: the solution has another number of buffers");
   std::vector<size_t> order;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (solution.offsets[i] % kArenaAlignment != 0) return Error("arena: buffer " + std::to_string(i) + " is misaligned");
+    if (solution.offsets[i] % problem.alignment != 0) return Error("arena: buffer " + std::to_string(i) + " is misaligned");
     if (buffers[i].bytes == 0 || buffers[i].begin == buffers[i].end) continue;
-    if (solution.offsets[i] + arena_size(buffers[i].bytes) > solution.bytes) {
+    if (solution.offsets[i] + arena_size(buffers[i].bytes, problem.alignment) > solution.bytes) {
       return Error("arena: buffer " + std::to_string(i) + " lies beyond the end");
     }
     order.push_back(i);

@@ -10,10 +10,8 @@
 
 namespace sheaf {
 
-inline constexpr size_t kArenaAlignment = 64;
-
-/// What a buffer of `bytes` takes in an arena.
-constexpr size_t arena_size(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+/// What a buffer of `bytes` takes in an arena whose buffers begin at multiples of `alignment`.
+constexpr size_t arena_size(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// A buffer that must be there during [begin, end); times are the lane's own (positions in its order of work).
 struct ArenaBuffer {
@@ -25,15 +23,16 @@ struct ArenaBuffer {
 /// Buffers to place so that no two that live at the same time overlap.
 struct ArenaProblem {
   std::vector<ArenaBuffer> buffers;
+  size_t alignment = 64;  ///< of the device that has the arena (DeviceInfo)
 
-  /// Errors: a lifetime that ends before it begins, sizes whose sum overflows.
+  /// Errors: an alignment of 0, a lifetime that ends before it begins, sizes whose sum overflows.
   Result<void> check() const;
   /// Bytes live at the worst moment (sizes rounded up to the alignment): no arena can be smaller.
   size_t lower_bound() const;
 };
 
 struct ArenaSolution {
-  std::vector<size_t> offsets;  ///< one per buffer, multiples of kArenaAlignment
+  std::vector<size_t> offsets;  ///< one per buffer, multiples of the alignment
   size_t bytes = 0;             ///< of the arena
 };
 

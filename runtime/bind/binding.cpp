@@ -52,8 +52,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->trains_ = !request.program.updates.empty();
   const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
                             *request.constants, request.batch,   request.fast_numerics,
-                            request.explain,     request.deterministic};
+                            request.explain,     request.deterministic, request.deadline};
   const auto constants = request.constants->lock();
+  request.constants->wait_at_most(request.deadline);
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
@@ -78,7 +79,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
   if (request.observe) binding->note_values(graph, planned->memory);
-  auto lanes = binding->lower(graph, planned->memory, request.graphs);
+  auto lanes = binding->lower(graph, planned->memory, request);
   if (!lanes) return lanes.error();
   binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
   if (!binding->executor_->ready()) {
@@ -86,8 +87,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   }
   binding->gathers_scalars_ = graph.gathers_scalars;
   binding->cuts_nan_off_ = std::any_of(graph.instances.begin(), graph.instances.end(), [&](const Instance& instance) {
-    const bool of_cpu = request.devices->device(instance.lane).info().kind == DeviceKind::cpu;
-    return of_cpu && instance.kind == Instance::launch && instance.step >= 0 && cuts_nan_off(request.program.steps[index_of(instance.step)]);
+    return request.devices->device(instance.lane).info().cuts_nan && instance.kind == Instance::launch && instance.step >= 0 && cuts_nan_off(request.program.steps[index_of(instance.step)]);
   });
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   // What a training program reads besides variables is made now: no weight changes it.

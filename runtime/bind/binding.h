@@ -55,6 +55,7 @@ struct BindRequest {
   bool observe = false;  ///< Binding::observe() will be called
   bool graphs = true;    ///< what a lane does without anybody else is recorded once and replayed, where its queue can
   bool deterministic = true;  ///< sums come in the same order in each run
+  Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 
@@ -119,9 +120,9 @@ class Binding {
   Binding() = default;
   Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph, ArenaPool* shared);
   // lower.cpp
-  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory, bool record);
+  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory, const BindRequest& request);
   /// Queues, and an event for each instance of an asynchronous lane that signals.
-  Result<std::vector<LaneProgram>> open_lanes(const Graph& graph, std::vector<Event*>& events);
+  Result<std::vector<LaneProgram>> open_lanes(const Graph& graph, Seconds deadline, std::vector<Event*>& events);
   void describe(const Graph& graph, const MemoryPlan& memory);
   void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
   Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;

@@ -45,17 +45,17 @@ bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
 
 TracedProgram Binding::traced_program(const DeviceDescriptions& described) const {
   TracedProgram traced{plan_->name, std::string(name_of(*plan_, *program_)), batch_, {}, info_.communications, described.source};
-  int busy_threads = 0;  // those of CPU lanes share the memory's bandwidth
+  int busy_threads = 0;  // those of the host's cores share its memory's bandwidth
   for (int l = 0; l < devices_->lanes(); ++l) {
-    const bool cpu = devices_->device(l).info().kind == DeviceKind::cpu;
-    if (cpu && !executor_->lane(static_cast<size_t>(l)).operations.empty()) busy_threads += devices_->threads(l);
+    const bool on_host = devices_->device(l).info().uses_host_cores;
+    if (on_host && !executor_->lane(static_cast<size_t>(l)).operations.empty()) busy_threads += devices_->threads(l);
   }
   for (int l = 0; l < devices_->lanes(); ++l) {
     const LaneProgram& program = executor_->lane(static_cast<size_t>(l));
-    const bool cpu = devices_->device(l).info().kind == DeviceKind::cpu;
-    const int threads = devices_->threads(l), busy = cpu ? busy_threads : threads;
+    const DeviceInfo& device = devices_->device(l).info();
+    const int threads = devices_->threads(l), busy = device.uses_host_cores ? busy_threads : threads;
     const auto roofline_of = [&](const std::string& op, DType dtype, double bytes) {
-      return lane_roofline(cpu ? described.cpu : described.cuda, threads, busy, op, dtype, bytes);
+      return lane_roofline(described.of(device), threads, busy, op, dtype, bytes);
     };
     constexpr double kMoreThanCaches = 1e12;
     const DType dtype = plan_->precision == "f32" ? DType::float32 : DType::bfloat16;

@@ -72,6 +72,7 @@ class CollectiveForming {
     CollectiveRequest request;
     request.kind = kind;
     request.dtype = dtype;
+    request.deadline = context_.deadline;
     for (const Exchange* part : parts) request.parts.push_back(near(kind, *part).bytes);
     request.what = (kind == CollectiveRequest::broadcast ? "" : "gradients of ") + std::to_string(parts.size()) +
                    (parts.size() == 1 ? " parameter" : " parameters");

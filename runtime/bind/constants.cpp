@@ -174,7 +174,7 @@ Result<void> ConstantStore::run(Work& work) {
 Result<Queue*> ConstantStore::queue(Device& device) {
   auto& queue = queues_[&device];
   if (!queue) {
-    auto opened = device.open_queue(device.info().cores);
+    auto opened = device.open_queue(device.info().cores, deadline_);
     if (!opened) return opened.error();
     queue = std::move(*opened);
   }

@@ -49,6 +49,9 @@ class ConstantStore {
   /// Memory of `device` may lie here until the end: `owner` keeps it alive as long. Before anything is made on it.
   void keep(const Device& device, std::shared_ptr<const void> owner);
 
+  /// The deadline of the queues that it opens from here on (Device::open_queue()): that of the binding at hand.
+  void wait_at_most(Seconds deadline) { deadline_ = deadline; }
+
   /// The node of a parameter, buffer or entry of the optimiser's state. Errors: no such name.
   Result<int> variable(const std::string& name);
   /// The value of a variable to, or from, plain host memory. What was never set reads as zeros, a state as its initial
@@ -138,6 +141,7 @@ class ConstantStore {
   std::shared_ptr<Device> host_;
   std::map<const Device*, std::shared_ptr<const void>> owners_;
   std::map<Device*, std::unique_ptr<Queue>> queues_;
+  Seconds deadline_ = kDeadline;
   const std::vector<Parameter>& parameters_;
   const std::vector<Parameter>& state_;
   std::vector<Node> nodes_;

@@ -20,7 +20,7 @@ Expansion::Expansion(const BindContext& context, SymbolTable symbols, std::vecto
     : context_(context), symbols_(std::move(symbols)), region_entries_(std::move(region_entries)) {
   const DeviceSet& devices = context.devices;
   bool fuses = false;
-  for (int lane = 0; lane < devices.lanes(); ++lane) fuses |= devices.device(lane).fuses_norms();
+  for (int lane = 0; lane < devices.lanes(); ++lane) fuses |= devices.device(lane).info().fuses_norms;
   if (fuses) fusions_ = NormFusions(context.program);
 }
 

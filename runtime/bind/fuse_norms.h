@@ -1,4 +1,4 @@
-// Batch norm with what stands around it, for devices whose library does both in one operation (Device::fuses_norms): forward
+// Batch norm with what stands around it, for devices whose library does both in one operation (DeviceInfo::fuses_norms): forward
 // with the addition and the ReLU that alone read its result, backward with the ReLU's gradient before it. Which kernels
 // are these a step's attribute `pattern` says (docs/steps.md).
 #pragma once

@@ -50,6 +50,7 @@ struct Instance {
   size_t scratch_bytes = 0;
   bool can_fail = false;
   std::string implementation, reason;
+  std::string uncertain;  ///< Prepared::uncertain
   std::vector<std::pair<int, int>> in_place;
   CopyShape copy_shape;
   size_t target_offset = 0, source_offset = 0;  ///< copy: bytes into the tensors
@@ -119,6 +120,7 @@ struct BindContext {
   bool fast_numerics = false;
   bool explain = false;
   bool deterministic = true;
+  Seconds deadline = kDeadline;
 };
 
 /// Steps to instances, values to tensors; operations are prepared here. Views (of scatter, replicate, transfer,

@@ -1,6 +1,7 @@
 // What asynchronous lanes read from the caller's memory. It is there from the start, so it is brought before all else: in
 // between, it would cut in two what can be recorded. Transfers cost the host some microseconds each whatever their size:
 // a batch's labels, the learning rate and the like come in one.
+#include "runtime/bind/arena.h"
 #include "runtime/bind/order.h"
 
 #include <algorithm>
@@ -9,7 +10,6 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 10;  // of one transfer
-constexpr size_t kAlignment = 64;                // of its parts, as in an arena
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
@@ -26,8 +26,8 @@ bool fits_in_block(const Graph& graph, const Instance& copy) {
          graph.planned(copy.outputs[0]) && copy.copy_shape.row_bytes == target.spec.bytes && target.spec.bytes <= kMostBytes / 2;
 }
 
-/// `copies`, the first of which becomes the transfer of all.
-void join(Graph& graph, const std::vector<int>& copies) {
+/// `copies`, the first of which becomes the transfer of all. Its parts are aligned as in an arena.
+void join(Graph& graph, const std::vector<int>& copies, size_t alignment) {
   Tensor block;
   Instance& first = graph.instances[index_of(copies[0])];
   block.name = "inputs";
@@ -50,7 +50,7 @@ void join(Graph& graph, const std::vector<int>& copies) {
     target.delta = bytes;
     transfer.inputs.push_back(id + 1 + static_cast<int>(sources.size()));
     transfer.parts.push_back({bytes, target.spec.bytes});
-    bytes += (target.spec.bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes += arena_size(target.spec.bytes, alignment);
     Tensor source;  // the rows of a chunk
     source.spec = target.spec;
     source.name = graph.tensors[index_of(part.inputs[0])].name;
@@ -72,6 +72,7 @@ Result<void> fetch_inputs(Graph& graph, const BindContext& context) {
     std::vector<int> copies;
     size_t bytes = 0;
   };
+  const auto alignment_of = [&](int lane) { return context.devices.device(lane).info().alignment; };
   std::vector<std::vector<Block>> blocks(index_of(context.devices.lanes()));
   for (size_t i = 0; i < graph.instances.size(); ++i) {
     Instance& instance = graph.instances[i];
@@ -79,7 +80,7 @@ Result<void> fetch_inputs(Graph& graph, const BindContext& context) {
     instance.early = true;
     if (!fits_in_block(graph, instance)) continue;
     auto& of_lane = blocks[index_of(instance.lane)];
-    const size_t bytes = (instance.copy_shape.row_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t bytes = arena_size(instance.copy_shape.row_bytes, alignment_of(instance.lane));
     if (of_lane.empty() || of_lane.back().bytes + bytes > kMostBytes) of_lane.emplace_back();
     of_lane.back().copies.push_back(static_cast<int>(i));
     of_lane.back().bytes += bytes;
@@ -90,7 +91,7 @@ Result<void> fetch_inputs(Graph& graph, const BindContext& context) {
     for (const Block& block : of_lane) {
       if (block.copies.size() < 2) continue;
       any = true;
-      join(graph, block.copies);
+      join(graph, block.copies, alignment_of(graph.instances[index_of(block.copies[0])].lane));
       for (int copy : block.copies) instead[index_of(copy)] = block.copies[0];
     }
   }

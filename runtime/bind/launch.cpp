@@ -29,7 +29,7 @@ bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64
 }  // namespace
 
 bool Expansion::fuses(const NormFusion* fusion, const Spot& spot) const {
-  return fusion && context_.devices.device(spot.lane).fuses_norms() &&
+  return fusion && context_.devices.device(spot.lane).info().fuses_norms &&
          element_count(graph_.tensors[index_of(at(fusion->step.inputs[0], spot.replica))].spec) != 0;
 }
 
@@ -137,6 +137,7 @@ Instance& Expansion::add_launch(int step, const Spot& spot, std::vector<int> inp
   instance.can_fail = prepared.can_fail;
   instance.implementation = std::move(prepared.implementation);
   instance.reason = std::move(prepared.reason);
+  instance.uncertain = std::move(prepared.uncertain);
   instance.in_place = std::move(prepared.in_place);
   return instance;
 }

@@ -17,7 +17,7 @@ std::string name_of(const LaneProgram& lane, const LaneLaunch& launch) {
 
 }  // namespace
 
-Result<std::vector<LaneProgram>> Binding::open_lanes(const Graph& graph, std::vector<Event*>& events) {
+Result<std::vector<LaneProgram>> Binding::open_lanes(const Graph& graph, Seconds deadline, std::vector<Event*>& events) {
   std::vector<LaneProgram> lanes(graph.lane_order.size());
   events.assign(graph.instances.size(), nullptr);
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -25,7 +25,7 @@ Result<std::vector<LaneProgram>> Binding::open_lanes(const Graph& graph, std::ve
     Device& device = devices_->device(static_cast<int>(lane));
     program.threads = devices_->threads(static_cast<int>(lane));
     program.asynchronous = device.info().asynchronous;
-    auto queue = device.open_queue(program.threads);
+    auto queue = device.open_queue(program.threads, deadline);
     if (!queue) return queue.error();
     program.queue = std::move(*queue);
     size_t slots = 0, parts = 0;
@@ -45,13 +45,13 @@ Result<std::vector<LaneProgram>> Binding::open_lanes(const Graph& graph, std::ve
   return lanes;
 }
 
-Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& memory, bool record) {
+Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& memory, const BindRequest& request) {
   input_relocations_.resize(inputs_.size());
   output_relocations_.resize(outputs_.size());
   bound_inputs_.assign(inputs_.size(), nullptr);
   bound_outputs_.assign(outputs_.size(), nullptr);
   std::vector<Event*> events;
-  auto lanes = open_lanes(graph, events);
+  auto lanes = open_lanes(graph, request.deadline, events);
   if (!lanes) return lanes.error();
   texts_.reserve(graph.instances.size());  // operations point into it
   for (size_t lane = 0; lane < lanes->size(); ++lane) {
@@ -123,7 +123,7 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& 
       program.operations.push_back(operation);
     }
     if (!program.asynchronous) continue;
-    for (auto& merged : form_launches(program, operands, device, record)) executables_.push_back(std::move(merged));
+    for (auto& merged : form_launches(program, operands, device, request.graphs)) executables_.push_back(std::move(merged));
     for (const LaneLaunch& launch : program.launches) {
       for (uint32_t i = launch.first; launch.merged && i < launch.end; ++i) {
         info_.operations[index_of(program.operations[i].instance)].launch = name_of(program, launch);

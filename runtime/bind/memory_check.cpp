@@ -34,7 +34,7 @@ std::string describe(const Graph& graph, const ArenaBlock& block) {
 Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const Need& need, double available) {
   constexpr size_t kShown = 5;
   const LaneArena& arena = plan.lanes[index_of(need.largest)];
-  const std::string name = need.device->info().kind == DeviceKind::cpu ? "host" : devices.name(need.largest);
+  const std::string name = need.device->info().shares_host_memory ? "host" : devices.name(need.largest);
   const auto total = static_cast<double>(need.device->info().memory_bytes);
   Error error(available == total
                   ? in_gib(need.all) + " of memory are needed; the " + name + " has " + in_gib(total)

@@ -73,6 +73,7 @@ Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices,
   const std::vector<ArenaBlock> tensors = blocks_of_tensors(graph, clocks);
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     LaneArena arena;
+    arena.alignment = devices.device(lane).info().alignment;
     for (const ArenaBlock& block : tensors) {
       if (block.begin != kNever && graph.tensors[index_of(block.tensor)].lane == lane) arena.blocks.push_back(block);
     }
@@ -82,6 +83,7 @@ Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices,
       if (instance.scratch_bytes > 0) arena.blocks.push_back({-1, i, instance.scratch_bytes, 0, begin, begin + 1});
     }
     ArenaProblem problem;
+    problem.alignment = arena.alignment;
     for (const ArenaBlock& block : arena.blocks) problem.buffers.push_back({block.bytes, block.begin, block.end});
     if (auto ok = problem.check(); !ok) return ok.error();
     const ArenaSolution solution = plan_arena(problem);
@@ -107,7 +109,7 @@ ArenaPeak peak_of(const LaneArena& arena) {
   std::vector<int64_t> change(times.size() + 1, 0);
   for (const ArenaBlock& block : arena.blocks) {
     if (block.begin == block.end) continue;
-    const auto bytes = static_cast<int64_t>(arena_size(block.bytes));
+    const auto bytes = static_cast<int64_t>(arena_size(block.bytes, arena.alignment));
     change[index_of_time(times, block.begin)] += bytes;
     change[index_of_time(times, block.end)] -= bytes;
   }

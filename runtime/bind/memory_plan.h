@@ -18,13 +18,14 @@ class ArenaPool;
 struct ArenaBlock {
   int tensor = -1;    ///< in Graph::tensors; -1: scratch
   int instance = -1;  ///< of scratch: in Graph::instances; -1: a tensor
-  size_t bytes = 0;   ///< as asked for; the arena rounds up to kArenaAlignment
+  size_t bytes = 0;   ///< as asked for; the arena rounds up to its alignment
   size_t offset = 0;
   /// [begin, end) on the lane's clock: its operation number p starts at 2p + 1 and is done at 2p + 2.
   int64_t begin = 0, end = 0;
 };
 
 struct LaneArena {
+  size_t alignment = 64;   ///< its device's
   size_t bytes = 0;
   size_t lower_bound = 0;  ///< bytes live at the worst moment: no arena could be smaller
   std::vector<ArenaBlock> blocks;

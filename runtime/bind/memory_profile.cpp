@@ -10,10 +10,10 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-ProfiledTensor profiled(const ArenaBlock& block, const Graph& graph, const std::vector<OperationInfo>& operations) {
+ProfiledTensor profiled(const LaneArena& arena, const ArenaBlock& block, const Graph& graph, const std::vector<OperationInfo>& operations) {
   // A lane's time 2p is just before its operation p, 2p + 1 while that runs.
   return {block.tensor >= 0 ? graph.tensors[index_of(block.tensor)].name : operations[index_of(block.instance)].layer,
-          arena_size(block.bytes), static_cast<size_t>(block.begin / 2), static_cast<size_t>((block.end + 1) / 2),
+          arena_size(block.bytes, arena.alignment), static_cast<size_t>(block.begin / 2), static_cast<size_t>((block.end + 1) / 2),
           block.tensor < 0};
 }
 
@@ -22,7 +22,7 @@ std::vector<size_t> live_by_position(const LaneArena& arena, size_t operations) 
   std::vector<int64_t> change(2 * operations + 3, 0);
   for (const ArenaBlock& block : arena.blocks) {
     if (block.begin == block.end) continue;
-    const auto bytes = static_cast<int64_t>(arena_size(block.bytes));
+    const auto bytes = static_cast<int64_t>(arena_size(block.bytes, arena.alignment));
     change[static_cast<size_t>(block.begin)] += bytes;
     change[std::min(static_cast<size_t>(block.end), change.size() - 1)] -= bytes;
   }
@@ -53,7 +53,7 @@ std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& pla
       if (info.step >= 0) operation.fused = program.steps[index_of(info.step)].fused;
       lane.operations.push_back(std::move(operation));
     }
-    for (const ArenaBlock& block : arena.blocks) lane.tensors.push_back(profiled(block, graph, operations));
+    for (const ArenaBlock& block : arena.blocks) lane.tensors.push_back(profiled(arena, block, graph, operations));
     lane.live_bytes = live_by_position(arena, lane.operations.size());
     lane.peak_position = static_cast<size_t>(
         std::max_element(lane.live_bytes.begin(), lane.live_bytes.end()) - lane.live_bytes.begin());

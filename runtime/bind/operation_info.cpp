@@ -39,6 +39,7 @@ std::vector<OperationInfo> describe_operations(const Graph& graph, const Program
     info.lane = devices.name(instance.lane);
     info.implementation = instance.elided ? "in place" : copies ? "copy" : instance.implementation;
     info.reason = instance.reason;
+    info.uncertain = instance.uncertain;
     for (int tensor : instance.inputs) {
       const Tensor& home = graph.tensors[index_of(graph.root(tensor).tensor)];
       info.inputs.push_back(describe_tensor(graph.tensors[index_of(tensor)]));

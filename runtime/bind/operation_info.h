@@ -23,6 +23,7 @@ struct OperationInfo {
   int replica = -1;
   std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
   std::string reason;          ///< why that implementation; of a reorder: what asked for it
+  std::string uncertain;       ///< Prepared::uncertain
   std::vector<std::string> inputs, outputs;  ///< "x f32 64x3x28x28 plain"
   std::vector<TensorSpec> input_specs, output_specs;  ///< the same as data, in step order
   std::vector<bool> from_weights;            ///< by input: made when weights are set, not at each run

@@ -1,8 +1,7 @@
 #include "runtime/cost/description.h"
 
 #include "runtime/base/file.h"
-#include "runtime/device/cpu_info.h"
-#include "runtime/machine/isa.h"
+#include "runtime/device/backend.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
 
@@ -13,10 +12,6 @@ namespace sheaf {
 namespace {
 
 constexpr uint64_t kLargestFile = 1 << 20;
-/// Guesses: how many times f32's products of bf16 are done. VDPBF16PS adds up two for each f32 lane; an A100's tensor cores do 312
-/// Tflop/s, its f32 units 19.5 (NVIDIA A100 data sheet).
-constexpr double kCpuBf16Ratio = 2, kCudaBf16Ratio = 16;
-
 /// The figures of a description under their names in the file.
 template <typename Description, typename Use>
 void for_each_figure(Description& device, const Use& use) {
@@ -52,9 +47,10 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
              "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
              "memory_bytes", "operations", "bf16_operations"});
   if (node.failed()) return;
+  device.known = true;
   if (node.has("model")) device.model = node.field("model").text();
   if (node.has("cores")) device.cores = static_cast<int>(node.field("cores").integer(1, 1 << 20));
-  const double guessed_ratio = device.bf16_flops_per_second / device.flops_per_second;
+  const double guessed_ratio = device.flops_per_second > 0 ? device.bf16_flops_per_second / device.flops_per_second : 0;
   for_each_figure(device, [&](const char* name, double& figure) {
     if (node.has(name)) figure = positive(node.field(name));
   });
@@ -85,29 +81,18 @@ double rate_of(const DeviceDescription& device, const std::string& op, DType dty
 }  // namespace
 
 DeviceDescriptions guessed_devices() {
-  const DeviceInfo& info = cpu_info();
   DeviceDescriptions devices;
   devices.source = "a guess from the CPU's model";
-  DeviceDescription& cpu = devices.cpu;
-  cpu.model = info.model;
-  cpu.cores = std::max(1, info.cores);
-  const Roofline all = default_roofline(info, cpu.cores), one = default_roofline(info, 1);
-  cpu.flops_per_second = all.flops_per_second;
-  if (has_bf16()) cpu.bf16_flops_per_second = kCpuBf16Ratio * all.flops_per_second;
-  cpu.bytes_per_second = all.bytes_per_second;
-  cpu.core_bytes_per_second = one.bytes_per_second;
-  cpu.cache_bytes = cpu.cores * double{1 << 20};
-  cpu.cache_bytes_per_second = cpu.cores * 150e9;
-  cpu.seconds_per_operation = all.seconds_per_operation;
-  cpu.seconds_per_wait = 1e-6;
-  cpu.copy_bytes_per_second = one.bytes_per_second / 2;
-  cpu.memory_bytes = static_cast<double>(info.memory_bytes);
-  DeviceInfo any_gpu;
-  any_gpu.kind = DeviceKind::cuda;
-  const Roofline gpu = default_roofline(any_gpu, 1);
-  devices.cuda = {"a graphics card", 1, gpu.flops_per_second, gpu.bytes_per_second, gpu.bytes_per_second, 32e6, 4e12,
-                  gpu.seconds_per_operation, 10e-6, 25e9, 80e9, {}, kCudaBf16Ratio * gpu.flops_per_second, {}};
+  for (const DeviceBackend* backend : backends()) {
+    if (backend->describe) devices.kinds[std::string(backend->name)] = backend->describe();
+  }
   return devices;
+}
+
+const DeviceDescription& DeviceDescriptions::of(const DeviceInfo& device) const {
+  static const DeviceDescription unknown;
+  const auto found = kinds.find(device.kind);
+  return found == kinds.end() ? unknown : found->second;
 }
 
 Result<DeviceDescriptions> read_devices(const std::string& file) {
@@ -119,21 +104,28 @@ Result<DeviceDescriptions> read_devices(const std::string& file) {
   devices.source = file;
   JsonReading reading{file, {}};
   const JsonNode root(reading, *json);
-  root.only({"sheaf_devices", "cpu", "cuda"});
+  std::vector<std::string_view> fields = {"sheaf_devices"};
+  for (const DeviceBackend* backend : backends()) fields.push_back(backend->name);
+  root.only(fields);
   if (!root.failed()) {
     const JsonNode version = root.field("sheaf_devices");
     if (const std::string given = version.text(); !root.failed() && given != "1.0") {
       version.fail("version '" + given.substr(0, 32) + "' is unknown; this program reads 1.0");
     }
   }
-  if (!root.failed() && root.has("cpu")) read_device(root.field("cpu"), devices.cpu);
-  if (!root.failed() && root.has("cuda")) read_device(root.field("cuda"), devices.cuda);
+  for (const std::string& kind : backend_names()) {
+    if (!root.failed() && root.has(kind.c_str())) read_device(root.field(kind.c_str()), devices.kinds[kind]);
+  }
   if (reading.error) return *reading.error;
   return devices;
 }
 
 std::string devices_text(const DeviceDescriptions& devices) {
-  return Json({{"sheaf_devices", "1.0"}, {"cpu", json_of(devices.cpu)}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json json = {{"sheaf_devices", "1.0"}};
+  for (const auto& [kind, device] : devices.kinds) {
+    if (device.known) json[kind] = json_of(device);
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype, double bytes) {

@@ -3,43 +3,27 @@
 #pragma once
 
 #include "runtime/cost/roofline.h"
+#include "runtime/device/description.h"
+#include "runtime/device/device.h"
 
 #include <map>
 #include <string>
 
 namespace sheaf {
 
-/// Devices of one kind. Figures are in SI units: operations, bytes and seconds.
-struct DeviceDescription {
-  std::string model;                 ///< "AMD EPYC …"
-  int cores = 1;                     ///< of all logical CPU devices together; 1 for other kinds
-  double flops_per_second = 0;       ///< f32 matrix products, all cores
-  double bytes_per_second = 0;       ///< memory traffic, all cores
-  double core_bytes_per_second = 0;  ///< what one core alone can move
-  double cache_bytes = 0;            ///< what fits here is moved at cache_bytes_per_second, all cores
-  double cache_bytes_per_second = 0;
-  double seconds_per_operation = 0;  ///< overhead of an operation
-  double seconds_per_wait = 0;       ///< for one lane to see that another is done
-  double copy_bytes_per_second = 0;  ///< from one device to another
-  double memory_bytes = 0;           ///< of one device
-  /// Arithmetic rate of operations that don't reach that of matrix products: by Step::op; all cores.
-  std::map<std::string, double> operations;
-  /// The same two of bf16 operands, or f16 ones. 0: not known, f32's then; an operation that isn't listed has as many times its
-  /// f32 rate as matrix products have theirs.
-  double bf16_flops_per_second = 0;
-  std::map<std::string, double> bf16_operations;
-};
-
 struct DeviceDescriptions {
   std::string source;  ///< where the figures come from: "FILE", "a guess from the CPU's model"
-  DeviceDescription cpu, cuda;
+  std::map<std::string, DeviceDescription, std::less<>> kinds;  ///< by backend's name
+
+  /// All zeros where nothing is known.
+  const DeviceDescription& of(const DeviceInfo& device) const;
 };
 
-/// What is known without measuring: a vector width and core count, usual bandwidths.
+/// What backends say without measuring (DeviceBackend::describe): a vector width and core count, usual bandwidths.
 DeviceDescriptions guessed_devices();
 
 /// A file that `sheaf bench --calibrate` wrote, or one like it: {"sheaf_devices": "1.0", "cpu": {…}, "cuda": {…}};
-/// kinds and figures that it leaves out are guessed. Errors (located at the file): it cannot be read, another version,
+/// backends and figures that it leaves out are guessed. Errors (located at the file): it cannot be read, another version,
 /// an unknown field, a figure that isn't a positive number.
 Result<DeviceDescriptions> read_devices(const std::string& file);
 

@@ -37,12 +37,4 @@ Bound bound_by(const Roofline& roofline, const Cost& cost) {
   return part.compute >= part.memory ? Bound::compute : Bound::memory;
 }
 
-Roofline default_roofline(const DeviceInfo& device, int threads) {
-  if (device.kind != DeviceKind::cpu) return {50e12, 1.5e12, 5e-6};
-  const double cores = std::max(1, std::min(threads, device.cores));
-  // Two fused multiply-adds a cycle: of 16 floats with AVX-512, of 8 with AVX2; at 4 GHz. Few machines do better.
-  const double per_cycle = device.isa == "x86-64-v4" ? 64 : 32;
-  return {cores * per_cycle * 4e9, std::min(cores * 40e9, 400e9), 0.3e-6};
-}
-
 }  // namespace sheaf

@@ -2,7 +2,6 @@
 // and Patterson, "Roofline", CACM 52(4), 2009).
 #pragma once
 
-#include "runtime/device/device.h"
 #include "runtime/cost/cost.h"
 
 namespace sheaf {
@@ -21,9 +20,5 @@ const char* name_of(Bound bound);
 double seconds(const Roofline& roofline, const Cost& cost);
 /// Which of the three is the largest part of it.
 Bound bound_by(const Roofline& roofline, const Cost& cost);
-
-/// A guess from what is known of the machine, of `threads` threads: vector width and cores at a usual clock, and a
-/// usual bandwidth for a core and for a socket. `sheaf bench --calibrate` measures instead.
-Roofline default_roofline(const DeviceInfo& device, int threads);
 
 }  // namespace sheaf

@@ -80,7 +80,7 @@ class CpuDevice : public Device {
   }
   void release(void* memory) override { std::free(memory); }
 
-  Result<std::unique_ptr<Queue>> open_queue(int threads) override {
+  Result<std::unique_ptr<Queue>> open_queue(int threads, Seconds) override {
     return std::unique_ptr<Queue>(std::make_unique<CpuQueue>(threads));
   }
   Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(std::make_unique<CpuEvent>()); }

@@ -1,6 +1,5 @@
 #include "runtime/cuda/backend_state.h"
 
-#include "runtime/cuda/deadline.h"
 #include "runtime/cuda/pinned_ring.h"
 
 #include <algorithm>
@@ -143,24 +142,24 @@ const Error& BackendState::lose(Error why) {
   return why_lost_;
 }
 
-Patience::Patience(BackendState& state) : state_(state), begin_(Clock::now()), looked_(begin_), moved_(begin_) {}
+Patience::Patience(BackendState& state, Seconds deadline)
+    : state_(state), deadline_(deadline), begin_(Clock::now()), looked_(begin_), moved_(begin_) {}
 
 Result<void> Patience::wait() {
   using std::chrono::microseconds;
   constexpr int kQuickQuestions = 64;
   if (++questions_ < kQuickQuestions) return {};
   const Clock::time_point now = Clock::now();
-  const auto allowed = deadline();
-  if (now - looked_ >= std::min<std::chrono::duration<double>>(allowed / 8, std::chrono::milliseconds(100))) {
+  if (now - looked_ >= std::min<Seconds>(deadline_ / 8, std::chrono::milliseconds(100))) {
     if (const Error* lost = state_.lost()) return *lost;
     looked_ = now;
     if (const uint64_t progress = state_.progress(); progress != progress_) {
       progress_ = progress;
       moved_ = now;
     }
-    if (now - moved_ >= allowed) {
+    if (now - moved_ >= deadline_) {
       char seconds[32];
-      std::snprintf(seconds, sizeof seconds, "%g", allowed.count());
+      std::snprintf(seconds, sizeof seconds, "%g", deadline_.count());
       Error error(std::string("a GPU's work was not done after ") + seconds + " seconds without any progress");
       error = state_.explain(std::move(error));
       return state_.lose(std::move(error.note("--deadline SECONDS allows more time")));

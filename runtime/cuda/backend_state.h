@@ -90,17 +90,18 @@ class BackendState {
   std::atomic<const Error*> lost_{nullptr};
 };
 
-/// Paces the questions of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait when the
-/// deadline (deadline.h) has passed without any progress.
+/// Paces the questions of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait when for `deadline`
+/// nothing has got done on any of the backend's devices, since their queues may wait for each other.
 class Patience {
  public:
-  explicit Patience(BackendState& state);
+  Patience(BackendState& state, Seconds deadline);
   /// Call while what is waited for isn't done. Errors: somebody has waited in vain, this one or another.
   Result<void> wait();
 
  private:
   using Clock = std::chrono::steady_clock;
   BackendState& state_;
+  Seconds deadline_;
   Clock::time_point begin_, looked_, moved_;
   uint64_t progress_ = 0;
   int questions_ = 0;
@@ -108,9 +109,9 @@ class Patience {
 
 /// Returns when `done()`, a Result<bool>, is true. Errors: its own, or that the deadline has passed.
 template <typename Done>
-Result<void> wait_until(BackendState& state, Done&& done) {
+Result<void> wait_until(BackendState& state, Seconds deadline, Done&& done) {
   if (const Error* lost = state.lost()) return *lost;
-  Patience patience(state);
+  Patience patience(state, deadline);
   for (;;) {
     auto answer = done();
     if (!answer) return state.explain(std::move(answer.error()));

@@ -13,15 +13,24 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(const std::shared_ptr<Backend>& backend, int device)
+  CudaDevice(const std::shared_ptr<Backend>& backend, int device, std::string planned)
       : state_(BackendState::of(backend)), driver_(state_->driver()), device_(device), name_("cuda:" + std::to_string(device)) {
     const DeviceProperties& properties = driver_.properties(device);
-    info_.kind = DeviceKind::cuda;
+    info_.kind = "cuda";
     info_.model = properties.name;
     info_.isa = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
     info_.memory_bytes = properties.memory_bytes;
     info_.multiprocessors = properties.multiprocessors;
+    info_.alignment = kAlignment;
     info_.asynchronous = true;
+    info_.fuses_norms = backend->fuses_norms();
+    info_.planned = std::move(planned);
+  }
+
+  ~CudaDevice() override {
+    if (!library_) return;
+    if (state_->lost()) library_->abandon();
+    else (void)driver_.make_current(device_);  // whose handles its libraries give back
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -56,10 +65,10 @@ class CudaDevice final : public Device {
     if (!state_->lost()) driver_.release(device_, memory);  // that would wait for a device that may never be done
   }
 
-  Result<std::unique_ptr<Queue>> open_queue(int) override {
+  Result<std::unique_ptr<Queue>> open_queue(int, Seconds deadline) override {
     auto kernels = queue_kernels();
     if (!kernels) return kernels.error();
-    auto queue = CudaQueue::open(state_, device_, name_, *kernels);
+    auto queue = CudaQueue::open(state_, device_, name_, *kernels, deadline);
     if (!queue) return queue.error();
     return std::unique_ptr<Queue>(std::move(*queue));
   }
@@ -101,10 +110,6 @@ class CudaDevice final : public Device {
   }
 
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
-  bool fuses_norms() override {
-    auto library = open_library();
-    return library && (*library)->fuses_norms();
-  }
 
   std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return merge_generated_kernels(parts); }
 
@@ -184,8 +189,8 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device) {
-  return std::make_shared<CudaDevice>(backend, device);
+std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device, std::string planned) {
+  return std::make_shared<CudaDevice>(backend, device, std::move(planned));
 }
 
 }  // namespace sheaf::cuda

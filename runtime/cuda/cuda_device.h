@@ -10,6 +10,7 @@ namespace sheaf::cuda {
 
 /// GPU `device` (counted from 0, less than backend->driver().devices()) of a backend. Its library is opened when the first
 /// operation asks for it. Make one for each GPU and backend: two have the same memory_space().
-std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device);
+/// `planned`: DeviceInfo's.
+std::shared_ptr<Device> make_cuda_device(std::shared_ptr<Backend> backend, int device, std::string planned = {});
 
 }  // namespace sheaf::cuda

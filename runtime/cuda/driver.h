@@ -43,11 +43,18 @@ struct Launch {
   void** arguments = nullptr;  ///< addresses of the parameters; read during the call
 };
 
+/// A multiple of this is what a driver's allocations begin at, and what libraries want of scratch memory: cuBLASLt (since 12.9)
+/// for its workspace, tensor maps 128.
+inline constexpr size_t kAlignment = 256;
+/// What cuDNN's graphs take for granted of a tensor.
+inline constexpr size_t kOperandAlignment = 16;
+
 /// A range of memory that enqueued work touches.
 struct Access {
   const void* data = nullptr;
   size_t bytes = 0;
   bool writes = false;
+  size_t alignment = 1;  ///< that the work relies on
 };
 
 /// Where a copy's end lies.
@@ -84,7 +91,8 @@ class Driver {
   /// PTX text; the driver compiles it for `device`. Errors have the compiler's log.
   virtual Result<Module> load(int device, const std::string& ptx) = 0;
   virtual void unload(int device, Module module) = 0;
-  virtual Result<Function> function(Module module, const std::string& name) = 0;
+  /// `device`: the one that the module was loaded on.
+  virtual Result<Function> function(int device, Module module, const std::string& name) = 0;
 
   virtual Result<void> record(DriverEvent event, Stream stream) = 0;
   virtual Result<void> wait(Stream stream, DriverEvent event) = 0;

@@ -26,7 +26,7 @@ Result<void> CudaEvent::synchronize() {
     if (!done || !*done || !copies) return done;
     return driver.done(copied);
   };
-  if (auto done = wait_until(*state_, is_done); !done) return done;
+  if (auto done = wait_until(*state_, deadline, is_done); !done) return done;
   if (results) results->finish(results_until);
   return {};
 }

@@ -21,6 +21,7 @@ class CudaEvent final : public Event {
   std::shared_ptr<PinnedRing> results;   ///< on their way to the host
   uint64_t results_until = 0;            ///< piece
   Failure failure;
+  Seconds deadline = kDeadline;          ///< the queue's
   const BackendState& state() const { return *state_; }
 
  private:

@@ -15,8 +15,8 @@ class Library {
   virtual ~Library() = default;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
-  /// As Device::fuses_norms().
-  virtual bool fuses_norms() const { return false; }
+  /// A device of the process is lost: what is open is left to the process, since giving it back would wait for that device.
+  virtual void abandon() {}
 };
 
 /// Operations among several GPUs (NCCL). One for a list of distinct devices; ranks count in that list.
@@ -35,6 +35,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Driver& driver() = 0;
+  /// DeviceInfo's, of its libraries.
+  virtual bool fuses_norms() const = 0;
   virtual Result<std::unique_ptr<Library>> open_library(int device) = 0;
   /// Null where collectives cannot be had (NCCL is not there); `why` then says so.
   virtual Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) = 0;

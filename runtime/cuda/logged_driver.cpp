@@ -85,9 +85,9 @@ void LoggedDriver::unload(int device, Module module) {
   driver_->unload(device, module);
 }
 
-Result<Function> LoggedDriver::function(Module module, const std::string& name) {
+Result<Function> LoggedDriver::function(int device, Module module, const std::string& name) {
   const Noted noted(log_, "cuModuleGetFunction");
-  return driver_->function(module, name);
+  return driver_->function(device, module, name);
 }
 
 Result<void> LoggedDriver::record(DriverEvent event, Stream stream) {

@@ -85,7 +85,7 @@ class MergedLaunch final : public Operation {
     if (same) return {};
     Driver& driver = state().driver();
     // The host's copy may still be on its way to the device.
-    if (auto gone = wait_until(state(), [&] { return driver.done(sent_); }); !gone) return gone;
+    if (auto gone = wait_until(state(), at.deadline, [&] { return driver.done(sent_); }); !gone) return gone;
     for (size_t row = 0; row < rows_; ++row) {
       for (size_t i = 1; i < columns_; ++i) {
         host_[row * columns_ + i] = reinterpret_cast<uint64_t>(at.buffers[row * (columns_ - 1) + i - 1]);

@@ -13,6 +13,7 @@ struct Enqueue {
   void* scratch = nullptr;          ///< in the device's memory
   const int32_t* guard = nullptr;   ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
   int32_t* flag = nullptr;          ///< device memory: an operation that can fail makes it not 0 where it does
+  Seconds deadline = kDeadline;     ///< the queue's
 };
 
 /// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().
@@ -27,6 +28,7 @@ class Operation : public Executable {
   };
   // Set by CudaDevice from what was prepared; for a driver that watches, and for messages.
   std::vector<Operand> operands;
+  size_t operand_alignment = 1;  ///< that its kernels take for granted; of scratch memory it is kAlignment always
   size_t scratch_bytes = 0;
   std::vector<Access> own;   ///< memory of its own that its kernels touch besides: a table, a report
   std::string what;  ///< "layer 'conv1', operation conv"

@@ -13,6 +13,11 @@ OwnKernels::~OwnKernels() {
   for (const Loaded& loaded : modules_) driver_.unload(device_, loaded.module);
 }
 
+void OwnKernels::abandon() {
+  const std::scoped_lock lock(loading_);
+  modules_.clear();
+}
+
 Result<std::shared_ptr<OwnKernels>> OwnKernels::open(Driver& driver, int device) {
   if (embedded_ptx().empty())
     return Error("this build has none of the project's own CUDA kernels: nvcc was not there; build with CUDA's compiler");
@@ -31,7 +36,7 @@ Result<Function> OwnKernels::find(const std::string& file, const std::string& na
     modules_.push_back({file, *module});
     loaded = modules_.end() - 1;
   }
-  auto function = driver_.function(loaded->module, name);
+  auto function = driver_.function(device_, loaded->module, name);
   if (!function) return Error("the project's kernel '" + name + "': " + function.error().message());
   return function;
 }

@@ -6,7 +6,6 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr size_t kAlignment = 256;
 constexpr int64_t kMostParts = 512;  ///< of a sum over rows
 
 struct NamedActivation {

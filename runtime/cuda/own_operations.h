@@ -3,6 +3,8 @@
 
 #include "runtime/cuda/own_launch.h"
 
+#include <string_view>
+
 namespace sheaf::cuda {
 
 // `kernels` null: the binding is only planned, the executable is null.
@@ -27,5 +29,16 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
 Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
                              const std::string& why);
 bool is_own_pool_workspace(const TensorSpec& tensor);
+
+/// One of all these, the reorder too, with the reasons that go with them.
+using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+/// By the step's name; null: the project has no kernel for it.
+PrepareOwn find_own_operation(std::string_view op);
+
+/// An operation on an empty chunk: all outputs have zero elements, so that there is nothing to compute. `planned`: without an
+/// executable.
+Prepared prepare_nothing(const PrepareRequest& request, bool planned);
+/// Whether `request` is such a one.
+bool has_nothing_to_do(const PrepareRequest& request);
 
 }  // namespace sheaf::cuda

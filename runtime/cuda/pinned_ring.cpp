@@ -5,8 +5,8 @@
 namespace sheaf::cuda {
 
 Result<std::shared_ptr<PinnedRing>> PinnedRing::open(std::shared_ptr<BackendState> state, int device, size_t bytes,
-                                                     size_t pieces) {
-  std::shared_ptr<PinnedRing> ring(new PinnedRing(std::move(state), bytes, pieces));
+                                                     size_t pieces, Seconds deadline) {
+  std::shared_ptr<PinnedRing> ring(new PinnedRing(std::move(state), bytes, pieces, deadline));
   Driver& driver = ring->state_->driver();
   auto memory = driver.allocate_pinned(bytes);
   if (!memory) return memory.error();
@@ -46,7 +46,7 @@ void PinnedRing::finish(uint64_t number) {
 
 Result<void> PinnedRing::wait_for(const Piece& piece) {
   Driver& driver = state_->driver();
-  return wait_until(*state_, [&] { return piece.stream ? driver.done(piece.stream) : driver.done(piece.event); });
+  return wait_until(*state_, deadline_, [&] { return piece.stream ? driver.done(piece.stream) : driver.done(piece.event); });
 }
 
 Result<PinnedRing::Piece*> PinnedRing::take(size_t bytes, uint64_t number) {

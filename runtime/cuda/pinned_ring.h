@@ -24,8 +24,9 @@ class PinnedRing {
     CopyPiece shape;
   };
 
-  /// `bytes` of pinned memory for at most `pieces` at a time.
-  static Result<std::shared_ptr<PinnedRing>> open(std::shared_ptr<BackendState> state, int device, size_t bytes, size_t pieces);
+  /// `bytes` of pinned memory for at most `pieces` at a time. `deadline`: the queue's.
+  static Result<std::shared_ptr<PinnedRing>> open(std::shared_ptr<BackendState> state, int device, size_t bytes, size_t pieces,
+                                                  Seconds deadline);
   ~PinnedRing();
 
   /// The largest piece.
@@ -55,13 +56,14 @@ class PinnedRing {
   Result<void> settle(const Rows& memory);
 
  private:
-  PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces)
-      : state_(std::move(state)), bytes_(bytes), ring_(bytes, pieces), pieces_(pieces) {}
+  PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces, Seconds deadline)
+      : state_(std::move(state)), deadline_(deadline), bytes_(bytes), ring_(bytes, pieces), pieces_(pieces) {}
   void finish_oldest();  ///< mutex_ is held
   /// Waits for a copy of a piece, which keeps what is waited for while others use its entry again.
   Result<void> wait_for(const Piece& piece);
 
   std::shared_ptr<BackendState> state_;
+  Seconds deadline_;
   size_t bytes_;
   char* memory_ = nullptr;
   std::mutex mutex_;

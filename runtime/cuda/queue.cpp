@@ -15,8 +15,8 @@ CudaRecordedWork::~CudaRecordedWork() {
 }
 
 Result<std::unique_ptr<CudaQueue>> CudaQueue::open(std::shared_ptr<BackendState> state, int device, const std::string& name,
-                                                   std::shared_ptr<const QueueKernels> kernels) {
-  std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(state), device, name, std::move(kernels)));
+                                                   std::shared_ptr<const QueueKernels> kernels, Seconds deadline) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(state), device, name, std::move(kernels), deadline));
   if (auto ok = queue->open(); !ok) return ok.error();
   return queue;
 }
@@ -34,7 +34,7 @@ Result<void> CudaQueue::open() {
   if (!flag) return flag.error();
   flag_ = static_cast<int32_t*>(*flag);
   for (auto [ring, bytes] : {std::pair(&fetches_, kFetchBytes), std::pair(&results_, kResultBytes)}) {
-    auto opened = PinnedRing::open(state_, device_, bytes, kPieces);
+    auto opened = PinnedRing::open(state_, device_, bytes, kPieces, deadline_);
     if (!opened) return opened.error();
     *ring = std::move(*opened);
   }
@@ -94,7 +94,7 @@ Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void
   }
   if (driver_.watches()) watch(operation, buffers, scratch, guarded);
   pending_ = compute_ahead_ = true;
-  if (auto ok = operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_}); !ok) return ok;
+  if (auto ok = operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_}); !ok) return ok;
   if (!recording_) {
     progress_.enqueued(operation.what, compute_);
     return {};
@@ -108,9 +108,9 @@ void CudaQueue::watch(const Operation& operation, void* const* buffers, void* sc
   accesses_.clear();
   for (size_t i = 0; i < operation.operands.size(); ++i) {
     if (operation.operands[i].bytes == 0) continue;
-    accesses_.push_back({buffers[i], operation.operands[i].bytes, operation.operands[i].writes});
+    accesses_.push_back({buffers[i], operation.operands[i].bytes, operation.operands[i].writes, operation.operand_alignment});
   }
-  if (operation.scratch_bytes > 0) accesses_.push_back({scratch, operation.scratch_bytes, true});
+  if (operation.scratch_bytes > 0) accesses_.push_back({scratch, operation.scratch_bytes, true, kAlignment});
   if (guarded) accesses_.push_back({flag_, sizeof(int32_t), false});
   accesses_.push_back({flag_, sizeof(int32_t), true});
   accesses_.insert(accesses_.end(), operation.own.begin(), operation.own.end());
@@ -125,6 +125,7 @@ void CudaQueue::record(Event& event) {
   point->copies = joined_ != pieces_;
   point->results = results_;
   point->results_until = pieces_;
+  point->deadline = deadline_;
   if (recording_) return fail(Error("events cannot be recorded"), "an event");
   keep(driver_.record(point->computed, compute_), "an event");
   if (point->copies) keep(driver_.record(point->copied, copies_), "an event");
@@ -156,7 +157,7 @@ Result<void> CudaQueue::drain() {
     if (!done || !*done || !copying_) return done;
     return driver_.done(copies_);
   };
-  if (auto done = wait_until(*state_, is_done); !done) return done;
+  if (auto done = wait_until(*state_, deadline_, is_done); !done) return done;
   fetches_->finish(pieces_);
   {
     const TeamSize team(copy_threads_);

@@ -29,9 +29,9 @@ class CudaRecordedWork final : public RecordedWork {
 
 class CudaQueue final : public Queue {
  public:
-  /// `name`: the device's ("cuda:0").
+  /// `name`: the device's ("cuda:0"). `deadline`: of waits for it.
   static Result<std::unique_ptr<CudaQueue>> open(std::shared_ptr<BackendState> state, int device, const std::string& name,
-                                                 std::shared_ptr<const QueueKernels> kernels);
+                                                 std::shared_ptr<const QueueKernels> kernels, Seconds deadline);
   /// Waits for the work, at most for the deadline, and leaves to the process what a device that is lost might still use.
   ~CudaQueue() override;
 
@@ -54,10 +54,10 @@ class CudaQueue final : public Queue {
   };
 
   CudaQueue(std::shared_ptr<BackendState> state, int device, const std::string& name,
-            std::shared_ptr<const QueueKernels> kernels)
+            std::shared_ptr<const QueueKernels> kernels, Seconds deadline)
       : state_(std::move(state)), driver_(state_->driver()), device_(device),
         copy_threads_(std::clamp(available_cpus() / std::max(1, driver_.devices()), 1, 8)), name_(name), kernels_(std::move(kernels)),
-        progress_(driver_, name) {}
+        deadline_(deadline), progress_(driver_, name) {}
   Result<void> open();
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
@@ -103,6 +103,7 @@ class CudaQueue final : public Queue {
   DriverEvent computed_ = nullptr;  ///< where the copy stream waits for the compute stream
   int32_t* flag_ = nullptr;         ///< in the device's memory
   std::shared_ptr<PinnedRing> fetches_, results_;
+  Seconds deadline_;
   Progress progress_;
 
   uint64_t pieces_ = 0;        ///< put into the copy stream

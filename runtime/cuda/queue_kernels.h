@@ -13,7 +13,7 @@ class LoadedModule {
  public:
   static Result<std::shared_ptr<LoadedModule>> load(std::shared_ptr<BackendState> state, int device, const std::string& ptx);
   ~LoadedModule();
-  Result<Function> function(const std::string& name) { return state_->driver().function(module_, name); }
+  Result<Function> function(const std::string& name) { return state_->driver().function(device_, module_, name); }
   BackendState& state() { return *state_; }
   int device() const { return device_; }
 

@@ -11,6 +11,7 @@
 #include "runtime/device/operation.h"
 #include "runtime/device/device_list.h"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -20,14 +21,29 @@
 namespace sheaf {
 
 struct DeviceInfo {
-  DeviceKind kind = DeviceKind::cpu;
+  std::string kind;          ///< its backend's name, for people and for what is described by kind; nothing is decided by it
   std::string model;         ///< "AMD EPYC …"
-  int cores = 1;             ///< CPU: those this process may use
-  std::string isa;           ///< CPU: "x86-64-v4"; CUDA: "sm_90"
+  int cores = 1;             ///< of the host that this process may use; of other devices 1
+  std::string isa;           ///< "x86-64-v4", "sm_90"
   int64_t memory_bytes = 0;
-  int multiprocessors = 0;   ///< CUDA
-  bool asynchronous = false; ///< queues return before the work is done
+  int multiprocessors = 0;   ///< of a GPU
+  size_t alignment = 64;     ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64
+
+  // What it can do, and does.
+  bool asynchronous = false;        ///< queues return before the work is done
+  bool shares_host_memory = false;  ///< its memory is the host's
+  bool uses_host_cores = false;     ///< its operations run on threads of the host, which its lanes share out
+  /// prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
+  /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
+  bool fuses_norms = false;
+  bool cuts_nan = false;            ///< some of its operations make a number of NaN (runtime/bind/non_finite.h)
+  /// Of a device that is only planned for (plan_device()): why, and as what. Empty: it is there, and open.
+  std::string planned;
 };
+
+using Seconds = std::chrono::duration<double>;
+/// How long a wait goes on without any progress, unless a binding says otherwise.
+inline constexpr Seconds kDeadline{300};
 
 /// A plan's generated kernels, loaded for one kind of device.
 class Kernels : public std::enable_shared_from_this<Kernels> {
@@ -112,6 +128,7 @@ struct CollectiveRequest {
   std::vector<size_t> parts;   ///< bytes of each
   DType dtype = DType::float32;
   std::string what;            ///< for messages and explain: "gradients of 12 parameters"
+  Seconds deadline = kDeadline;  ///< of a first run, where preparing takes one
 };
 
 class Device {
@@ -125,11 +142,12 @@ class Device {
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
   virtual int memory_space() const = 0;
-  /// Memory of at least `bytes` (0 allowed) bytes, aligned to 64; an error where there is not enough.
+  /// Memory of at least `bytes` (0 allowed) bytes, aligned as info() says; an error where there is not enough.
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void release(void* memory) = 0;
-  /// A queue whose operations use `threads` CPU threads (ignored by other kinds).
-  virtual Result<std::unique_ptr<Queue>> open_queue(int threads) = 0;
+  /// A queue whose operations use `threads` threads of the host, if the device runs on its cores. A wait for it that sees no
+  /// progress for `deadline` ends with an error; a device whose queues work at once needs none.
+  virtual Result<std::unique_ptr<Queue>> open_queue(int threads, Seconds deadline = kDeadline) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
   /// Loads what a plan carries for this kind of device; an error if it holds nothing that this one can run.
   virtual Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) = 0;
@@ -139,9 +157,6 @@ class Device {
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
   /// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain where there is no such format.
   virtual TensorSpec same_layout(const TensorSpec& tensor, DType dtype) { return plain_tensor(dtype, tensor.dims); }
-  /// Whether prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
-  /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
-  virtual bool fuses_norms() { return false; }
   /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null where there is
   /// none: parts that are not the same generated kernel over elements. The parts stay as they are.
   virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }

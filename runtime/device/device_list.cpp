@@ -1,20 +1,12 @@
 #include "runtime/device/device_list.h"
 
 #include "runtime/base/suggest.h"
+#include "runtime/device/backend.h"
 
-#include <charconv>
 #include <optional>
 
 namespace sheaf {
 namespace {
-
-std::optional<int> parse_index(std::string_view text) {
-  int value = 0;
-  if (text.empty() || text.size() > 9 || text[0] < '0' || text[0] > '9') return std::nullopt;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 Error bad_entry(std::string_view entry, const std::string& why) {
   Error error("device list: '" + std::string(entry) + "' " + why);
@@ -27,18 +19,15 @@ Result<void> parse_entry(std::string_view entry, std::vector<DeviceSpec>& device
   const size_t colon = entry.find(':');
   const std::string_view kind = entry.substr(0, colon);
   DeviceSpec spec;
-  if (kind == "cuda") {
-    spec.kind = DeviceKind::cuda;
-  } else if (kind != "cpu") {
-    if (entry.empty()) return Error("device list: an entry is empty; expected cpu, cpu:K, cpu:K-L or cuda:K");
-    return bad_entry(entry, "is of an unknown kind" + suggestion(kind, {"cpu", "cuda"}));
-  }
+  if (entry.empty()) return Error("device list: an entry is empty; expected cpu, cpu:K, cpu:K-L or cuda:K");
+  if (!find_backend(kind)) return bad_entry(entry, "is of an unknown kind" + suggestion(kind, backend_names()));
+  spec.kind = kind;
   int first = 0, last = 0;
   if (colon != std::string_view::npos) {
     const std::string_view range = entry.substr(colon + 1);
     const size_t dash = range.find('-');
-    const auto low = parse_index(range.substr(0, dash));
-    const auto high = dash == std::string_view::npos ? low : parse_index(range.substr(dash + 1));
+    const auto low = parse_device_index(range.substr(0, dash));
+    const auto high = dash == std::string_view::npos ? low : parse_device_index(range.substr(dash + 1));
     if (!low || !high) return bad_entry(entry, "has no valid index; expected a number, or two with a dash between");
     if (*high < *low) return bad_entry(entry, "is a range that runs backwards");
     if (*high >= kMostDevices) return bad_entry(entry, "goes beyond index " + std::to_string(kMostDevices - 1));
@@ -56,7 +45,7 @@ Result<void> parse_entry(std::string_view entry, std::vector<DeviceSpec>& device
 
 std::string to_string(const DeviceSpec& spec) {
   if (spec.host) return "cpu";
-  return (spec.kind == DeviceKind::cpu ? "cpu:" : "cuda:") + std::to_string(spec.index);
+  return spec.kind + ":" + std::to_string(spec.index);
 }
 
 Result<std::vector<DeviceSpec>> parse_devices(std::string_view text) {

@@ -1,6 +1,7 @@
 // The devices of a run, as the command line and the C++ interface name them.
 #pragma once
 
+#include "runtime/base/device_name.h"
 #include "runtime/base/error.h"
 
 #include <string>
@@ -9,11 +10,9 @@
 
 namespace sheaf {
 
-enum class DeviceKind { cpu, cuda };
-
 /// One entry of a device list.
 struct DeviceSpec {
-  DeviceKind kind = DeviceKind::cpu;
+  std::string kind = "cpu";  ///< its backend's name (runtime/device/backend.h)
   int index = 0;
   bool host = false;  ///< the list `cpu` alone: host-only mode
   bool operator==(const DeviceSpec&) const = default;
@@ -22,12 +21,9 @@ struct DeviceSpec {
 /// "cpu:0", "cuda:1"; "cpu" for host-only mode.
 std::string to_string(const DeviceSpec& spec);
 
-/// Longest list, and one more than the largest index, that parse_devices takes.
-inline constexpr int kMostDevices = 1024;
-
 /// Parses "cpu:0,cpu:1", "cpu:0-3", "cuda:0,cpu:0" or "cpu". `cpu` alone is host-only mode; in a longer list it
 /// means cpu:0, as `cuda` means cuda:0. A device may stand twice. Every error is one of spelling (an empty entry,
-/// an unknown kind, a bad index, a range that runs backwards, a list too long): the command line reports it as
+/// a kind that no backend has, a bad index, a range that runs backwards, more than kMostDevices): the command line reports it as
 /// its own fault. Whether the devices exist is open_device's business.
 Result<std::vector<DeviceSpec>> parse_devices(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "runtime/device/device_set.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace sheaf {
@@ -8,10 +9,10 @@ namespace sheaf {
 DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries,
                      std::vector<std::string> names, int threads)
     : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)) {
-  const auto is_cpu = [](const auto& device) { return device->info().kind == DeviceKind::cpu; };
-  const auto cpus = static_cast<int>(std::count_if(entries_.begin(), entries_.end(), is_cpu));
+  const auto on_host = [](const auto& device) { return device->info().uses_host_cores; };
+  const auto sharers = static_cast<int>(std::count_if(entries_.begin(), entries_.end(), on_host));
   host_threads_ = std::max(1, threads);
-  lane_threads_ = std::max(1, host_threads_ / std::max(1, cpus));
+  lane_threads_ = std::max(1, host_threads_ / std::max(1, sharers));
   merged_ = entries_.empty() || (entries_.size() == 1 && entries_[0] == host_);
   if (entries_.empty()) entry_names_ = {"host"};
   if (merged_) {
@@ -24,7 +25,7 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
 
 int DeviceSet::threads(int lane) const {
   if (lane == 0) return host_threads_;
-  return device(lane).info().kind == DeviceKind::cpu ? lane_threads_ : 1;
+  return device(lane).info().uses_host_cores ? lane_threads_ : 1;
 }
 
 Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
@@ -48,6 +49,14 @@ Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
   }
   if (ids.empty()) return Error(region.location, "layer '" + region.name + "' has an empty list of device ids");
   return ids;
+}
+
+bool DeviceSet::any_asynchronous() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& device) { return device->info().asynchronous; });
+}
+
+bool DeviceSet::planned() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& device) { return !device->info().planned.empty(); });
 }
 
 }  // namespace sheaf

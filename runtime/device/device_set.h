@@ -15,7 +15,7 @@ namespace sheaf {
 /// where the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
 class DeviceSet {
  public:
-  /// `host` runs host steps with `threads` threads; the CPU entries of `entries` share those out (each at least 1).
+  /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores share them out (each at least 1).
   /// `names[k]` is what messages call entry k. Without entries: host-only mode.
   DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
             int threads);
@@ -27,6 +27,10 @@ class DeviceSet {
   int lane_of_entry(int k) const { return merged_ ? 0 : k + 1; }
   Device& device(int lane) const { return lane == 0 ? *host_ : *entries_[static_cast<size_t>(lane - 1)]; }
   Device& host() const { return *host_; }
+  /// Whether some entry's queues return before its work is done.
+  bool any_asynchronous() const;
+  /// Whether some device isn't there, so that bindings can only be planned.
+  bool planned() const;
   int threads(int lane) const;
   /// "host", "cpu:1", …
   const std::string& name(int lane) const { return names_[static_cast<size_t>(lane)]; }

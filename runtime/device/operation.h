@@ -79,6 +79,9 @@ struct Prepared {
   std::vector<TensorSpec> inputs;   ///< as wanted; where one differs from the request, binding inserts a reorder
   std::vector<TensorSpec> outputs;  ///< as produced
   size_t scratch_bytes = 0;
+  /// Of a device that is only planned for: why scratch_bytes, or what is kept for the backward pass, is not what a run takes, and
+  /// what was counted instead. Empty: it is.
+  std::string uncertain;
   std::string implementation;       ///< for explain: "jit:avx512_core", "generated", …
   std::string reason;               ///< for explain: why that one and no other, a sentence or two
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.

@@ -21,7 +21,7 @@ void JsonNode::fail(const std::string& message) const {
   reading_->error = Error({reading_->file, 0, 0}, (at.empty() ? "" : at + ": ") + message);
 }
 
-void JsonNode::only(std::initializer_list<std::string_view> keys) const {
+void JsonNode::only(std::span<const std::string_view> keys) const {
   if (!json_->is_object()) return fail(std::string("expected an object, found ") + json_->type_name());
   for (const auto& item : json_->items())
     if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())

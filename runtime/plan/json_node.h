@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,8 @@ class JsonNode {
   const Json& json() const { return *json_; }
 
   /// An object with no other keys than these.
-  void only(std::initializer_list<std::string_view> keys) const;
+  void only(std::span<const std::string_view> keys) const;
+  void only(std::initializer_list<std::string_view> keys) const { only(std::span(keys.begin(), keys.size())); }
   bool has(const char* key) const { return json_->is_object() && json_->contains(key); }
   /// A field that must be there.
   JsonNode field(const char* key) const;

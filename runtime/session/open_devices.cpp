@@ -1,22 +1,73 @@
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/machine/thread_pool.h"
 #include "runtime/session/open_devices.h"
 
-namespace sheaf {
+#include "runtime/cpu/cpu_backend.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_backend.h"
+#include "runtime/machine/thread_pool.h"
 
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads) {
+#include <map>
+
+namespace sheaf {
+namespace {
+
+/// The project's backends. What opens devices is linked with this file, and so with them.
+[[maybe_unused]] const bool registered = [] {
+  for (const DeviceBackend* backend : {&cpu_backend(), &cuda_backend()}) register_backend(*backend, /*replace=*/false);
+  return true;
+}();
+
+Error unusable(const DeviceSpec& spec, const std::string& why) {
+  Error error("device " + to_string(spec) + " cannot be used: " + why);
+  error.note("`sheaf devices` says what there is");
+  return error.note("name CPU devices instead: cpu:0,cpu:1, or cpu alone to run everything on the host");
+}
+
+/// `get`: the device of an entry, as Result.
+template <typename Get>
+Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, const Get& get) {
   if (threads <= 0) threads = available_cpus();
   std::vector<std::shared_ptr<Device>> entries;
   std::vector<std::string> names;
   if (!is_host_only(list)) {
     for (const DeviceSpec& spec : list) {
-      auto device = open_device(spec);
+      auto device = get(spec);
       if (!device) return device.error();
       entries.push_back(std::move(*device));
       names.push_back(to_string(spec));
     }
   }
   return DeviceSet(cpu_device(), std::move(entries), std::move(names), threads);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec) {
+  const DeviceBackend* backend = find_backend(spec.kind);
+  if (!backend) return unusable(spec, "there is no backend '" + spec.kind + "'");
+  auto opened = backend->open(spec.index);
+  if (!opened) return unusable(spec, opened.error().message());
+  return opened;
+}
+
+Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why) {
+  const DeviceBackend* backend = find_backend(spec.kind);
+  if (!backend || !backend->plan) return unusable(spec, why);
+  return backend->plan(spec.index, why);
+}
+
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads) { return devices_of(list, threads, open_device); }
+
+Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads) {
+  std::map<std::string, std::string> closed;  // why; a device that is there and one that isn't have nothing in common
+  for (const DeviceSpec& spec : is_host_only(list) ? std::vector<DeviceSpec>{} : list) {
+    const DeviceBackend* backend = find_backend(spec.kind);
+    if (auto opened = backend ? backend->open(spec.index) : Error("there is no such backend"); !opened)
+      closed.try_emplace(spec.kind, opened.error().message());
+  }
+  return devices_of(list, threads, [&](const DeviceSpec& spec) {
+    const auto why = closed.find(spec.kind);
+    return why == closed.end() ? open_device(spec) : plan_device(spec, why->second);
+  });
 }
 
 }  // namespace sheaf

@@ -63,6 +63,7 @@ Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std:
   request.arenas = options.arenas;
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;
+  request.deadline = Seconds(options.deadline_seconds);
   for (int lane = 0; lane < devices->lanes(); ++lane) {
     auto loaded = kernels_for(devices->device(lane));
     if (!loaded) return loaded.error();

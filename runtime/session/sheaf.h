@@ -60,6 +60,9 @@ struct BindOptions {
   bool fast_numerics = false;  ///< allow Winograd convolutions on CPUs, TF32 on GPUs: faster, other rounding
   bool graphs = true;          ///< on GPUs: replay what was recorded instead of handing over each operation; the same bits
   bool deterministic = true;   ///< on GPUs: no sums whose order depends on timing
+  /// Seconds without any progress after which a run gives up waiting for a GPU: it fails, and so does all that uses the process's GPUs
+  /// from then on. Above 0.
+  double deadline_seconds = 300;
   int64_t micro_batches = 1;   ///< of a Trainer: parts that a step's batch is run in
   /// Memory shared with what was bound with the same pool and never runs at the same time (runtime/bind/arena_pool.h).
   std::shared_ptr<ArenaPool> arenas = nullptr;

@@ -49,6 +49,21 @@ class Layers(ProgramTest):
                         moves = operation["op"] == "copy" or operation["implementation"] == "in place" or step["op"] == "print"
                         self.assertTrue(moves or operation["reason"], (model, layer["layer"], operation))
 
+    def test_gpus_need_not_be_there(self):
+        plan = self.compile(MODELS / "digits_cnn.json")
+        for program in ("infer", "train"):
+            told = explained(plan, "--program", program, "--devices", "cuda:500,cuda:501", "--batch", 16)
+            self.assertEqual([device["device"] for device in told["planned"]], ["cuda:500", "cuda:501"])
+            operations = [o for layer in told["layers"] for step in layer["steps"] for o in step["operations"]]
+            on_gpus = [o for o in operations if o["op"] == "conv"]
+            self.assertTrue(on_gpus)
+            for operation in on_gpus:
+                self.assertEqual(operation["devices"], ["cuda:500", "cuda:501"])
+                self.assertEqual(operation["inputs"][0]["shape"][0], 8)
+                self.assertTrue(operation["reason"])
+        out = must(sheaf("explain", plan, "--devices", "cuda:500", "--batch", 16)).out
+        self.assertIn("not here  cuda:500: ", out)
+
     def test_training(self):
         plan = self.compile(MODELS / "digits_cnn.json")
         layers = explained(plan, "--program", "train", *TWO, "--batch", 16)["layers"]

@@ -21,7 +21,7 @@ TEST_P(DeviceContract, InfoIsFilledIn) {
   EXPECT_FALSE(info.isa.empty());
   EXPECT_GE(info.cores, 1);
   EXPECT_GT(info.memory_bytes, 0);
-  EXPECT_EQ(device->memory_space() == 0, info.kind == DeviceKind::cpu);
+  EXPECT_EQ(device->memory_space() == 0, info.shares_host_memory);
 }
 
 TEST_P(DeviceContract, OpeningAgainGivesTheSameDevice) {

@@ -19,7 +19,7 @@ class KernelContract : public BackendTest {
     add_kernels(plan);
   }
   /// What the backend's own object is called.
-  std::string object() const { return device->info().kind == DeviceKind::cpu ? "x86-64-v3" : kPtxObject; }
+  std::string object() const { return device->info().shares_host_memory ? "x86-64-v3" : kPtxObject; }
 
   Result<Prepared> prepare(const Step& step, const std::vector<TensorSpec>& inputs, const std::vector<TensorSpec>& outputs,
                            std::vector<int64_t> extents, int64_t work) {

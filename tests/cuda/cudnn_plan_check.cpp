@@ -1,14 +1,13 @@
 // Binds every program of plans to a GPU that isn't there, as far as that goes, and shows what does each library operation.
-//   cudnn_plan_check PROPERTIES.json --batch N --devices N [--fast] PLAN...
+//   cudnn_plan_check --batch N --devices N [--fast] PLAN...
 // Exits with 1 where an operation has no engine, with 77 where cuDNN isn't there. It needs a driver that cuDNN can build plans
 // with: a GPU's, or the one that make_mock_driver.sh makes.
-#include "runtime/base/file.h"
-#include "runtime/steps/step_operands.h"
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/cuda/vendor/library.h"
-#include "tools/estimate/planned_program.h"
 #include "runtime/check/reader.h"
-#include "tests/cuda/planning_device.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/planned_device.h"
+#include "runtime/cuda/vendor/cudnn.h"
+#include "runtime/steps/step_operands.h"
+#include "tools/estimate/planned_program.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -79,27 +78,23 @@ int main(int count, char** arguments) {
     else if (argument == "--devices" && i + 1 < count) request.devices = std::atoi(arguments[++i]);
     else files.emplace_back(argument);
   }
-  if (files.size() < 2 || request.batch < 1 || request.devices < 1) {
-    std::fputs("usage: cudnn_plan_check PROPERTIES.json --batch N --devices N [--fast] PLAN...\n", stderr);
+  if (files.empty() || request.batch < 1 || request.devices < 1) {
+    std::fputs("usage: cudnn_plan_check --batch N --devices N [--fast] PLAN...\n", stderr);
     return 2;
   }
-  const auto properties = read_file(files[0], 1 << 20);
-  if (!properties) {
-    std::fprintf(stderr, "%s\n", properties.error().message().c_str());
-    return 2;
-  }
-  auto library = cuda::open_planning_library(*properties);
-  if (!library) {
-    const std::string& why = library.error().message();
-    std::printf("%s\n", why.c_str());
-    return why.find("cannot be opened") != why.npos ? 77 : 1;
+  if (const std::string& why = cuda::planning_library().no_engines; !why.empty()) {
+    std::puts(why.c_str());
+    return cuda::Cudnn::version().empty() ? 77 : 1;
   }
   std::vector<std::string> names;
-  for (int k = 0; k < request.devices; ++k) names.push_back("cuda:" + std::to_string(k));
-  const DeviceSet devices(cpu_device(), planning_devices(std::shared_ptr<cuda::Library>(std::move(*library)), request.devices),
-                          names, 1);
+  std::vector<std::shared_ptr<Device>> gpus;
+  for (int k = 0; k < request.devices; ++k) {
+    names.push_back("cuda:" + std::to_string(k));
+    gpus.push_back(cuda::planned_device(k, "planned"));
+  }
+  const DeviceSet devices(cpu_device(), std::move(gpus), names, 1);
   int failures = 0;
-  for (size_t i = 1; i < files.size(); ++i) {
+  for (size_t i = 0; i < files.size(); ++i) {
     const auto plan = load_plan(files[i]);
     if (!plan) {
       std::fprintf(stderr, "%s\n", plan.error().message().c_str());

@@ -123,9 +123,9 @@ TEST_F(StandIn, StreamsEventsModulesGraphs) {
   auto event = driver->make_event(0);
   auto module = driver->load(0, ".version 7.0");
   ASSERT_TRUE(stream && event && module);
-  auto function = driver->function(*module, "kernel");
+  auto function = driver->function(0, *module, "kernel");
   ASSERT_TRUE(function);
-  auto missing = driver->function(*module, "nowhere");
+  auto missing = driver->function(0, *module, "nowhere");
   ASSERT_FALSE(missing);
   EXPECT_THAT(to_string(missing.error()), HasSubstr("nowhere"));
   auto refused = driver->load(0, "not PTX");

@@ -38,7 +38,7 @@ def main(kind):
                 if not plan.exists():
                     must(sheaf("compile", "--precision", precision, MODELS / f"{model}.json", "-o", plan))
                 plans.append(plan)
-            command = [check, HERE / "h200.json", "--batch", batch, "--devices", devices, *(["--fast"] if kind == "fast" else []),
+            command = [check, "--batch", batch, "--devices", devices, *(["--fast"] if kind == "fast" else []),
                        *plans]
             environment = dict(os.environ, LD_LIBRARY_PATH=f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}")
             done = subprocess.run([str(part) for part in command], env=environment, timeout=590)

@@ -245,10 +245,11 @@ void SimDriver::unload(int device, cuda::Module handle) {
   delete module;  // what is enqueued keeps the code
 }
 
-Result<cuda::Function> SimDriver::function(cuda::Module handle, const std::string& name) {
+Result<cuda::Function> SimDriver::function(int device, cuda::Module handle, const std::string& name) {
   const Lock lock(mutex_);
   auto* module = reinterpret_cast<LoadedModule*>(handle);
   if (modules_.count(module) == 0) return Error("cuModuleGetFunction: invalid resource handle");
+  if (module->device != device) violate("a function of a module of cuda:" + std::to_string(module->device) + " is looked up on another device");
   if (auto ok = begin(Call::function, module->device); !ok) return ok.error();
   const auto sizes = module->code->parameters(name);
   if (!sizes) return Error("cuModuleGetFunction: named symbol not found");

@@ -88,7 +88,7 @@ class SimDriver final : public cuda::Driver {
   void destroy(cuda::DriverEvent event) override;
   Result<cuda::Module> load(int device, const std::string& ptx) override;
   void unload(int device, cuda::Module module) override;
-  Result<cuda::Function> function(cuda::Module module, const std::string& name) override;
+  Result<cuda::Function> function(int device, cuda::Module module, const std::string& name) override;
   Result<void> record(cuda::DriverEvent event, cuda::Stream stream) override;
   Result<void> wait(cuda::Stream stream, cuda::DriverEvent event) override;
   Result<bool> done(cuda::DriverEvent event) override;

@@ -56,7 +56,10 @@ void SimDriver::watch(cuda::Stream handle, std::span<const cuda::Access> accesse
   item.kind = Item::operation;
   item.what = named(at, what);
   for (const cuda::Access& access : accesses) {
-    if (access.bytes != 0) item.accesses.push_back(access);
+    if (access.bytes == 0) continue;
+    if (reinterpret_cast<uintptr_t>(access.data) % access.alignment != 0)
+      violate(*item.what + " touches memory that isn't aligned to " + std::to_string(access.alignment) + " bytes");
+    item.accesses.push_back(access);
   }
   // It counts from its first kernel, host function or fill on: copies say themselves what they touch.
   at.announced_accesses = item.accesses;

@@ -129,7 +129,9 @@ struct Body {
 class LibraryOperation final : public cuda::Operation {
  public:
   LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
-      : driver_(driver), body_(std::move(body)), failure_(std::move(failure)), guardable_(options.guardable), recordable_(options.recordable) {}
+      : driver_(driver), body_(std::move(body)), failure_(std::move(failure)), guardable_(options.guardable), recordable_(options.recordable) {
+    operand_alignment = cuda::kOperandAlignment;
+  }
   Result<void> enqueue(const cuda::Enqueue& at) override {
     std::vector<void*> addresses(at.buffers, at.buffers + body_->inputs.size() + body_->outputs.size());
     if (at.guard && !guardable_) driver_.violation(what + " is launched guarded, though it cannot be");

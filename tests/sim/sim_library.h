@@ -23,7 +23,6 @@ class SimLibrary final : public cuda::Library {
  public:
   SimLibrary(SimDriver& driver, LibraryOptions options) : driver_(driver), options_(std::move(options)) {}
   Result<Prepared> prepare(const PrepareRequest& request) override;
-  bool fuses_norms() const override { return options_.fuses_norms; }
 
  private:
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to);

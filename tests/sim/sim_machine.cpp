@@ -41,7 +41,7 @@ std::shared_ptr<const DeviceSet> SimMachine::list(const std::string& devices) {
   std::vector<std::shared_ptr<Device>> entries;
   std::vector<std::string> names;
   for (const DeviceSpec& spec : *specs) {
-    entries.push_back(spec.kind == DeviceKind::cpu ? host_ : device(spec.index));
+    entries.push_back(spec.kind == host_->info().kind ? host_ : device(spec.index));
     names.push_back(to_string(spec));
   }
   return std::make_shared<const DeviceSet>(host_, std::move(entries), std::move(names), 1);

@@ -17,6 +17,7 @@ class SimBackend final : public cuda::Backend {
  public:
   explicit SimBackend(const MachineOptions& options) : options_(options), driver_(options.driver) {}
   SimDriver& driver() override { return driver_; }
+  bool fuses_norms() const override { return options_.library.fuses_norms; }
   Result<std::unique_ptr<cuda::Library>> open_library(int device) override;
   Result<std::shared_ptr<cuda::Communicator>> open_communicator(std::span<const int> devices, std::string& why) override;
 

@@ -1,7 +1,5 @@
 #include "tools/cli/execution_options.h"
 
-#include "runtime/cuda/deadline.h"
-
 #include <charconv>
 
 namespace sheaf {
@@ -59,7 +57,7 @@ Result<BindOptions> bind_options(const Options& options) {
   if (options.has("--deadline")) {
     auto seconds = deadline_of(options.value("--deadline"));
     if (!seconds) return seconds.error();
-    cuda::set_deadline(std::chrono::duration<double>(*seconds));
+    bind.deadline_seconds = *seconds;
   }
   return bind;
 }

@@ -16,8 +16,7 @@ void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
 /// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
 void execution_options(OptionParser& parser);
 
-/// What was given of --numerics, --no-graphs and --no-deterministic. Takes --deadline too, which is the process's. Errors are
-/// the command line's fault.
+/// What was given of --numerics, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
 Result<BindOptions> bind_options(const Options& options);
 
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 #include "tools/estimate/calibrate.h"
 
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/device/cpu_info.h"
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
 #include "tools/estimate/stopwatch.h"
@@ -182,7 +183,7 @@ Result<DeviceDescriptions> calibrate() {
   constexpr size_t kCacheFloats = size_t{1} << 16;    // 256 KiB an array and thread
   DeviceDescriptions devices = guessed_devices();
   devices.source = "calibration";
-  DeviceDescription& cpu = devices.cpu;
+  DeviceDescription& cpu = devices.kinds[cpu_info().kind];
   if (auto ok = measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations); !ok) return ok.error();
   if (has_bf16()) {
     if (auto ok = measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations); !ok) return ok.error();

@@ -4,6 +4,7 @@
 #include "tools/estimate/planned_program.h"
 #include "tools/inspect/graph.h"
 
+#include <algorithm>
 #include <map>
 
 namespace sheaf {
@@ -70,7 +71,29 @@ void add_given(const Graph& graph, Estimate& estimate) {
   for (int output : graph.outputs) estimate.output_bytes += graph.tensors[index_of(output)].spec.bytes;
 }
 
+/// What is assumed of devices that aren't there, and what of their operations stays open.
+void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
+  estimate.planned = planned_devices(devices);
+  for (const OperationInfo& operation : estimate.operations) {
+    if (operation.uncertain.empty()) continue;
+    auto known = std::find_if(estimate.uncertain.begin(), estimate.uncertain.end(), [&](const UncertainMemory& other) {
+      return other.op == operation.op && other.why == operation.uncertain;
+    });
+    if (known == estimate.uncertain.end()) known = estimate.uncertain.insert(known, {operation.op, operation.uncertain, {}, 0});
+    ++known->operations;
+    if (std::find(known->devices.begin(), known->devices.end(), operation.lane) == known->devices.end()) known->devices.push_back(operation.lane);
+  }
+}
+
 }  // namespace
+
+std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
+  std::vector<PlannedDevice> planned;
+  for (int lane = 0; lane < devices.lanes(); ++lane) {
+    if (const std::string& why = devices.device(lane).info().planned; !why.empty()) planned.push_back({devices.name(lane), why});
+  }
+  return planned;
+}
 
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
@@ -88,6 +111,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   result.memory = memory_profile(graph, planned->binding.memory, result.operations, program, devices);
   result.parameter_bytes = planned->constants->parameter_bytes();
   result.derived_bytes = planned->constants->derived_bytes();
+  add_assumptions(devices, result);
   add_given(graph, result);
   add_costs(plan, program, graph, result);
   add_memory(plan, *planned, program, devices, result);

@@ -73,6 +73,21 @@ struct LargestBatch {
   std::string limit;         ///< where it isn't memory: why a larger batch has no plan
 };
 
+/// Operations whose memory is not known without their device.
+struct UncertainMemory {
+  std::string op, why;               ///< Prepared::uncertain
+  std::vector<std::string> devices;  ///< on which they are
+  size_t operations = 0;
+};
+
+/// A device that was planned for without being there.
+struct PlannedDevice {
+  std::string device, why;  ///< DeviceInfo::planned
+};
+
+/// Those of `devices`, by lane.
+std::vector<PlannedDevice> planned_devices(const DeviceSet& devices);
+
 struct Estimate {
   std::string model, program;
   std::vector<std::string> list;  ///< the device list
@@ -88,7 +103,10 @@ struct Estimate {
   size_t parameter_bytes = 0;           ///< BindingInfo's: parameters, buffers and optimiser state
   size_t derived_bytes = 0;
   size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
+  std::vector<PlannedDevice> planned;   ///< those that aren't there
+  std::vector<UncertainMemory> uncertain;
   double step_seconds = 0;              ///< longest way through all lanes
+  std::string no_times;                 ///< why no times are estimated, which are all 0 then; empty: they are
   std::string description;              ///< where the devices' figures come from
 };
 

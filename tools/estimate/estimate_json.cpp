@@ -41,6 +41,7 @@ Json json_of(const DeviceEstimate& device, const Estimate& estimate) {
   for (const LiveTensor& tensor : device.largest) json["largest"].push_back(json_of(tensor));
   json["work"] = json_of(device.cost);
   json["work"]["operations"] = device.operations;
+  if (!estimate.no_times.empty()) return json;
   json["seconds"] = {{"compute", device.compute_seconds},
                      {"memory", device.memory_seconds},
                      {"communication", device.communication_seconds},
@@ -57,10 +58,11 @@ Json json_of(const MovementEstimate& movement) {
   return json;
 }
 
-Json json_of(const LayerEstimate& layer) {
+Json json_of(const LayerEstimate& layer, bool timed) {
   Json json = {{"layer", layer.layer}};
   json.update(json_of(layer.cost));
   json["operations"] = layer.operations;
+  if (!timed) return json;
   json["seconds"] = layer.seconds;
   json["bound"] = name_of(layer.bound);
   return json;
@@ -84,7 +86,7 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
     memory += device.peak_bytes;
   }
   for (const MovementEstimate& movement : estimate.movements) movements.push_back(json_of(movement));
-  for (const LayerEstimate& layer : estimate.layers) layers.push_back(json_of(layer));
+  for (const LayerEstimate& layer : estimate.layers) layers.push_back(json_of(layer, estimate.no_times.empty()));
   json["memory"] = {{"total_bytes", memory},
                     {"parameter_bytes", estimate.parameter_bytes},
                     {"derived_bytes", estimate.derived_bytes},
@@ -95,8 +97,13 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
   json["layers"] = std::move(layers);
   json["bytes_moved"] = estimate.bytes_moved;
   json["movements"] = std::move(movements);
+  for (const PlannedDevice& device : estimate.planned) json["planned"].push_back({{"device", device.device}, {"why", device.why}});
+  for (const UncertainMemory& part : estimate.uncertain) {
+    json["memory"]["uncertain"].push_back({{"op", part.op}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});
+  }
   const double rows = estimate.step_seconds > 0 ? static_cast<double>(estimate.batch) / estimate.step_seconds : 0;
-  json["time"] = {{"step_seconds", estimate.step_seconds}, {"samples_per_s", rows}, {"description", estimate.description}};
+  if (!estimate.no_times.empty()) json["time"] = {{"none", estimate.no_times}};
+  else json["time"] = {{"step_seconds", estimate.step_seconds}, {"samples_per_s", rows}, {"description", estimate.description}};
   if (largest) json["largest_batch"] = json_of(*largest);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

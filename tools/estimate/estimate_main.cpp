@@ -90,7 +90,7 @@ int estimate_verb(std::span<const std::string> arguments) {
     if (!described) return report(described.error(), kFailed);
     how.description = std::move(*described);
   }
-  auto devices = open_devices(*list);
+  auto devices = plan_devices(*list);
   if (!devices) return report(devices.error(), kFailed);
   std::vector<std::string> names;
   for (const DeviceSpec& device : *list) names.push_back(to_string(device));

@@ -86,6 +86,26 @@ std::string memory_table(const Estimate& estimate) {
   return table.text("");
 }
 
+/// What is not as a run would have it.
+std::string assumptions(const Estimate& estimate) {
+  std::string text = estimate.planned.empty() ? "" : "\nnot here:\n";
+  for (size_t i = 0; i < estimate.planned.size();) {  // one line for those of one reason
+    std::string devices = estimate.planned[i].device;
+    size_t end = i + 1;
+    for (; end < estimate.planned.size() && estimate.planned[end].why == estimate.planned[i].why; ++end) devices += ", " + estimate.planned[end].device;
+    text += "  " + printable(devices) + ": " + printable(estimate.planned[i].why) + "\n";
+    i = end;
+  }
+  if (!estimate.uncertain.empty()) text += "\nmemory that isn't known without the device:\n";
+  for (const UncertainMemory& part : estimate.uncertain) {
+    std::string devices;
+    for (const std::string& device : part.devices) devices += (devices.empty() ? "" : ", ") + device;
+    text += "  " + part.op + " (" + std::to_string(part.operations) + (part.operations == 1 ? " operation on " : " operations on ") + printable(devices) +
+            "): " + printable(part.why) + "\n";
+  }
+  return text;
+}
+
 std::string peaks(const Estimate& estimate) {
   std::string text;
   for (const DeviceEstimate& device : estimate.devices) {
@@ -107,14 +127,20 @@ std::string work(const Estimate& estimate) {
   std::vector<size_t> order(estimate.layers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const double first = estimate.layers[a].seconds, second = estimate.layers[b].seconds;
+    const auto weight = [&](const LayerEstimate& layer) { return estimate.no_times.empty() ? layer.seconds : layer.cost.flops + layer.cost.bytes(); };
+    const double first = weight(estimate.layers[a]), second = weight(estimate.layers[b]);
     return first != second ? first > second : a < b;
   });
   Table table;
-  table.row({"layer (all replicas)", "work", "memory traffic", "time", "bound by"});
+  const bool timed = estimate.no_times.empty();
+  std::vector<std::string> heading = {"layer (all replicas)", "work", "memory traffic"};
+  if (timed) heading.insert(heading.end(), {"time", "bound by"});
+  table.row(heading);
   for (size_t i = 0; i < std::min(order.size(), kShownLayers); ++i) {
     const LayerEstimate& layer = estimate.layers[order[i]];
-    table.row({layer_text(layer.layer), flops_text(layer.cost.flops), size_text(layer.cost.bytes()), time_text(layer.seconds), name_of(layer.bound)});
+    std::vector<std::string> cells = {layer_text(layer.layer), flops_text(layer.cost.flops), size_text(layer.cost.bytes())};
+    if (timed) cells.insert(cells.end(), {time_text(layer.seconds), name_of(layer.bound)});
+    table.row(cells);
   }
   text += table.text("  ");
   if (order.size() > kShownLayers) text += "  … and " + std::to_string(order.size() - kShownLayers) + " layers more (--json has them all)\n";
@@ -143,6 +169,7 @@ std::string movements(const Estimate& estimate) {
 }
 
 std::string times(const Estimate& estimate) {
+  if (!estimate.no_times.empty()) return "\ntime: not estimated; " + printable(estimate.no_times) + "\n";
   std::string text = "\ntime: a step takes " + time_text(estimate.step_seconds) + " or more";
   if (estimate.step_seconds > 0) {
     char rows[64];
@@ -176,7 +203,7 @@ std::string estimate_text(const Estimate& estimate, const LargestBatch* largest)
   std::string text = printable(estimate.model) + ", program " + estimate.program + ", batch " + std::to_string(estimate.batch) + " on " + list + "\n\n";
   text += memory_table(estimate);
   text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " + size_text(estimate.output_bytes) + "\n";
-  text += peaks(estimate) + work(estimate) + movements(estimate) + times(estimate);
+  text += assumptions(estimate) + peaks(estimate) + work(estimate) + movements(estimate) + times(estimate);
   return largest ? text + largest_text(*largest) : text;
 }
 

@@ -31,7 +31,7 @@ class LaneMeasure {
     const auto& order = graph_.lane_order[lane_];
     if (!order.empty() && !peak.blocks.empty()) device.peak_operation = order[std::min(peak.position, order.size() - 1)];
     for (size_t block : peak.blocks) {
-      device.at_peak[class_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes);
+      device.at_peak[class_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes, arena_.alignment);
       device.largest.push_back(live(arena_.blocks[block]));
     }
     device.most = most_by_class();
@@ -55,17 +55,18 @@ class LaneMeasure {
     const auto kind = static_cast<MemoryClass>(class_of(block));
     if (block.tensor < 0) {
       const std::string& layer = estimate_.operations[index_of(block.instance)].layer;
-      return {"scratch memory", layer, kind, arena_size(block.bytes), ""};
+      return {"scratch memory", layer, kind, arena_size(block.bytes, arena_.alignment), ""};
     }
     const Tensor& tensor = graph_.tensors[index_of(block.tensor)];
     const std::string layer = tensor.writers.empty() ? "" : estimate_.operations[index_of(tensor.writers.front())].layer;
-    return {tensor.name, layer, kind, arena_size(block.bytes), shape_of(tensor.spec)};
+    return {tensor.name, layer, kind, arena_size(block.bytes, arena_.alignment), shape_of(tensor.spec)};
   }
 
   MemoryByClass most_by_class() const {
     MemoryByClass most = {};
     for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
       ArenaProblem problem;
+      problem.alignment = arena_.alignment;
       for (const ArenaBlock& block : arena_.blocks) {
         if (class_of(block) == kind) problem.buffers.push_back({block.bytes, block.begin, block.end});
       }

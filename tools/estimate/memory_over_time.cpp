@@ -12,7 +12,7 @@ Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program
   for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
   auto parsed = parse_devices(list);
   if (!parsed) return parsed.error();
-  auto opened = open_devices(*parsed);
+  auto opened = plan_devices(*parsed);
   if (!opened) return opened.error();
   auto planned = estimate(plan, program, devices, *opened, batch);
   if (!planned) return planned.error();

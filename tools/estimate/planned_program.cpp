@@ -22,7 +22,7 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
     if (auto known = planned.constants->variable(parameter.name); !known) return known.error();
   }
   const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
-  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics, false, options.deterministic});
+  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics, options.explain, options.deterministic});
   if (!binding) return binding.error();
   planned.binding = std::move(*binding);
   planned.lasting.assign(kernels.size(), {});

@@ -19,9 +19,13 @@ class Clock {
  public:
   Clock(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate)
       : graph_(graph), devices_(devices), description_(description), estimate_(estimate) {
-    for (int lane = 1; lane < devices.lanes(); ++lane) busy_ += is_cpu(lane) ? devices.threads(lane) : 0;
+    for (int lane = 1; lane < devices.lanes(); ++lane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
     by_bound_.resize(estimate.layers.size());
+    for (int lane = 0; lane < devices.lanes() && timed_; ++lane) {
+      timed_ = devices.device(lane).info().planned.empty() || this->description(lane).known;
+      if (!timed_) estimate.no_times = "it isn't known how fast " + devices.name(lane) + " is: it isn't here, and --describe doesn't say";
+    }
   }
 
   void measure() {
@@ -33,7 +37,7 @@ class Clock {
         if (instance.elided || instance.early != early) continue;
         double& now = lane_time[index_of(instance.lane)];
         for (const WaitFor& wait : instance.waits) {
-          const double signal = description(instance.lane).seconds_per_wait;
+          const double signal = timed_ ? description(instance.lane).seconds_per_wait : 0;
           now = std::max(now, done[index_of(wait.instance)]) + signal;
           estimate_.devices[index_of(instance.lane)].communication_seconds += signal;
         }
@@ -48,8 +52,7 @@ class Clock {
   }
 
  private:
-  bool is_cpu(int lane) const { return devices_.device(lane).info().kind == DeviceKind::cpu; }
-  const DeviceDescription& description(int lane) const { return is_cpu(lane) ? description_.cpu : description_.cuda; }
+  const DeviceDescription& description(int lane) const { return description_.of(devices_.device(lane).info()); }
 
   /// Seconds of one operation, noted with its device and layer.
   double take(size_t i) {
@@ -57,16 +60,17 @@ class Clock {
     if (instance.kind == Instance::print) return 0;
     const OperationInfo& info = estimate_.operations[i];
     const Cost& cost = estimate_.costs[i];
+    DeviceEstimate& estimate = estimate_.devices[index_of(instance.lane)];
+    estimate.cost += cost;
+    ++estimate.operations;
+    if (!timed_) return 0;
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
     Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op,
                                        multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != "update";
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
-    DeviceEstimate& estimate = estimate_.devices[index_of(instance.lane)];
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
-    estimate.cost += cost;
-    ++estimate.operations;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
     (copies || moves_data(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
     estimate.overhead_seconds += roofline.seconds_per_operation;
@@ -81,7 +85,8 @@ class Clock {
   const DeviceSet& devices_;
   const DeviceDescriptions& description_;
   Estimate& estimate_;
-  int busy_ = 0;  ///< threads of all CPU lanes but the host's
+  bool timed_ = true;  ///< all devices' figures are known
+  int busy_ = 0;  ///< threads of all lanes on the host's cores but the host's own
   std::map<std::string, size_t> layers_;
   std::vector<std::array<double, 3>> by_bound_;
 };

@@ -124,7 +124,9 @@ Result<Explanation> explain(const Plan& plan, const ExplainRequest& request) {
   result.layers = layers_of(*graph);
   add_steps(plan, request.program == "train" ? plan.train : plan.infer, result.layers);
   if (!request.devices.empty()) {
-    if (auto bound = add_operations(plan, request, result.layers); !bound) return bound.error();
+    auto planned = add_operations(plan, request, result.layers);
+    if (!planned) return planned.error();
+    result.planned = std::move(*planned);
   }
   if (auto restricted = restrict_to(request, *graph, result.layers); !restricted) return restricted.error();
   return result;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cost/cost.h"
+#include "tools/estimate/estimate.h"
 #include "tools/inspect/graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/sheaf.h"
@@ -41,6 +42,7 @@ struct ExplainedOperation {
   std::string implementation, reason;
   std::string launch;                 ///< "update of 62 parameters": what is launched at once, this among it; empty: this alone
   std::vector<ExplainedOperand> inputs, outputs;
+  std::string uncertain;              ///< what of its memory isn't known without the device (Prepared::uncertain)
   Cost cost;                          ///< of one replica
 };
 
@@ -63,13 +65,14 @@ struct ExplainedLayer {
 struct Explanation {
   std::string model, program;
   std::vector<std::string> devices;
+  std::vector<PlannedDevice> planned;  ///< of them, those that aren't there
   int64_t batch = 0;
   std::vector<PlacementRegion> regions;
   std::vector<ExplainedLayer> layers;
 };
 
 /// Explains the layers that `request` selects, in the order of the program. Points into `plan`. With devices the plan is
-/// bound to them, which needs its machine code. Errors: a program that the plan doesn't hold; an unknown layer, op or
+/// bound to them, which needs its machine code, or where one isn't there, the binding is planned. Errors: a program that the plan doesn't hold; an unknown layer, op or
 /// device (with what was perhaps meant); devices without batch; what expand() and binding refuse.
 Result<Explanation> explain(const Plan& plan, const ExplainRequest& request);
 

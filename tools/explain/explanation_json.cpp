@@ -23,7 +23,7 @@ Json operands_json(const std::vector<ExplainedOperand>& operands) {
 }
 
 Json operation_json(const ExplainedOperation& operation) {
-  return {{"op", operation.op},
+  Json json = {{"op", operation.op},
           {"devices", operation.devices},
           {"replicas", operation.replicas},
           {"implementation", operation.implementation},
@@ -33,6 +33,8 @@ Json operation_json(const ExplainedOperation& operation) {
           {"flops", operation.cost.flops},
           {"read_bytes", operation.cost.read_bytes},
           {"written_bytes", operation.cost.written_bytes}};
+  if (!operation.uncertain.empty()) json["uncertain"] = operation.uncertain;
+  return json;
 }
 
 Json step_json(const ExplainedStep& explained) {
@@ -65,6 +67,7 @@ Json to_json(const Explanation& explanation) {
   Json json = {{"model", explanation.model}, {"program", explanation.program}};
   if (expanded) json["devices"] = explanation.devices;
   if (expanded) json["batch"] = explanation.batch;
+  for (const PlannedDevice& device : explanation.planned) json["planned"].push_back({{"device", device.device}, {"why", device.why}});
   json["layers"] = std::move(layers);
   return json;
 }

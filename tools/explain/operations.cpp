@@ -1,46 +1,53 @@
 #include "tools/explain/operations.h"
 
 #include "runtime/bind/binding.h"
+#include "runtime/session/open_devices.h"
 #include "runtime/session/sheaf.h"
+#include "tools/estimate/planned_program.h"
 #include "runtime/training/trainer.h"
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 namespace sheaf {
 namespace {
 
-/// The plan bound, with all that binding says about itself.
-class BoundPlan {
- public:
-  static Result<BoundPlan> bind(const Plan& plan, const ExplainRequest& request) {
-    auto model = Model::from_plan(plan);
-    if (!model) return model.error();
-    std::string devices;
-    for (const std::string& device : request.devices) devices += (devices.empty() ? "" : ",") + device;
-    BindOptions options = request.bind;
-    options.explain = true;
-    BoundPlan bound;
-    if (request.program == "train") {
-      auto trainer = Trainer::bind(*model, devices, *request.batch, options);
-      if (!trainer) return trainer.error();
-      bound.trainer_.emplace(std::move(*trainer));
-    } else {
-      auto session = model->bind(devices, *request.batch, options);
-      if (!session) return session.error();
-      bound.session_.emplace(std::move(*session));
-    }
+/// The plan bound, or planned where a device isn't there, with all that binding says about itself.
+struct BoundPlan {
+  std::vector<OperationInfo> operations;
+  std::vector<PlannedDevice> planned;
+};
+
+Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const ExplainRequest& request) {
+  std::string list;
+  for (const std::string& device : request.devices) list += (list.empty() ? "" : ",") + device;
+  BindOptions options = request.bind;
+  options.explain = true;
+  auto parsed = parse_devices(list);
+  if (!parsed) return parsed.error();
+  auto devices = plan_devices(*parsed, options.threads);
+  if (!devices) return devices.error();
+  BoundPlan bound;
+  bound.planned = planned_devices(*devices);
+  if (devices->planned()) {
+    auto planned = plan_program(plan, program, *devices, *request.batch, options);
+    if (!planned) return planned.error();
+    bound.operations = describe_operations(planned->binding.graph, program, *devices);
     return bound;
   }
-  const std::vector<OperationInfo>& operations() const {
-    return (trainer_ ? trainer_->info() : session_->info()).operations;
+  auto model = Model::from_plan(plan);
+  if (!model) return model.error();
+  if (request.program == "train") {
+    auto trainer = Trainer::bind(*model, list, *request.batch, options);
+    if (!trainer) return trainer.error();
+    bound.operations = trainer->info().operations;
+  } else {
+    auto session = model->bind(list, *request.batch, options);
+    if (!session) return session.error();
+    bound.operations = session->info().operations;
   }
-
- private:
-  std::optional<Session> session_;
-  std::optional<Trainer> trainer_;
-};
+  return bound;
+}
 
 /// "conv1 float32 4x8 plain" without its last words: the names of values are the model's.
 std::string value_name(const std::string& description, const TensorSpec& spec) {
@@ -57,6 +64,7 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   if (info.replica >= 0 && !host_only) operation.replicas = {info.replica};
   operation.implementation = info.op == "print" ? "print" : info.implementation;
   operation.launch = info.launch;
+  operation.uncertain = info.uncertain;
   operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
@@ -104,13 +112,13 @@ std::string idle_because(const Step& step) {
 
 }  // namespace
 
-Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers) {
-  auto bound = BoundPlan::bind(plan, request);
-  if (!bound) return bound.error();
+Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers) {
   const Program& program = request.program == "train" ? plan.train : plan.infer;
+  auto bound = bind_plan(plan, program, request);
+  if (!bound) return bound.error();
   const bool host_only = request.devices.size() == 1 && request.devices[0] == "cpu";
   std::map<const Step*, std::vector<ExplainedOperation>> by_step;
-  for (const OperationInfo& info : bound->operations()) {
+  for (const OperationInfo& info : bound->operations) {
     if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
     const std::vector<int> own = {info.step};
     for (int s : info.steps.empty() ? own : info.steps) {
@@ -133,7 +141,7 @@ Result<void> add_operations(const Plan& plan, const ExplainRequest& request, std
       if (step.operations.empty()) step.idle = idle_because(*step.step);
     }
   }
-  return {};
+  return std::move(bound->planned);
 }
 
 }  // namespace sheaf

@@ -76,6 +76,7 @@ std::string operation_text(const ExplainedOperation& operation) {
   if (operation.op == "copy")
     text += fact("  because", "it goes from one device to another, or its rows don't lie together in the whole.");
   if (operation.op == "print") return text;
+  if (!operation.uncertain.empty()) text += fact("  memory", printable(sentence(operation.uncertain)));
   text += fact("  layout", operands_text(operation.inputs) + " → " + operands_text(operation.outputs));
   text += fact("  cost", (operation.cost.flops > 0 ? amount(operation.cost.flops, "FLOP") + ", " : "") + "reads " +
                              amount(operation.cost.read_bytes, "B") + ", writes " + amount(operation.cost.written_bytes, "B") +
@@ -149,6 +150,7 @@ std::string print_text(const Explanation& explanation) {
   std::string text = "model " + printable(explanation.model) + ", program " + printable(explanation.program);
   text += bound ? " on " + list_text(explanation.devices) + " with batch " + std::to_string(explanation.batch) : ", any device list and batch";
   text += "\n";
+  for (const PlannedDevice& device : explanation.planned) text += fact("not here", printable(device.device + ": " + sentence(device.why)));
   for (const ExplainedLayer& layer : explanation.layers) {
     text += "\n" + (layer.layer.empty() ? std::string("(of no layer)") : printable(layer.layer));
     if (!layer.nodes.empty() && layer.nodes[0].location.line > 0) {

@@ -156,7 +156,7 @@ Result<void> TrainRun::resume() {
 }
 
 Result<Ending> TrainRun::loop() {
-  say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
+  say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr, devices_->any_asynchronous(),
                      cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
   const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
   display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});

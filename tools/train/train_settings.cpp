@@ -177,7 +177,7 @@ std::string settings_text(const SettingsInForce& in_force) {
   if (const Json& clip = member_of(training, "clip_grad_norm"); !clip.is_null()) row("clip_grad_norm", clip.dump());
   row("precision", in_force.plan.precision);
   const BindOptions& bind = settings.bind;
-  const bool gpus = std::any_of(settings.devices.begin(), settings.devices.end(), [](const DeviceSpec& device) { return device.kind != DeviceKind::cpu; });
+  const bool gpus = in_force.gpus;
   row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus ? "" : bind.fast_numerics ? ", TF32 products on GPUs" : ", no TF32 on GPUs"));
   if (gpus) {
     row("graphs", bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");

@@ -43,6 +43,7 @@ struct SettingsInForce {
   int64_t rows = 0, eval_rows = 0;
   LoopSettings loop;
   double lr = 0;
+  bool gpus = false;  ///< some device is asynchronous
   std::string cpu;  ///< "AMD EPYC …, 8 cores, x86-64-v4"
   std::string checkpoint;  ///< the file that the run is resumed from; empty: it begins
 };

@@ -42,6 +42,7 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
   if (auto ok = made->set(variables); !ok) return ok.error();
   BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.bind.fast_numerics};
   request.deterministic = options.bind.deterministic;
+  request.deadline = Seconds(options.bind.deadline_seconds);
   request.observe = true;
   std::map<const Device*, std::shared_ptr<const Kernels>> loaded;
   for (int lane = 0; lane < options.devices->lanes(); ++lane) {

@@ -1,4 +1,4 @@
-#include "runtime/cuda/vendor/backend.h"
+#include "runtime/cuda/nvidia_backend.h"
 
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/vendor/driver.h"
@@ -13,6 +13,7 @@ class NvidiaBackend final : public Backend {
   explicit NvidiaBackend(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
 
   Driver& driver() override { return driver_; }
+  bool fuses_norms() const override { return true; }
   Result<std::unique_ptr<Library>> open_library(int device) override { return cuda::open_library(driver_, device); }
   Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) override {
     return open_nccl(driver_, devices, why);

@@ -23,6 +23,8 @@ class CublasLt {
 
   /// Of the device that is current on this thread; once. Error: cuBLASLt's own.
   Result<void> make_handle();
+  /// Leaves the handle to the process (Library::abandon()).
+  void abandon() { handle_ = nullptr; }
   cublasLtHandle_t handle() const { return handle_; }
   std::string version() const;  ///< "13.0.2"
   /// "cublasLtMatmul: the reason in cuBLAS's words"

@@ -62,7 +62,8 @@ void explain_product(const LibraryContext& context, const LtRequest& request, co
                        context.properties.name + " with at most 32 MiB to work in";
     if (request.deterministic) prepared.reason += " and sums in a fixed order";
   } else {
-    prepared.reason += "; its algorithm is chosen on the GPU, " + context.properties.name + " is only planned for";
+    prepared.reason += "; its algorithm is chosen on the GPU";
+    prepared.uncertain = "its workspace is counted as 32 MiB, the most that cuBLASLt may take: the algorithm is chosen on the GPU";
   }
 }
 

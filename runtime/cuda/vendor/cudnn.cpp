@@ -29,6 +29,14 @@ std::vector<fe::NumericalNote_t> unwanted_notes(const CudnnGraph& graph, const E
   return notes;
 }
 
+/// Of a graph whose engine is chosen on the GPU alone.
+class OpenPlan final : public CudnnPlan {
+ public:
+  size_t workspace_bytes() const override { return 0; }
+  std::string engine() const override { return "with an engine that is chosen on the GPU"; }
+  std::string left_out() const override { return {}; }
+};
+
 Result<void> load() {
   static const Result<SharedLibrary> library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
   if (!library) return library.error();
@@ -74,6 +82,20 @@ Result<std::shared_ptr<Cudnn>> Cudnn::open_planning(const std::string& propertie
   if (auto status = described->deserialize({properties.begin(), properties.end()}); status.is_bad())
     return failure("the device's properties", status.get_message());
   cudnn->device_->properties = std::move(described);
+  // What cuDNN asks the driver for when it makes a plan, a machine without one doesn't have.
+  CudnnGraph probe;
+  const Dims x{1, 8, 8, 8}, weight{8, 8, 1, 1}, strides{512, 64, 8, 1}, of_weight{8, 1, 1, 1};
+  const auto y = probe.conv_forward(probe.tensor(DType::float32, x, strides), probe.tensor(DType::float32, weight, of_weight),
+                                    {{0, 0}, {0, 0}, {1, 1}, {1, 1}}, x);
+  probe.output(y, DType::float32, strides);
+  if (const auto plan = cudnn->make(probe, {}); !plan)
+    cudnn->no_engines_ = "cuDNN " + version() + " makes no plans without NVIDIA's driver";
+  return cudnn;
+}
+
+std::shared_ptr<Cudnn> Cudnn::without_engines(std::string why) {
+  std::shared_ptr<Cudnn> cudnn(new Cudnn);
+  cudnn->no_engines_ = std::move(why);
   return cudnn;
 }
 
@@ -88,18 +110,20 @@ Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const En
                           (choice.compiled ? "" : "ready");
   const std::lock_guard lock(planning_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
-  const auto make = [&]() -> Result<std::shared_ptr<CudnnPlan>> {
-    try {
-      const auto plan = std::make_shared<FrontendPlan>(graph);
-      if (auto built = plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled);
-          !built)
-        return built.error();
-      return std::shared_ptr<CudnnPlan>(plan);
-    } catch (const std::exception& error) {
-      return failure("cuDNN's frontend", error.what());
-    }
-  };
-  return plans_.emplace(key, make()).first->second;
+  return plans_.emplace(key, make(graph, choice)).first->second;
+}
+
+Result<std::shared_ptr<CudnnPlan>> Cudnn::make(const CudnnGraph& graph, const EngineChoice& choice) {
+  if (!no_engines_.empty()) return std::shared_ptr<CudnnPlan>(std::make_shared<OpenPlan>());
+  try {
+    const auto plan = std::make_shared<FrontendPlan>(graph);
+    if (auto built = plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled);
+        !built)
+      return built.error();
+    return std::shared_ptr<CudnnPlan>(plan);
+  } catch (const std::exception& error) {
+    return failure("cuDNN's frontend", error.what());
+  }
 }
 
 /// cuDNN's list of buffers, kept while they stay where they are.

@@ -37,14 +37,20 @@ class Cudnn {
   /// refuses the device.
   static Result<std::shared_ptr<Cudnn>> open(int sm);
   /// For a device of these properties (JSON as cuDNN's frontend serialises them), which need not be there: plans can be made,
-  /// not run.
+  /// not run. Where cuDNN makes none without a driver, it is as without_engines(). Errors: cuDNN is not there, or too old.
   static Result<std::shared_ptr<Cudnn>> open_planning(const std::string& properties, int sm);
+  /// Every graph has a plan, whose engine is left open and has no workspace. `why`: what no_engines() says.
+  static std::shared_ptr<Cudnn> without_engines(std::string why);
+  /// Why it chooses no engines; empty: it does.
+  const std::string& no_engines() const { return no_engines_; }
   ~Cudnn();
 
   /// The heuristics' first engine that `choice` allows and that builds. Plans of equal graphs are shared, refusals too. Error:
   /// there is none, in cuDNN's words.
   Result<std::shared_ptr<CudnnPlan>> plan(const CudnnGraph& graph, const EngineChoice& choice);
 
+  /// Leaves the handle to the process (Library::abandon()).
+  void abandon() { handle_ = nullptr; }
   cudnnContext* handle() const { return handle_; }  ///< null where only planning
   /// Held while the handle's stream is set and used.
   std::mutex& using_handle() { return using_handle_; }
@@ -55,7 +61,10 @@ class Cudnn {
   struct Device;
   Cudnn();
 
+  Result<std::shared_ptr<CudnnPlan>> make(const CudnnGraph& graph, const EngineChoice& choice);
+
   cudnnContext* handle_ = nullptr;
+  std::string no_engines_;
   std::unique_ptr<Device> device_;
   std::mutex using_handle_, planning_;
   std::map<std::string, Result<std::shared_ptr<CudnnPlan>>> plans_;

@@ -48,6 +48,8 @@ void CudnnBuilder::add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph&
                        const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places) {
   engines_ += (engines_.empty() ? "" : ", ") + plan->engine();
   if (!plan->left_out().empty()) because("--deterministic leaves out " + plan->left_out());
+  if (!context_.cudnn->no_engines().empty())
+    prepared.uncertain = "the workspace of cuDNN's engine is left out: " + context_.cudnn->no_engines();
   const MemoryRef workspace = plan->workspace_bytes() > 0 ? scratch(plan->workspace_bytes()) : MemoryRef{};
   if (planning()) return;
   std::vector<MemoryRef> by_tensor(graph.tensors().size());

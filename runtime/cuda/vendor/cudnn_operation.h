@@ -18,7 +18,9 @@ class CudnnOperation final : public Operation {
   using Part = std::variant<CudnnCall, KernelCall, Zeros>;
 
   CudnnOperation(Driver& driver, int device, std::shared_ptr<OwnKernels> kernels, std::vector<Part> parts)
-      : driver_(driver), device_(device), kernels_(std::move(kernels)), parts_(std::move(parts)) {}
+      : driver_(driver), device_(device), kernels_(std::move(kernels)), parts_(std::move(parts)) {
+    operand_alignment = kOperandAlignment;
+  }
   Result<void> enqueue(const Enqueue& at) override;
 
  private:

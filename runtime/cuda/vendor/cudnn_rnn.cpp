@@ -73,7 +73,7 @@ class RnnBuilder {
     prepared_.implementation = "cuDNN RNN, standard algorithm";
     prepared_.reason = std::string("all layers and directions in one call, sums in a fixed order; f32 ") +
                        (fast ? "rounded to TF32 for the tensor cores (--numerics fast)" : "without tensor cores");
-    if (context_.planning()) prepared_.reason += "; its memory is an estimate: cuDNN tells it on the GPU alone";
+    if (context_.planning()) prepared_.uncertain = "its workspace and what it keeps are an estimate: cuDNN tells them on the GPU alone";
   }
 
   void give_workspace(size_t bytes) {

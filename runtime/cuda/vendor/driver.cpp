@@ -184,8 +184,8 @@ void NvidiaDriver::unload(int device, Module module) {
   if (module && make_current(device)) call_.cuModuleUnload(reinterpret_cast<CUmodule>(module));
 }
 
-Result<Function> NvidiaDriver::function(Module module, const std::string& name) {
-  if (auto ok = make_any_current(); !ok) return ok.error();
+Result<Function> NvidiaDriver::function(int device, Module module, const std::string& name) {
+  if (auto ok = make_current(device); !ok) return ok.error();
   CUfunction function = nullptr;
   const CUresult code = call_.cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(module), name.c_str());
   if (code != CUDA_SUCCESS) return call_.error("cuModuleGetFunction", code).note("of '" + name + "'");

@@ -1,6 +1,6 @@
 #include "runtime/cuda/installation.h"
 
-#include "runtime/cuda/vendor/backend.h"
+#include "runtime/cuda/nvidia_backend.h"
 #include "runtime/cuda/vendor/driver_functions.h"
 #include "runtime/cuda/vendor/nvml.h"
 

@@ -1,6 +1,8 @@
 #include "runtime/cuda/vendor/library.h"
 
+#include "runtime/cuda/assumed_gpu.h"
 #include "runtime/cuda/own_operations.h"
+#include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cublaslt.h"
 #include "runtime/cuda/vendor/cudnn.h"
 
@@ -10,7 +12,7 @@
 namespace sheaf::cuda {
 namespace {
 
-/// What an operation is prepared with besides the project's own kernels.
+/// The library that an operation is prepared with, besides the project's own kernels.
 enum Wants { nothing, cudnn, cublaslt };
 
 struct Entry {
@@ -19,30 +21,7 @@ struct Entry {
   PrepareOperation prepare;
 };
 
-/// The project's own kernels; null while planning.
-const std::shared_ptr<OwnKernels>& own_of(const LibraryContext& context) {
-  require(context.planning() || context.own, context.no_own);
-  return context.own;
-}
-
-Result<Prepared> prepare_pooling(const PrepareRequest& request, LibraryContext& context) {
-  const bool maximum = request.step.op.rfind("max_pool", 0) == 0;
-  return prepare_own_pooling(request, own_of(context),
-                             maximum ? "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation"
-                                     : "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
-}
-Result<Prepared> prepare_reorder(const PrepareRequest& request, LibraryContext& context) {
-  require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
-  return prepare_own_reorder(request.inputs[0], request.outputs[0], own_of(context));
-}
-Result<Prepared> prepare_reduce(const PrepareRequest& request, LibraryContext& context) {
-  return prepare_own_reduce(request, own_of(context));
-}
-Result<Prepared> prepare_check_finite(const PrepareRequest& request, LibraryContext& context) {
-  return prepare_own_check_finite(request, own_of(context));
-}
-
-constexpr std::array<Entry, 26> operations = {{
+constexpr std::array<Entry, 16> operations = {{
     {"linear", cublaslt, prepare_linear},
     {"linear_backward_data", cublaslt, prepare_linear_backward_data},
     {"linear_backward_weight", cublaslt, prepare_linear_backward_weight},
@@ -59,32 +38,7 @@ constexpr std::array<Entry, 26> operations = {{
     {"gru_train", cudnn, prepare_rnn},
     {"lstm_backward", cudnn, prepare_rnn},
     {"gru_backward", cudnn, prepare_rnn},
-    {"max_pool", nothing, prepare_pooling},
-    {"avg_pool", nothing, prepare_pooling},
-    {"adaptive_avg_pool", nothing, prepare_pooling},
-    {"max_pool_train", nothing, prepare_pooling},
-    {"max_pool_backward", nothing, prepare_pooling},
-    {"avg_pool_backward", nothing, prepare_pooling},
-    {"adaptive_avg_pool_backward", nothing, prepare_pooling},
-    {"reorder", nothing, prepare_reorder},
-    {"reduce", nothing, prepare_reduce},
-    {"check_finite", nothing, prepare_check_finite},
 }};
-
-/// An operation on an empty chunk: all outputs have zero elements.
-class Nothing final : public Operation {
- public:
-  Result<void> enqueue(const Enqueue&) override { return {}; }
-  bool guardable() const override { return true; }
-};
-
-Prepared prepare_nothing(const PrepareRequest& request, const LibraryContext& context) {
-  Prepared prepared = StepOperands(request).prepared();
-  if (!context.planning()) prepared.executable = std::make_unique<Nothing>();
-  prepared.implementation = "empty";
-  prepared.reason = "its results have no elements: there is nothing to compute";
-  return prepared;
-}
 
 Error failure(const Step& step, const std::string& why) {
   const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
@@ -95,24 +49,28 @@ class NvidiaLibrary final : public Library {
  public:
   explicit NvidiaLibrary(LibraryContext context) : context_(std::move(context)) {}
 
-  bool fuses_norms() const override { return true; }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
+    const PrepareOwn own = find_own_operation(step.op);
     const auto entry = std::find_if(operations.begin(), operations.end(),
                                     [&](const Entry& known) { return known.name == step.op; });
-    if (entry == operations.end()) return failure(step, "the CUDA backend has no library operation of this name");
+    if (!own && entry == operations.end()) return failure(step, "the CUDA backend has no library operation of this name");
     try {
-      const bool check = step.op == "check_finite";  // the one that is run for what it finds
-      require(check || !request.outputs.empty(), "the step has no output");
-      const auto empty = [](const TensorSpec& output) { return element_count(output) == 0; };
-      if (!check && std::all_of(request.outputs.begin(), request.outputs.end(), empty)) return prepare_nothing(request, context_);
-      open_for(entry->wants);
-      auto prepared = entry->prepare(request, context_);
+      if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
+      open_for(own ? nothing : entry->wants);
+      require(!own || context_.planning() || context_.own, context_.no_own);
+      auto prepared = own ? own(request, context_.own) : entry->prepare(request, context_);
       if (!prepared) return failure(step, prepared.error().message());
       return prepared;
     } catch (const OperationError& error) {
       return failure(step, error.what());
     }
+  }
+
+  void abandon() override {
+    if (context_.own) context_.own->abandon();
+    if (context_.cudnn) context_.cudnn->abandon();
+    if (context_.cublaslt) context_.cublaslt->abandon();
   }
 
  private:
@@ -149,24 +107,16 @@ Result<std::unique_ptr<Library>> open_library(Driver& driver, int device) {
   return std::unique_ptr<Library>(std::make_unique<NvidiaLibrary>(std::move(context)));
 }
 
-Result<std::unique_ptr<Library>> open_planning_library(const std::string& properties) {
-  const Json json = Json::parse(properties, nullptr, /*allow_exceptions=*/false);
-  const auto number = [&](const char* name) {
-    return json.is_object() && json.contains(name) && json[name].is_number_integer() ? json[name].get<int64_t>() : int64_t{0};
-  };
-  const auto version = int(number("deviceVer"));  // 900: sm_90
-  if (version <= 0) return Error("these are no properties of a GPU as cuDNN serialises them: 'deviceVer' is missing");
-  LibraryContext context;
-  context.properties.major = version / 100;
-  context.properties.minor = version / 10 % 10;
-  context.properties.multiprocessors = int(number("multiProcessorCount"));
-  context.properties.memory_bytes = number("totalGlobalMem");
-  context.properties.l2_bytes = int(number("l2CacheSize"));
-  context.properties.name = json.value("deviceName", "");
-  auto opened = Cudnn::open_planning(properties, version / 10);
-  if (!opened) return opened.error();
-  context.cudnn = std::move(*opened);
-  return std::unique_ptr<Library>(std::make_unique<NvidiaLibrary>(std::move(context)));
+const PlanningLibrary& planning_library() {
+  static const PlanningLibrary opened = [] {
+    LibraryContext context;
+    context.properties = assumed_properties();
+    auto cudnn = Cudnn::open_planning(kAssumedGpu, context.properties.major * 10 + context.properties.minor);
+    const std::string why = cudnn ? (*cudnn)->no_engines() : cudnn.error().message();
+    context.cudnn = cudnn ? std::move(*cudnn) : Cudnn::without_engines(why);
+    return PlanningLibrary{std::make_shared<NvidiaLibrary>(std::move(context)), true, why};
+  }();
+  return opened;
 }
 
 }  // namespace sheaf::cuda

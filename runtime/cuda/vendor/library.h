@@ -37,10 +37,6 @@ using PrepareOperation = Result<Prepared> (*)(const PrepareRequest&, LibraryCont
 /// The library of device `device` of `driver`. Libraries that are missing are errors of the operations that want them.
 Result<std::unique_ptr<Library>> open_library(Driver& driver, int device);
 
-/// One that chooses engines for a GPU that need not be there: `properties` as cuDNN serialises them (JSON; tests/cuda/h200.json).
-/// Errors: no such properties, or cuDNN cannot be opened.
-Result<std::unique_ptr<Library>> open_planning_library(const std::string& properties);
-
 // By file: cudnn_conv.cpp
 Result<Prepared> prepare_conv(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryContext& context);

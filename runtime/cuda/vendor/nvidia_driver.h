@@ -37,7 +37,7 @@ class NvidiaDriver final : public Driver {
   void destroy(DriverEvent event) override;
   Result<Module> load(int device, const std::string& ptx) override;
   void unload(int device, Module module) override;
-  Result<Function> function(Module module, const std::string& name) override;
+  Result<Function> function(int device, Module module, const std::string& name) override;
 
   Result<void> record(DriverEvent event, Stream stream) override;
   Result<void> wait(Stream stream, DriverEvent event) override;

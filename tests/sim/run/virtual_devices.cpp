@@ -1,9 +1,8 @@
 // Makes of sheaf-run (tools/sheaf-run.cpp) a program whose cuda:0 to cuda:3 are virtual GPUs, to run models' tests on them:
-// what is defined here stands in for runtime/session/open_device.cpp. What a GPU would punish is printed, and the exit status
+// they are registered in CUDA's place (runtime/device/backend.h). What a GPU would punish is printed, and the exit status
 // is then 3. SHEAF_SIM_SEED chooses the order in which streams go on, SHEAF_SIM_CHANNELS_LAST=1 the format of images,
 // SHEAF_SIM_FUSES_NORMS=1 a library that joins batch norms with the ReLUs after them.
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/session/open_devices.h"
+#include "runtime/device/backend.h"
 #include "tests/sim/sim_machine.h"
 
 #include <atomic>
@@ -50,13 +49,14 @@ class Machine {
   std::unique_ptr<sim::SimMachine> machine_;
 };
 
-}  // namespace
-
-Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec) {
-  if (spec.kind == DeviceKind::cpu) return std::shared_ptr<Device>(cpu_device());
-  if (spec.index >= kDevices) return Error("device " + to_string(spec) + " cannot be used: there are " + std::to_string(kDevices) + " virtual GPUs");
+Result<std::shared_ptr<Device>> open_virtual(int index) {
+  if (index >= kDevices) return Error("there are " + std::to_string(kDevices) + " virtual GPUs");
   static Machine machine;
-  return machine.device(spec.index);
+  return machine.device(index);
 }
 
+constexpr DeviceBackend virtual_gpus = {"cuda", open_virtual};
+[[maybe_unused]] const bool registered = (register_backend(virtual_gpus), true);
+
+}  // namespace
 }  // namespace sheaf

@@ -27,39 +27,42 @@ class Description : public ::testing::Test {
   std::string file_ = ::testing::TempDir() + "devices-" + std::to_string(::getpid()) + ".json";
 };
 
+DeviceDescription& cpu_of(DeviceDescriptions& devices) { return devices.kinds["cpu"]; }
+
 TEST_F(Description, ReadsWhatItWrites) {
   DeviceDescriptions written = guessed_devices();
-  written.cpu.model = "some \"CPU\"";
-  written.cpu.cores = 3;
-  written.cpu.flops_per_second = 1.25e11;
-  written.cpu.operations = {{"conv", 1e11}, {"linear", 2e11}};
-  written.cpu.bf16_flops_per_second = 5e11;
-  written.cpu.bf16_operations = {{"conv", 3e11}};
+  cpu_of(written).model = "some \"CPU\"";
+  cpu_of(written).cores = 3;
+  cpu_of(written).flops_per_second = 1.25e11;
+  cpu_of(written).operations = {{"conv", 1e11}, {"linear", 2e11}};
+  cpu_of(written).bf16_flops_per_second = 5e11;
+  cpu_of(written).bf16_operations = {{"conv", 3e11}};
   auto devices = read(devices_text(written));
   ASSERT_TRUE(devices) << to_string(devices.error());
   EXPECT_EQ(devices_text(*devices), devices_text(written));
-  EXPECT_EQ(devices->cpu.operations, written.cpu.operations);
-  EXPECT_EQ(devices->cpu.bf16_operations, written.cpu.bf16_operations);
+  EXPECT_EQ(cpu_of(*devices).operations, cpu_of(written).operations);
+  EXPECT_EQ(cpu_of(*devices).bf16_operations, cpu_of(written).bf16_operations);
   EXPECT_EQ(devices->source, file_);
 }
 
 TEST_F(Description, LeavesGuessesWhereItSaysNothing) {
   auto devices = read(R"({"sheaf_devices": "1.0", "cpu": {"bytes_per_second": 5e9}})");
   ASSERT_TRUE(devices) << to_string(devices.error());
-  EXPECT_EQ(devices->cpu.bytes_per_second, 5e9);
-  EXPECT_EQ(devices->cpu.flops_per_second, guessed_devices().cpu.flops_per_second);
-  EXPECT_GT(devices->cuda.flops_per_second, devices->cpu.flops_per_second);
+  EXPECT_EQ(cpu_of(*devices).bytes_per_second, 5e9);
+  DeviceDescriptions guess = guessed_devices();
+  EXPECT_EQ(cpu_of(*devices).flops_per_second, cpu_of(guess).flops_per_second);
+  EXPECT_GT(devices->kinds["cuda"].flops_per_second, cpu_of(*devices).flops_per_second);
 }
 
 TEST_F(Description, GuessesBf16FromF32) {
   auto devices = read(R"({"sheaf_devices": "1.0", "cuda": {"flops_per_second": 1e12}})");
   ASSERT_TRUE(devices) << to_string(devices.error());
-  const DeviceDescription guess = guessed_devices().cuda;
+  const DeviceDescription guess = guessed_devices().kinds["cuda"];
   EXPECT_GT(guess.bf16_flops_per_second, guess.flops_per_second);
-  EXPECT_DOUBLE_EQ(devices->cuda.bf16_flops_per_second, 1e12 * guess.bf16_flops_per_second / guess.flops_per_second);
+  EXPECT_DOUBLE_EQ(devices->kinds["cuda"].bf16_flops_per_second, 1e12 * guess.bf16_flops_per_second / guess.flops_per_second);
   devices = read(R"({"sheaf_devices": "1.0", "cuda": {"flops_per_second": 1e12, "bf16_flops_per_second": 3e12}})");
   ASSERT_TRUE(devices) << to_string(devices.error());
-  EXPECT_EQ(devices->cuda.bf16_flops_per_second, 3e12);
+  EXPECT_EQ(devices->kinds["cuda"].bf16_flops_per_second, 3e12);
 }
 
 TEST_F(Description, RefusesWhatItCannotMean) {

@@ -1,6 +1,7 @@
 // What is estimated is what a run takes, to the byte, and nothing is taken to find out.
 #include "runtime/session/open_devices.h"
 #include "tests/sim/strict_machine.h"
+#include "tests/unit/estimate/two_layers.h"
 #include "tests/unit/runtime/training_plan.h"
 
 #include "runtime/bind/binding.h"
@@ -50,19 +51,6 @@ void expect_equal(const Estimate& estimate, const BindingInfo& info) {
   }
   EXPECT_EQ(estimate.parameter_bytes, info.parameter_bytes);
   EXPECT_EQ(estimate.derived_bytes, info.derived_bytes);
-}
-
-/// x → 37 → 64 → 19 on each replica: what lies between the layers is in the devices' arenas.
-PlanBuilder two_layers() {
-  PlanBuilder b;
-  const int x = b.input("x", {b.batch(), 37});
-  const int w1 = b.parameter("w1", {64, 37}), b1 = b.parameter("b1", {64}), w2 = b.parameter("w2", {19, 64}), b2 = b.parameter("b2", {19});
-  const int r = b.region("net", b.batch());
-  const int part = b.scatter(x, r, 0, {b.chunk(r), 37});
-  const int between = b.linear(part, b.replicate(w1, r), b.replicate(b1, r), "net.fc1", {b.chunk(r), 64}, b.in_region(r));
-  const int y = b.linear(between, b.replicate(w2, r), b.replicate(b2, r), "net.fc2", {b.chunk(r), 19}, b.in_region(r));
-  b.output("net", b.gather(y, r, 0, {b.batch(), 19}, b.device(0), "net"));
-  return b;
 }
 
 TEST(EstimatedMemory, IsWhatARunTakes) {
@@ -182,7 +170,7 @@ TEST(EstimatedTime, TwoDevicesShareTheWork) {
   const PlanBuilder b = data_parallel_linear(370, 190, PlanBuilder::device(0));
   EstimateOptions options;
   options.description = guessed_devices();
-  DeviceDescription& cpu = options.description->cpu;
+  DeviceDescription& cpu = options.description->kinds["cpu"];
   cpu = DeviceDescription();
   cpu.cores = 4;
   cpu.flops_per_second = 4e9;

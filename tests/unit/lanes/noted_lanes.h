@@ -68,7 +68,7 @@ class MergingDevice : public Device {
   int memory_space() const override { return 1; }
   Result<void*> allocate(size_t) override { return Error("no memory"); }
   void release(void*) override {}
-  Result<std::unique_ptr<Queue>> open_queue(int) override { return Error("no queue"); }
+  Result<std::unique_ptr<Queue>> open_queue(int, Seconds) override { return Error("no queue"); }
   Result<std::unique_ptr<Event>> make_event() override { return Error("no event"); }
   Result<std::shared_ptr<const Kernels>> load_kernels(const Plan&) override { return Error("no kernels"); }
   Result<Prepared> prepare(const PrepareRequest&) override { return Error("no operation"); }

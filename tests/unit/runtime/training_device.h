@@ -26,7 +26,7 @@ class TrainingDevice : public Device {
   int memory_space() const override { return 0; }
   Result<void*> allocate(size_t bytes) override { return cpu_device()->allocate(bytes); }
   void release(void* memory) override { cpu_device()->release(memory); }
-  Result<std::unique_ptr<Queue>> open_queue(int threads) override { return cpu_device()->open_queue(threads); }
+  Result<std::unique_ptr<Queue>> open_queue(int threads, Seconds deadline) override { return cpu_device()->open_queue(threads, deadline); }
   Result<std::unique_ptr<Event>> make_event() override { return cpu_device()->make_event(); }
   Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return cpu_device()->load_kernels(plan); }
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {

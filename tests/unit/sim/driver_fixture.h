@@ -33,7 +33,7 @@ class SimDriverTest : public ::testing::Test {
     for (int i = 0; i < 2; ++i) {
       for (int k = 0; k < 2; ++k) streams[i][k] = *driver->make_stream(i);
       modules[i] = *driver->load(i, "");
-      functions[i] = *driver->function(modules[i], "add_one");
+      functions[i] = *driver->function(i, modules[i], "add_one");
       events[i] = *driver->make_event(i);
       x[i] = static_cast<char*>(*driver->allocate(i, kBytes));
       y[i] = static_cast<char*>(*driver->allocate(i, kBytes));

@@ -3,8 +3,6 @@
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/training_run.h"
 
-#include "runtime/cuda/deadline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,19 +34,17 @@ std::vector<float> all_values(const Model& model) {
   return values;
 }
 
-/// Deadlines of a test that waits in vain.
-class ShortDeadline {
- public:
-  explicit ShortDeadline(double seconds) : before_(cuda::deadline()) { cuda::set_deadline(std::chrono::duration<double>(seconds)); }
-  ~ShortDeadline() { cuda::set_deadline(before_); }
-
- private:
-  std::chrono::duration<double> before_;
-};
+/// Of a test that waits in vain.
+BindOptions impatient(double seconds) {
+  BindOptions options;
+  options.deadline_seconds = seconds;
+  return options;
+}
 
 /// What is to go wrong is arranged by `arrange` before anything is bound; true if it came to that.
 template <typename Arrange>
-bool fails_well(const std::string& list, const std::string& reason, bool collectives, Arrange&& arrange, bool answers = true) {
+bool fails_well(const std::string& list, const std::string& reason, bool collectives, double deadline, Arrange&& arrange,
+                bool answers = true) {
   sim::MachineOptions options = sim::strict(7, std::make_shared<TrainingDevice>());
   options.collectives = collectives;
   // Where the driver doesn't answer nobody can know what is done: memory goes back while work may still be on its way.
@@ -57,7 +53,7 @@ bool fails_well(const std::string& list, const std::string& reason, bool collect
   SimMachine machine(options);
   arrange(machine.driver());
   const Model model = training_model();
-  auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr);
+  auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr, impatient(deadline));
   if (!trainer) {
     EXPECT_THAT(to_string(trainer.error()), HasSubstr(reason));
     return true;
@@ -84,7 +80,7 @@ class EveryCall : public ::testing::TestWithParam<Call> {};
 
 TEST_P(EveryCall, FailsWithAnError) {
   const Call call = GetParam();
-  const ShortDeadline deadline(0.5);  // where one member of a collective fails, the others wait in vain
+  constexpr double kSeconds = 0.5;  // where one member of a collective fails, the others wait in vain
   int failed = 0;
   for (const bool collectives : {false, true}) {
     if (call == Call::collective && !collectives) continue;
@@ -92,7 +88,7 @@ TEST_P(EveryCall, FailsWithAnError) {
     // (An event that a queue cannot record for its report of a wait in vain is done without.)
     for (int64_t n = 1, well = 0; well < 3; n += 1 + n / 3) {
       SCOPED_TRACE(std::string(list) + ", " + std::string(name_of(call)) + " number " + std::to_string(n));
-      const bool fails = fails_well(list, "injected", collectives, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); },
+      const bool fails = fails_well(list, "injected", collectives, kSeconds, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); },
                                     call != Call::query);
       well += !fails;
       failed += fails;
@@ -109,12 +105,11 @@ INSTANTIATE_TEST_SUITE_P(Calls, EveryCall,
                          [](const auto& info) { return std::string(name_of(info.param)).substr(0, 4) + std::to_string(int(info.param)); });
 
 TEST(Failures, ADeviceThatIsLostAtAnyCall) {
-  const ShortDeadline deadline(1);
   for (const int device : {0, 1}) {
     bool failed = true;
     for (int64_t n = 1; failed; n += 1 + n / 2) {
       SCOPED_TRACE("cuda:" + std::to_string(device) + ", at call " + std::to_string(n));
-      failed = fails_well("cuda:0,cuda:1", "", false, [&](sim::SimDriver& driver) { driver.lose(device, n); });
+      failed = fails_well("cuda:0,cuda:1", "", false, 1, [&](sim::SimDriver& driver) { driver.lose(device, n); });
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -123,17 +118,16 @@ TEST(Failures, ADeviceThatIsLostAtAnyCall) {
 TEST(Failures, RecordingThatFailsIsAnErrorOrDoneWithout) {
   for (const Call call : {Call::begin_capture, Call::end_capture, Call::launch_graph}) {
     SCOPED_TRACE(name_of(call));
-    fails_well("cuda:0", "injected", false, [&](sim::SimDriver& driver) { driver.fail(call, 1, "injected"); });
+    fails_well("cuda:0", "injected", false, kDeadline.count(), [&](sim::SimDriver& driver) { driver.fail(call, 1, "injected"); });
   }
 }
 
 TEST(Failures, AKernelThatNeverEndsIsReportedAfterTheDeadline) {
   for (const char* list : {"cuda:0", "cuda:0,cuda:1", "cpu:0,cuda:0"}) {
     SCOPED_TRACE(list);
-    const ShortDeadline deadline(0.3);
     SimMachine machine(sim::strict(3, std::make_shared<TrainingDevice>()));
     const Model model = training_model();
-    auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr);
+    auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr, impatient(0.3));
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     ASSERT_TRUE(trainer->step(Batch().buffers()));
     machine.driver().hang(2);

@@ -6,7 +6,6 @@
 
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/cuda/deadline.h"
 #include "runtime/session/sheaf.h"
 
 #include <gmock/gmock.h>

@@ -96,8 +96,8 @@ class FaultyDevice : public Device {
     memory_->remove(memory);
     cpu_device()->release(memory);
   }
-  Result<std::unique_ptr<Queue>> open_queue(int threads) override {
-    auto queue = cpu_device()->open_queue(threads);
+  Result<std::unique_ptr<Queue>> open_queue(int threads, Seconds deadline) override {
+    auto queue = cpu_device()->open_queue(threads, deadline);
     if (!queue) return queue.error();
     return std::unique_ptr<Queue>(new FaultyQueue(std::move(*queue), faults_, memory_, operations_));
   }

@@ -1,0 +1,71 @@
+// The project's own operations by the names of steps.
+#include "runtime/cuda/own_operations.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sheaf::cuda {
+namespace {
+
+Result<Prepared> prepare_maximum(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  return prepare_own_pooling(request, kernels, "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation");
+}
+Result<Prepared> prepare_average(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  return prepare_own_pooling(request, kernels, "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
+}
+Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
+  return prepare_own_reorder(request.inputs[0], request.outputs[0], kernels);
+}
+Result<Prepared> prepare_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  return prepare_own_reduce(request, kernels);
+}
+Result<Prepared> prepare_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  return prepare_own_check_finite(request, kernels);
+}
+
+struct Entry {
+  std::string_view op;
+  PrepareOwn prepare;
+};
+
+constexpr std::array<Entry, 10> operations = {{
+    {"max_pool", prepare_maximum},
+    {"max_pool_train", prepare_maximum},
+    {"max_pool_backward", prepare_maximum},
+    {"avg_pool", prepare_average},
+    {"adaptive_avg_pool", prepare_average},
+    {"avg_pool_backward", prepare_average},
+    {"adaptive_avg_pool_backward", prepare_average},
+    {"reorder", prepare_reorder},
+    {"reduce", prepare_reduce},
+    {"check_finite", prepare_check_finite},
+}};
+
+class Nothing final : public Operation {
+ public:
+  Result<void> enqueue(const Enqueue&) override { return {}; }
+  bool guardable() const override { return true; }
+};
+
+}  // namespace
+
+PrepareOwn find_own_operation(std::string_view op) {
+  const auto found = std::find_if(operations.begin(), operations.end(), [&](const Entry& known) { return known.op == op; });
+  return found == operations.end() ? nullptr : found->prepare;
+}
+
+bool has_nothing_to_do(const PrepareRequest& request) {  // one without outputs is run for what it finds
+  const auto empty = [](const TensorSpec& output) { return element_count(output) == 0; };
+  return !request.outputs.empty() && std::all_of(request.outputs.begin(), request.outputs.end(), empty);
+}
+
+Prepared prepare_nothing(const PrepareRequest& request, bool planned) {
+  Prepared prepared = StepOperands(request).prepared();
+  if (!planned) prepared.executable = std::make_unique<Nothing>();
+  prepared.implementation = "empty";
+  prepared.reason = "its results have no elements: there is nothing to compute";
+  return prepared;
+}
+
+}  // namespace sheaf::cuda

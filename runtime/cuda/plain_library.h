@@ -1,0 +1,15 @@
+// Library operations as a build without NVIDIA's headers knows them: what they take and make, not how.
+#pragma once
+
+#include "runtime/cuda/library.h"
+
+namespace sheaf::cuda {
+
+/// Prepares every step for planning: the project's own operations as on a GPU, all others on plain tensors, without workspaces
+/// (Prepared::uncertain says so).
+class PlainLibrary final : public Library {
+ public:
+  Result<Prepared> prepare(const PrepareRequest& request) override;
+};
+
+}  // namespace sheaf::cuda

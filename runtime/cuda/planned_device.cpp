@@ -1,0 +1,99 @@
+#include "runtime/cuda/planned_device.h"
+
+#include "runtime/cuda/assumed_gpu.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/plan/plan.h"
+
+namespace sheaf::cuda {
+namespace {
+
+/// Has nothing that could run. Modules can be "loaded": a device loads the kernels of its queues before it prepares others.
+class PlanningDriver final : public Driver {
+ public:
+  PlanningDriver() : properties_(assumed_properties()) {}
+  int devices() const override { return kMostDevices; }
+  const DeviceProperties& properties(int) const override { return properties_; }
+  Result<MemoryInUse> memory(int) override { return MemoryInUse{properties_.memory_bytes, properties_.memory_bytes}; }
+  Result<void*> allocate(int, size_t) override { return none(); }
+  void release(int, void*) override {}
+  Result<void*> allocate_pinned(size_t) override { return none(); }
+  void release_pinned(void*) override {}
+  Result<bool> enable_peer(int, int) override { return true; }
+  Result<Stream> make_stream(int) override { return none(); }
+  void destroy(Stream) override {}
+  Result<DriverEvent> make_event(int) override { return none(); }
+  void destroy(DriverEvent) override {}
+  Result<Module> load(int, const std::string&) override { return reinterpret_cast<Module>(this); }
+  void unload(int, Module) override {}
+  Result<Function> function(int, Module, const std::string&) override { return reinterpret_cast<Function>(this); }
+  Result<void> record(DriverEvent, Stream) override { return none(); }
+  Result<void> wait(Stream, DriverEvent) override { return none(); }
+  Result<bool> done(DriverEvent) override { return none(); }
+  Result<bool> done(Stream) override { return none(); }
+  Result<void> copy(Stream, void*, int, const void*, int, const CopyShape&) override { return none(); }
+  Result<void> fill(Stream, void*, uint8_t, size_t) override { return none(); }
+  Result<void> launch(Stream, const Launch&) override { return none(); }
+  Result<void> begin_capture(Stream) override { return none(); }
+  Result<Graph> end_capture(Stream) override { return none(); }
+  Result<void> launch(Stream, Graph) override { return none(); }
+  void destroy(Graph) override {}
+
+ private:
+  static Error none() { return Error("this device is only planned for"); }
+
+  DeviceProperties properties_;
+};
+
+/// The devices share it.
+class SharedLibrary final : public Library {
+ public:
+  Result<Prepared> prepare(const PrepareRequest& request) override { return planning_library().library->prepare(request); }
+};
+
+/// As NCCL's, which any machine with several GPUs is taken to have: it needs no scratch memory.
+class PlanningCommunicator final : public Communicator {
+ public:
+  explicit PlanningCommunicator(size_t members) : members_(members) {}
+  Result<std::vector<Prepared>> prepare(const CollectiveRequest&) override {
+    std::vector<Prepared> prepared(members_);
+    for (Prepared& member : prepared) member.implementation = "NCCL";
+    return prepared;
+  }
+
+ private:
+  size_t members_;
+};
+
+class PlanningBackend final : public Backend {
+ public:
+  Driver& driver() override { return driver_; }
+  bool fuses_norms() const override { return planning_library().fuses_norms; }
+  Result<std::unique_ptr<Library>> open_library(int) override { return std::unique_ptr<Library>(std::make_unique<SharedLibrary>()); }
+  Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string&) override {
+    return std::shared_ptr<Communicator>(std::make_shared<PlanningCommunicator>(devices.size()));
+  }
+
+ private:
+  PlanningDriver driver_;
+};
+
+}  // namespace
+
+DeviceProperties assumed_properties() {
+  const Json json = Json::parse(kAssumedGpu);
+  DeviceProperties properties;
+  properties.name = json["deviceName"].get<std::string>();
+  properties.major = json["deviceVer"].get<int>() / 100;  // 900: sm_90
+  properties.minor = json["deviceVer"].get<int>() / 10 % 10;
+  properties.multiprocessors = json["multiProcessorCount"].get<int>();
+  properties.memory_bytes = json["totalGlobalMem"].get<int64_t>();
+  properties.l2_bytes = json["l2CacheSize"].get<int>();
+  return properties;
+}
+
+std::shared_ptr<Device> planned_device(int index, const std::string& why) {
+  static const std::shared_ptr<Backend> backend = std::make_shared<PlanningBackend>();
+  return make_cuda_device(backend, index, why + "; planned for as an " + backend->driver().properties(index).name);
+}
+
+}  // namespace sheaf::cuda
