@@ -1,0 +1,35 @@
+// The optimisers: a row each of a table (Optimizers.cpp). dist-optimize builds their updates where the parameters live.
+#pragma once
+
+#include "passes/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace sheaf::passes {
+
+/// An optimiser's arguments, PyTorch's (frontend/signatures.cpp has their names and defaults).
+struct OptimizerArguments {
+  mlir::DictionaryAttr dictionary;
+  llvm::StringRef type() const;
+  double number(llvm::StringRef name) const;  ///< 0 where there is none
+  double beta(unsigned i) const;
+  bool flag(llvm::StringRef name) const;
+};
+
+/// What an update is built from, by name: "parameter", "gradient", the states and the settings.
+using UpdateOperands = llvm::StringMap<mlir::Value>;
+
+struct Optimizer {
+  llvm::StringLiteral name;
+  /// Its state, entries of the parameter's shape that begin as zeros: "exp_avg".
+  llvm::SmallVector<llvm::StringRef> (*states)(const OptimizerArguments&);
+  /// The 0-dimensional settings of the step that it reads (docs/training.md).
+  llvm::SmallVector<llvm::StringRef> (*settings)(const OptimizerArguments&);
+  /// The parameter's new value, then those of its states, in their order.
+  llvm::SmallVector<mlir::Value> (*build)(mlir::OpBuilder&, mlir::Location, const OptimizerArguments&, const UpdateOperands&);
+};
+
+/// Null where there is none of this name.
+const Optimizer* find_optimizer(llvm::StringRef name);
+
+}  // namespace sheaf::passes
