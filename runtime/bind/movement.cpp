@@ -8,6 +8,8 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
+constexpr size_t kOperandAlignment = 16;  ///< docs/cuda.md
+
 std::string torch_size(const std::vector<int64_t>& dims) {
   std::string text = "torch.Size([";
   for (size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + std::to_string(dims[i]);
@@ -21,7 +23,7 @@ bool Expansion::same_memory(int lane_a, int lane_b) const {
 }
 
 bool Expansion::may_lie_at(size_t offset, int lane) const {
-  return offset % context_.devices.device(lane).info().operand_alignment == 0;
+  return !context_.devices.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
 }
 
 Expansion::Spot Expansion::who_copies(Spot spot, int other) const {

@@ -22,7 +22,6 @@ class CudaDevice final : public Device {
     info_.memory_bytes = properties.memory_bytes;
     info_.multiprocessors = properties.multiprocessors;
     info_.alignment = kAlignment;
-    info_.operand_alignment = kOperandAlignment;
     info_.asynchronous = true;
     info_.fuses_norms = backend->fuses_norms();
     info_.planned = std::move(planned);

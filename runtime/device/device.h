@@ -29,8 +29,6 @@ struct DeviceInfo {
   int multiprocessors = 0;   ///< of a GPU
   size_t alignment = 64;     ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64
 
-  size_t operand_alignment = 1;  ///< that its operations want of operands; a chunk that would lie otherwise is a copy, not a view
-
   // What it can do, and does.
   bool asynchronous = false;        ///< queues return before the work is done
   bool shares_host_memory = false;  ///< its memory is the host's
