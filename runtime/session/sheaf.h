@@ -120,9 +120,9 @@ class Model {
   const std::vector<ParameterInfo>& parameters() const;
   const Plan& plan() const;
 
-  /// Copies all parameters and buffers. Names are taken with or without any of their `module.` parts;
-  /// `num_batches_tracked` of PyTorch's batch norms is passed over where the model has no such buffer. Missing,
-  /// superfluous, doubled and misshapen tensors are listed in one error, and then nothing is changed.
+  /// Copies all parameters and buffers, floating-point types converted. Names are those that match_names() takes
+  /// (runtime/base/parameter_names.h); `num_batches_tracked` may be missing or left over. What is missing, superfluous,
+  /// doubled or doesn't fit is counted in one error, with the first few of each, and then nothing is changed.
   Result<void> set_parameters(std::span<const TensorView> tensors);
   /// Draws all parameters from their initial distributions. The same seed gives the same values everywhere.
   Result<void> initialise_parameters(uint64_t seed);

@@ -128,6 +128,9 @@ class Weights(ProgramTest):
             return buffer.getvalue()
         self.refuse(zipped("model/data.pkl", "model/data/0"), "a PyTorch file", "save_file", "torch.load('w.safetensors'")
         self.refuse(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", "a PyTorch file", "save_file")
+        self.write("a'$(b).pt", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.")  # no command for a shell is made of it
+        done = sheaf_run(self.plan, "--devices", "cpu:0", "--weights", "a'$(b).pt", "--input", "x=random:1", cwd=self.dir)
+        self.assert_refused(done, "torch.load('FILE'")
         self.refuse(zipped("x.npy"), "NumPy")
         self.refuse(b"a,b\n1,2\n" * 9, "not a safetensors file")
 

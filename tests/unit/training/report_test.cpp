@@ -182,5 +182,14 @@ TEST(Plot, ShowsWhatThereIs) {
   EXPECT_THAT(loss, testing::AllOf(HasSubstr("width=\"460\""), testing::Not(HasSubstr("accuracy"))));
 }
 
+TEST(Plot, SmallDifferencesOfAccuracyAreSeen) {
+  const std::vector<EpochRecord> records{epoch_of(1, 0.97), epoch_of(2, 0.98), epoch_of(3, 0.99)};
+  const std::string svg = training_plot("resnet18", LossCurve(), 10, records);
+  const std::regex line("stroke=\"#2b8a3e\"[^>]*points=\"[0-9.]+,([0-9.]+) [0-9.]+,[0-9.]+ [0-9.]+,([0-9.]+) ");
+  std::smatch ends;
+  ASSERT_TRUE(std::regex_search(svg, ends, line)) << svg;
+  EXPECT_GT(std::stod(ends[1]) - std::stod(ends[2]), 150) << "of 220 units of height";
+}
+
 }  // namespace
 }  // namespace sheaf::training_tests
