@@ -1,7 +1,6 @@
 #include "runtime/bind/binding.h"
 
 #include "runtime/base/exception.h"
-#include "runtime/steps/non_finite.h"
 #include "runtime/bind/planned_binding.h"
 #include "runtime/machine/thread_pool.h"
 
@@ -86,9 +85,6 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
   }
   binding->gathers_scalars_ = graph.gathers_scalars;
-  binding->cuts_nan_off_ = std::any_of(graph.instances.begin(), graph.instances.end(), [&](const Instance& instance) {
-    return request.devices->device(instance.lane).info().cuts_nan && instance.kind == Instance::launch && instance.step >= 0 && cuts_nan_off(request.program.steps[index_of(instance.step)]);
-  });
   if (auto ready = request.constants->evaluate(); !ready) return ready.error();
   // What a training program reads besides variables is made now: no weight changes it.
   binding->needed_ = binding->trains_ ? 0 : request.constants->work();
@@ -147,18 +143,9 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
                           Trace* trace) {
   if (auto ok = take_buffers(inputs, outputs); !ok) return ok;
   if (gathers_scalars_) warn_of_scalars();
-  std::optional<NonFiniteRun> careful;
-  if (needs_care()) careful.emplace();
   if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return run_error();
   if (trains_) constants_->changed();
   return {};
-}
-
-bool Binding::needs_care() const {
-  if (!cuts_nan_off_) return false;
-  bool finite = constants_->finite();
-  for (size_t i = 0; finite && i < inputs_.size(); ++i) finite = all_finite(inputs_[i], bound_inputs_[i]);
-  return !finite;
 }
 
 Error Binding::device_error() const {

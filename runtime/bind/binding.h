@@ -134,8 +134,6 @@ class Binding {
   Error run_error() const;
   /// What devices said: "replica i on device d: layer 'x': …".
   Error device_error() const;
-  /// Whether the run at hand is one on data that isn't all finite, and some operation cares (runtime/steps/non_finite.h).
-  bool needs_care() const;
   /// binding_trace.cpp: a run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);
   TracedProgram traced_program(const DeviceDescriptions& devices) const;
@@ -169,7 +167,6 @@ class Binding {
   BindingInfo info_;
   size_t needed_ = 0;          ///< how much of ConstantStore::work() must be made before a run
   bool gathers_scalars_ = false;
-  bool cuts_nan_off_ = false;  ///< some operation makes a number of NaN in a run on data that is all finite
 };
 
 }  // namespace sheaf

@@ -1,7 +1,6 @@
 // Where a loss that isn't finite comes from.
 #include "runtime/bind/binding.h"
 #include "runtime/bind/graph.h"
-#include "runtime/steps/non_finite.h"
 
 #include <cstring>
 
@@ -53,8 +52,6 @@ bool Binding::loss_not_finite() const {
 
 Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
   if (auto ok = take_buffers(inputs, outputs); !ok) return ok.error();
-  std::optional<NonFiniteRun> careful;
-  if (needs_care()) careful.emplace();
   int first = -1;
   std::vector<char> copy;
   Error problem;

@@ -1,7 +1,5 @@
 #include "runtime/bind/constants.h"
 
-#include "runtime/steps/non_finite.h"
-
 #include <algorithm>
 
 namespace sheaf {
@@ -38,22 +36,7 @@ void ConstantStore::add_work(Work work) {
 
 void ConstantStore::changed() {
   done_.store(0, std::memory_order_relaxed);
-  finite_.store(Finite::unknown, std::memory_order_relaxed);
   set_.store(true, std::memory_order_release);
-}
-
-bool ConstantStore::finite() {
-  Finite known = finite_.load(std::memory_order_relaxed);
-  if (known == Finite::unknown) {
-    const auto held = lock();
-    const bool all = std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-      const bool weight = node.kind == Kind::parameter || node.kind == Kind::buffer;
-      return !weight || !node.data || node.device->memory_space() != host_->memory_space() || all_finite(node.spec, node.data);
-    });
-    known = all ? Finite::yes : Finite::no;
-    finite_.store(known, std::memory_order_relaxed);
-  }
-  return known == Finite::yes;
 }
 
 ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {

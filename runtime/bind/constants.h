@@ -9,7 +9,7 @@
 // that uses it and stays; the caller reads and writes variables as plain tensors wherever they live.
 //
 // Several threads may bind and run what shares a store. Whoever calls a function of it holds lock(), a binding from its
-// first question to its last; only set(), made(), changed() and finite() are called without. A run that finds everything
+// first question to its last; only set(), made() and changed() are called without. A run that finds everything
 // made takes no lock: it compares made() with how much there was when it was bound.
 #pragma once
 
@@ -68,9 +68,6 @@ class ConstantStore {
   size_t made() const { return done_.load(std::memory_order_acquire); }
   /// How much there is to be made from weights, of all bindings.
   size_t work() const { return work_.size(); }
-  /// Whether all parameters and buffers that live on the host are finite, as they are now. Looked at once after each
-  /// change. Without lock().
-  bool finite();
 
   /// Forgets what was asked for without being given memory: by a binding that was then not made.
   void forget_plans();
@@ -155,8 +152,6 @@ class ConstantStore {
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date
   std::atomic<bool> set_{false};
-  enum class Finite { unknown, no, yes };
-  std::atomic<Finite> finite_{Finite::unknown};  ///< since weights changed
 };
 
 }  // namespace sheaf

@@ -13,7 +13,6 @@ DeviceInfo describe() {
   DeviceInfo info;
   info.kind = "cpu";
   info.shares_host_memory = info.uses_host_cores = true;
-  info.cuts_nan = true;  // oneDNN 2.6's fused ReLU does
   info.model = cpu_model_name();
   info.cores = available_cpus();
   info.isa = levels.empty() ? "x86-64" : levels.front();

@@ -36,7 +36,6 @@ struct DeviceInfo {
   /// prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
   /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
   bool fuses_norms = false;
-  bool cuts_nan = false;            ///< some of its operations make a number of NaN (runtime/bind/non_finite.h)
   /// Of a device that is only planned for (plan_device()): why, and as what. Empty: it is there, and open.
   std::string planned;
 };

@@ -1,5 +1,6 @@
 #include "runtime/machine/team.h"
 
+#include "runtime/machine/invalid_flag.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/machine/tick_clock.h"
 
@@ -134,6 +135,7 @@ void Team::take(int share) {
   current = {this, share, shares};
   body_(data_);
   current = before;
+  if (take_invalid_flag()) saw_invalid_.store(true, std::memory_order_relaxed);
   if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == shares) finished_.notify_one();
 }
 

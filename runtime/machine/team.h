@@ -34,6 +34,11 @@ class Team {
   /// Within a share: waits for all other shares of the work to come here, too.
   void wait_for_all();
 
+  /// Whether the CPU's flag of invalid operations (invalid_flag.h) went up in a share since the team forgot. It is down
+  /// after each share.
+  bool saw_invalid() const { return saw_invalid_.load(std::memory_order_relaxed); }
+  void forget_invalid() { saw_invalid_.store(false, std::memory_order_relaxed); }
+
   struct Share {
     Team* team = nullptr;  ///< null: the thread is in none
     int index = 0, count = 1;
@@ -56,7 +61,7 @@ class Team {
   std::atomic<int32_t> finished_{0};  ///< of its shares
   std::unique_ptr<std::atomic<int32_t>[]> claimed_;  ///< by share: the last work in which it was taken
   std::atomic<int32_t> arrived_{0}, phase_{0};       ///< of wait_for_all()
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, saw_invalid_{false};
   bool spins_ = true;                 ///< there is a core for each
   unsigned forks_;                    ///< of the process before the team was made: a child has none of its threads
   std::vector<std::thread> members_;

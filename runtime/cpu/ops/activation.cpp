@@ -35,6 +35,15 @@ std::optional<Activation> activation_of(const Operation& operation) {
   throw OperationError("activation '" + kind + "' is unknown");
 }
 
+std::optional<Activation> library_activation(const Operation& operation) {
+  const auto activation = activation_of(operation);
+  if (!activation) return activation;
+  // oneDNN computes these two as a maximum; a slope other than 0 is a choice between x and its product.
+  const bool relu = activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0;
+  if (relu || activation->algorithm == dnnl::algorithm::eltwise_clip) operation.nan_cut = NanCut::product;
+  return activation;
+}
+
 float apply(const Activation& activation, float x) {
   using dnnl::algorithm;
   const float alpha = activation.alpha;
@@ -63,7 +72,7 @@ float apply(const Activation& activation, float x) {
 dnnl::post_ops step_post_ops(const Operation& operation) {
   dnnl::post_ops post_ops;
   if (operation.has("residual")) post_ops.append_sum(1.f);
-  if (auto activation = activation_of(operation))
+  if (auto activation = library_activation(operation))
     post_ops.append_eltwise(1.f, activation->algorithm, activation->alpha, activation->beta);
   return post_ops;
 }

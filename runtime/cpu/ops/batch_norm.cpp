@@ -103,6 +103,7 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
   const auto pd = norm.forward(layout.desc);
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("x")] = prepared.outputs[0] = layout.tensor;
+  if (norm.relu) operation.nan_cut = NanCut::norm;
   if (norm.relu) give_workspace(operation, 3, pd.src_desc(), pd.workspace_desc().get_size(), prepared);
   take_library(operation, pd, prepared, norm.relu ? "normalisation and ReLU are one primitive, in the layout that x is in" : "it keeps x's layout");
   ScratchPlan scratch;

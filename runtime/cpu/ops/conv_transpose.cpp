@@ -200,7 +200,7 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   if (!g.bias.empty()) call.argument(DNNL_ARG_BIAS, bias, operation.input_buffer("bias"));
   calls.push_back(std::move(call));
   // As a post-op, oneDNN would apply it one element after another.
-  if (const auto activation = activation_of(operation)) {
+  if (const auto activation = library_activation(operation)) {
     prepared.reason += "; its activation is a primitive of its own, as oneDNN applies a post-op here to one element after another";
     const dnnl::eltwise_forward::primitive_desc eltwise(
         dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, activation->algorithm, pd.dst_desc(),

@@ -1,11 +1,13 @@
 #include "runtime/cpu/ops/keep_nan.h"
 
-#include "runtime/steps/non_finite.h"
+#include "runtime/machine/invalid_watch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace sheaf {
 namespace {
@@ -15,7 +17,10 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
-Memory memory_of(size_t bytes) { return Memory(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)); }
+Memory memory_of(size_t bytes) {
+  Memory memory(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64));
+  return memory ? std::move(memory) : throw std::bad_alloc();
+}
 
 constexpr uint16_t kNarrowNan = 0x7FC0;
 bool is_nan(float x) { return std::isnan(x); }
@@ -46,56 +51,112 @@ void set_marked(const void* marks, void* to, size_t bytes, Word nan) {
     if (static_cast<const Word*>(marks)[i] != Word{0}) static_cast<Word*>(to)[i] = nan;
 }
 
-/// A product with an activation: where it is NaN without the activation, it is NaN.
-class KeepingProduct final : public Executable {
+/// Whether all numbers of a tensor are finite: of those that aren't, all bits of the exponent are set.
+bool all_finite(const TensorSpec& tensor, const void* data, int threads) {
+  const auto all = [&]<typename Word>(const Word* words, Word exponent) {
+    std::atomic<bool> finite{true};
+    parallel_for(static_cast<int64_t>(tensor.bytes / sizeof(Word)), 1 << 16, threads, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kBlock = 4096;  // each without a branch
+      for (int64_t at = begin; at < end && finite.load(std::memory_order_relaxed); at += kBlock) {
+        Word most = 0;
+        for (int64_t i = at; i < std::min(end, at + kBlock); ++i) most = std::max(most, static_cast<Word>(words[i] & exponent));
+        if (most == exponent) finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    return finite.load();
+  };
+  if (tensor.dtype == DType::float32) return all(static_cast<const uint32_t*>(data), uint32_t{0x7F800000});
+  return all(static_cast<const uint16_t*>(data), uint16_t{0x7F80});
+}
+
+/// An operation that mends its results where there was NaN.
+class Keeping : public Executable {
  public:
-  KeepingProduct(const PrepareRequest& request, const Prepared& prepared, std::unique_ptr<Executable> whole,
-                 Prepared (*prepare)(const Operation&))
-      : whole_(std::move(whole)), prepare_(prepare), step_(request.step), plan_(request.plan),
-        inputs_(prepared.inputs), outputs_(prepared.outputs), threads_(request.threads), fast_(request.fast_numerics) {
+  explicit Keeping(std::unique_ptr<Executable> operation) : operation_(std::move(operation)) {}
+  bool failed() const override { return failed_; }
+  std::string failure() const override {
+    return failed_ ? "its data isn't all finite, and which results are NaN could not be found out: " + reason_ : "";
+  }
+
+ protected:
+  /// Runs what finds NaN, and takes memory for it.
+  template <typename Mend>
+  void mend(Mend body) {
+    try {
+      body();
+    } catch (const std::bad_alloc&) {
+      fail("too little memory");
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
+  void fail(std::string reason) {
+    failed_ = true;
+    reason_ = std::move(reason);
+  }
+
+  std::unique_ptr<Executable> operation_;
+  bool failed_ = false;
+  std::string reason_;
+};
+
+/// A product with an activation: where it is NaN without the activation, it is NaN.
+class KeepingProduct final : public Keeping {
+ public:
+  KeepingProduct(const Operation& operation, Prepared& prepared, Prepared (*prepare)(const Operation&))
+      : Keeping(std::move(prepared.executable)), prepare_(prepare), step_(operation.request.step), plan_(operation.request.plan),
+        inputs_(prepared.inputs), outputs_(prepared.outputs), threads_(operation.request.threads),
+        fast_(operation.request.fast_numerics) {
     step_.attributes.erase("activation");
     constant_ = std::make_unique<bool[]>(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) constant_[i] = request.constant[i];
-    for (size_t i = 0; i < step_.roles.size(); ++i)
-      if (step_.roles[i] == "residual") residual_ = static_cast<int>(i);
+    for (size_t i = 0; i < inputs_.size(); ++i) constant_[i] = operation.request.constant[i];
+    if (operation.has("residual")) residual_ = operation.find("residual");
   }
 
   void run(void* const* buffers, void* scratch) override {
-    if (!NonFiniteRun::under_way() || !make_bare()) return whole_->run(buffers, scratch);
-    const size_t y = inputs_.size();
-    std::vector<void*> own(buffers, buffers + y + 1);
-    own[y] = result_.get();
-    if (residual_ >= 0 && buffers[residual_] == buffers[y]) {
-      std::memcpy(result_.get(), buffers[y], outputs_[0].bytes);
-      own[static_cast<size_t>(residual_)] = result_.get();
+    failed_ = false;
+    // A residual that is summed up in its own place is gone afterwards. Where all of it is finite, no sum is NaN for its sake.
+    const bool shared = residual_ >= 0 && buffers[residual_] == buffers[inputs_.size()];
+    if (shared && !all_finite(inputs_[size_t(residual_)], buffers[residual_], threads_)) {
+      Memory sums;
+      mend([&] { sums = without_activation(buffers, buffers[residual_]); });
+      operation_->run(buffers, scratch);
+      if (sums) copy_nan(sums.get(), buffers[inputs_.size()], outputs_[0]);
+      return;
     }
-    bare_.executable->run(own.data(), scratch_.get());
-    whole_->run(buffers, scratch);
-    copy_nan(result_.get(), buffers[y], outputs_[0]);
+    const InvalidWatch watch;
+    operation_->run(buffers, scratch);
+    if (!watch.raised()) return;
+    mend([&] {
+      const Memory sums = without_activation(buffers, residual_ < 0 || shared ? nullptr : buffers[residual_]);
+      copy_nan(sums.get(), buffers[inputs_.size()], outputs_[0]);
+    });
   }
 
  private:
-  /// The step without its activation, in the same layouts. Made when it is first needed.
-  bool make_bare() {
-    if (bare_.executable || tried_) return bare_.executable != nullptr;
-    tried_ = true;
-    try {
+  /// The product as it is without the activation, in the same layout. `residual` null: zeros.
+  Memory without_activation(void* const* buffers, const void* residual) {
+    if (!bare_.executable) {
       const TeamSize threads(threads_);
       const PrepareRequest request{step_, plan_, inputs_, outputs_, threads_, fast_, {constant_.get(), inputs_.size()}};
       Prepared made = prepare_(Operation(request));
-      for (size_t i = 0; i < inputs_.size(); ++i)
-        if (!same_format(made.inputs[i], inputs_[i])) return false;
-      if (!same_format(made.outputs[0], outputs_[0])) return false;
-      result_ = memory_of(outputs_[0].bytes);
-      scratch_ = memory_of(made.scratch_bytes);
-      if (result_ && scratch_) bare_ = std::move(made);
-    } catch (const std::exception&) {
-      // What was prepared with the activation is prepared without it; and if memory is short, a number stands for NaN.
+      bool alike = same_format(made.outputs[0], outputs_[0]);
+      for (size_t i = 0; i < inputs_.size(); ++i) alike &= same_format(made.inputs[i], inputs_[i]);
+      require(alike, "without its activation the operation wants other layouts");
+      bare_ = std::move(made);
     }
-    return bare_.executable != nullptr;
+    Memory result = memory_of(outputs_[0].bytes);
+    const Memory scratch = memory_of(bare_.scratch_bytes);
+    std::vector<void*> own(buffers, buffers + inputs_.size());
+    own.push_back(result.get());
+    if (residual_ >= 0) {
+      residual ? std::memcpy(result.get(), residual, outputs_[0].bytes) : std::memset(result.get(), 0, outputs_[0].bytes);
+      own[size_t(residual_)] = result.get();
+    }
+    bare_.executable->run(own.data(), scratch.get());
+    return result;
   }
 
-  std::unique_ptr<Executable> whole_;
   Prepared (*prepare_)(const Operation&);
   Step step_;
   const Plan& plan_;
@@ -104,23 +165,26 @@ class KeepingProduct final : public Executable {
   int threads_;
   bool fast_;
   int residual_ = -1;
-  bool tried_ = false;
-  Prepared bare_;
-  Memory result_, scratch_;
+  Prepared bare_;  ///< made when it is first needed
 };
 
 /// A maximum over windows: run on marks, it tells which windows hold NaN.
-class KeepingMaximum final : public Executable {
+class KeepingMaximum final : public Keeping {
  public:
-  KeepingMaximum(const Prepared& prepared, std::unique_ptr<Executable> pool)
-      : pool_(std::move(pool)), x_(prepared.inputs[0]), outputs_(prepared.outputs) {}
+  explicit KeepingMaximum(Prepared& prepared)
+      : Keeping(std::move(prepared.executable)), x_(prepared.inputs[0]), outputs_(prepared.outputs) {}
 
   void run(void* const* buffers, void* scratch) override {
-    pool_->run(buffers, scratch);
-    if (all_finite(x_, buffers[0])) return;
+    failed_ = false;
+    const InvalidWatch watch;
+    operation_->run(buffers, scratch);
+    if (watch.raised()) mend([&] { mark(buffers, scratch); });
+  }
+
+ private:
+  void mark(void* const* buffers, void* scratch) {
     const Memory marks = memory_of(x_.bytes), result = memory_of(outputs_[0].bytes);
     const Memory workspace = memory_of(outputs_.size() > 1 ? outputs_[1].bytes : 0);
-    if (!marks || !result || !workspace) return;
     void* const own[] = {marks.get(), result.get(), workspace.get()};
     const bool wide = x_.dtype == DType::float32;
     if (wide) {
@@ -128,7 +192,7 @@ class KeepingMaximum final : public Executable {
     } else {
       mark_nan<uint16_t>(buffers[0], marks.get(), x_.bytes, 0x3F80);
     }
-    pool_->run(own, scratch);
+    operation_->run(own, scratch);
     if (wide) {
       set_marked<float>(result.get(), buffers[1], outputs_[0].bytes, std::nanf(""));
     } else {
@@ -136,26 +200,25 @@ class KeepingMaximum final : public Executable {
     }
   }
 
- private:
-  std::unique_ptr<Executable> pool_;
   TensorSpec x_;
   std::vector<TensorSpec> outputs_;
 };
 
 /// Batch norm with ReLU: where a channel's statistics are NaN, all of the channel is.
-class KeepingNorm final : public Executable {
+class KeepingNorm final : public Keeping {
  public:
-  KeepingNorm(const Prepared& prepared, std::unique_ptr<Executable> norm)
-      : norm_(std::move(norm)), y_(prepared.outputs[0]), y_buffer_(prepared.inputs.size()) {}
+  explicit KeepingNorm(Prepared& prepared)
+      : Keeping(std::move(prepared.executable)), y_(prepared.outputs[0]), y_buffer_(prepared.inputs.size()) {}
 
   void run(void* const* buffers, void* scratch) override {
-    norm_->run(buffers, scratch);
+    failed_ = false;
+    operation_->run(buffers, scratch);
     const auto* mean = static_cast<const float*>(buffers[y_buffer_ + 1]);
     const auto* var = static_cast<const float*>(buffers[y_buffer_ + 2]);
     const auto channels = static_cast<size_t>(y_.dims[1]);
     bool number = true;
     for (size_t c = 0; c < channels; ++c) number &= !std::isnan(mean[c]) && !std::isnan(var[c]);
-    if (!number) spread(mean, var, buffers[y_buffer_]);
+    if (!number) mend([&] { spread(mean, var, buffers[y_buffer_]); });
   }
 
  private:
@@ -165,7 +228,6 @@ class KeepingNorm final : public Executable {
     const DnnlDesc lies = format ? format->desc() : plain_desc(y_.dims, dnnl_type(y_.dtype));
     if (format && lies.dims() != plain.dims()) return;
     const Memory values = memory_of(plain.get_size());
-    if (!values) return;
     dnnl::memory at(lies, dnnl_engine(), y), to(plain, dnnl_engine(), values.get());
     dnnl::stream stream(dnnl_engine());
     dnnl::reorder(at, to).execute(stream, at, to);
@@ -180,28 +242,21 @@ class KeepingNorm final : public Executable {
     stream.wait();
   }
 
-  std::unique_ptr<Executable> norm_;
   TensorSpec y_;
   size_t y_buffer_;
 };
 
-bool has_activation(const Step& step) {
-  const auto found = step.attributes.find("activation");
-  return found != step.attributes.end() && !found->is_null();
-}
-
 }  // namespace
 
-Prepared keep_nan(const PrepareRequest& request, Prepared prepared, Prepared (*prepare)(const Operation&)) {
-  if (!prepared.executable) return prepared;
-  const std::string& op = request.step.op;
-  if (op == "max_pool" || op == "max_pool_train") {
-    prepared.executable = std::make_unique<KeepingMaximum>(prepared, std::move(prepared.executable));
-  } else if (op == "batch_norm_train" && has_activation(request.step)) {
-    prepared.executable = std::make_unique<KeepingNorm>(prepared, std::move(prepared.executable));
-  } else if (cuts_nan_off(request.step)) {
-    prepared.executable = std::make_unique<KeepingProduct>(request, prepared, std::move(prepared.executable), prepare);
+Prepared keep_nan(const Operation& operation, Prepared prepared, Prepared (*prepare)(const Operation&)) {
+  if (operation.nan_cut == NanCut::none || !prepared.executable) return prepared;
+  switch (operation.nan_cut) {
+    case NanCut::product: prepared.executable = std::make_unique<KeepingProduct>(operation, prepared, prepare); break;
+    case NanCut::maximum: prepared.executable = std::make_unique<KeepingMaximum>(prepared); break;
+    case NanCut::norm: prepared.executable = std::make_unique<KeepingNorm>(prepared); break;
+    case NanCut::none: break;
   }
+  prepared.can_fail = true;
   return prepared;
 }
 

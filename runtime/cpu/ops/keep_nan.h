@@ -6,11 +6,12 @@
 
 namespace sheaf {
 
-/// `prepared`, which `prepare` made of `request`, so that NaN is kept; as it is where the operation keeps NaN anyway.
+/// `prepared`, which `prepare` made of `operation`, so that NaN is kept; as it is where nothing cuts it (Operation::nan_cut).
 ///
-/// A product with an activation: in runs on data that isn't finite (runtime/steps/non_finite.h) the same product without
-/// it tells where results are NaN. That misses NaN that arises within the network from numbers too large for float32.
-/// A maximum over windows looks at its input, a batch norm with ReLU at its statistics: these are cheap.
-Prepared keep_nan(const PrepareRequest& request, Prepared prepared, Prepared (*prepare)(const Operation&));
+/// What cuts NaN raises the CPU's flag of invalid operations (runtime/machine/invalid_flag.h). Where that is down after a run,
+/// there was no NaN, and that is all that a run costs. Where it is up, the operation finds out which results are NaN, which
+/// takes as long again, and memory: if there is none, the run fails and says so. A product tells by being made without its
+/// activation, a maximum by being taken of marks, a batch norm by its statistics.
+Prepared keep_nan(const Operation& operation, Prepared prepared, Prepared (*prepare)(const Operation&));
 
 }  // namespace sheaf

@@ -8,10 +8,21 @@
 
 namespace sheaf {
 
+/// Where oneDNN makes a number of NaN, as the processor's maximum of NaN and a number does, and keep_nan() sees to it.
+enum class NanCut {
+  none,
+  product,  ///< a product whose activation is a maximum
+  maximum,  ///< over windows
+  norm,     ///< batch norm with ReLU
+};
+
 /// A step in oneDNN's terms.
 class Operation : public StepOperands {
  public:
   using StepOperands::StepOperands;
+
+  /// Noted by whoever gives oneDNN what cuts NaN.
+  mutable NanCut nan_cut = NanCut::none;
 
   dnnl::memory::data_type data_type() const { return dnnl_type(dtype()); }
   BufferRef input_buffer(std::string_view role) const { return {find(role), 0}; }

@@ -110,7 +110,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
     const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),
                                    [](const TensorSpec& output) { return element_count(output) == 0; });
     if (empty) return prepare_nothing(operation);
-    return keep_nan(request, found->second(operation), found->second);
+    return keep_nan(operation, found->second(operation), found->second);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) return failure(step, kNoMemory);
     return failure(step, std::string("oneDNN refuses it: ") + error.what());

@@ -74,6 +74,7 @@ Prepared prepare(const Operation& operation, const Pooling& p, const Averaging& 
 }  // namespace
 
 Prepared prepare_max_pool(const Operation& operation) {
+  operation.nan_cut = NanCut::maximum;
   return prepare(operation, pooling_of(operation, operation.operand("x").dims, operation.output().dims),
                  algorithm::pooling_max);
 }

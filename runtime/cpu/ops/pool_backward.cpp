@@ -139,6 +139,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
 }  // namespace
 
 Prepared prepare_max_pool_train(const Operation& operation) {
+  operation.nan_cut = NanCut::maximum;
   require(operation.request.outputs.size() == 2, "expected y and a workspace as outputs");
   const Pooling p = pooling_of(operation, operation.operand("x").dims, operation.output().dims);
   return p.dilated() ? max_pool_train<Dilated>(operation, p) : max_pool_train<Undilated>(operation, p);

@@ -1,0 +1,67 @@
+// NaN that arises within an operation, of numbers that are all finite, is kept as one in its operands is.
+#include "step_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sheaf::test {
+namespace {
+
+const Json kRelu = {{"activation", {{"kind", "relu"}}}};
+
+/// Rows of x whose products with a weight of ones are +inf, −inf and NaN (inf − inf), and a number.
+StepCase overflowing(int threads) {
+  constexpr int64_t kIn = 64, kOut = 96;
+  Tensor x({4, kIn}), weight({kOut, kIn}), bias({kOut});
+  const float large = 3e38F;
+  for (int64_t i = 0; i < kIn; ++i) {
+    x.data[size_t(i)] = large;
+    x.data[size_t(kIn + i)] = -large;
+    x.data[size_t(2 * kIn + i)] = 1;
+    x.data[size_t(3 * kIn + i)] = -1;
+  }
+  std::fill(weight.data.begin(), weight.data.end(), 2.F);
+  std::fill(bias.data.begin(), bias.data.begin() + kOut / 2, -INFINITY);
+  return {"linear", {{"x", x}, {"weight", weight, true}, {"bias", bias, true}}, kRelu, {{4, kOut}}, threads};
+}
+
+TEST(NanKept, InfinityLessInfinityIsNotZeroBehindARelu) {
+  for (const int threads : {1, 2}) {
+    const auto run = run_step(overflowing(threads));
+    ASSERT_TRUE(run) << to_string(run.error());
+    const auto& y = run->outputs[0].data;
+    for (size_t o = 0; o < 96; ++o) {
+      const bool minus = o < 48;  // the bias
+      EXPECT_EQ(std::isnan(y[o]), minus) << o;
+      if (!minus) EXPECT_EQ(y[o], INFINITY);
+      EXPECT_EQ(y[96 + o], 0);
+      EXPECT_EQ(y[2 * 96 + o], minus ? 0 : 128);
+      EXPECT_EQ(y[3 * 96 + o], 0);
+    }
+  }
+}
+
+TEST(NanKept, WhereItsSumIsMadeInTheResidualsPlace) {
+  for (const bool in_residual : {false, true}) {
+    for (const bool alias : {false, true}) {
+      StepCase step = overflowing(2);
+      Tensor residual({4, 96});
+      residual.data[2 * 96 + 50] = in_residual ? NAN : 1.F;
+      residual.data[96 + 50] = in_residual ? INFINITY : 0.F;  // added to −inf
+      step.operands.push_back({"residual", residual});
+      step.alias_residual = alias;
+      const auto run = run_step(step);
+      ASSERT_TRUE(run) << to_string(run.error());
+      const auto& y = run->outputs[0].data;
+      for (size_t o = 0; o < 96; ++o) EXPECT_EQ(std::isnan(y[o]), o < 48) << o;
+      EXPECT_EQ(std::isnan(y[96 + 50]), in_residual);
+      EXPECT_EQ(std::isnan(y[2 * 96 + 50]), in_residual);
+      EXPECT_EQ(y[2 * 96 + 51], 128);
+      EXPECT_EQ(y[3 * 96 + 51], 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test
