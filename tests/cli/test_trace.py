@@ -101,7 +101,7 @@ class Trace(TrainTest):
             self.assertIn(word, done.out)
         self.assertRegex(done.out, r"(?m)^ +\d+\.\d{3} +\d+\.\d +\d+ +\d+\.\d +\d+\.\d +\d+%  conv$")
         done = must(self.train("--steps", 4, "--profile"))
-        self.assertRegex(done.out.splitlines()[0], r"^stripes: loss ")
+        self.assertRegex(done.out.splitlines()[0], r"^stripes: train loss ")
         self.assertIn("profile of train, batch 16", done.out)
         self.assertIn("for data", done.out)
 
