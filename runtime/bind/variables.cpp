@@ -63,11 +63,14 @@ Result<void> Expansion::reduce(int index) {
   auto targets = spots(step.place, step.layer, step.location);
   if (!targets) return targets.error();
   const Spot& target = targets->front();
-  // Each replica's lane brings its own into the format that the first one's is in; the target reads them where they are.
+  // Each replica's lane brings its own into the format that the first one's is in, if its backend has that; the target reads
+  // them where they are.
   std::vector<int> parts;
   const TensorSpec format = graph_.tensors[index_of(at(step.inputs[0], 0))].spec;
   for (const Spot& spot : *sources) {
-    auto part = in_format(at(step.inputs[0], spot.replica), format, index, spot);
+    Result<int> part = at(step.inputs[0], spot.replica);
+    if (share_formats(context_.devices.device(sources->front().lane), context_.devices.device(spot.lane)))
+      part = in_format(*part, format, index, spot);
     if (!part) return located(std::move(part.error()), step, spot);
     auto local = moved(*part, value.name, index, target);
     if (!local) return located(std::move(local.error()), step, target);

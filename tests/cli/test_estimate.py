@@ -107,7 +107,8 @@ class Estimates(ProgramTest):
     def test_gpus_need_not_be_there(self):
         plan = self.compile(CNN)
         gpus = "cuda:500,cuda:501"  # no machine has them
-        for devices, program in ((gpus, "train"), ("cuda:500", "train"), ("cpu:0,cuda:500", "infer")):
+        for devices, program in ((gpus, "train"), ("cuda:500", "train"), ("cpu:0,cuda:500", "infer"),
+                                 ("cpu:0,cuda:500", "train")):
             with self.subTest(devices=devices, program=program):
                 names = [device for device in devices.split(",") if device.startswith("cuda")]
                 told = self.json(plan, "--devices", devices, "--batch", 64, "--program", program, "--memory", "1GiB")
@@ -125,7 +126,8 @@ class Estimates(ProgramTest):
                 if program == "train":  # which cuBLASLt does on the GPU, where the parameters are
                     unknown = {part["op"]: part for part in told["memory"]["uncertain"]}
                     self.assertEqual(unknown["linear_backward_weight"]["devices"], names)
-                    self.assertGreater(told["devices"][1]["lasting"]["parameters"], 0)
+                    home = 1 if devices.startswith("cuda") else 0  # CPU devices' memory is the host's
+                    self.assertGreater(told["devices"][home]["lasting"]["parameters"], 0)
         out = must(self.estimate(plan, "--devices", gpus, "--batch", 64)).out
         for part in ("not here:", "cuda:500, cuda:501: ", "memory that isn't known without the device:", "time: not estimated;", "moved between devices"):
             self.assertIn(part, out)
