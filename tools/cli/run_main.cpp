@@ -1,5 +1,6 @@
 #include "tools/cli/run_main.h"
 
+#include "runtime/base/file.h"
 #include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
@@ -94,6 +95,7 @@ int run_verb(std::span<const std::string> arguments) {
   if (!sources) return report_usage(std::move(sources.error()), "run");
 
   if (auto ok = TraceRequest::check(*options); !ok) return report_usage(std::move(ok.error()), "run");
+  if (auto ok = check_output(options->value("--output")); !ok) return report(ok.error(), kFailed);
   const TraceRequest trace(*options);
   auto opened = trace.open();
   if (!opened) return report(opened.error(), kFailed);
