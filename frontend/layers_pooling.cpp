@@ -1,5 +1,6 @@
 // MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten.
 #include "frontend/layer_table.h"
+#include "runtime/ops/pooling.h"
 
 namespace sheaf::frontend {
 namespace {
@@ -11,13 +12,9 @@ void check_pool(LayerCheck& layer) {
   Json& a = layer.arguments;
   if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
   for (size_t i = 0; i < a["padding"].size(); ++i) {
-    int64_t dilation = a.contains("dilation") ? a["dilation"][i].get<int64_t>() : 1;
-    int64_t window = (a["kernel_size"][i].get<int64_t>() - 1) * dilation + 1;
-    int64_t padding = a["padding"][i].get<int64_t>();
-    if (padding > window / 2) {
-      return layer.refuse("padding", "must be at most half of the window of " + std::to_string(window) +
-                                         ", found " + std::to_string(padding));
-    }
+    SlidingWindow window{.size = a["kernel_size"][i], .padding_begin = a["padding"][i]};
+    if (a.contains("dilation")) window.dilation = a["dilation"][i];
+    if (auto fits = check_pool_padding(window); !fits) return layer.refuse("padding", fits.error().message());
   }
 }
 

@@ -3,6 +3,7 @@
 #include "codegen/plan/kernel_specs.h"
 #include "codegen/plan/layer_steps.h"
 #include "ir/Nn/Nn.h"
+#include "ir/Nn/Operands.h"
 
 using namespace mlir;
 
@@ -21,14 +22,7 @@ Error located(Operation& op, Error error) {
   return error;
 }
 
-bool is_library_call(Operation& op) {
-  if (isa<nn::LinearOp>(op)) return !is_small_linear(op);
-  return isa<nn::ConvOp, nn::ConvTransposeOp, nn::MatMulOp, nn::LstmOp, nn::GruOp, nn::MaxPoolOp, nn::AvgPoolOp,
-             nn::AdaptiveAvgPoolOp, nn::ConvBackwardDataOp, nn::ConvBackwardWeightOp, nn::LinearBackwardDataOp,
-             nn::LinearBackwardWeightOp, nn::BatchNormTrainOp, nn::BatchNormBackwardOp, nn::MaxPoolTrainOp,
-             nn::MaxPoolBackwardOp, nn::AvgPoolBackwardOp, nn::AdaptiveAvgPoolBackwardOp, nn::LstmTrainOp,
-             nn::LstmBackwardOp, nn::GruTrainOp, nn::GruBackwardOp>(op);
-}
+bool is_library_call(Operation& op) { return nn::library_op(op) && !is_small_linear(op); }
 
 /// Why an op became a library call, a kernel or a view, where there was a choice.
 void note_means(Operation& op, Step& step) {
@@ -73,9 +67,10 @@ bool is_small_linear(Operation& op) {
 Result<void> ExecutableSteps::add_library_call(ProgramBuilder& program, Operation& op, const Place& place) {
   Step step = program.step_for(op, place);
   step.op = op.getName().stripDialect().str();
-  step.roles = operand_roles(op);
-  // An adaptive pool's sizes are those of its output (docs/steps.md).
-  if (!isa<nn::AdaptiveAvgPoolOp>(op)) step.attributes = attributes_of(op);
+  step.roles = nn::operand_roles(op);
+  step.attributes = nn::attributes_of(op);
+  for (const AttributeRow& row : traits(*nn::library_op(op)).attributes)
+    if (row.implied) step.attributes.erase(std::string(row.name));
   note_means(op, step);
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
@@ -123,7 +118,7 @@ Result<void> ExecutableSteps::add_steps(ProgramBuilder& program, Operation& op, 
   bool print = isa<nn::PrintOp>(op);
   step.op = print ? "print" : "view";
   note_means(op, step);
-  step.roles = operand_roles(op);
+  step.roles = nn::operand_roles(op);
   if (print) step.attributes["text"] = cast<nn::PrintOp>(op).getText().str();
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
   step.outputs = {program.new_value(op.getResult(0), place)};

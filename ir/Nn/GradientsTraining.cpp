@@ -1,4 +1,4 @@
-// Duals of layers in their training form: batch norm, pooling, recurrent layers.
+// Duals of layers in their training form: batch norm, recurrent layers.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -20,28 +20,6 @@ SHEAF_GRADIENT(BatchNormTrainOp) {
       gradients.loc, types, gradients.forward(getX()), results[0], gradients.forward(getMean()), gradients.forward(getVar()),
       weight, workspace, getEpsAttr(), getActivationAttr());
   llvm::copy(dual->getResults(), operands.begin());
-}
-
-/// x's height and width.
-static DenseI64ArrayAttr image_size(Value x) {
-  return Builder(x.getContext()).getDenseI64ArrayAttr(GradientBuilder::type(x).getShape().take_back(2));
-}
-
-SHEAF_GRADIENT(MaxPoolTrainOp) {
-  if (gradients.needed(0u))
-    operands[0] = gradients.make<MaxPoolBackwardOp>(getX().getType(), results[0], gradients.forward(getWorkspace()),
-                                                    getKernelSizeAttr(), getStrideAttr(), getPaddingAttr(), getDilationAttr(),
-                                                    getCeilModeAttr(), image_size(getX()));
-}
-SHEAF_GRADIENT(AvgPoolOp) {
-  if (gradients.needed(0u))
-    operands[0] = gradients.make<AvgPoolBackwardOp>(getX().getType(), results[0], getKernelSizeAttr(), getStrideAttr(),
-                                                    getPaddingAttr(), getCeilModeAttr(), getCountIncludePadAttr(),
-                                                    getDivisorOverrideAttr(), image_size(getX()));
-}
-SHEAF_GRADIENT(AdaptiveAvgPoolOp) {
-  if (gradients.needed(0u))
-    operands[0] = gradients.make<AdaptiveAvgPoolBackwardOp>(getX().getType(), results[0], image_size(getX()));
 }
 
 /// All operands' gradients come from one call, each of its operand's type; those of results that the loss doesn't

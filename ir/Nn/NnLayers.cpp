@@ -1,5 +1,6 @@
 // Shapes and splitting of linear layers, matrix products, row norms, embedding and attention.
 #include "ir/Nn/Nn.h"
+#include "ir/Nn/Operands.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -8,51 +9,14 @@ using namespace sheaf::nn;
 using ir::TensorShape;
 
 LogicalResult LinearOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  const TensorShape &x = operands[0], &weight = operands[1];
-  if (weight.rank() != 2) return emitError("expects a weight [out, in], but got ") << ir::to_string(weight);
-  if (x.rank() < 1 || !ir::may_be_equal(x.dims.back(), weight.dims[1]))
-    return emitError("expects ") << sheaf::to_string(weight.dims[1]) << " input features, but the input is "
-                                 << ir::to_string(x);
-  if (!isa<FloatType>(x.element)) return emitError("expects a floating-point input, but got elements of type ") << x.element;
-  TensorShape y = x;
-  y.dims.back() = weight.dims[0];
-  if (getBias() && !ir::may_fit(operands[2], {x.element, {weight.dims[0]}}))
-    return emitError("expects a bias of ") << sheaf::to_string(weight.dims[0]) << " elements, but got " << ir::to_string(operands[2]);
-  if (getResidual() && !ir::may_fit(operands.back(), y))
-    return emitError("expects a residual of shape ") << ir::to_string(y) << ", but got " << ir::to_string(operands.back());
-  results.push_back(y);
-  return success();
+  return library_shapes(*this, operands, results);
 }
 std::optional<int64_t> LinearOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return operand == 0 && dim < rank - 1 ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
 LogicalResult MatMulOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  TensorShape a = operands[0], b = operands[1];
-  auto misfit = [&] {
-    return emitError("expects matrices that fit, as torch.matmul, but got ") << ir::to_string(a) << " and " << ir::to_string(b);
-  };
-  if (a.rank() < 1 || b.rank() < 1) return misfit();
-  bool vector_a = a.rank() == 1, vector_b = b.rank() == 1;
-  if ((getTransposeA() && vector_a) || (getTransposeB() && vector_b)) return emitError("cannot transpose a vector");
-  if (getTransposeA()) std::swap(a.dims[a.rank() - 1], a.dims[a.rank() - 2]);
-  if (getTransposeB()) std::swap(b.dims[b.rank() - 1], b.dims[b.rank() - 2]);
-  if (vector_a) a.dims.insert(a.dims.begin(), Extent(1));
-  if (vector_b) b.dims.push_back(Extent(1));
-  if (!ir::may_be_equal(a.dims[a.rank() - 1], b.dims[b.rank() - 2])) return misfit();
-  TensorShape y{a.element, {}};
-  int64_t batch = std::max(a.rank(), b.rank()) - 2;
-  for (int64_t i = 0; i < batch; ++i) {
-    int64_t ia = i - (batch + 2 - a.rank()), ib = i - (batch + 2 - b.rank());
-    Extent one(1);
-    const Extent &da = ia < 0 ? one : a.dims[ia], &db = ib < 0 ? one : b.dims[ib];
-    if (!(da == one) && !(db == one) && !ir::may_be_equal(da, db)) return misfit();
-    y.dims.push_back(da == one ? db : da);
-  }
-  if (!vector_a) y.dims.push_back(a.dims[a.rank() - 2]);
-  if (!vector_b) y.dims.push_back(b.dims[b.rank() - 1]);
-  results.push_back(y);
-  return success();
+  return library_shapes(*this, operands, results);
 }
 std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   auto y = dyn_cast<RankedTensorType>(getY().getType());

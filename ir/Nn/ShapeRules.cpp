@@ -33,6 +33,13 @@ LogicalResult require_fit(Operation* op, const TensorShape& expected, const Tens
   return success();
 }
 
+LogicalResult require_static_image(Operation* op, const TensorShape& image, int64_t spatial) {
+  for (int64_t i = std::max<int64_t>(image.rank() - spatial, 0); i < image.rank(); ++i)
+    if (!image.dims[i].is_static() && !image.dims[i].terms.count("?"))
+      return op->emitError("expects spatial sizes that don't depend on the batch, but the input is ") << ir::to_string(image);
+  return success();
+}
+
 LogicalResult same_shape(Operation* op, Shapes operands, ShapeList& results) {
   if (failed(require_float(op, operands))) return failure();
   results.push_back(operands[0]);

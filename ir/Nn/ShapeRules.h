@@ -38,6 +38,9 @@ std::optional<int64_t> aligned_split(mlir::Operation* op, unsigned operand, int6
 /// `dim` counted from 0; an error is emitted where x has no such dimension.
 std::optional<int64_t> valid_dim(mlir::Operation* op, int64_t dim, const ir::TensorShape& x);
 
+/// The last `spatial` sizes of an image must be numbers: a window can't move over a size that depends on the batch.
+llvm::LogicalResult require_static_image(mlir::Operation* op, const ir::TensorShape& image, int64_t spatial);
+
 /// The shape [1] of bytes that a workspace has to the compiler.
 ir::TensorShape workspace_shape(mlir::MLIRContext* context);
 

@@ -1,4 +1,5 @@
 // nn-keep-workspaces: layers whose backward pass needs more than their operands and results.
+#include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
 
 namespace sheaf::passes {
@@ -13,14 +14,14 @@ struct NnKeepWorkspaces : impl::NnKeepWorkspacesBase<NnKeepWorkspaces> {
   void runOnOperation() override {
     SmallVector<Operation*> ops;
     getOperation().walk([&](Operation* op) {
-      if (isa<nn::MaxPoolOp, nn::LstmOp, nn::GruOp>(op)) ops.push_back(op);
+      if (const auto kind = nn::library_op(*op); kind && traits(*kind).training) ops.push_back(op);
     });
     for (Operation* op : ops) {
       // Operands and attributes are the same, workspace or not.
       OpBuilder builder(op);
       SmallVector<mlir::Type> types(op->getResultTypes());
       types.push_back(RankedTensorType::get({1}, builder.getIntegerType(8, /*isSigned=*/false)));
-      OperationState state(op->getLoc(), (op->getName().getStringRef() + "_train").str(), op->getOperands(), types, op->getAttrs());
+      OperationState state(op->getLoc(), "nn." + to_string(*traits(*nn::library_op(*op)).training), op->getOperands(), types, op->getAttrs());
       state.propertiesAttr = op->getPropertiesAsAttribute();
       Operation* kept = builder.create(state);
       op->replaceAllUsesWith(kept->getResults().drop_back());

@@ -1,4 +1,5 @@
 // nn-lower-layers: layers that neither a library call nor one kernel computes are taken apart.
+#include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -23,33 +24,28 @@ struct Forward : OpRewritePattern<Op> {
   }
 };
 
-/// Layers that libraries want with a batch dimension get one of size 1 around them.
-template <typename Op>
-struct AddBatch : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+/// Layers over an image that libraries want with a batch dimension get one of size 1 around them.
+struct AddBatch : RewritePattern {
+  explicit AddBatch(MLIRContext* context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
-  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
-    auto x = cast<RankedTensorType>(op.getX().getType()), y = cast<RankedTensorType>(op.getY().getType());
-    if (x.getRank() != unbatched_rank(op)) return failure();
-    NnBuilder nn{rewriter, op.getLoc()};
+  LogicalResult matchAndRewrite(Operation* op, PatternRewriter& rewriter) const override {
+    const std::optional<int64_t> spatial = nn::spatial_dims(*op);
+    if (!spatial || op->getNumResults() != 1) return failure();
+    mlir::Value image = op->getOperand(0);
+    auto x = cast<RankedTensorType>(image.getType()), y = cast<RankedTensorType>(op->getResult(0).getType());
+    if (x.getRank() != *spatial + 1) return failure();
+    NnBuilder nn{rewriter, op->getLoc()};
     auto with_batch = [](RankedTensorType type) {
       SmallVector<int64_t> shape = {1};
       llvm::append_range(shape, type.getShape());
       return shape;
     };
     IRMapping map;
-    map.map(op.getX(), nn.reshape(op.getX(), with_batch(x)));
+    map.map(image, nn.reshape(image, with_batch(x)));
     Operation* batched = rewriter.clone(*op, map);
     batched->getResult(0).setType(RankedTensorType::get(with_batch(y), y.getElementType()));
     rewriter.replaceOp(op, nn.reshape(batched->getResult(0), SmallVector<int64_t>(y.getShape())));
     return success();
-  }
-
-  static int64_t unbatched_rank(Op op) {
-    if constexpr (std::is_same_v<Op, nn::ConvOp> || std::is_same_v<Op, nn::ConvTransposeOp>)
-      return static_cast<int64_t>(op.getStride().size()) + 1;
-    else
-      return 3;
   }
 };
 
@@ -115,9 +111,7 @@ struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
 struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerAttention, SplitMean, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch<nn::ConvOp>,
-                 AddBatch<nn::ConvTransposeOp>, AddBatch<nn::MaxPoolOp>, AddBatch<nn::AvgPoolOp>,
-                 AddBatch<nn::AdaptiveAvgPoolOp>>(&getContext());
+    patterns.add<LowerAttention, SplitMean, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

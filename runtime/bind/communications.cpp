@@ -1,19 +1,15 @@
 #include "runtime/bind/communications.h"
 
 #include "runtime/bind/graph.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
 namespace sheaf {
 namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
-
-bool moves(std::string_view op) {
-  return op == "scatter" || op == "replicate" || op == "gather" || op == "transfer" || op == "reduce" || op == "first";
-}
 
 class Finder {
  public:
@@ -100,7 +96,7 @@ class Finder {
       }
     }
     const Step* step = user && user->step >= 0 ? &program_.steps[index_of(user->step)] : nullptr;
-    if (!step || !moves(step->op)) step = mover(graph_.tensors[index_of(tensor)].name);
+    if (!step || !moves(*step)) step = mover(graph_.tensors[index_of(tensor)].name);
     if (step) {
       found.op = step->op;
       found.layer = step->layer;
@@ -115,7 +111,7 @@ class Finder {
     const auto known = values_.find(value);
     if (known == values_.end()) return nullptr;
     for (const Step* step = makers_[index_of(known->second)]; step; step = makers_[index_of(step->inputs[0])]) {
-      if (moves(step->op)) return step;
+      if (moves(*step)) return step;
       if ((step->op != "view" && step->op != "print") || step->inputs.empty()) return nullptr;
     }
     return nullptr;

@@ -1,5 +1,7 @@
 #include "runtime/bind/expand.h"
 
+#include "runtime/ops/step_op.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -180,15 +182,19 @@ Result<int> Expansion::add_input(int value, int number) {
 
 Result<void> Expansion::add_step(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  if (step.op == "scatter") return scatter(index);
-  if (step.op == "gather") return gather(index);
-  if (step.op == "replicate" || step.op == "transfer" || step.op == "first") return replicate(index);
-  if (step.op == "reduce") return reduce(index);
+  const Op op = op_of(step);
+  const Movement movement = traits(op).movement;
+  switch (movement.carries) {
+    case Carries::nothing: break;
+    case Carries::chunks: return movement.route == Route::to_replicas ? scatter(index) : gather(index);
+    case Carries::whole: return replicate(index);
+    case Carries::summands: return reduce(index);
+  }
   auto places = spots(step.place, step.layer, step.location);
   if (!places) return places.error();
   for (const Spot& spot : *places) {
-    Result<void> done = step.op == "view"    ? view(index, spot)
-                        : step.op == "print" ? print(index, spot)
+    Result<void> done = op == Op::view    ? view(index, spot)
+                        : op == Op::print ? print(index, spot)
                                              : launch_step(index, spot);
     if (!done) return located(std::move(done.error()), step, spot);
   }

@@ -1,8 +1,8 @@
 // One step on one replica, prepared by its device.
 #include "runtime/bind/expand.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace sheaf {
 namespace {
@@ -20,10 +20,8 @@ Result<Extent> attribute_extent(const Json& json) {
 /// empty operands, and a kernel that has no rows to go over writes nothing.
 bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64_t work) {
   if (step.op == "kernel") return work == 0;
-  const std::string_view op = step.op;
-  const bool sums = op.find("_backward") != op.npos || op.ends_with("_train") || op == "matmul";
   const auto empty = [](const TensorSpec& input) { return element_count(input) == 0; };
-  return sums && std::any_of(inputs.begin(), inputs.end(), empty);
+  return traits(op_of(step)).sums_rows && std::any_of(inputs.begin(), inputs.end(), empty);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Tensors in other formats: where an operation wants one that its operand does not have, it reads a reordered copy.
 #include "runtime/bind/expand.h"
+#include "runtime/ops/step_op.h"
 
 namespace sheaf {
 namespace {
@@ -92,9 +93,9 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
   }
   reason += " as " + name_of(from.spec) + "; ";
   if (step < 0) return reason + (want.plain() ? "what leaves the program is plain, and so are most variables" : "the variable that it is for is kept as " + name_of(want));
-  const std::string& op = context_.program.steps[index_of(step)].op;
-  if (want.plain() && (op == "scatter" || op == "gather")) return reason + op + " cuts and joins rows of plain tensors";
-  if (want.plain() && op == "view") return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";
+  const Op op = op_of(context_.program.steps[index_of(step)]);
+  if (want.plain() && traits(op).movement.carries == Carries::chunks) return reason + to_string(op) + " cuts and joins rows of plain tensors";
+  if (want.plain() && op == Op::view) return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";
   return reason + step_in_words(step) + " takes it as " + name_of(want);
 }
 

@@ -2,6 +2,7 @@
 // that reader; where that casts it (a weight of a bf16 plan), what the one asks for that reads it cast. Its gradient mostly
 // comes in that format too, and updates, which are element by element, work in any.
 #include "runtime/bind/expand.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
 #include <set>
@@ -26,7 +27,8 @@ bool elementwise(const Plan& plan, const Step& step) {
   return step.op == "kernel" && kernel != plan.kernels.end() && kernel->elementwise;
 }
 
-bool only_moves(std::string_view op) { return op == "replicate" || op == "transfer" || op == "print"; }
+/// Hands all of its operand on as it lies in memory.
+bool only_moves(Op op) { return op == Op::print || (traits(op).passes_on && traits(op).movement.carries == Carries::whole); }
 
 }  // namespace
 
@@ -39,7 +41,7 @@ bool Expansion::read_by_index(const std::string& name) const {
   for (const Step& step : context_.program.steps) {
     const auto reads = [&](int input) { return carriers.contains(input); };
     if (std::none_of(step.inputs.begin(), step.inputs.end(), reads)) continue;
-    if (only_moves(step.op)) carriers.insert(step.outputs.begin(), step.outputs.end());
+    if (only_moves(op_of(step))) carriers.insert(step.outputs.begin(), step.outputs.end());
     if (step.op != "kernel") continue;
     if (!elementwise(context_.plan, step)) return true;
     if (step.inputs.size() == 1) carriers.insert(step.outputs.begin(), step.outputs.end());

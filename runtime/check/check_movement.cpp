@@ -1,5 +1,6 @@
 // Scatter, replicate, gather, transfer, reduce and first: the only steps whose operands live elsewhere than their results.
 #include "runtime/check/step_check.h"
+#include "runtime/ops/step_op.h"
 
 namespace sheaf {
 
@@ -105,7 +106,7 @@ void check_to_one(StepCheck& check) {
   if (check.integer("region", 0, INT32_MAX) != part.place.index)
     check.fail("'region' is not that of the input's place");
   check.shape(check.output(0), part.shape);
-  if (check.step().op == "reduce") check.floating();
+  if (traits(op_of(check.step())).movement.carries == Carries::summands) check.floating(part);
 }
 
 /// From one region to another, replica by replica: the same devices and the same chunks.
@@ -142,20 +143,16 @@ void check_transfer(StepCheck& check) {
 
 }  // namespace
 
-bool check_movement(StepCheck& check) {
-  const std::string& op = check.step().op;
-  void (*const rule)(StepCheck&) = op == "scatter"     ? check_scatter
-                                   : op == "replicate" ? check_replicate
-                                   : op == "gather"    ? check_gather
-                                   : op == "transfer"  ? check_transfer
-                                   : op == "reduce"    ? check_to_one
-                                   : op == "first"     ? check_to_one
-                                                       : nullptr;
-  if (!rule) return false;
-  if (!check.inputs(1) || !check.outputs(1)) return true;
-  if (check.input(0).dtype != check.output(0).dtype) check.fail("'" + op + "' doesn't change the dtype");
-  rule(check);
-  return true;
+void check_movement(StepCheck& check) {
+  if (!check.inputs(1) || !check.outputs(1)) return;
+  if (check.input(0).dtype != check.output(0).dtype) check.fail("'" + check.step().op + "' doesn't change the dtype");
+  const Movement movement = traits(op_of(check.step())).movement;
+  switch (movement.route) {
+    case Route::none: return;
+    case Route::between: return check_transfer(check);
+    case Route::to_replicas: return movement.carries == Carries::chunks ? check_scatter(check) : check_replicate(check);
+    case Route::to_one: return movement.carries == Carries::chunks ? check_gather(check) : check_to_one(check);
+  }
 }
 
 }  // namespace sheaf

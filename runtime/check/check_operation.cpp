@@ -1,7 +1,7 @@
 #include "runtime/check/step_check.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace sheaf {
@@ -120,42 +120,34 @@ void check_kernel(StepCheck& check) {
   check_status(check);
 }
 
+/// A call into a library: its row in runtime/ops says all.
+void check_library(StepCheck& check, Op op) {
+  const Step& step = check.step();
+  std::vector<Shape> inputs, results;
+  for (size_t i = 0; i < step.inputs.size(); ++i) inputs.push_back(check.input(i).shape);
+  for (size_t i = 0; i < step.outputs.size(); ++i) results.push_back(check.output(i).shape);
+  const auto expected = result_shapes({.op = op, .attributes = step.attributes, .roles = step.roles, .inputs = inputs, .results = results});
+  if (!expected) return check.fail("'" + to_string(op) + "': " + expected.error().message());
+  if (!check.outputs(expected->size())) return;
+  for (size_t i = 0; i < inputs.size(); ++i) check.floating(check.input(i), step.roles[i] == kWorkspaceRole);
+  for (size_t i = 0; i < expected->size(); ++i) {
+    check.floating(check.output(i), (*expected)[i].elements == ResultShape::workspace);
+    check.shape(check.output(i), (*expected)[i].shape);
+  }
+}
+
 }  // namespace
 
 void check_operation(StepCheck& check) {
-  static const std::map<std::string, void (*)(StepCheck&), std::less<>> rules = {
-      {"adaptive_avg_pool", check_adaptive_avg_pool},
-      {"adaptive_avg_pool_backward", check_adaptive_avg_pool_backward},
-      {"avg_pool", check_avg_pool},
-      {"avg_pool_backward", check_avg_pool_backward},
-      {"batch_norm_backward", check_batch_norm_backward},
-      {"batch_norm_train", check_batch_norm_train},
-      {"conv", check_conv},
-      {"conv_backward_data", check_conv_backward_data},
-      {"conv_backward_weight", check_conv_backward_weight},
-      {"conv_transpose", check_conv_transpose},
-      {"gru", check_gru},
-      {"gru_backward", check_gru_backward},
-      {"gru_train", check_gru_train},
-      {"kernel", check_kernel},
-      {"linear", check_linear},
-      {"linear_backward_data", check_linear_backward_data},
-      {"linear_backward_weight", check_linear_backward_weight},
-      {"lstm", check_lstm},
-      {"lstm_backward", check_lstm_backward},
-      {"lstm_train", check_lstm_train},
-      {"matmul", check_matmul},
-      {"max_pool", check_max_pool},
-      {"max_pool_backward", check_max_pool_backward},
-      {"max_pool_train", check_max_pool_train},
-      {"print", check_print},
-      {"view", check_view},
-  };
-  const auto rule = rules.find(check.step().op);
-  if (rule == rules.end()) return check.fail("unknown operation '" + check.step().op.substr(0, 80) + "'");
-  if (!check.step().kernel.empty() && check.step().op != "kernel")
-    check.fail("only a step of op 'kernel' names a kernel");
-  rule->second(check);
+  const Op op = op_of(check.step());
+  if (op == Op::layer || traits(op).source == Source::binding)
+    return check.fail("unknown operation '" + check.step().op.substr(0, 80) + "'");
+  if (!check.step().kernel.empty() && op != Op::kernel) return check.fail("only a step of op 'kernel' names a kernel");
+  if (moves(op)) return check_movement(check);
+  if (is_library(op)) return check_library(check, op);
+  if (op == Op::kernel) return check_kernel(check);
+  if (op == Op::print) return check_print(check);
+  check_view(check);
 }
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include "runtime/check/check_training.h"
 #include "runtime/check/step_check.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
 #include <optional>
@@ -114,13 +115,11 @@ class ProgramCheck {
       return "there are " + std::to_string(step.roles.size()) + " roles for " +
              std::to_string(step.inputs.size()) + " inputs";
     if (step.outputs.empty()) return "a step needs an output";
-    const bool moves = step.op == "scatter" || step.op == "replicate" || step.op == "gather" ||
-                       step.op == "transfer" || step.op == "reduce" || step.op == "first";
     for (const int input : step.inputs) {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
       if (!made_[static_cast<size_t>(input)]) return "'" + value.name + "' is used before it is made";
-      if (!moves && value.place != step.place)
+      if (!moves(step) && value.place != step.place)
         return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " +
                to_string(step.place);
       if (step.once && !constant_[static_cast<size_t>(input)])
@@ -141,7 +140,7 @@ class ProgramCheck {
       constant_[static_cast<size_t>(output)] = step.once;
     }
     StepCheck check(scope_, step);
-    if (!check_movement(check) && !graph_) check_operation(check);
+    if (moves(step) || !graph_) check_operation(check);
     return check.problem();
   }
 

@@ -1,7 +1,6 @@
 #include "runtime/check/step_check.h"
 
 #include <algorithm>
-#include <map>
 
 namespace sheaf {
 
@@ -16,12 +15,6 @@ bool is_floating(DType dtype) {
 }
 
 }  // namespace
-
-std::string to_string(const Shape& shape) {
-  std::string text = "[";
-  for (const Extent& extent : shape) text += (text.size() > 1 ? ", " : "") + to_string(extent);
-  return text + "]";
-}
 
 bool StepCheck::inputs(size_t count) {
   if (step_.inputs.size() != count)
@@ -141,69 +134,17 @@ size_t StepCheck::dim(size_t rank) {
   return static_cast<size_t>(dim < 0 ? dim + limit : dim);
 }
 
-void StepCheck::activation() {
-  static const std::map<std::string, std::vector<std::string>, std::less<>> kinds = {
-      {"relu", {}},
-      {"leaky_relu", {"negative_slope"}},
-      {"elu", {"alpha"}},
-      {"silu", {}},
-      {"gelu", {}},
-      {"gelu_tanh", {}},
-      {"tanh", {}},
-      {"sigmoid", {}},
-      {"hardtanh", {"min_val", "max_val"}},
-  };
-  const auto found = step_.attributes.find("activation");
-  if (found == step_.attributes.end()) return;
-  const bool named = found->is_object() && found->contains("kind") && (*found)["kind"].is_string();
-  const auto kind = named ? kinds.find((*found)["kind"].get_ref<const std::string&>()) : kinds.end();
-  if (kind == kinds.end()) return fail("'activation' must be an object with a known 'kind'");
-  bool good = found->size() == kind->second.size() + 1;
-  for (const std::string& number : kind->second)
-    good = good && found->contains(number) && (*found)[number].is_number();
-  if (!good) fail("the activation '" + kind->first + "' takes other numbers: see docs/steps.md");
-}
-
-void StepCheck::floating() {
-  const auto require = [this](const Value& value) {
-    if (!is_floating(value.dtype))
-      fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " +
-           std::string(name_of(value.dtype)));
-  };
-  for (size_t i = 0; i < step_.inputs.size(); ++i) require(input(i));
-  for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i));
-}
-
-void StepCheck::floating_beside_workspace(int workspace_output) {
-  const auto require = [this](const Value& value, bool workspace) {
-    if (workspace && (value.dtype != DType::uint8 || value.shape != Shape{Extent(1)}))
-      fail("'" + value.name + "' is a workspace, which is uint8 of shape [1]");
-    if (!workspace && !is_floating(value.dtype))
-      fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " +
-           std::string(name_of(value.dtype)));
-  };
-  for (size_t i = 0; i < step_.inputs.size(); ++i)
-    require(input(i), i < step_.roles.size() && step_.roles[i] == "workspace");
-  for (size_t i = 0; i < step_.outputs.size(); ++i) require(output(i), static_cast<int>(i) == workspace_output);
+void StepCheck::floating(const Value& value, bool workspace) {
+  if (workspace && (value.dtype != DType::uint8 || value.shape != Shape{Extent(1)}))
+    fail("'" + value.name + "' is a workspace, which is uint8 of shape [1]");
+  if (!workspace && !is_floating(value.dtype))
+    fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " + std::string(name_of(value.dtype)));
 }
 
 void StepCheck::rank(const Value& value, size_t rank) {
   if (value.shape.size() != rank)
     fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + std::to_string(rank) +
          " dimensions");
-}
-
-std::vector<int64_t> StepCheck::static_dims(const Value& value) {
-  std::vector<int64_t> dims;
-  for (const Extent& extent : value.shape) {
-    if (!extent.is_static()) {
-      fail("'" + value.name + "' has shape " + to_string(value.shape) +
-           ", which may not depend on the batch here");
-      return {};
-    }
-    dims.push_back(extent.constant);
-  }
-  return dims;
 }
 
 void StepCheck::shape(const Value& value, const Shape& expected) {

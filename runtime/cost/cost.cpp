@@ -1,10 +1,26 @@
 #include "runtime/cost/cost.h"
 
-#include "runtime/cost/formulas.h"
+#include "runtime/ops/traits.h"
 
-#include <string_view>
+#include <algorithm>
 
 namespace sheaf {
+namespace {
+
+double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) {
+  const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& known) { return known.name == step.kernel; });
+  double flops = 0;
+  if (kernel == plan.kernels.end()) return flops;
+  for (const KernelArithmetic& term : kernel->arithmetic) {
+    const auto operand = static_cast<size_t>(term.operand);
+    const bool input = operand < inputs.size();
+    if (input) flops += term.each * product(inputs[operand].dims);
+    if (!input && operand - inputs.size() < outputs.size()) flops += term.each * product(outputs[operand - inputs.size()].dims);
+  }
+  return flops;
+}
+
+}  // namespace
 
 Cost copy_cost(const TensorSpec& from, const TensorSpec& to) {
   return {0, static_cast<double>(from.bytes), static_cast<double>(to.bytes)};
@@ -12,18 +28,24 @@ Cost copy_cost(const TensorSpec& from, const TensorSpec& to) {
 
 Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
                     std::span<const TensorSpec> outputs) {
-  if (step.op == "view" || step.op == "print") return {};
+  const auto op = op_from_name(step.op);
+  if (op == Op::view || op == Op::print) return {};
   Cost cost;
   for (const TensorSpec& input : inputs) cost.read_bytes += static_cast<double>(input.bytes);
   for (const TensorSpec& output : outputs) cost.written_bytes += static_cast<double>(output.bytes);
-  cost.flops = operation_flops(plan, {step, inputs, outputs});
+  if (op == Op::kernel) cost.flops = kernel_flops(plan, step, inputs, outputs);
+  if (!op || !traits(*op).flops) return cost;
+  SizedOp sized{*op, step.attributes, step.roles, {}, {}};
+  for (const TensorSpec& input : inputs) sized.inputs.push_back(input.dims);
+  for (const TensorSpec& output : outputs) sized.outputs.push_back(output.dims);
+  cost.flops = traits(*op).flops(sized);
   return cost;
 }
 
 DType multiplied(const std::string& op, std::span<const TensorSpec> inputs) {
-  const bool products = op == "matmul" || op.starts_with("linear") || op.starts_with("conv");
+  const auto known = op_from_name(op);
   for (const TensorSpec& input : inputs) {
-    if (products && (input.dtype == DType::bfloat16 || input.dtype == DType::float16)) return input.dtype;
+    if (known && traits(*known).multiplies && (input.dtype == DType::bfloat16 || input.dtype == DType::float16)) return input.dtype;
   }
   return DType::float32;
 }

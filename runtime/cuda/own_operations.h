@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/own_launch.h"
+#include "runtime/plan/op.h"
 
 #include <string_view>
 
@@ -32,8 +33,8 @@ bool is_own_pool_workspace(const TensorSpec& tensor);
 
 /// One of all these, the reorder too, with the reasons that go with them.
 using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
-/// By the step's name; null: the project has no kernel for it.
-PrepareOwn find_own_operation(std::string_view op);
+/// Null: the project has no kernel for it.
+PrepareOwn find_own_operation(Op op);
 
 /// An operation on an empty chunk: all outputs have zero elements, so that there is nothing to compute. `planned`: without an
 /// executable.

@@ -1,7 +1,9 @@
 // Pooling by the project's own kernels (kernels/pooling.cu).
-#include "runtime/steps/pool_shape.h"
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/own_operations.h"
+#include "runtime/ops/pooling.h"
+#include "runtime/ops/step_op.h"
+#include "runtime/steps/pool_shape.h"
 
 #include <algorithm>
 
@@ -43,8 +45,8 @@ void fill(int32_t (&to)[3], const Dims& from, size_t skip, int32_t otherwise) {
 class PoolBuilder {
  public:
   PoolBuilder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels)
-      : operands_(request), op_(request.step.op), kernels_(kernels), backward_(op_.ends_with("_backward")),
-        max_(op_.starts_with("max_pool")), suffix_(kernel_suffix(operands_.dtype())) {
+      : operands_(request), op_(op_of(request.step)), kernels_(kernels), backward_(traits(op_).pass == Pass::backward),
+        max_(pool_kind(op_) == PoolKind::maximum), suffix_(kernel_suffix(operands_.dtype())) {
     require(!suffix_.empty(), "pooling is of floating-point numbers");
     read();
   }
@@ -55,8 +57,8 @@ class PoolBuilder {
     channels_last_ = is_channels_last(operands_.request.inputs[size_t(at_hand)]);
     // A dy of one position a channel lies alike in both: then dx as the convolutions before it want it.
     if (backward_ && product(sizes_.y, 2, sizes_.y.size()) == 1) channels_last_ = true;
-    if (op_ == "max_pool_train") give_workspace();
-    if (op_ == "max_pool_backward") take_workspace();
+    if (op_ == Op::max_pool_train) give_workspace();
+    if (op_ == Op::max_pool_backward) take_workspace();
     if (channels_last_) {
       prepared_.inputs[size_t(at_hand)] = channels_last(prepared_.inputs[size_t(at_hand)]);
       prepared_.outputs[0] = channels_last(prepared_.outputs[0]);
@@ -71,7 +73,7 @@ class PoolBuilder {
   void read() {
     const Dims x = backward_ ? pooled_from(operands_) : operands_.operand("x").dims;
     const Dims y = backward_ ? operands_.operand("dy").dims : operands_.output().dims;
-    if (op_.starts_with("adaptive")) {
+    if (pool_kind(op_) == PoolKind::adaptive_average) {
       adaptive_pooling_of(x, y, sizes_);
       pool_.adaptive = 1;
     } else {
@@ -133,8 +135,8 @@ class PoolBuilder {
       const MemoryRef to{inputs, first * image * element};
       const MemoryRef from{operands_.find(backward_ ? "dy" : "x"), first * read_image * element};
       MemoryRef taps{};
-      if (op_ == "max_pool_train") taps = {inputs + 1, first * tap_image};
-      if (op_ == "max_pool_backward") taps = {operands_.find("workspace"), first * tap_image};
+      if (op_ == Op::max_pool_train) taps = {inputs + 1, first * tap_image};
+      if (op_ == Op::max_pool_backward) taps = {operands_.find("workspace"), first * tap_image};
       KernelCall call(own_kernel(*kernels_, "pooling", kernel), {(count + 255) / 256, 1, 1});
       call.address(to);
       if (max_ && !backward_) call.address(taps);
@@ -147,7 +149,7 @@ class PoolBuilder {
   }
 
   StepOperands operands_;
-  const std::string op_;
+  const Op op_;
   std::shared_ptr<OwnKernels> kernels_;
   const bool backward_, max_;
   const std::string suffix_;

@@ -1,8 +1,7 @@
-// The project's own operations by the names of steps.
+// The project's own operations.
 #include "runtime/cuda/own_operations.h"
 
 #include <algorithm>
-#include <array>
 
 namespace sheaf::cuda {
 namespace {
@@ -25,22 +24,22 @@ Result<Prepared> prepare_check_finite(const PrepareRequest& request, const std::
 }
 
 struct Entry {
-  std::string_view op;
+  Op op;
   PrepareOwn prepare;
 };
 
-constexpr std::array<Entry, 10> operations = {{
-    {"max_pool", prepare_maximum},
-    {"max_pool_train", prepare_maximum},
-    {"max_pool_backward", prepare_maximum},
-    {"avg_pool", prepare_average},
-    {"adaptive_avg_pool", prepare_average},
-    {"avg_pool_backward", prepare_average},
-    {"adaptive_avg_pool_backward", prepare_average},
-    {"reorder", prepare_reorder},
-    {"reduce", prepare_reduce},
-    {"check_finite", prepare_check_finite},
-}};
+constexpr Entry operations[] = {
+    {Op::max_pool, prepare_maximum},
+    {Op::max_pool_train, prepare_maximum},
+    {Op::max_pool_backward, prepare_maximum},
+    {Op::avg_pool, prepare_average},
+    {Op::adaptive_avg_pool, prepare_average},
+    {Op::avg_pool_backward, prepare_average},
+    {Op::adaptive_avg_pool_backward, prepare_average},
+    {Op::reorder, prepare_reorder},
+    {Op::reduce, prepare_reduce},
+    {Op::check_finite, prepare_check_finite},
+};
 
 class Nothing final : public Operation {
  public:
@@ -50,9 +49,9 @@ class Nothing final : public Operation {
 
 }  // namespace
 
-PrepareOwn find_own_operation(std::string_view op) {
-  const auto found = std::find_if(operations.begin(), operations.end(), [&](const Entry& known) { return known.op == op; });
-  return found == operations.end() ? nullptr : found->prepare;
+PrepareOwn find_own_operation(Op op) {
+  const auto found = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
+  return found == std::end(operations) ? nullptr : found->prepare;
 }
 
 bool has_nothing_to_do(const PrepareRequest& request) {  // one without outputs is run for what it finds

@@ -1,5 +1,7 @@
 #include "runtime/steps/conv_shape.h"
 
+#include "runtime/ops/convolution.h"
+
 namespace sheaf {
 
 ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
@@ -17,17 +19,11 @@ ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& w
   g.dilation = operation.integers("dilation", spatial, 1, 1);
   g.padding_begin = operation.integers("padding_begin", spatial, 0, 0);
   g.padding_end = operation.integers("padding_end", spatial, 0, 0);
-  require(g.groups >= 1 && weight[0] % g.groups == 0 && x[1] == weight[1] * g.groups,
-          "x " + to_string(x) + " and weight " + to_string(weight) + " don't fit with " +
-              std::to_string(g.groups) + " group(s)");
-  std::vector<int64_t> expected = {x[0], weight[0]};
-  for (size_t i = 0; i < spatial; ++i) {
-    const int64_t reach = g.dilation[i] * (weight[i + 2] - 1) + 1;
-    const int64_t room = x[i + 2] + g.padding_begin[i] + g.padding_end[i] - reach;
-    require(room >= 0, "the kernel is larger than the padded input " + to_string(x));
-    expected.push_back(room / g.stride[i] + 1);
-  }
-  require(y == expected, y_name + " has shape " + to_string(y) + ", expected " + to_string(expected));
+  require(g.groups >= 1, "attribute 'groups' should be at least 1");
+  const auto windows = sliding_windows(std::span(weight).subspan(2), g.stride, g.dilation, g.padding_begin, g.padding_end, false);
+  auto expected = convolved_shape(Shape(x.begin(), x.end()), Shape(weight.begin(), weight.end()), g.groups, windows);
+  require(bool(expected), expected ? "" : expected.error().message());
+  require(Shape(y.begin(), y.end()) == *expected, y_name + " has shape " + to_string(y) + ", expected " + to_string(*expected));
   g.x = x;
   g.y = y;
   g.weight = weight;

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 
+#include "runtime/ops/pooling.h"
 #include "runtime/steps/conv_shape.h"
 
 namespace sheaf {
 namespace {
-
-/// Output size of PyTorch's pooling_output_shape: in ceil mode the last window must start inside the input or
-/// the padding before it.
-int64_t pooled_size(int64_t size, int64_t reach, int64_t stride, int64_t padding, bool ceil_mode) {
-  const int64_t room = size + 2 * padding - reach;
-  if (room < 0 && !(ceil_mode && room + stride > 0)) return 0;
-  int64_t out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-  if (ceil_mode && (out - 1) * stride >= size + padding) --out;
-  return out;
-}
 
 void check_shapes(const Dims& x, const Dims& y) {
   require(x.size() >= 3 && x.size() <= 5,
@@ -44,14 +35,14 @@ Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y) 
   for (size_t i = 0; i < spatial; ++i) {
     require(p.kernel[i] > 0, "attribute 'kernel_size' is missing");
     if (p.stride[i] == 0) p.stride[i] = p.kernel[i];
-    require(2 * p.padding_begin[i] <= p.kernel[i], "padding should be at most half of the kernel size");
-    const int64_t reach = p.dilation[i] * (p.kernel[i] - 1) + 1, size = x[i + 2], out = y[i + 2];
-    const int64_t expected = pooled_size(size, reach, p.stride[i], p.padding_begin[i], ceil_mode);
-    require(out == expected && out > 0, "output " + to_string(y) + " doesn't fit x " + to_string(x) +
-                                            ": dimension " + std::to_string(i + 2) + " should be " +
-                                            std::to_string(expected));
+  }
+  const auto windows = sliding_windows(p.kernel, p.stride, p.dilation, p.padding_begin, p.padding_begin, ceil_mode);
+  auto expected = pooled_shape(Shape(x.begin(), x.end()), windows);
+  require(bool(expected), expected ? "" : expected.error().message());
+  require(Shape(y.begin(), y.end()) == *expected, "output " + to_string(y) + " doesn't fit x " + to_string(x) + ": it should be " + to_string(*expected));
+  for (size_t i = 0; i < spatial; ++i) {
     // What the last window needs; at least the padding asked for, which oneDNN checks against the output's size.
-    const int64_t needed = (out - 1) * p.stride[i] + reach - size - p.padding_begin[i];
+    const int64_t needed = (y[i + 2] - 1) * p.stride[i] + windows[i].span() - x[i + 2] - p.padding_begin[i];
     p.padding_end.push_back(std::max(needed, p.padding_begin[i]));
   }
   return p;

@@ -1,11 +1,14 @@
 #include "runtime/steps/rnn_shape.h"
 
+#include "runtime/ops/recurrent.h"
+
+
 namespace sheaf {
 namespace {
 
-void check(const StepOperands& operation, const std::string& role, const std::vector<int64_t>& expected) {
+void check(const StepOperands& operation, const std::string& role, const Shape& expected) {
   const auto& dims = operation.operand(role).dims;
-  require(dims == expected, role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
+  require(Shape(dims.begin(), dims.end()) == expected, role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
 }
 
 }  // namespace
@@ -30,29 +33,20 @@ RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vect
   s.rows = rank == 2 ? 1 : s.batch_first ? x.dims[0] : x.dims[1];
   s.features = x.dims.back();
 
-  std::vector<int64_t> y = x.dims;
-  y.back() = s.directions * s.hidden;
-  std::vector<int64_t> state = {s.layers * s.directions, s.rows, s.hidden};
-  if (rank == 2) state.erase(state.begin() + 1);
+  const RecurrentSizes sizes{gates, s.hidden, s.layers, s.directions, s.batch_first, s.bias};
+  const auto [y, state] = recurrent_results(sizes, Shape(x.dims.begin(), x.dims.end()));
   const size_t outputs = gates == 4 ? 3 : 2;
   require(results.size() == outputs, "expected " + std::to_string(outputs) + " outputs");
   for (size_t i = 0; i < outputs; ++i) {
-    const auto &dims = results[i], &expected = i == 0 ? y : state;
-    require(dims == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
-                                  ", expected " + to_string(expected));
+    const Dims& dims = results[i];
+    const Shape& expected = i == 0 ? y : state;
+    require(Shape(dims.begin(), dims.end()) == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
+                                                             ", expected " + to_string(expected));
   }
   if (operation.has("h0")) check(operation, "h0", state);
   if (operation.has("c0")) check(operation, "c0", state);
   require(gates == 3 || operation.has("h0") == operation.has("c0"), "h0 and c0 should be given together");
-  for (int64_t layer = 0; layer < s.layers; ++layer) {
-    for (int64_t d = 0; d < s.directions; ++d) {
-      check(operation, RnnShape::role("weight_ih", layer, d), {gates * s.hidden, s.width_into(layer)});
-      check(operation, RnnShape::role("weight_hh", layer, d), {gates * s.hidden, s.hidden});
-      if (!s.bias) continue;
-      check(operation, RnnShape::role("bias_ih", layer, d), {gates * s.hidden});
-      check(operation, RnnShape::role("bias_hh", layer, d), {gates * s.hidden});
-    }
-  }
+  for (const RecurrentWeight& weight : recurrent_weights(sizes, Extent(s.features))) check(operation, weight.role, weight.shape);
   return s;
 }
 

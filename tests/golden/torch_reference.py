@@ -52,6 +52,19 @@ FUNCTIONS = {
 }
 
 
+class MaxPool2d(nn.MaxPool2d):
+    """Padding up to half of what a dilated window spans, which releases of PyTorch up to 2.11 refuse (half of kernel_size) and
+    later ones take (aten/src/ATen/native/Pool.h)."""
+    def forward(self, x):
+        pad = lambda value: [value, value] if isinstance(value, int) else list(value)
+        kernel, padding = pad(self.kernel_size), pad(self.padding)
+        if all(2 * p <= k for p, k in zip(padding, kernel)):
+            return super().forward(x)
+        assert not self.ceil_mode
+        x = nn.functional.pad(x, [padding[1], padding[1], padding[0], padding[0]], value=-torch.inf)
+        return nn.functional.max_pool2d(x, self.kernel_size, self.stride, 0, self.dilation)
+
+
 class Lstm(nn.LSTM):
     """Initial states are inputs of their own, not a pair."""
     def forward(self, x, *states):
@@ -119,6 +132,8 @@ def build(spec, layer):
         return Fn(FUNCTIONS[kind](args))
     if kind == "LSTM":
         return Lstm(**args)
+    if kind == "MaxPool2d":
+        return MaxPool2d(**args)
     if kind == "AdaptiveAvgPool2d" and isinstance(args["output_size"], list):
         args["output_size"] = tuple(args["output_size"])
     return getattr(nn, kind)(**args)

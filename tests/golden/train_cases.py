@@ -132,6 +132,10 @@ case("pools_divided", {"x": [B, 2, 7, 8]}, [parallel("net", chain(
     conv(2, 3, [4, 3], padding="same"), of("AvgPool2d", kernel_size=3, stride=2, padding=1, ceil_mode=True), TANH,
     of("AvgPool2d", kernel_size=2, stride=1, divisor_override=3), of("AdaptiveAvgPool2d", output_size=[5, None]), of("MaxPool2d", kernel_size=2, ceil_mode=True)))],
      [B, 3, 3, 2], "MSELoss", {"type": "SGD", "lr": 0.5}, batch=7, devices=FEW)
+case("pools_overhanging", {"x": [B, 2, 9, 8]}, [parallel("net", chain(
+    conv(2, 4, 3, padding=1), of("MaxPool2d", kernel_size=3, stride=2, padding=2, dilation=2), TANH,
+    of("MaxPool2d", kernel_size=2, stride=[3, 2], dilation=[1, 2], ceil_mode=True), of("AvgPool2d", kernel_size=3, stride=2, ceil_mode=True)))],
+     [B, 4, 1, 1], "MSELoss", {"type": "SGD", "lr": 0.5}, batch=7)
 case("average_to_one", {"x": [B, 3, 5, 5]}, [parallel("net", chain(conv(3, 8, 3), SILU, of("AdaptiveAvgPool2d", output_size=1), FLAT, linear(8, 3)))],
      ([B], INT), "CrossEntropyLoss", ADAM, high=3, batch=7)
 case("embedding", {"x": ([B, 4], INT)}, [parallel("net", chain(of("Embedding", num_embeddings=11, embedding_dim=5, padding_idx=3), TANH, FLAT, linear(20, 3)))],

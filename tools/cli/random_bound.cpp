@@ -1,12 +1,13 @@
 #include "tools/cli/random_bound.h"
 
+#include "runtime/ops/step_op.h"
+
 #include <algorithm>
 #include <set>
 
 namespace sheaf {
 
 int64_t random_bound(const Program& program, const std::string& input) {
-  static const std::set<std::string> passing = {"scatter", "replicate", "gather", "transfer", "view", "print"};
   std::set<int> same;  // values that are the input's elements
   for (size_t i = 0; i < program.values.size(); ++i) {
     if (program.values[i].name == input && program.values[i].role != Value::temporary) same.insert(static_cast<int>(i));
@@ -14,7 +15,7 @@ int64_t random_bound(const Program& program, const std::string& input) {
   int64_t bound = 0;
   for (const Step& step : program.steps) {
     if (step.inputs.empty() || !same.contains(step.inputs[0])) continue;
-    if (passing.contains(step.op)) same.insert(step.outputs.begin(), step.outputs.end());
+    if (traits(op_of(step)).passes_on) same.insert(step.outputs.begin(), step.outputs.end());
     const bool lookup = step.op == "kernel" && step.attributes.contains("status");
     if (!lookup || step.inputs.size() < 2) continue;
     const auto& table = program.values[static_cast<size_t>(step.inputs[1])].shape;

@@ -4,6 +4,7 @@
 #include "runtime/device/cpu_info.h"
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/ops/step_op.h"
 #include "tools/estimate/stopwatch.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ class LibraryTimer {
   /// Of operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
   Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs, const std::vector<int64_t>& output) {
     const Plan plan;
-    const bool of_weight = step.op.ends_with("backward_weight");
+    const bool of_weight = step.op == to_string(Op::conv_backward_weight);
     std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
     for (const auto& dims : inputs) from.push_back(plain_tensor(dtype, dims));
     const auto constant = std::make_unique<bool[]>(inputs.size());

@@ -1,5 +1,7 @@
 #include "tools/estimate/memory_classes.h"
 
+#include "runtime/ops/step_op.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,11 +11,6 @@ namespace sheaf {
 namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
-
-bool moves_data(const Step& step) {
-  constexpr std::string_view kMovements[] = {"scatter", "replicate", "gather", "transfer", "reduce", "first"};
-  return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
-}
 
 /// What micro-batches add up lives for a step alone.
 bool is_sum_of_gradients(const Plan& plan, const std::string& state) {
@@ -57,7 +54,7 @@ class Gradients {
   /// its new state.
   bool has_state_or_parameter(int value, const std::string& parameter) const {
     const Step* step = producers_[index_of(value)];
-    if (!step || moves_data(*step)) return false;
+    if (!step || moves(*step)) return false;
     return std::any_of(step->inputs.begin(), step->inputs.end(), [&](int input) {
       const Value& read = program_.values[index_of(input)];
       if (read.role == Value::state || (read.role == Value::parameter && read.source == parameter)) return true;
@@ -93,7 +90,7 @@ class Gradients {
       return read.role == Value::temporary && (read.shape == shape || read.shape.empty());
     };
     const bool element_wise = step->op == "kernel" && std::all_of(step->inputs.begin(), step->inputs.end(), from_it);
-    if (!element_wise && !moves_data(*step) && step->op != "view") return;
+    if (!element_wise && !moves(*step) && step->op != "view") return;
     for (int input : step->inputs) {
       const Value& read = program_.values[index_of(input)];
       if (read.role == Value::temporary && (step->op == "view" || read.shape == shape)) mark(input);
@@ -110,7 +107,7 @@ class Gradients {
 
 /// Library operations that keep something for their backward one have it as a last output of one opaque byte shape.
 bool is_workspace(const Step& step, const Value& value) {
-  return step.op.ends_with("_train") && value.dtype == DType::uint8 && value.shape == std::vector<Extent>{Extent(1)};
+  return traits(op_of(step)).pass == Pass::training && value.dtype == DType::uint8 && value.shape == std::vector<Extent>{Extent(1)};
 }
 
 MemoryClass class_of_role(const Plan& plan, const Value& value) {
@@ -140,14 +137,14 @@ std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& prog
     for (int output : step.outputs) {
       MemoryClass& kind = classes[index_of(output)];
       if (is_workspace(step, program.values[index_of(output)])) kind = MemoryClass::workspace;
-      if (!moves_data(step)) continue;
+      if (!moves(step)) continue;
       // A replica's copy of a parameter is one still.
       const MemoryClass from = classes[index_of(step.inputs[0])];
       kind = from == MemoryClass::parameters || from == MemoryClass::derived ? from : MemoryClass::communication;
     }
     if (step.once) {
       for (int output : step.outputs) {
-        if (!moves_data(step)) classes[index_of(output)] = MemoryClass::derived;
+        if (!moves(step)) classes[index_of(output)] = MemoryClass::derived;
       }
     }
   }

@@ -1,4 +1,5 @@
 // Time under the rooflines: each operation by itself, then the lanes with what they wait for.
+#include "runtime/ops/step_op.h"
 #include "tools/estimate/measures.h"
 
 #include <algorithm>
@@ -11,8 +12,9 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-bool moves_data(std::string_view op) {
-  return op == "copy" || op == "scatter" || op == "gather" || op == "replicate" || op == "broadcast" || op == "sum" || op == "transfer" || op == "reduce" || op == "first";
+bool moves_data(std::string_view name) {
+  const auto op = op_from_name(name);
+  return op && moves(*op);
 }
 
 class Clock {

@@ -1,6 +1,7 @@
 #include "tools/explain/operations.h"
 
 #include "runtime/bind/binding.h"
+#include "runtime/ops/step_op.h"
 #include "runtime/session/open_devices.h"
 #include "runtime/session/sheaf.h"
 #include "tools/estimate/planned_program.h"
@@ -101,12 +102,16 @@ bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
 /// Why a step of the executable program has no operation.
 std::string idle_because(const Step& step) {
   if (step.once) return "once, when weights are set: it depends on nothing else";
-  if (step.op == "view") return "a view: the same bytes under another shape";
-  if (step.op == "scatter") return "each chunk is a view of the whole: it lies in memory that the devices share";
-  if (step.op == "gather") return "the one chunk there is is the whole";
-  if (step.op == "replicate" || step.op == "transfer" || step.op == "first")
-    return "both ends share one memory: the value is used where it is";
-  if (step.op == "reduce") return "there is one replica: its value is the sum";
+  if (op_of(step) == Op::view) return "a view: the same bytes under another shape";
+  const Movement movement = traits(op_of(step)).movement;
+  switch (movement.carries) {
+    case Carries::nothing: break;
+    case Carries::chunks:
+      return movement.route == Route::to_replicas ? "each chunk is a view of the whole: it lies in memory that the devices share"
+                                                  : "the one chunk there is is the whole";
+    case Carries::whole: return "both ends share one memory: the value is used where it is";
+    case Carries::summands: return "there is one replica: its value is the sum";
+  }
   return "its chunk is empty: there is nothing to compute, or the sum of nothing, zeros made when the plan was bound";
 }
 

@@ -1,6 +1,7 @@
 // The colours of a node in every picture: by what it does, or in a difference by what became of it.
 #pragma once
 
+#include "runtime/ops/traits.h"
 #include "tools/inspect/graph.h"
 
 namespace sheaf {
@@ -9,6 +10,13 @@ struct NodeColours {
   const char* fill;
   const char* line;
 };
+
+/// What moves at an inserted node, and where to; nothing at others.
+Movement movement_of(const PlacementNode& node);
+
+/// The class in page/style.css of data movement: "scatter", "replicate", "gather", "transfer" or "reduce", whatever the
+/// operation is called that moves so; null where nothing moves.
+const char* class_of(const Movement& movement);
 
 /// The same colours as in page/style.css.
 NodeColours colours_of(const PlacementNode& node);

@@ -1,15 +1,12 @@
 #include "tools/inspect/graph_builder.h"
 
+#include "runtime/ops/step_op.h"
+
 #include <algorithm>
 
 namespace sheaf {
 
 namespace {
-
-bool moves_data(const Step& step) {
-  static constexpr std::string_view kMovements[] = {"scatter", "replicate", "gather", "transfer", "reduce", "first"};
-  return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
-}
 
 /// Product of the dims and the element size; none where two dims are symbolic.
 std::optional<Extent> bytes_of(DType dtype, const std::vector<Extent>& shape) {
@@ -142,7 +139,7 @@ Result<void> GraphBuilder::connect(int node, int input, int replica) {
 
 Result<void> GraphBuilder::add_step(size_t index) {
   const Step& step = program_.steps[index];
-  if (!moves_data(step)) return add_computation(index);
+  if (!moves(step)) return add_computation(index);
   if (sizes_ && sizes_->devices.host_only) {
     // Nothing moves: the result is the operand itself.
     for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
@@ -153,7 +150,7 @@ Result<void> GraphBuilder::add_step(size_t index) {
     return {};
   }
   // Between regions each replica hands its own value on, on the device where it is: nothing to show but a node each.
-  if (step.op == "transfer" && step.place.kind == Place::region) return add_computation(index);
+  if (traits(op_of(step)).movement.route == Route::between && step.place.kind == Place::region) return add_computation(index);
   return add_movement(index);
 }
 
@@ -174,7 +171,7 @@ Result<void> GraphBuilder::add_computation(size_t index) {
     node.reason = step.reason;
     node.location = step.location;
     node.attributes = step.attributes;
-    if (moves_data(step)) {
+    if (moves(step)) {
       node.inserted = true;
       node.bytes_moved = Extent(0);
     }

@@ -1,4 +1,5 @@
 // The nodes of scatter, replicate, gather, transfer, reduce and first: what they cut and how much goes from device to device.
+#include "runtime/ops/step_op.h"
 #include "tools/inspect/graph_builder.h"
 
 #include <algorithm>
@@ -11,6 +12,12 @@ namespace {
 bool in_group(const Region& region, int device) {
   if (!region.device_ids) return true;
   return std::find(region.device_ids->begin(), region.device_ids->end(), device) != region.device_ids->end();
+}
+
+/// Replica 0's value is what goes, and no other's.
+bool takes_first(const Step& step) {
+  const Movement movement = traits(op_of(step)).movement;
+  return movement.route == Route::to_one && movement.carries == Carries::whole;
 }
 
 const std::string& replicas_symbol(const Program& program, int region) {
@@ -29,8 +36,10 @@ int GraphBuilder::movement_node(size_t index) {
       std::all_of(step.inputs.begin(), step.inputs.end(), [&](int v) { return parameter_[static_cast<size_t>(v)]; });
   // A module's parameters are replicated together (as in torch's replicate), and a layer's are transferred
   // together: one node, however many steps the compiler made of it.
+  const Movement movement = traits(op_of(step)).movement;
+  const bool to_all = movement.route == Route::to_replicas && movement.carries == Carries::whole;
   const std::string key = step.op + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' +
-                          (step.op == "replicate" ? std::string() : step.layer);
+                          (to_all ? std::string() : step.layer);
   if (parameters && shared_.contains(key)) return shared_[key];
 
   PlacementNode node;
@@ -42,13 +51,13 @@ int GraphBuilder::movement_node(size_t index) {
   node.inserted = true;
   node.attributes = step.attributes;
   node.bytes_moved = Extent(0);
-  const bool outward = step.op == "scatter" || step.op == "replicate";
+  const bool outward = movement.route == Route::to_replicas;
   node.device = device(outward ? from : step.place, 0);
   if (step.place.kind == Place::region)
     node.region = step.place.index;
   else if (from.kind == Place::region)
     node.region = from.index;
-  if (parameters && step.op == "replicate" && node.region >= 0)
+  if (parameters && to_all && node.region >= 0)
     node.layer = plan_.regions[static_cast<size_t>(node.region)].name;
   const int at = static_cast<int>(graph_.nodes.size());
   graph_.nodes.push_back(std::move(node));
@@ -61,7 +70,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
   const int at = movement_node(index);
   for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
     const int input = step.inputs[i], output = step.outputs[i];
-    for (int r = 0; r < (step.op == "first" ? 1 : replicas(value(input).place)); ++r)
+    for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(input).place)); ++r)
       if (Result<void> done = connect(at, input, r); !done) return done;
     Result<PlacementTensor> made = tensor(output, 0);
     if (!made) return made.error();
@@ -88,11 +97,11 @@ Result<void> GraphBuilder::add_movement(size_t index) {
 
 Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) const {
   // One side is a single place; each replica on the other side moves its part unless it is on the same device.
-  const bool outward = step.op == "scatter" || step.op == "replicate";
+  const bool outward = traits(op_of(step)).movement.route == Route::to_replicas;
   const int many = outward ? output : input;
   const std::string single = device(value(outward ? input : output).place, 0);
   Extent sum(0);
-  for (int r = 0; r < (step.op == "first" ? 1 : replicas(value(many).place)); ++r) {
+  for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(many).place)); ++r) {
     if (device(value(many).place, r) == single) continue;
     Result<PlacementTensor> part = tensor(many, r);
     if (!part) return part.error();
@@ -102,28 +111,28 @@ Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) cons
 }
 
 std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int input, int output) const {
-  const bool outward = step.op == "scatter" || step.op == "replicate";
+  const bool outward = traits(op_of(step)).movement.route == Route::to_replicas;
   const int one = outward ? input : output, many = outward ? output : input;
   const Place& single = value(one).place;
   const std::optional<Extent> whole = tensor(one, 0)->bytes, part = tensor(many, 0)->bytes;
   if (value(many).place.kind != Place::region || !whole || !part) return whole;
   const int region = value(many).place.index;
   const std::optional<std::vector<int>>& group = plan_.regions[static_cast<size_t>(region)].device_ids;
-  if (step.op == "first") {
+  if (takes_first(step)) {
     const int home = group ? group->front() : 0;
     return single == Place{Place::device, home} ? Extent(0) : *whole;
   }
   // A part that is on the single device already stays; the entries of the list are taken to be distinct.
   const bool stays = single.kind == Place::device && in_group(plan_.regions[static_cast<size_t>(region)], single.index);
-  const bool whole_each = step.op == "replicate" || step.op == "reduce";
+  const bool whole_each = traits(op_of(step)).movement.carries != Carries::chunks;
   if (!whole_each) return stays ? *whole + *part * -1 : *whole;
   if (!whole->is_static()) return std::nullopt;
   return Extent::symbol(replicas_symbol(program_, region), whole->constant) + *whole * (stays ? -1 : 0);
 }
 
 Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) const {
-  if (!sizes_ || (step.op != "scatter" && step.op != "gather") || node.region < 0) return {};
-  const int many = step.op == "scatter" ? step.outputs[0] : step.inputs[0];
+  if (!sizes_ || traits(op_of(step)).movement.carries != Carries::chunks || node.region < 0) return {};
+  const int many = traits(op_of(step)).movement.route == Route::to_replicas ? step.outputs[0] : step.inputs[0];
   const int rank = static_cast<int>(value(many).shape.size());
   int dim = plan_.regions[static_cast<size_t>(node.region)].dim;
   if (step.attributes.contains("dim") && step.attributes["dim"].is_number_integer()) dim = step.attributes["dim"].get<int>();

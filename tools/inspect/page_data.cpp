@@ -1,5 +1,6 @@
 #include "tools/inspect/page_data.h"
 
+#include "tools/inspect/colours.h"
 #include "tools/inspect/format.h"
 #include "tools/inspect/picture.h"
 #include "tools/inspect/print.h"
@@ -84,7 +85,7 @@ Json nodes_json(const PageContent& content) {
     if (node.parameter_bytes > 0) json["parameters"] = bytes_text(Extent(node.parameter_bytes));
     if (const auto found = with.find(node.layer); found != with.end() && !node.inserted) json["computed_with"] = found->second;
     // A scatter's or replicate's results are on the arrows to its replicas.
-    if (node.op != "scatter" && node.op != "replicate")
+    if (movement_of(node).route != Route::to_replicas)
       for (const PlacementTensor& result : node.results)
         json["results"].push_back(tensor_text(result) + ", " + bytes_text(result.bytes));
     nodes.push_back(std::move(json));
@@ -126,6 +127,22 @@ Json memory_json(const std::vector<LaneMemory>& lanes) {
                     {"operations", std::move(operations)}, {"tensors", std::move(tensors)}});
   }
   return json;
+}
+
+/// What the script asks of an operation: which class in style.css its movement has, whether it is the plan's, and which part of
+/// a training step it belongs to.
+Json operations_json() {
+  Json operations = Json::object();
+  for (size_t i = 0; i < kOps; ++i) {
+    const OpTraits& row = traits(static_cast<Op>(i));
+    Json json = Json::object();
+    if (const char* movement = class_of(row.movement)) json["movement"] = movement;
+    if (row.source == Source::program) json["planned"] = true;
+    if (row.pass == Pass::backward) json["phase"] = "backward";
+    if (row.op == Op::update) json["phase"] = "update";
+    operations[to_string(row.op)] = std::move(json);
+  }
+  return operations;
 }
 
 /// Column by column, with each text and each set of arguments once: a trace repeats them in every step.
@@ -181,6 +198,7 @@ Json page_data(const PageContent& content) {
   data["each_replica"] = Json::array();
   if (!graph.expanded)
     for (const PlacementRegion& region : graph.regions) data["each_replica"].push_back(region.name);
+  data["operations"] = operations_json();
   data["nodes"] = nodes_json(content);
   data["edges"] = edges_json(graph);
   if (content.memory) data["memory"] = memory_json(*content.memory);

@@ -1,5 +1,6 @@
 #include "tools/verify/reference.h"
 
+#include "runtime/ops/step_op.h"
 #include "tools/verify/operation_tolerance.h"
 #include "tools/verify/slices.h"
 
@@ -9,11 +10,6 @@ namespace sheaf {
 namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
-
-bool moves(const Step& step) {
-  static constexpr std::string_view kMovements[] = {"scatter", "replicate", "gather", "transfer", "reduce", "first", "print"};
-  return std::find(std::begin(kMovements), std::end(kMovements), step.op) != std::end(kMovements);
-}
 
 }  // namespace
 
@@ -39,7 +35,7 @@ Result<Reference> Reference::compute(const StepRunner& runner, const Program& pr
 Result<void> Reference::find_layouts() {
   for (const Value& value : program_->values) layouts_.push_back(value.layout);
   for (const Step& step : program_->steps) {
-    if (step.place.kind == Place::region && moves(step) && step.op != "print") {
+    if (step.place.kind == Place::region && moves(step)) {
       ValueLayout& made = layouts_[index_of(step.outputs[0])];
       if (made.kind != ValueLayout::whole) continue;
       if (step.op == "replicate") made.kind = ValueLayout::replicated;
@@ -96,7 +92,10 @@ Result<void> Reference::set_parts(int value, std::vector<HostTensor> parts) {
   return {};
 }
 
-Result<void> Reference::add(int step) { return moves(program_->steps[index_of(step)]) ? add_movement(step) : add_step(step); }
+Result<void> Reference::add(int step) {
+  const Op op = op_of(program_->steps[index_of(step)]);
+  return moves(op) || op == Op::print ? add_movement(step) : add_step(step);
+}
 
 Result<void> Reference::add_movement(int index) {
   const Step& step = program_->steps[index_of(index)];

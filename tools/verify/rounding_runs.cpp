@@ -1,10 +1,10 @@
 #include "tools/verify/rounding_runs.h"
 
+#include "runtime/ops/step_op.h"
 #include "tools/verify/step_runner.h"
 #include "tools/verify/tolerance.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace sheaf {
 namespace {
@@ -30,10 +30,9 @@ std::vector<bool> imposed_values(const Program& program, const RunRequest& reque
 
 /// By value: whether an operation computes it for others, rather than that it is moved or seen under another shape.
 std::vector<bool> computed_values(const Program& program) {
-  static constexpr std::string_view kMoves[] = {"scatter", "replicate", "gather", "transfer", "first", "print", "view"};
   std::vector<bool> computed(program.values.size(), false);
   for (const Step& step : program.steps) {
-    if (std::find(std::begin(kMoves), std::end(kMoves), step.op) != std::end(kMoves)) continue;
+    if (traits(op_of(step)).passes_on) continue;
     for (size_t i = 0; i < step.outputs.size(); ++i) computed[static_cast<size_t>(step.outputs[i])] = !is_opaque(program, step, i);
   }
   for (const Update& update : program.updates) computed[static_cast<size_t>(update.value)] = false;

@@ -1,6 +1,7 @@
 #include "tools/verify/step_runner.h"
 
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/ops/step_op.h"
 #include "runtime/session/open_devices.h"
 
 #include <algorithm>
@@ -124,7 +125,7 @@ bool is_opaque(const Program& program, const Step& step, size_t output) {
   if (const auto status = step.attributes.find("status"); status != step.attributes.end())
     if (status->is_number_integer() && status->get<size_t>() == output) return true;
   const Value& value = program.values[index_of(step.outputs[output])];
-  return step.op.ends_with("_train") && output > 0 && value.dtype == DType::uint8;
+  return traits(op_of(step)).pass == Pass::training && output > 0 && value.dtype == DType::uint8;
 }
 
 Result<StepRunner> StepRunner::make(const Plan& plan, int threads) {

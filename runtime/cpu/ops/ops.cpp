@@ -1,11 +1,11 @@
 #include "runtime/cpu/ops/ops.h"
 
 #include "runtime/base/exception.h"
-#include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/keep_nan.h"
+#include "runtime/machine/isa.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <sys/mman.h>
 
@@ -14,37 +14,40 @@ namespace {
 
 using Prepare = Prepared (*)(const Operation&);
 
-constexpr std::array<std::pair<std::string_view, Prepare>, 25> operations = {{
-    {"linear", prepare_linear},
-    {"conv", prepare_conv},
-    {"conv_transpose", prepare_conv_transpose},
-    {"matmul", prepare_matmul},
-    {"max_pool", prepare_max_pool},
-    {"avg_pool", prepare_avg_pool},
-    {"adaptive_avg_pool", prepare_adaptive_avg_pool},
-    {"lstm", prepare_lstm},
-    {"gru", prepare_gru},
-    {"conv_backward_data", prepare_conv_backward_data},
-    {"conv_backward_weight", prepare_conv_backward_weight},
-    {"linear_backward_data", prepare_linear_backward_data},
-    {"linear_backward_weight", prepare_linear_backward_weight},
-    {"batch_norm_train", prepare_batch_norm_train},
-    {"batch_norm_backward", prepare_batch_norm_backward},
-    {"max_pool_train", prepare_max_pool_train},
-    {"max_pool_backward", prepare_max_pool_backward},
-    {"avg_pool_backward", prepare_avg_pool_backward},
-    {"adaptive_avg_pool_backward", prepare_adaptive_avg_pool_backward},
-    {"lstm_train", prepare_lstm_train},
-    {"lstm_backward", prepare_lstm_backward},
-    {"gru_train", prepare_gru_train},
-    {"gru_backward", prepare_gru_backward},
-    {"reduce", prepare_reduce},
-    {"check_finite", prepare_check_finite},
-}};
+struct Entry {
+  Op op;
+  Prepare prepare;
+  bool only_float32 = false;
+};
 
-/// Operations that compute in float32 alone.
-constexpr std::array<std::string_view, 7> only_float32 = {"lstm",         "gru",         "lstm_train",  "gru_train",
-                                                         "lstm_backward", "gru_backward", "check_finite"};
+/// tests/unit/cpu holds it to have each library operation of runtime/ops.
+constexpr Entry operations[] = {
+    {Op::linear, prepare_linear},
+    {Op::conv, prepare_conv},
+    {Op::conv_transpose, prepare_conv_transpose},
+    {Op::matmul, prepare_matmul},
+    {Op::max_pool, prepare_max_pool},
+    {Op::avg_pool, prepare_avg_pool},
+    {Op::adaptive_avg_pool, prepare_adaptive_avg_pool},
+    {Op::lstm, prepare_lstm, true},
+    {Op::gru, prepare_gru, true},
+    {Op::conv_backward_data, prepare_conv_backward_data},
+    {Op::conv_backward_weight, prepare_conv_backward_weight},
+    {Op::linear_backward_data, prepare_linear_backward_data},
+    {Op::linear_backward_weight, prepare_linear_backward_weight},
+    {Op::batch_norm_train, prepare_batch_norm_train},
+    {Op::batch_norm_backward, prepare_batch_norm_backward},
+    {Op::max_pool_train, prepare_max_pool_train},
+    {Op::max_pool_backward, prepare_max_pool_backward},
+    {Op::avg_pool_backward, prepare_avg_pool_backward},
+    {Op::adaptive_avg_pool_backward, prepare_adaptive_avg_pool_backward},
+    {Op::lstm_train, prepare_lstm_train, true},
+    {Op::lstm_backward, prepare_lstm_backward, true},
+    {Op::gru_train, prepare_gru_train, true},
+    {Op::gru_backward, prepare_gru_backward, true},
+    {Op::reduce, prepare_reduce},
+    {Op::check_finite, prepare_check_finite, true},
+};
 
 /// An operation on an empty chunk: all outputs have zero elements.
 class Nothing final : public Executable {
@@ -94,23 +97,21 @@ bool room_for_code() {
 
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   const Step& step = request.step;
-  const auto found = std::find_if(operations.begin(), operations.end(),
-                                  [&](const auto& entry) { return entry.first == step.op; });
-  if (found == operations.end()) return failure(step, "the CPU has no library operation of this name");
+  const Op op = op_of(step);
+  const auto found = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
+  if (found == std::end(operations)) return failure(step, "the CPU has no library operation of this name");
   if (auto ok = check_arithmetic(request); !ok) return ok.error();
   if (!room_for_code()) return failure(step, "there is not enough memory for its code");
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);
-    require(operation.dtype() == DType::float32 ||
-                std::find(only_float32.begin(), only_float32.end(), step.op) == only_float32.end(),
-            "it computes in float32 alone");
-    const bool check = step.op == "check_finite";  // the one that is run for what it finds
+    require(operation.dtype() == DType::float32 || !found->only_float32, "it computes in float32 alone");
+    const bool check = op == Op::check_finite;  // the one that is run for what it finds
     require(check || !request.outputs.empty(), "the step has no output");
     const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),
                                    [](const TensorSpec& output) { return element_count(output) == 0; });
     if (empty) return prepare_nothing(operation);
-    return keep_nan(operation, found->second(operation), found->second);
+    return keep_nan(operation, found->prepare(operation), found->prepare);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) return failure(step, kNoMemory);
     return failure(step, std::string("oneDNN refuses it: ") + error.what());

@@ -1,5 +1,7 @@
 // LSTM and GRU, their training steps and gradients.
 #include "runtime/cuda/vendor/cudnn_rnn_operation.h"
+#include "runtime/ops/recurrent.h"
+#include "runtime/ops/step_op.h"
 
 #include <cstdlib>
 
@@ -21,8 +23,8 @@ class RnnReserve final : public Format {
 class RnnBuilder {
  public:
   RnnBuilder(const PrepareRequest& request, LibraryContext& context)
-      : operands_(request), context_(context), op_(request.step.op), lstm_(op_.starts_with("lstm")),
-        training_(op_.ends_with("_train")), backward_(op_.ends_with("_backward")) {
+      : operands_(request), context_(context), lstm_(gates_of(op_of(request.step)) == 4),
+        training_(traits(op_of(request.step)).pass == Pass::training), backward_(traits(op_of(request.step)).pass == Pass::backward) {
     require(operands_.dtype() == DType::float32, "it computes in float32 alone");
     std::vector<Dims> results = output_dims(operands_);
     if (backward_) {
@@ -92,7 +94,7 @@ class RnnBuilder {
     const TensorSpec& workspace = operands_.request.inputs[size_t(operation_->reserve.buffer)];
     const auto* format = dynamic_cast<const RnnReserve*>(workspace.format.get());
     require(format && (empty || format->bytes == descriptors().reserve_bytes),
-            "operand 'workspace' is not one that " + op_.substr(0, op_.find('_')) + "_train made");
+            "operand 'workspace' is not one that " + to_string(lstm_ ? Op::lstm_train : Op::gru_train) + " made");
     prepared_.inputs[size_t(operation_->reserve.buffer)] = workspace;
     std::vector<Dims> expected = {operands_.operand("x").dims};
     operation_->dx = out(0);
@@ -193,7 +195,6 @@ class RnnBuilder {
 
   StepOperands operands_;
   LibraryContext& context_;
-  const std::string op_;
   const bool lstm_, training_, backward_;
   size_t values_ = 0;
   RnnShape shape_;

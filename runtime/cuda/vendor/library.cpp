@@ -5,9 +5,9 @@
 #include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cublaslt.h"
 #include "runtime/cuda/vendor/cudnn.h"
+#include "runtime/ops/step_op.h"
 
 #include <algorithm>
-#include <array>
 
 namespace sheaf::cuda {
 namespace {
@@ -16,29 +16,29 @@ namespace {
 enum Wants { nothing, cudnn, cublaslt };
 
 struct Entry {
-  std::string_view name;
+  Op op;
   Wants wants;
   PrepareOperation prepare;
 };
 
-constexpr std::array<Entry, 16> operations = {{
-    {"linear", cublaslt, prepare_linear},
-    {"linear_backward_data", cublaslt, prepare_linear_backward_data},
-    {"linear_backward_weight", cublaslt, prepare_linear_backward_weight},
-    {"matmul", cublaslt, prepare_matmul},
-    {"conv", cudnn, prepare_conv},
-    {"conv_transpose", cudnn, prepare_conv_transpose},
-    {"conv_backward_data", cudnn, prepare_conv_backward_data},
-    {"conv_backward_weight", cudnn, prepare_conv_backward_weight},
-    {"batch_norm_train", cudnn, prepare_batch_norm_train},
-    {"batch_norm_backward", cudnn, prepare_batch_norm_backward},
-    {"lstm", cudnn, prepare_rnn},
-    {"gru", cudnn, prepare_rnn},
-    {"lstm_train", cudnn, prepare_rnn},
-    {"gru_train", cudnn, prepare_rnn},
-    {"lstm_backward", cudnn, prepare_rnn},
-    {"gru_backward", cudnn, prepare_rnn},
-}};
+constexpr Entry operations[] = {
+    {Op::linear, cublaslt, prepare_linear},
+    {Op::linear_backward_data, cublaslt, prepare_linear_backward_data},
+    {Op::linear_backward_weight, cublaslt, prepare_linear_backward_weight},
+    {Op::matmul, cublaslt, prepare_matmul},
+    {Op::conv, cudnn, prepare_conv},
+    {Op::conv_transpose, cudnn, prepare_conv_transpose},
+    {Op::conv_backward_data, cudnn, prepare_conv_backward_data},
+    {Op::conv_backward_weight, cudnn, prepare_conv_backward_weight},
+    {Op::batch_norm_train, cudnn, prepare_batch_norm_train},
+    {Op::batch_norm_backward, cudnn, prepare_batch_norm_backward},
+    {Op::lstm, cudnn, prepare_rnn},
+    {Op::gru, cudnn, prepare_rnn},
+    {Op::lstm_train, cudnn, prepare_rnn},
+    {Op::gru_train, cudnn, prepare_rnn},
+    {Op::lstm_backward, cudnn, prepare_rnn},
+    {Op::gru_backward, cudnn, prepare_rnn},
+};
 
 Error failure(const Step& step, const std::string& why) {
   const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
@@ -51,10 +51,10 @@ class NvidiaLibrary final : public Library {
 
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
-    const PrepareOwn own = find_own_operation(step.op);
-    const auto entry = std::find_if(operations.begin(), operations.end(),
-                                    [&](const Entry& known) { return known.name == step.op; });
-    if (!own && entry == operations.end()) return failure(step, "the CUDA backend has no library operation of this name");
+    const Op op = op_of(step);
+    const PrepareOwn own = find_own_operation(op);
+    const auto entry = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
+    if (!own && entry == std::end(operations)) return failure(step, "the CUDA backend has no library operation of this name");
     try {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);

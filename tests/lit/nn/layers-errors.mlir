@@ -47,7 +47,7 @@ func.func @rank(%x: tensor<4xf32>, %w: tensor<6x4x3xf32>) {
 
 // A dilated kernel must fit into the padded input.
 func.func @kernel(%x: tensor<?x4x4xf32>, %w: tensor<6x4x3xf32>) {
-  // expected-error @+1 {{expects a padded input at least as large as the kernel (5), but it is 4 (input [?, 4, 4])}}
+  // expected-error @+1 {{dimension 2 of [?, 4, 4]: a window that spans 5 finds no place in 4 elements}}
   %0 = nn.conv %x, %w {stride = array<i64: 1>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 2>, groups = 1 : i64} : (tensor<?x4x4xf32>, tensor<6x4x3xf32>) -> tensor<?x6x1xf32>
   return
 }
@@ -173,7 +173,7 @@ func.func @attention_width(%q: tensor<?x7x6xf32>, %wi: tensor<12x4xf32>, %wo: te
 
 // A window must fit at least once.
 func.func @pool(%x: tensor<?x3x2x8xf32>) {
-  // expected-error @+1 {{gives an output of size 0 from an input of [?, 3, 2, 8]}}
+  // expected-error @+1 {{dimension 2 of [?, 3, 2, 8]: a window that spans 3 finds no place in 2 elements}}
   %0 = nn.max_pool %x {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x2x8xf32>) -> tensor<?x3x1x3xf32>
   return
 }
@@ -218,7 +218,7 @@ func.func @linear_weight(%x: tensor<?x5xf32>, %w: tensor<5xf32>) {
 
 // Strides are positive, and as many as there are spatial dimensions.
 func.func @stride(%x: tensor<?x4x9xf32>, %w: tensor<6x4x3xf32>) {
-  // expected-error @+1 {{expects stride and dilation (at least 1) and padding (at least 0) for each spatial dimension, and at least one group}}
+  // expected-error @+1 {{'stride' must be a list of 1 integers from 1 to}}
   %0 = nn.conv %x, %w {stride = array<i64: 0>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x9xf32>, tensor<6x4x3xf32>) -> tensor<?x6x7xf32>
   return
 }
@@ -227,7 +227,7 @@ func.func @stride(%x: tensor<?x4x9xf32>, %w: tensor<6x4x3xf32>) {
 
 // So are a transposed convolution's.
 func.func @transpose_lists(%x: tensor<?x4x3xf32>, %w: tensor<4x3x4xf32>) {
-  // expected-error @+1 {{expects stride and dilation (at least 1)}}
+  // expected-error @+1 {{'padding' must be a list of 1 integers from 0 to}}
   %0 = nn.conv_transpose %x, %w {stride = array<i64: 2>, padding = array<i64>, output_padding = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x3xf32>, tensor<4x3x4xf32>) -> tensor<?x3x6xf32>
   return
 }
@@ -236,7 +236,7 @@ func.func @transpose_lists(%x: tensor<?x4x3xf32>, %w: tensor<4x3x4xf32>) {
 
 // And a pool's.
 func.func @pool_lists(%x: tensor<?x3x8x8xf32>) {
-  // expected-error @+1 {{expects two sizes of kernel, stride and dilation (at least 1) and padding (at least 0)}}
+  // expected-error @+1 {{'kernel_size' must be a list of 2 integers from 1 to}}
   %0 = nn.max_pool %x {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x8x8xf32>) -> tensor<?x3x3x3xf32>
   return
 }
@@ -254,7 +254,7 @@ func.func @no_groups(%x: tensor<?x4x6xf32>) {
 
 // A recurrent layer has weights.
 func.func @no_weights(%x: tensor<7x?x5xf32>) {
-  // expected-error @+1 {{expects weights}}
+  // expected-error @+1 {{needs an operand 'weight_ih_l0'}}
   %y, %hn = nn.gru %x weights() {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>)
   return
 }

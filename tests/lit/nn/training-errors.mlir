@@ -27,7 +27,7 @@ func.func @conv_groups(%x: tensor<?x4x9x9xf32>, %dy: tensor<?x6x7x7xf32>) {
 
 // The bias's gradient is there where it is asked for.
 func.func @conv_bias(%x: tensor<?x4x9x9xf32>, %dy: tensor<?x6x7x7xf32>) {
-  // expected-error @+1 {{expects a second result where 'bias' is true, and only there}}
+  // expected-error @+1 {{expects 2 results by its operands and attributes, but has 1}}
   %0 = nn.conv_backward_weight %x, %dy {stride = array<i64: 1, 1>, padding_begin = array<i64: 0, 0>, padding_end = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, kernel_size = array<i64: 3, 3>, bias = true} : (tensor<?x4x9x9xf32>, tensor<?x6x7x7xf32>) -> tensor<6x4x3x3xf32>
   return
 }
@@ -35,7 +35,7 @@ func.func @conv_bias(%x: tensor<?x4x9x9xf32>, %dy: tensor<?x6x7x7xf32>) {
 // -----
 
 func.func @linear_bias(%x: tensor<?x5xf32>, %dy: tensor<?x2xf32>) {
-  // expected-error @+1 {{expects a second result where 'bias' is true, and only there}}
+  // expected-error @+1 {{expects 1 results by its operands and attributes, but has 2}}
   %0:2 = nn.linear_backward_weight %x, %dy {bias = false} : (tensor<?x5xf32>, tensor<?x2xf32>) -> (tensor<2x5xf32>, tensor<2xf32>)
   return
 }
@@ -93,7 +93,7 @@ func.func @activation(%x: tensor<?x4xf32>) {
 // -----
 
 func.func @workspace(%x: tensor<?x4xf32>) {
-  // expected-error @+1 {{expects a workspace with an activation, and only then}}
+  // expected-error @+1 {{expects 4 results by its operands and attributes, but has 3}}
   %0:3 = nn.batch_norm_train %x {eps = 1.0e-5 : f64, activation = {kind = "relu"}} : (tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
@@ -101,7 +101,7 @@ func.func @workspace(%x: tensor<?x4xf32>) {
 // -----
 
 func.func @parameters(%x: tensor<?x4xf32>, %s: tensor<4xf32>) {
-  // expected-error @+1 {{expects gradients of weight and bias where there is a weight, and only there}}
+  // expected-error @+1 {{expects 3 results by its operands and attributes, but has 1}}
   %0 = nn.batch_norm_backward %x, %x mean(%s) var(%s) weight(%s) {eps = 1.0e-5 : f64} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return
 }
@@ -126,7 +126,7 @@ func.func @pool(%dy: tensor<?x4x5x4xf32>) {
 // -----
 
 func.func @pool_size(%dy: tensor<?x4x5x4xf32>) {
-  // expected-error @+1 {{expects the input's height and width}}
+  // expected-error @+1 {{expects a gradient of 3 dimensions (or 2 without the batch), but got [?, 4, 5, 4]}}
   %0 = nn.adaptive_avg_pool_backward %dy {size = array<i64: 9>} : (tensor<?x4x5x4xf32>) -> tensor<?x4x9x9xf32>
   return
 }

@@ -55,7 +55,7 @@ TEST(Cost, Products) {
 }
 
 TEST(Cost, RecurrentLayersMultiplyEveryWeightAtEachStep) {
-  Case lstm("lstm");
+  Case lstm("lstm", {{"hidden_size", 6}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", false}, {"bias", false}});
   lstm.in("x", {11, 3, 8}).in("weight_ih_l0", {24, 8}).in("weight_hh_l0", {24, 6}).out({11, 3, 6});
   EXPECT_EQ(lstm.flops(), 33 * (2.0 * 24 * (8 + 6) + 6 * 24));
   Case backward = lstm;

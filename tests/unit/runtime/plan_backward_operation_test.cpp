@@ -39,10 +39,10 @@ TEST(PlanBackward, ConvolutionByItsInput) {
       << "a row that the stride leaves out";
   refuse_step(one_step(op, operands, {dx}, kConv), "'size' is missing");
   refuse_step(one_step(op, operands, {dx}, with(attributes, "size", {9})), "'size' must be a list of 2");
-  refuse_step(one_step(op, operands, {dx}, with(attributes, "size", {11, 8})), "expected [batch, 6, 6, 4]");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "size", {11, 8})), "a gradient of shape [batch, 6, 6, 4]");
   refuse_step(one_step(op, operands, {dx}, with(attributes, "bias", false)), "no attribute 'bias'");
-  refuse_step(one_step(op, operands, {dx}, with(attributes, "groups", 4)), "doesn't fit");
-  refuse_step(one_step(op, operands, {dx}, with(attributes, "dilation", {1, 9})), "can't be convolved");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "groups", 4)), "divisible by 4 groups");
+  refuse_step(one_step(op, operands, {dx}, with(attributes, "dilation", {1, 9})), "finds no place");
   refuse_step(one_step(op, operands, {{batch(), 2, 9, 8}}, attributes), "expected [batch, 4, 9, 8]");
   refuse_step(one_step(op, {operands[1], operands[0]}, {dx}, attributes), "'dy' must be the first operand");
 }
@@ -59,22 +59,22 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
   refuse_step(one_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
   refuse_step(one_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
   refuse_step(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})),
-         "expected [batch, 6, 5, 6]");
+         "a gradient of shape [batch, 6, 5, 6]");
   refuse_step(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes),
-         "expected 4 dimensions");
+         "expects an input of 4 dimensions");
 }
 
 TEST(PlanBackward, Linear) {
   const Shape x = {batch(), 7, 5}, dy = {batch(), 7, 2};
   EXPECT_EQ(problem(one_step("linear_backward_data", {{"dy", dy}, {"weight", {2, 5}}}, {x})), "");
-  refuse_step(one_step("linear_backward_data", {{"dy", dy}, {"weight", {3, 5}}}, {x}), "last dimension must be 3");
+  refuse_step(one_step("linear_backward_data", {{"dy", dy}, {"weight", {3, 5}}}, {x}), "expects a gradient of 3 features");
   refuse_step(one_step("linear_backward_data", {{"dy", dy}, {"weight", {2, 5}}}, {dy}), "expected [batch, 7, 5]");
   const Json bias = {{"bias", true}}, none = {{"bias", false}};
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}, {2}}, bias)), "");
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}, none)), "");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}), "'bias'");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none),
-         "expected [batch, 7, 2]");
+         "a gradient of shape [batch, 7, 2]");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{5, 2}}, none), "expected [2, 5]");
 }
 
@@ -84,8 +84,8 @@ TEST(PlanBackward, MatmulOfTransposedMatrices) {
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {batch(), 5, 3}}}, {{batch(), 4, 5}}, b)), "");
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})),
             "");
-  refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "can't be multiplied");
-  refuse_step(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "needs two dimensions");
+  refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "expects matrices that fit");
+  refuse_step(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "cannot transpose a vector");
   refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {5, 3}}}, {{4, 5}}, {{"transpose_b", 1}}), "true or false");
 }
 
@@ -103,10 +103,10 @@ TEST(PlanBackward, BatchNorm) {
   refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
   refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}},
                   with(plain, "activation", {{"kind", "tanh"}}), 3),
-         "only 'relu'");
-  refuse_step(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "come together");
+         "no activation but relu");
+  refuse_step(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "a weight and a bias, or neither");
   refuse_step(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
-         "expected [N, C, …]");
+         "expects an input [N, C, …]");
   refuse_step(one_step("batch_norm_train", affine, {x, {4}, {5}}, plain), "expected [4]");
 
   const Operands back = {{"x", x}, {"dy", x}, {"mean", {4}}, {"var", {4}}};
@@ -116,11 +116,11 @@ TEST(PlanBackward, BatchNorm) {
   EXPECT_EQ(problem(one_step("batch_norm_backward", back, {x}, plain)), "");
   EXPECT_EQ(problem(one_step("batch_norm_backward", all, {x, {4}, {4}}, relu)), "");
   refuse_step(one_step("batch_norm_backward", all, {x}, relu), "has 3 outputs, not 1");
-  refuse_step(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "comes with 'activation'");
-  refuse_step(one_step("batch_norm_backward", back, {x}, relu), "comes with 'activation'");
+  refuse_step(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "expects a workspace with an activation");
+  refuse_step(one_step("batch_norm_backward", back, {x}, relu), "expects a workspace with an activation");
   refuse_step(
       one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain),
-      "expected [batch, 4, 5, 5]");
+      "a gradient of shape [batch, 4, 5, 5]");
 }
 
 TEST(PlanBackward, Pools) {
@@ -139,9 +139,9 @@ TEST(PlanBackward, Pools) {
   refuse_step(one_step("max_pool_backward", {{"dy", y}}, {x}, back), "needs an operand 'workspace'");
   refuse_step(one_step("max_pool_backward", operands, {x}, attributes), "'size' is missing");
   refuse_step(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})),
-         "expected [batch, 4, 9, 7]");
+         "a gradient of shape [batch, 4, 5, 3]");
   refuse_step(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back),
-         "expected [batch, 4, 4, 3]");
+         "a gradient of shape [batch, 4, 4, 3]");
 
   const Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
                         {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0},
@@ -150,7 +150,7 @@ TEST(PlanBackward, Pools) {
       problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)),
       "");
   refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
-         "expected [batch, 4, 2, 2]");
+         "a gradient of shape [batch, 4, 2, 2]");
   refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
                   with(average, "dilation", {1, 1})),
          "no attribute 'dilation'");
@@ -158,7 +158,7 @@ TEST(PlanBackward, Pools) {
   const Json adaptive = {{"size", {7, 7}}};
   EXPECT_EQ(problem(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 9}}}, {x}, adaptive)), "");
   refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive),
-         "can't be pooled");
+         "can't pool");
   refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive),
          "expected [batch, 3, 7, 7]");
 }
@@ -191,7 +191,7 @@ TEST(PlanBackward, Recurrent) {
   refuse_step(one_step("lstm_backward", back, gradients, attributes), "no operand 'hidden'");
 
   Operands gru = {{"x", x},     {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y},
-                  {"h", state}, {"workspace", {1}}};
+                  {"h", state}, {"workspace", {1}}, {"dy", y}};
   const Json unbiased = with(attributes, "bias", false);
   EXPECT_EQ(problem(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased)), "");
   gru.push_back({"dc", state});

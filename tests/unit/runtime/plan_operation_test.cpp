@@ -24,12 +24,12 @@ TEST(PlanOperations, Linear) {
     changed[i].second = shape;
     return one_step("linear", changed, {y});
   };
-  refuse_step(with(0, {batch(), 7, 6}), "last dimension must be 5");
-  refuse_step(with(0, {}), "last dimension must be 5");
-  refuse_step(with(1, {2, 5, 1}), "expected 2 dimensions");
-  refuse_step(with(1, {2, batch()}), "may not depend on the batch");
-  refuse_step(with(2, {3}), "expected [2]");
-  refuse_step(with(3, {batch(), 2}), "expected [batch, 7, 2]");
+  refuse_step(with(0, {batch(), 7, 6}), "expects 5 input features");
+  refuse_step(with(0, {}), "expects 5 input features");
+  refuse_step(with(1, {2, 5, 1}), "expects a weight [out, in]");
+  refuse_step(with(1, {2, batch()}), "expects a weight [out, in]");
+  refuse_step(with(2, {3}), "expects a bias of 2 elements");
+  refuse_step(with(3, {batch(), 2}), "expects a residual of shape [batch, 7, 2]");
   refuse_step(one_step("linear", operands, {{batch(), 7, 3}}), "expected [batch, 7, 2]");
   refuse_step(one_step("linear", operands, {y, y}), "has 1 outputs, not 2");
   refuse_step(one_step("linear", {{"x", {5}}}, {{2}}), "needs an operand 'weight'");
@@ -76,9 +76,9 @@ TEST(PlanOperations, Matmul) {
   EXPECT_EQ(problem(of({batch(), 1, 2, 3}, {5, 3, 4}, {batch(), 5, 2, 4})), "");
   EXPECT_EQ(problem(of({3}, {batch(), 3, 4}, {batch(), 4})), "");
   EXPECT_EQ(problem(of({1, 2, batch()}, {6, batch(), 4}, {6, 2, 4})), "");
-  refuse_step(of({2, 3}, {4, 5}, {2, 5}), "can't be multiplied");
-  refuse_step(of({2, 2, 3}, {3, 3, 5}, {2, 2, 5}), "can't be multiplied");
-  refuse_step(of({}, {3}, {}), "can't be multiplied");
+  refuse_step(of({2, 3}, {4, 5}, {2, 5}), "expects matrices that fit");
+  refuse_step(of({2, 2, 3}, {3, 3, 5}, {2, 2, 5}), "expects matrices that fit");
+  refuse_step(of({}, {3}, {}), "expects matrices that fit");
   refuse_step(of({2, 3}, {3, 4}, {4, 2}), "expected [2, 4]");
 }
 
@@ -103,7 +103,7 @@ TEST(PlanOperations, Recurrent) {
   const Shape state = {4, batch(), 5};
   EXPECT_EQ(problem(one_step("lstm", recurrent(4, true), {y, state, state}, attributes)), "");
   EXPECT_EQ(problem(one_step("gru", recurrent(3, false), {y, state}, attributes)), "");
-  refuse_step(one_step("gru", recurrent(4, false), {y, state}, attributes), "expected [15, 3]");
+  refuse_step(one_step("gru", recurrent(4, false), {y, state}, attributes), "of shape [15, 3]");
   refuse_step(one_step("lstm", recurrent(4, true), {y, state}, attributes), "has 3 outputs");
   refuse_step(one_step("lstm", recurrent(4, true), {y, state, y}, attributes), "expected [4, batch, 5]");
   refuse_step(one_step("lstm", recurrent(4, false), {y, state, state}, attributes), "'h0' and 'c0' come together");
@@ -113,7 +113,7 @@ TEST(PlanOperations, Recurrent) {
   refuse_step(one_step("gru", missing, {y, state}, attributes), "needs an operand 'bias_hh_l1_reverse'");
   Json changed = attributes;
   changed["num_layers"] = 1000;
-  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "lacks operands");
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "needs an operand 'weight_ih_l2'");
   changed["num_layers"] = 1001001;
   refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "'num_layers'");
   changed = attributes;
@@ -121,7 +121,7 @@ TEST(PlanOperations, Recurrent) {
   refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "no operand 'bias_ih_l0'");
   changed = attributes;
   changed["batch_first"] = true;
-  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "expected [4, 10, 5]");
+  refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "of shape [4, 10, 5]");
   refuse_step(
       one_step("gru", {{"x", {3, 3}}, {"weight_ih_l0", {15, 3}}, {"weight_hh_l0", {15, 5}}}, {{3, 5}, {1, 5}},
                {{"hidden_size", 5},
@@ -129,7 +129,7 @@ TEST(PlanOperations, Recurrent) {
                 {"bidirectional", false},
                 {"batch_first", false},
                 {"bias", false}}),
-      "expected 3 dimensions");
+      "expects an input of 3 dimensions");
 }
 
 TEST(PlanOperations, View) {

@@ -30,18 +30,18 @@ TEST(PlanWindows, Conv) {
   refuse_step(with("stride", 1), "'stride' must be a list of 2");
   refuse_step(with("padding_begin", {-1, 0}), "'padding_begin'");
   refuse_step(with("dilation", {0, 1}), "'dilation'");
-  refuse_step(with("dilation", {1, 9}), "can't be convolved");
+  refuse_step(with("dilation", {1, 9}), "finds no place");
   refuse_step(with("groups", 0), "'groups'");
-  refuse_step(with("groups", 3), "doesn't fit");
-  refuse_step(with("groups", 4), "doesn't fit");
-  refuse_step(with("padding_end", {2, 1}), "expected [batch, 6, 5, 5]");
+  refuse_step(with("groups", 3), "expects 6 input channels");
+  refuse_step(with("groups", 4), "expects 8 input channels");
+  refuse_step(with("padding_end", {2, 1}), "a residual of shape [batch, 6, 5, 5]");
   refuse_step(one_step("conv", {{"x", {batch(), 4, 9}}, {"weight", {6, 2, 3, 3}}}, {y}, kConv),
-         "expected 4 dimensions");
-  refuse_step(one_step("conv", {{"x", {batch(), 4}}, {"weight", {6, 2}}}, {y}, kConv), "one to three spatial");
+         "expects an input of 4 dimensions");
+  refuse_step(one_step("conv", {{"x", {batch(), 4}}, {"weight", {6, 2}}}, {y}, kConv), "expects a weight of 4 dimensions");
   refuse_step(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 0, 3}}}, {y}, kConv),
-         "kernel of size 0");
+         "expects a kernel of sizes from 1");
   refuse_step(one_step("conv", {{"x", {batch(), 4, 9, 8}}, {"weight", {6, 2, 3, 3}}, {"bias", {3}}}, {y}, kConv),
-         "expected [6]");
+         "expects a bias of 6 elements");
 }
 
 TEST(PlanWindows, ConvOverADimensionThatIsTheBatch) {
@@ -55,7 +55,7 @@ TEST(PlanWindows, ConvOverADimensionThatIsTheBatch) {
   };
   EXPECT_EQ(problem(of(batch(), 3, 1, batch() + Extent(-2))), "");
   EXPECT_EQ(problem(of(batch(4) + Extent(1), 2, 2, batch(2))), "");
-  refuse_step(of(batch(), 2, 2, batch()), "can't be convolved");
+  refuse_step(of(batch(), 2, 2, batch()), "isn't linear in it");
 }
 
 TEST(PlanWindows, ConvTranspose) {
@@ -67,7 +67,7 @@ TEST(PlanWindows, ConvTranspose) {
   refuse_step(one_step("conv_transpose", operands, {{batch(), 6, 13}}, attributes), "expected [batch, 6, 14]");
   refuse_step(one_step("conv_transpose", {{"x", {batch(), 3, 5}}, {"weight", {4, 3, 4}}}, {{batch(), 6, 14}},
                   attributes),
-         "doesn't fit");
+         "expects 4 input channels");
   Json changed = attributes;
   changed["output_padding"] = {2};
   refuse_step(one_step("conv_transpose", operands, {{batch(), 6, 15}}, changed), "'output_padding'");
@@ -91,7 +91,16 @@ TEST(PlanWindows, Pools) {
   refuse_step(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "at most half");
   attributes["padding"] = {1, 0};
   attributes["dilation"] = {9, 1};
-  refuse_step(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "can't be pooled");
+  refuse_step(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "finds no place");
+  // Half of what the dilated window spans, not of its elements.
+  attributes["dilation"] = {2, 1};
+  attributes["padding"] = {2, 0};
+  EXPECT_EQ(problem(one_step("max_pool", {{"x", x}}, {{batch(), 4, 4, 4}}, attributes)), "");
+  attributes["padding"] = {3, 0};
+  refuse_step(one_step("max_pool", {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "half of the window of 5, found 3");
+  // A window that hangs over a small image's end, as PyTorch's ceil_mode has it.
+  attributes = {{"kernel_size", {3, 3}}, {"stride", {2, 2}}, {"padding", {0, 0}}, {"dilation", {1, 1}}, {"ceil_mode", true}};
+  EXPECT_EQ(problem(one_step("max_pool", {{"x", {batch(), 4, 2, 2}}}, {{batch(), 4, 1, 1}}, attributes)), "");
 
   Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
                   {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0}};
@@ -105,8 +114,8 @@ TEST(PlanWindows, Pools) {
 
   EXPECT_EQ(problem(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 3, 9}})), "");
   refuse_step(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 3, 3, 9}}), "expected [batch, 4, 3, 9]");
-  refuse_step(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 0, 9}}), "can't be pooled");
-  refuse_step(one_step("adaptive_avg_pool", {{"x", {batch(), 4, 0, 7}}}, {{batch(), 4, 3, 9}}), "can't be pooled");
+  refuse_step(one_step("adaptive_avg_pool", {{"x", x}}, {{batch(), 4, 0, 9}}), "can't pool");
+  refuse_step(one_step("adaptive_avg_pool", {{"x", {batch(), 4, 0, 7}}}, {{batch(), 4, 3, 9}}), "can't pool");
 }
 
 }  // namespace

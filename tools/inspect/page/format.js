@@ -48,11 +48,14 @@ function clipped(text, width, size, keepStart) {
   return "…" + characters.slice(characters.length - most + 1).join("");
 }
 
+/** What is known of an operation by its name (runtime/ops); nothing of a layer's type. */
+function operationOf(op) {
+  return Object.hasOwn(data.operations, op) ? data.operations[op] : {};
+}
+
 /** What colour a node has. */
 function kindOf(node) {
-  if (node.inserted && node.op === "first") return "transfer";
-  if (["scatter", "replicate", "gather", "transfer", "reduce"].includes(node.op)) return node.op;
-  if (node.inserted) return "other";
+  if (node.inserted) return operationOf(node.op).movement || "other";
   return node.op === "input" || node.op === "output" ? "end" : "layer";
 }
 

@@ -75,15 +75,15 @@ function workOf(node) {
 
 function phaseOf(op) {
   if (!data.phases) return undefined;
-  return op.includes("backward") ? "backward" : op.includes("update") ? "update" : "";
+  return operationOf(op).phase || "";
 }
 
 /** Whether an executed operation (of a layer and replica, -1: none) does the work of a node. */
 function doesWork(work, layer, op, replica) {
   if (work === null || !layer || layer !== work.layer) return false;
   if (work.replica !== undefined && replica >= 0 && replica !== work.replica) return false;
-  const movements = ["scatter", "replicate", "gather", "transfer", "reduce", "first"];
-  if (work.op || movements.includes(op)) return op === work.op;
+  const {movement, planned} = operationOf(op);
+  if (work.op || (movement && planned)) return op === work.op;
   if (!work.phase) return true;
   const phase = phaseOf(op);
   return work.phase === "forward" ? phase === "" : work.phase === "update" ? phase === "update" : phase !== "update";

@@ -6,11 +6,10 @@ function pageColours() {
   return (name) => style.getPropertyValue("--" + name).trim();
 }
 
-const MOVEMENTS = ["scatter", "replicate", "gather", "transfer", "reduce"];
-
 /** A slice's colour: movements as in the graph, waiting and steps pale, each kind of operation its own hue. */
 function sliceColour(op, colour) {
-  if (MOVEMENTS.includes(op)) return colour(op);
+  const {movement} = operationOf(op);
+  if (movement) return colour(movement);
   if (op === "wait") return colour("device");
   if (op === "step") return colour("end");
   let hash = 7;

@@ -1,0 +1,18 @@
+// Pools: PyTorch's MaxPool, AvgPool and AdaptiveAvgPool over one to three dimensions, and their gradients.
+#pragma once
+
+#include "runtime/ops/window.h"
+
+namespace sheaf {
+
+enum class PoolKind { maximum, average, adaptive_average };
+/// Of a pooling operation or its gradient.
+PoolKind pool_kind(Op op);
+
+/// The error where a window's padding is more than half of what it spans: PyTorch's rule, so that each window has an element.
+Result<void> check_pool_padding(const SlidingWindow& window);
+
+/// y's shape for x [N, C, s…] (or [C, s…], if `unbatched`).
+Result<Shape> pooled_shape(const Shape& x, std::span<const SlidingWindow> windows, bool unbatched = false);
+
+}  // namespace sheaf

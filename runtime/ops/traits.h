@@ -1,0 +1,100 @@
+// All that is known of an operation beside its implementations: one row an operation, one file a family. The nn dialect's
+// shape inference, the plan's checker, binding, the backends, estimates and the page ask it; nobody asks how a name is spelt.
+#pragma once
+
+#include "runtime/base/error.h"
+#include "runtime/ops/shapes.h"
+
+namespace sheaf {
+
+/// Where the operand and the result of data movement live: on each replica of a region, or on one place.
+enum class Route : uint8_t { none, to_replicas, to_one, between };
+/// What moves: all of a value, its chunks along a dimension, or summands.
+enum class Carries : uint8_t { nothing, whole, chunks, summands };
+
+struct Movement {
+  Route route = Route::none;
+  Carries carries = Carries::nothing;
+};
+
+/// Who brings an operation into a program.
+enum class Source : uint8_t {
+  program,  ///< nn ops that are no library call, and what the compiler inserts
+  library,  ///< nn ops of this name: a call into a backend's library
+  binding,  ///< what no plan has
+};
+
+/// In a training step: forward as in inference, forward with a workspace for the gradient, or the gradient.
+enum class Pass : uint8_t { forward, training, backward };
+
+/// Where an operation compares numbers, and a library's comparison may drop a NaN that PyTorch keeps.
+enum class Compares : uint8_t { never, window, activation };
+
+struct AttributeRow {
+  /// `per_dimension`: a list with an integer for each spatial dimension. `activation`: docs/steps.md.
+  enum Kind : uint8_t { integer, per_dimension, number, flag, text, activation } kind = integer;
+  std::string_view name;
+  int64_t least = 0, most = 0;  ///< integer, per_dimension; `least` of a number
+  bool optional = false;
+  bool implied = false;  ///< of the nn op alone: in a plan the results' shapes say it
+};
+
+/// The role of what a forward operation kept for its gradient.
+inline constexpr std::string_view kWorkspaceRole = "workspace";
+
+struct RoleRow {
+  std::string_view name;
+  bool optional = false;
+  /// Stands for all weights and biases of a recurrent layer (runtime/ops/recurrent.h).
+  bool recurrent_weights = false;
+};
+
+struct OpTraits {
+  Op op;
+  Source source = Source::program;
+  Movement movement;
+  Pass pass = Pass::forward;
+  std::span<const RoleRow> roles;
+  std::span<const AttributeRow> attributes;
+  /// The shapes of the results, given operands and attributes that fit the rows above. Errors say which operand doesn't fit.
+  Result<ResultShapes> (*shapes)(const OpShapes&) = nullptr;
+  /// Arithmetic by its definition (docs/estimate.md); null: none.
+  double (*flops)(const SizedOp&) = nullptr;
+  std::optional<Op> training;  ///< the same with a workspace as its last result
+  bool multiplies = false;     ///< sums of products: narrow operands are multiplied as they are
+  bool sums_rows = false;      ///< of no rows the result is zeros
+  bool passes_on = false;      ///< its result has its first operand's elements, wherever it is
+  Compares compares = Compares::never;
+};
+
+const OpTraits& traits(Op op);
+
+/// Whether the operation carries a value from one place to another.
+inline bool moves(Op op) { return traits(op).movement.route != Route::none; }
+/// Whether it is a call into a backend's library.
+inline bool is_library(Op op) { return traits(op).source == Source::library; }
+
+/// Attributes have the names of the op's row and values within its bounds; lists for spatial dimensions are of one length.
+Result<void> check_attributes(Op op, const nlohmann::ordered_json& attributes);
+/// Operands have the roles of its row, each at most once, the first one first.
+Result<void> check_roles(Op op, const nlohmann::ordered_json& attributes, std::span<const std::string> roles);
+/// Checks both, then applies the shape rule. For operations that have one.
+Result<ResultShapes> result_shapes(const OpShapes& operation);
+
+// What operations have in common, for rows of flops.
+/// Scalar functions of the attribute `activation`, for each element.
+double activation_flops(const nlohmann::ordered_json& attributes);
+/// Bias, residual and activation at the end of an operation.
+double epilogue_flops(const SizedOp& op);
+/// The sum that is a second result of a weight's gradient.
+double bias_gradient_flops(const SizedOp& op);
+
+// The families' rows.
+std::span<const OpTraits> movements();      ///< data movement, and what has no family
+std::span<const OpTraits> linear_ops();
+std::span<const OpTraits> convolutions();
+std::span<const OpTraits> normalizations();
+std::span<const OpTraits> poolings();
+std::span<const OpTraits> recurrent_ops();
+
+}  // namespace sheaf
