@@ -57,7 +57,7 @@ LayerType conv(std::string name, int rank) {
           .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1),
                         spatial("stride", 1, Json(1)), padding, spatial("dilation", 1, Json(1)),
                         positive("groups", Json(1)), boolean("bias", true),
-                        choice("padding_mode", {"zeros"}, "zeros")},
+                        choice("padding_mode", {"zeros", "reflect", "replicate", "circular"}, "zeros")},
           .spatial_rank = rank,
           .check = check_conv,
           .parameters = [](const Json& a) { return convolution_parameters(a, false); },

@@ -36,7 +36,7 @@ std::vector<LayerType> linear_layers() {
        .arguments = {positive("num_embeddings"), positive("embedding_dim"),
                      nullable(typed("padding_idx", ArgumentType::Kind::integer, Json(nullptr))),
                      fixed("max_norm", nullptr), fixed("norm_type", 2.0), fixed("scale_grad_by_freq", false),
-                     fixed("sparse", false)},
+                     ignored("sparse")},
        .check = check_embedding,
        .parameters =
            [=](const Json& a) {

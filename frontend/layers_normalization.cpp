@@ -16,7 +16,7 @@ LayerType batch_norm(std::string name, std::string summary) {
           .summary = std::move(summary),
           .arguments = {positive("num_features"), not_negative("eps", Json(1e-5)),
                         nullable(probability("momentum", Json(0.1))), boolean("affine", true),
-                        fixed("track_running_stats", true)},
+                        boolean("track_running_stats", true)},
           .parameters =
               [](const Json& a) {
                 bool own = a["affine"].get<bool>();

@@ -38,7 +38,8 @@ def NnSetPrecision : Pass<"nn-set-precision", "::mlir::func::FuncOp"> {
   let description = [{
     With `precision` bf16 or f16, as torch.autocast: linear layers, convolutions and matrix products take narrow inputs and
     weights and sum in f32; softmax, row norms, sums, losses and recurrent layers compute and return f32; the rest works in
-    what it is given. Parameters, statistics, inputs and outputs keep their type. With f32 it does nothing.
+    what it is given. Parameters, statistics, inputs and outputs keep their type. With f32 every layer that computes does so
+    in f32; a bfloat16 or float16 input is cast where one first does.
 
     ```mlir
     %y = nn.linear %x, %w : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>

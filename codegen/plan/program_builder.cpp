@@ -88,7 +88,7 @@ int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
   return id;
 }
 
-Step ProgramBuilder::step_for(Operation& op, const Place& place) const {
+Step ProgramBuilder::step_for(Operation& op, const Place& place) {
   Step step;
   step.place = place;
   std::vector<std::string> layers = layers_in(op.getLoc());
@@ -99,7 +99,7 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) const {
   if (auto reason = op.getAttrOfType<StringAttr>(nn::kReason)) step.reason = reason.getValue().str();
   if (auto notes = op.getAttrOfType<ArrayAttr>(nn::kNotes))
     for (Attribute note : notes) step.notes.push_back(cast<StringAttr>(note).str());
-  step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), ir::depends_on_parameters_alone);
+  step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), [&](mlir::Value result) { return ir::depends_on_parameters_alone(result, parameters_alone_); });
   return step;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/plan/layouts.h"
+#include "ir/Analysis/ParameterAnalysis.h"
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "runtime/plan/plan.h"
 
@@ -39,7 +40,7 @@ class ProgramBuilder {
   /// A value that no SSA value stands for.
   int new_value(std::string name, DType dtype, std::vector<Extent> shape, const Place& place);
   /// A step at `op`: layer, fused layers, reason and `once` are filled in.
-  Step step_for(mlir::Operation& op, const Place& place) const;
+  Step step_for(mlir::Operation& op, const Place& place);
   void add(Step step) { program_.steps.push_back(std::move(step)); }
 
  private:
@@ -56,6 +57,7 @@ class ProgramBuilder {
   StepSource& source_;
   ir::ShapeAnalysis shapes_;
   std::optional<LayoutAnalysis> layouts_;
+  ir::KnownValues parameters_alone_;
   Program program_;
   llvm::DenseMap<mlir::Value, int> ids_;
   std::set<std::string> names_;

@@ -162,7 +162,7 @@ void Importer::declare_layer_parameters(const Layer& layer) {
     parameter.init = initialisation(layer, own.name, own.shape);
     declare(std::move(parameter));
   }
-  if (layer.type != "BatchNorm1d" && layer.type != "BatchNorm2d") return;
+  if (!layer.arguments.value("track_running_stats", false)) return;  // a batch norm's alone
   int64_t features = layer.arguments["num_features"].get<int64_t>();
   auto buffer = [&](const char* name, DType dtype, std::vector<int64_t> shape, double value) {
     declare({layer.path + "." + name, dtype, std::move(shape), /*buffer=*/true, {}, {{"type", "constant"}, {"value", value}}});

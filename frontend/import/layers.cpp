@@ -58,9 +58,12 @@ Values build_conv(const Context& c) {
     if (padding == "same") begin[i] = total / 2, end[i] = total - total / 2;
     else if (!padding.is_string()) begin[i] = end[i] = padding[i].get<int64_t>();
   }
-  return c.one<nn::ConvOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), c.integers("stride"),
-                           c.attributes().getDenseI64ArrayAttr(begin), c.attributes().getDenseI64ArrayAttr(end),
-                           c.integers("dilation"), c.integer("groups"), DictionaryAttr());
+  Values results = c.one<nn::ConvOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), c.integers("stride"),
+                                     c.attributes().getDenseI64ArrayAttr(begin), c.attributes().getDenseI64ArrayAttr(end),
+                                     c.integers("dilation"), c.integer("groups"), DictionaryAttr());
+  if (c.argument("padding_mode") != "zeros")
+    results[0].getDefiningOp()->setAttr(nn::kPaddingMode, c.attributes().getStringAttr(c.argument("padding_mode").get<std::string>()));
+  return results;
 }
 Values build_conv_transpose(const Context& c) {
   return c.one<nn::ConvTransposeOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("stride"),
@@ -69,6 +72,9 @@ Values build_conv_transpose(const Context& c) {
 }
 
 Values build_batch_norm(const Context& c) {
+  // Without running statistics it takes the batch's own, in inference too.
+  if (!c.argument("track_running_stats").get<bool>())
+    return {c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"), DictionaryAttr())[0]};
   Values results = c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
                                           c.parameter("bias"), c.number("eps"));
   // Without a momentum (PyTorch's None) the running statistics are plain averages.

@@ -32,7 +32,7 @@ SmallVector<int64_t> reduced_sizes(Value x, ArrayRef<int64_t> dims, bool keepdim
 template <typename Op>
 Value binary(const GradientBuilder& g, Value a, Value b) {
   auto sizes = broadcast_sizes(g.type(a).getShape(), g.type(b).getShape());
-  return g.make<Op>(GradientBuilder::type(a, sizes), a, b);
+  return g.make<Op>(RankedTensorType::get(sizes, promoted(g.type(a).getElementType(), g.type(b).getElementType())), a, b);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Value GradientBuilder::matmul(Value a, Value b, bool transpose_a, bool transpose
   SmallVector<int64_t> sizes = broadcast_sizes(sa.drop_back(2), sb.drop_back(2));
   sizes.push_back(sa[sa.size() - (transpose_a ? 1 : 2)]);
   sizes.push_back(sb[sb.size() - (transpose_b ? 2 : 1)]);
-  return make<MatMulOp>(type(a, sizes), a, b, transpose_a, transpose_b);
+  return make<MatMulOp>(RankedTensorType::get(sizes, promoted(type(a).getElementType(), type(b).getElementType())), a, b, transpose_a, transpose_b);
 }
 
 Value GradientBuilder::sum_to(Value gradient, Value operand) const {

@@ -40,7 +40,10 @@ inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutp
                                      // The optimiser's type and arguments; the norm that gradients are clipped to.
                                      kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
                                      // Of a batch norm that will be trained: the share of new running statistics.
-                                     kMomentum = "nn.momentum";
+                                     kMomentum = "nn.momentum",
+                                     // Of a convolution: what stands in its padding, "reflect", "replicate" or
+                                     // "circular"; zeros where it has none.
+                                     kPaddingMode = "nn.padding_mode";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;
 
@@ -60,6 +63,13 @@ bool is_row_op(mlir::Operation* op);
 
 /// The floating-point type of a dtype's name ("bfloat16"); null for other names.
 mlir::FloatType float_type(mlir::MLIRContext* context, llvm::StringRef dtype);
+
+/// The dtype's name of an element type, as a model file has it.
+llvm::StringRef dtype_name(mlir::Type element);
+
+/// The type of an op's result whose operands have floating-point types a and b: theirs where they agree, else f32
+/// (torch.promote_types). nn-set-precision casts the operands to it.
+mlir::Type promoted(mlir::Type a, mlir::Type b);
 
 /// The type in which values of `element` are summed, and statistics of them kept: f32 for bf16 and f16.
 mlir::Type sum_type(mlir::Type element);

@@ -18,7 +18,7 @@ void NnDialect::initialize() {
       >();
 }
 
-/// nn.device is an integer ≥ -1, nn.reason and nn.type are strings, nn.outputs, nn.gradients, nn.updates and nn.notes
+/// nn.device is an integer ≥ -1, nn.reason, nn.type and nn.padding_mode are strings, nn.outputs, nn.gradients, nn.updates and nn.notes
 /// are arrays of strings, nn.optimizer a dictionary, nn.clip_grad_norm, nn.momentum and nn.dropout numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -27,7 +27,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!index || index.getInt() < kHost) return op->emitError("nn.device must be -1 (the host) or an entry of the device list");
     return success();
   }
-  if (name == kReason || name == kType) {
+  if (name == kReason || name == kType || name == kPaddingMode) {
     if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
     return success();
   }

@@ -34,7 +34,8 @@ def Nn_Dialect : Dialect {
     A training program's first result is the loss; its arguments may have the roles "target", "state" and "setting".
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, and the names of what further
     results are: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a
-    batch norm is the share of the new batch in its running statistics.
+    batch norm is the share of the new batch in its running statistics; `nn.padding_mode` on a convolution is what stands
+    in its padding instead of zeros, until nn-lower-layers puts it there.
   }];
   let useDefaultAttributePrinterParser = 0;
   let hasOperationAttrVerify = 1;

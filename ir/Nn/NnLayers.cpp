@@ -1,6 +1,6 @@
 // Shapes and splitting of linear layers, matrix products, row norms, embedding and attention.
-#include "ir/Nn/Nn.h"
 #include "ir/Nn/Operands.h"
+#include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -30,6 +30,7 @@ std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_
 
 LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
+  if (failed(require_float(*this, operands))) return failure();
   ArrayRef<int64_t> shape = getNormalizedShape();
   bool fits = x.rank() >= static_cast<int64_t>(shape.size());
   for (size_t i = 0; fits && i < shape.size(); ++i)
@@ -49,6 +50,7 @@ std::optional<int64_t> LayerNormOp::splitDim(unsigned operand, int64_t rank, int
 
 LogicalResult GroupNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
+  if (failed(require_float(*this, operands))) return failure();
   if (x.rank() < 2) return emitError("expects an input of at least 2 dimensions, but got ") << ir::to_string(x);
   for (const TensorShape& parameter : operands.drop_front()) {
     if (parameter.rank() != 1) return emitError("expects parameters [C], but got ") << ir::to_string(parameter);
@@ -68,7 +70,7 @@ std::optional<int64_t> GroupNormOp::splitDim(unsigned operand, int64_t, int64_t 
 LogicalResult EmbeddingOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &x = operands[0], &weight = operands[1];
   if (!isa<IntegerType>(x.element) || x.element.getIntOrFloatBitWidth() < 32)
-    return emitError("expects an input of dtype int64 or int32, but got elements of type ") << x.element;
+    return emitError("expects an input of dtype int64 or int32, but it is ") << dtype_name(x.element);
   if (weight.rank() != 2) return emitError("expects a table [V, D], but got ") << ir::to_string(weight);
   TensorShape y{weight.element, x.dims};
   y.dims.push_back(weight.dims[1]);
@@ -87,6 +89,7 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
     return emitError("expects query [L, N, E] and key and value [S, N, E] (N first if batch_first), but got ")
            << ir::to_string(query) << ", " << ir::to_string(key) << " and " << ir::to_string(value);
   };
+  if (failed(require_float(*this, operands))) return failure();
   if ((query.rank() != 3 && query.rank() != 2) || key.rank() != query.rank() || value.rank() != query.rank()) return misfit();
   for (int64_t i = 0; i < query.rank(); ++i)
     if (!ir::may_be_equal(key.dims[i], value.dims[i])) return misfit();
@@ -101,7 +104,8 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
     if (!ir::may_be_equal(shape->dims.back(), embedding))
       return emitError("expects inputs of ") << sheaf::to_string(embedding) << " features, but got " << ir::to_string(*shape);
   int64_t batch = getBatchFirst() ? 0 : 1, time = 1 - batch;
-  TensorShape weights{query.element, {}};
+  TensorShape output{promoted(promoted(query.element, promoted(key.element, value.element)), operands[3].element), query.dims};
+  TensorShape weights{output.element, {}};
   if (query.rank() == 3) {
     if (!ir::may_be_equal(query.dims[batch], key.dims[batch])) return misfit();
     for (const TensorShape* shape : {&query, &key})
@@ -111,7 +115,7 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
   } else {
     weights.dims = {query.dims[0], key.dims[0]};
   }
-  results.push_back(query);
+  results.push_back(output);
   results.push_back(weights);
   return success();
 }

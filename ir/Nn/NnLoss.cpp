@@ -10,11 +10,24 @@ namespace scalar = sheaf::ir::scalar;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
+/// Probabilities of the classes: target and x of one shape, [N, C, d…] or [C].
+static LogicalResult check_probabilities(LossOp op, const TensorShape& x, const TensorShape& target) {
+  if (x.rank() == 0 || !x.dims[x.rank() > 1 ? 1 : 0].is_static())
+    return op.emitError("takes scores of shape [batch, classes, …], but they are ") << to_string(x);
+  if (!may_fit(x, target))
+    return op.emitError("takes scores and a target of probabilities of one shape, but they are ")
+           << to_string(x) << " and " << to_string(target) << "; class numbers are an int64 target";
+  auto ignored = op.getArguments().getAs<IntegerAttr>("ignore_index");
+  if (ignored && ignored.getInt() >= 0) return op.emitError("has no 'ignore_index' where the target is probabilities");
+  return success();
+}
+
 /// x [N, C, d…] with target [N, d…]; x [C] with target [].
 static LogicalResult check_classes(LossOp op, const TensorShape& x, const TensorShape& target) {
+  if (isa<FloatType>(target.element) && op.getKind() == "CrossEntropyLoss") return check_probabilities(op, x, target);
   auto integers = dyn_cast<IntegerType>(target.element);
   if (!integers || integers.getWidth() < 32)
-    return op.emitError("takes class indices of type int64 or int32 as its target; its target is ") << target.element;
+    return op.emitError("takes class indices of type int64 or int32 as its target; its target is ") << dtype_name(target.element);
   TensorShape expected{target.element, {}};
   int64_t class_dim = x.rank() > 1 ? 1 : 0;
   for (int64_t i = 0; i < x.rank(); ++i)
@@ -37,20 +50,20 @@ static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Exten
 
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &x = operands[0], &target = operands[1];
-  if (!isa<FloatType>(x.element)) return emitError("takes a value of floating point, but it is ") << x.element;
+  if (!isa<FloatType>(x.element)) return emitError("takes a value of floating point, but it is ") << dtype_name(x.element);
   if (getKind() == "CrossEntropyLoss" || getKind() == "NLLLoss") {
     if (failed(check_classes(*this, x, target)) ||
         failed(check_weights(*this, "weight", x.dims[x.rank() > 1 ? 1 : 0], false, "the dimension of the classes")))
       return failure();
   } else {
-    if (!isa<FloatType>(target.element)) return emitError("takes a target of floating point, but it is ") << target.element;
+    if (!isa<FloatType>(target.element)) return emitError("takes a target of floating point, but it is ") << dtype_name(target.element);
     if (!may_fit(x, target))
       return emitError("takes a value and a target of one shape, but they are ") << to_string(x) << " and " << to_string(target);
     for (StringRef name : {"weight", "pos_weight"})
       if (failed(check_weights(*this, name, x.rank() > 0 ? x.dims.back() : sheaf::Extent(1), true, "the last dimension")))
         return failure();
   }
-  results.push_back({x.element, {}});
+  results.push_back({sum_type(x.element), {}});
   return success();
 }
 

@@ -7,7 +7,8 @@ include "ir/Nn/NnLayers.td"
 def Nn_LossOp : Nn_LayerOp<"loss"> {
   let summary = "a loss by PyTorch's name, of a model's value and a target: a 0-dimensional tensor";
   let description = [{
-    `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target `[N, d…]` or `[]` of integers), MSELoss, L1Loss,
+    `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target `[N, d…]` or `[]` of integers; of the first also
+    probabilities of x's shape), MSELoss, L1Loss,
     BCELoss or BCEWithLogitsLoss (x and target of one shape); `arguments` are PyTorch's: `weight` of the first two has a
     number for each class, that of the last two and `pos_weight` one for each entry of x's last dimension, or a single
     one. nn-training-mode takes it apart.

@@ -12,6 +12,15 @@ FloatType float_type(MLIRContext* context, StringRef dtype) {
   return {};
 }
 
+StringRef dtype_name(Type element) {
+  if (element.isF32()) return "float32";
+  if (element.isBF16()) return "bfloat16";
+  if (element.isF16()) return "float16";
+  return element.getIntOrFloatBitWidth() == 64 ? "int64" : element.getIntOrFloatBitWidth() == 32 ? "int32" : "uint8";
+}
+
+Type promoted(Type a, Type b) { return a == b ? a : Float32Type::get(a.getContext()); }
+
 Type sum_type(Type element) {
   return element.isBF16() || element.isF16() ? Float32Type::get(element.getContext()) : element;
 }
@@ -19,8 +28,7 @@ Type sum_type(Type element) {
 Value cast_to(OpBuilder& builder, Location loc, Value x, Type element) {
   auto type = cast<RankedTensorType>(x.getType());
   if (type.getElementType() == element) return x;
-  StringRef name = element.isF32() ? "float32" : element.isBF16() ? "bfloat16" : "float16";
-  return builder.create<CastOp>(loc, RankedTensorType::get(type.getShape(), element), x, builder.getStringAttr(name));
+  return builder.create<CastOp>(loc, RankedTensorType::get(type.getShape(), element), x, builder.getStringAttr(dtype_name(element)));
 }
 
 }  // namespace sheaf::nn

@@ -23,15 +23,17 @@ FailureOr<Extent> product(Operation* op, ArrayRef<Extent> dims, const TensorShap
 }  // namespace
 
 LogicalResult SoftmaxOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (!valid_dim(*this, getDim(), operands[0])) return failure();
-  results.push_back(operands[0]);
-  return success();
+  // A scalar has a dimension to say, 0 or -1, as in PyTorch.
+  bool scalar = operands[0].rank() == 0 && (getDim() == 0 || static_cast<int64_t>(getDim()) == -1);
+  if (!scalar && !valid_dim(*this, getDim(), operands[0])) return failure();
+  return same_shape(*this, operands, results);
 }
 std::optional<int64_t> SoftmaxOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
 }
 
 LogicalResult MeanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_float(*this, operands))) return failure();
   return reduced_shape(*this, getDims(), getKeepdim(), operands, results);
 }
 std::optional<int64_t> MeanOp::splitDim(unsigned, int64_t rank, int64_t dim) {
@@ -190,7 +192,11 @@ LogicalResult ConcatOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
   auto dim = valid_dim(*this, getDim(), y);
   if (!dim) return failure();
   for (const TensorShape& x : operands.drop_front()) {
-    bool fits = x.rank() == y.rank() && x.element == y.element;
+    bool floats = isa<FloatType>(x.element) && isa<FloatType>(y.element);
+    if (!floats && x.element != y.element)
+      return emitError("expects inputs of one dtype, but got ") << dtype_name(y.element) << " and " << dtype_name(x.element);
+    if (floats) y.element = promoted(y.element, x.element);
+    bool fits = x.rank() == y.rank();
     for (int64_t i = 0; fits && i < y.rank(); ++i) fits = i == *dim || ir::may_be_equal(x.dims[i], y.dims[i]);
     if (!fits)
       return emitError("expects inputs that agree but for dimension ")

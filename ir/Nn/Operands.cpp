@@ -47,6 +47,17 @@ std::vector<std::string> all_roles(Op op) {
   return names;
 }
 
+/// The type of an op's results. An x and a weight of two floating-point types give the one that holds both, which
+/// nn-set-precision casts them to; biases are kept in f32 beside operands of any type, and have no say.
+mlir::Type product_type(Op kind, ArrayRef<std::string> roles, ArrayRef<ir::TensorShape> operands) {
+  size_t multiplied = 1;
+  if (kind == Op::linear || kind == Op::conv || kind == Op::conv_transpose || kind == Op::matmul) multiplied = 2;
+  if (kind == Op::lstm || kind == Op::gru) multiplied = 2 + llvm::count_if(roles, [](const std::string& role) { return role == "h0" || role == "c0"; });
+  mlir::Type element = operands[0].element;
+  for (const ir::TensorShape& operand : operands.take_front(multiplied)) element = promoted(element, operand.element);
+  return element;
+}
+
 }  // namespace
 
 std::optional<Op> library_op(Operation& op) {
@@ -131,8 +142,7 @@ LogicalResult library_shapes(Operation* op, ArrayRef<ir::TensorShape> operands, 
   if (roles.size() < operands.size()) return op->emitError("expects ") << roles.size() << " operands, but got " << operands.size();
   std::vector<Shape> inputs;
   for (auto [role, operand] : llvm::zip(roles, operands)) {
-    if (role != kWorkspaceRole && !isa<FloatType>(operand.element))
-      return op->emitError("expects a floating-point input, but got elements of type ") << operand.element;
+    if (role != kWorkspaceRole && failed(require_float(op, operand))) return failure();
     inputs.emplace_back(operand.dims.begin(), operand.dims.end());
   }
   const Json attributes = attributes_of(*op);
@@ -140,7 +150,7 @@ LogicalResult library_shapes(Operation* op, ArrayRef<ir::TensorShape> operands, 
   if (!shapes) return op->emitError(shapes.error().message());
   if (shapes->size() != op->getNumResults())
     return op->emitError("expects ") << shapes->size() << " results by its operands and attributes, but has " << op->getNumResults();
-  mlir::Type element = operands[0].element;
+  const mlir::Type element = product_type(kind, roles, operands);
   for (ResultShape& result : *shapes) {
     if (result.elements == ResultShape::workspace) {
       results.push_back(workspace_shape(op->getContext()));

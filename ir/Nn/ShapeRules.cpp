@@ -10,7 +10,8 @@ namespace sheaf::nn {
 LogicalResult require_float(Operation* op, Shapes operands) {
   for (const TensorShape& shape : operands)
     if (!isa<FloatType>(shape.element))
-      return op->emitError("expects floating-point inputs, but one has elements of type ") << shape.element;
+      return op->emitError("computes with floating-point numbers, but an input is ")
+             << dtype_name(shape.element) << "; declare the model's input as float32: data of integers is converted when it is read";
   return success();
 }
 
@@ -49,7 +50,7 @@ LogicalResult same_shape(Operation* op, Shapes operands, ShapeList& results) {
 LogicalResult broadcast_shape(Operation* op, Shapes operands, ShapeList& results) {
   if (failed(require_float(op, operands))) return failure();
   const TensorShape &a = operands[0], &b = operands[1];
-  TensorShape y{a.element, {}};
+  TensorShape y{promoted(a.element, b.element), {}};
   y.dims.resize(std::max(a.rank(), b.rank()));
   for (int64_t i = 0; i < y.rank(); ++i) {
     int64_t ia = i - (y.rank() - a.rank()), ib = i - (y.rank() - b.rank());
@@ -107,7 +108,8 @@ std::optional<int64_t> aligned_split(Operation* op, unsigned operand, int64_t ra
 
 std::optional<int64_t> valid_dim(Operation* op, int64_t dim, const TensorShape& x) {
   auto normal = ir::normalize_dim(dim, x.rank());
-  if (!normal)
+  if (!normal && x.rank() == 0) op->emitError("expects an input that has dimensions, but it is a scalar");
+  else if (!normal)
     op->emitError("expects a dimension between ") << -x.rank() << " and " << x.rank() - 1 << " for an input of shape "
                                                    << ir::to_string(x) << ", but got " << dim;
   return normal;

@@ -8,7 +8,7 @@ namespace sheaf::nn {
 using ShapeList = llvm::SmallVectorImpl<ir::TensorShape>;
 using Shapes = llvm::ArrayRef<ir::TensorShape>;
 
-/// Element-wise arithmetic is defined on float32; other element types have no kernel.
+/// What computes does so on floating-point numbers, as PyTorch's layers do: integers are an error, which says what to do.
 llvm::LogicalResult require_float(mlir::Operation* op, Shapes operands);
 
 /// Each of `vectors` must be [size].

@@ -79,7 +79,8 @@ void merge(Operation* first, Operation* second) {
   body_a.getOperations().splice(yield_a->getIterator(), body_b.getOperations(), body_b.begin(), yield_b->getIterator());
   yield_a->setOperands(yielded);
 
-  OperationState state(builder.getFusedLoc({first->getLoc(), second->getLoc()}), first->getName(), inputs.getArrayRef(), types,
+  // The bodies' ops know their layers; a location of all of them would be made anew, and longer, at each merge.
+  OperationState state(first->getLoc(), first->getName(), inputs.getArrayRef(), types,
                        first->getAttrs());
   state.addRegion()->takeBody(first->getRegion(0));
   Operation* merged = builder.create(state);

@@ -20,31 +20,55 @@ const sheaf::Symbol* find_symbol(const ir::ShapeAnalysis& shapes, const std::str
   return nullptr;
 }
 
+/// Groups that have become others. Types still name the old ones until the sweep's end.
+class Renamed {
+ public:
+  FlatSymbolRefAttr now(FlatSymbolRefAttr group) const {
+    for (auto next = to_.find(group.getAttr()); next != to_.end(); next = to_.find(group.getAttr())) group = next->second;
+    return group;
+  }
+  void rename(FlatSymbolRefAttr from, FlatSymbolRefAttr to) { to_[from.getAttr()] = to; }
+  void apply(ModuleOp module, func::FuncOp function) const {
+    if (to_.empty()) return;
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](FlatSymbolRefAttr group) { return now(group); });
+    replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+    for (auto group : llvm::to_vector(module.getOps<dist::GroupOp>()))
+      if (to_.contains(group.getSymNameAttr())) group.erase();
+  }
+
+ private:
+  DenseMap<StringAttr, FlatSymbolRefAttr> to_;  ///< by name
+};
+
 /// Whether every input that `group` scatters has `total` rows along its split dimension: then the group has as
 /// many replicas as any other group over the same devices that splits `total`.
-bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, FlatSymbolRefAttr group, const Extent& total) {
-  bool only = true;
-  function.walk([&](dist::ScatterOp scatter) {
+bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, const Renamed& renamed, FlatSymbolRefAttr group,
+                 const Extent& total) {
+  return llvm::all_of(function.getOps<dist::ScatterOp>(), [&](dist::ScatterOp scatter) {
     auto split = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
-    if (split.getGroup() == group) only &= shapes.of(scatter.getInput()).dims[split.getDim()] == total;
+    return renamed.now(split.getGroup()) != group || shapes.of(scatter.getInput()).dims[split.getDim()] == total;
   });
-  return only;
 }
 
 /// gather(@a) then scatter(@b), in the same chunks over the same devices: @b becomes @a and both ops go (the
 /// gather stays if somebody else needs the whole). Returns whether one was found; fails where shapes don't fit.
-FailureOr<bool> cancel_one(ModuleOp module, func::FuncOp function) {
+/// What a cancellation leaves has the sizes that it had, so all of a sweep read one analysis.
+FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
   ir::ShapeAnalysis shapes;
   if (failed(shapes.run(function))) return failure();
   SymbolTable symbols(module);
+  Renamed renamed;
+  bool found = false;
   for (auto scatter : llvm::to_vector(function.getOps<dist::ScatterOp>())) {
     auto gather = scatter.getInput().getDefiningOp<dist::GatherOp>();
     if (!gather) continue;
     auto from = cast<dist::SplitAttr>(gather.getInput().getType().getLayout());
     auto to = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
     if (from.getDim() != to.getDim() || gather.getInput().getType().getTensor().getRank() == 0) continue;
-    auto group_a = symbols.lookup<dist::GroupOp>(from.getGroup().getAttr());
-    auto group_b = symbols.lookup<dist::GroupOp>(to.getGroup().getAttr());
+    FlatSymbolRefAttr kept = renamed.now(from.getGroup()), dropped = renamed.now(to.getGroup());
+    auto group_a = symbols.lookup<dist::GroupOp>(kept.getAttr());
+    auto group_b = symbols.lookup<dist::GroupOp>(dropped.getAttr());
     if (group_a.getDeviceIdsAttr() != group_b.getDeviceIdsAttr()) continue;
     // The chunks agree only where the replica's size is the chunk itself, not a multiple of it: chunks of 2·B rows
     // are not twice the chunks of B.
@@ -53,20 +77,15 @@ FailureOr<bool> cancel_one(ModuleOp module, func::FuncOp function) {
     if (local.constant != 0 || local.terms.size() != 1 || local.terms.begin()->second != 1) continue;
     const sheaf::Symbol* chunk = find_symbol(shapes, local.terms.begin()->first);
     if (!chunk || chunk->kind != sheaf::Symbol::chunk || !(chunk->of == total)) continue;
-    if (!splits_only(function, shapes, to.getGroup(), total) || !splits_only(function, shapes, from.getGroup(), total)) continue;
+    if (!splits_only(function, shapes, renamed, dropped, total) || !splits_only(function, shapes, renamed, kept, total)) continue;
     scatter.getOutput().replaceAllUsesWith(gather.getInput());
     scatter.erase();
     if (gather->use_empty()) gather.erase();
-    if (group_a != group_b) {
-      FlatSymbolRefAttr kept = from.getGroup(), dropped = to.getGroup();
-      AttrTypeReplacer replacer;
-      replacer.addReplacement([=](FlatSymbolRefAttr group) { return group == dropped ? kept : group; });
-      replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
-      group_b.erase();
-    }
-    return true;
+    if (group_a != group_b) renamed.rename(dropped, kept);
+    found = true;
   }
-  return false;
+  renamed.apply(module, function);
+  return found;
 }
 
 /// Equal movements become one. Bodies are left alone: what layers compute is not this pass's business.
@@ -126,7 +145,7 @@ struct DistSimplify : impl::DistSimplifyBase<DistSimplify> {
     config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       FailureOr<bool> found = true;
-      while (succeeded(found) && *found) found = cancel_one(getOperation(), function);
+      while (succeeded(found) && *found) found = cancel(getOperation(), function);
       if (failed(found)) return signalPassFailure();
       merge_equal(function);
       if (failed(applyPatternsAndFoldGreedily(function, frozen, config))) return signalPassFailure();

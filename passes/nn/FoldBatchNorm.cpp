@@ -37,8 +37,9 @@ std::string obstacle(nn::BatchNormOp norm, Op producer) {
   auto type = cast<RankedTensorType>(norm.getX().getType());
   if (type.getRank() != batched_rank(producer)) return "channels of its input aren't those of that layer's result";
   // Folding is for weights that stand still; anything else would be computed anew at each step.
-  bool still = ir::depends_on_parameters_alone(producer.getWeight());
-  for (mlir::Value operand : norm->getOperands().drop_front()) still &= ir::depends_on_parameters_alone(operand);
+  ir::KnownValues known;
+  bool still = ir::depends_on_parameters_alone(producer.getWeight(), known);
+  for (mlir::Value operand : norm->getOperands().drop_front()) still &= ir::depends_on_parameters_alone(operand, known);
   return still ? "" : "its statistics or weights are computed at each step";
 }
 

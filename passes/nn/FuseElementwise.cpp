@@ -18,6 +18,11 @@ namespace {
 /// A kernel takes its buffers in an array, so this bounds only the pressure on registers.
 constexpr unsigned kMostInputs = 16;
 
+/// A group is made anew with each op that joins, so that its cost is the square of its size.
+constexpr size_t kMostOps = 64;
+
+size_t size_of(nn::FusedOp fused) { return fused.getBody().front().getOperations().size() - 1; }
+
 /// The op over rows in a group; null if it has none.
 Operation* row_op(nn::FusedOp fused) {
   for (Operation& op : fused.getBody().front())
@@ -85,8 +90,11 @@ bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) 
 
 ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
 
+/// Groups whose results depend on parameters alone: such and others are never joined, so a group keeps what it began with.
+using Alone = llvm::DenseMap<Operation*, bool>;
+
 /// An nn.fused around one op.
-void wrap(Operation* op) {
+nn::FusedOp wrap(Operation* op) {
   OpBuilder builder(op);
   llvm::SetVector<mlir::Value> inputs(op->operand_begin(), op->operand_end());
   auto fused = builder.create<nn::FusedOp>(op->getLoc(), op->getResultTypes(), inputs.getArrayRef());
@@ -100,16 +108,17 @@ void wrap(Operation* op) {
   builder.create<nn::YieldOp>(op->getLoc(), clone->getResults());
   op->replaceAllUsesWith(fused->getResults());
   op->erase();
+  return fused;
 }
 
 /// A fused producer whose result only `consumer` uses moves into it.
 struct FuseProducer : OpRewritePattern<nn::FusedOp> {
-  using OpRewritePattern::OpRewritePattern;
+  FuseProducer(MLIRContext* context, Alone& alone) : OpRewritePattern(context), alone_(alone) {}
 
   LogicalResult matchAndRewrite(nn::FusedOp consumer, PatternRewriter& rewriter) const override {
     for (mlir::Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<nn::FusedOp>();
-      if (!producer || !obstacle(producer, consumer).empty()) continue;
+      if (!producer || !obstacle(producer, consumer, alone_).empty()) continue;
       fuse(producer, consumer, rewriter);
       return success();
     }
@@ -117,11 +126,12 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   }
 
   /// Why `producer` doesn't join `consumer`; empty where it does.
-  static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer) {
+  static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer, const Alone& alone) {
     mlir::Value made = producer.getResult(0);
     if (producer->getNumResults() != 1 || !producer->hasOneUse()) return "something else needs the result between them";
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs)
       return "together they would read more than " + std::to_string(kMostInputs) + " tensors";
+    if (size_of(producer) + size_of(consumer) > kMostOps) return "together they would be more than " + std::to_string(kMostOps) + " operations";
     Operation *above = row_op(producer), *below = row_op(consumer);
     if (above && below) return "a kernel has one softmax, norm or sum at most";
     mlir::Type wanted = consumer.getResult(0).getType();
@@ -146,11 +156,10 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     if (rows ? made.getType() != wanted : shape_of(made.getType()) != shape_of(wanted))
       return "the results differ in shape or, beside a norm or sum, in element type";
     // What depends on parameters alone is computed once; it must not be drawn into a step.
-    bool same = ir::depends_on_parameters_alone(made) == ir::depends_on_parameters_alone(consumer.getResult(0));
-    return same ? "" : "one of them depends on weights alone and runs once";
+    return alone.lookup(producer) == alone.lookup(consumer) ? "" : "one of them depends on weights alone and runs once";
   }
 
-  static void fuse(nn::FusedOp producer, nn::FusedOp consumer, PatternRewriter& rewriter) {
+  void fuse(nn::FusedOp producer, nn::FusedOp consumer, PatternRewriter& rewriter) const {
     llvm::SetVector<mlir::Value> inputs(producer.getInputs().begin(), producer.getInputs().end());
     for (mlir::Value input : consumer.getInputs())
       if (input.getDefiningOp() != producer) inputs.insert(input);
@@ -172,9 +181,16 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     rewriter.create<nn::YieldOp>(consumer.getLoc(), copy(consumer));
     take_notes(producer, fused);
     take_notes(consumer, fused);
+    bool alone = alone_.lookup(consumer);
     rewriter.replaceOp(consumer, fused->getResults());
     rewriter.eraseOp(producer);
+    alone_.erase(consumer);
+    alone_.erase(producer);
+    alone_[fused] = alone;
   }
+
+ private:
+  Alone& alone_;
 };
 
 struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
@@ -186,15 +202,19 @@ struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
       bool fusable = isa<nn::ElementwiseOpInterface>(op) || (nn::is_row_op(op) && !reduces_nothing(op));
       if (fusable && !isa<nn::FusedOp>(op->getParentOp())) ops.push_back(op);
     });
-    llvm::for_each(ops, wrap);
+    ir::KnownValues known;
+    SmallVector<bool> depends;
+    for (Operation* op : ops) depends.push_back(ir::depends_on_parameters_alone(op->getResult(0), known));
+    Alone alone;
+    for (auto [op, from_parameters] : llvm::zip(ops, depends)) alone[wrap(op)] = from_parameters;
     if (!join) return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseProducer>(&getContext());
+    patterns.add<FuseProducer>(&getContext(), alone);
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) return signalPassFailure();
-    getOperation().walk([](nn::FusedOp consumer) {
+    getOperation().walk([&](nn::FusedOp consumer) {
       for (mlir::Value input : consumer.getInputs())
         if (auto producer = input.getDefiningOp<nn::FusedOp>())
-          note(consumer, "not one kernel with " + in_words(producer) + ": " + FuseProducer::obstacle(producer, consumer));
+          note(consumer, "not one kernel with " + in_words(producer) + ": " + FuseProducer::obstacle(producer, consumer, alone));
     });
   }
 };

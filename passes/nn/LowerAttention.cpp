@@ -20,8 +20,8 @@ void lower_attention(nn::MultiheadAttentionOp op, RewriterBase& rewriter) {
   // [N, L, E] (or [L, N, E]) → heads apart, then `order` of the dimensions (N, L, head, width).
   auto project = [&](mlir::Value x, int64_t part, ArrayRef<int64_t> order) {
     x = with_batch(x);
-    mlir::Value weight = nn.slice_rows(op.getInProjWeight(), part * embed, embed);
-    mlir::Value bias = op.getInProjBias() ? nn.slice_rows(op.getInProjBias(), part * embed, embed) : mlir::Value();
+    mlir::Value weight = nn.slice(op.getInProjWeight(), 0, part * embed, embed);
+    mlir::Value bias = op.getInProjBias() ? nn.slice(op.getInProjBias(), 0, part * embed, embed) : mlir::Value();
     mlir::Value projected = nn.linear(x, weight, bias);
     ArrayRef<int64_t> shape = NnBuilder::shape(projected);
     mlir::Value split = nn.reshape(projected, {shape[0], shape[1], heads, width});

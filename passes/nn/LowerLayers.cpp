@@ -100,6 +100,85 @@ struct SplitMean : OpRewritePattern<nn::MeanOp> {
   }
 };
 
+/// A convolution whose padding is not zeros takes an input that has been made larger, dimension by dimension, out of slices
+/// of itself (torch.nn.functional.pad), and pads nothing.
+struct PadBorder : OpRewritePattern<nn::ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::ConvOp op, PatternRewriter& rewriter) const override {
+    auto mode = op->getAttrOfType<StringAttr>(nn::kPaddingMode);
+    if (!mode) return failure();
+    NnBuilder nn{rewriter, op.getLoc()};
+    mlir::Value x = op.getX();
+    const size_t spatial = op.getStride().size(), first = NnBuilder::shape(x).size() - spatial;
+    for (size_t i = 0; i < spatial; ++i)
+      x = padded(nn, x, static_cast<int64_t>(first + i), op.getPaddingBegin()[i], op.getPaddingEnd()[i], mode.getValue());
+    IRMapping map;
+    map.map(op.getX(), x);
+    auto plain = cast<nn::ConvOp>(rewriter.clone(*op, map));
+    plain->removeAttr(nn::kPaddingMode);
+    plain.setPaddingBegin(SmallVector<int64_t>(spatial, 0));
+    plain.setPaddingEnd(SmallVector<int64_t>(spatial, 0));
+    rewriter.replaceOp(op, plain);
+    return success();
+  }
+
+  static mlir::Value padded(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t begin, int64_t end, StringRef mode) {
+    const int64_t size = NnBuilder::shape(x)[dim];
+    SmallVector<mlir::Value> parts;
+    if (mode == "circular") {
+      if (begin > 0) parts.push_back(nn.slice(x, dim, size - begin, begin));
+      parts.push_back(x);
+      if (end > 0) parts.push_back(nn.slice(x, dim, 0, end));
+    } else if (mode == "reflect") {
+      for (int64_t i = begin; i > 0; --i) parts.push_back(nn.slice(x, dim, i, 1));
+      parts.push_back(x);
+      for (int64_t i = 0; i < end; ++i) parts.push_back(nn.slice(x, dim, size - 2 - i, 1));
+    } else {
+      if (begin > 0) parts.append(static_cast<size_t>(begin), nn.slice(x, dim, 0, 1));
+      parts.push_back(x);
+      if (end > 0) parts.append(static_cast<size_t>(end), nn.slice(x, dim, size - 1, 1));
+    }
+    return parts.size() == 1 ? x : nn.concat(parts, dim);
+  }
+};
+
+/// A concatenation of many is one of concatenations of at most so many: a kernel has code of its own for each input, and its
+/// compilation grows faster than their number. What lies at most two deep is copied once more.
+struct SplitConcat : OpRewritePattern<nn::ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  static constexpr size_t kMostInputs = 32;
+
+  LogicalResult matchAndRewrite(nn::ConcatOp op, PatternRewriter& rewriter) const override {
+    SmallVector<mlir::Value> inputs(op.getInputs());
+    if (inputs.size() <= kMostInputs) return failure();
+    NnBuilder nn{rewriter, op.getLoc()};
+    const int64_t dim = *ir::normalize_dim(op.getDim(), static_cast<int64_t>(NnBuilder::shape(op.getY()).size()));
+    while (inputs.size() > kMostInputs) {
+      SmallVector<mlir::Value> joined;
+      for (ArrayRef<mlir::Value> rest = inputs; !rest.empty(); rest = rest.drop_front(std::min(rest.size(), kMostInputs)))
+        joined.push_back(nn.concat(rest.take_front(kMostInputs), dim));
+      inputs = std::move(joined);
+    }
+    rewriter.replaceOp(op, nn.concat(inputs, dim));
+    return success();
+  }
+};
+
+/// Of a scalar, as PyTorch has it: that of a vector of one element.
+struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::SoftmaxOp op, PatternRewriter& rewriter) const override {
+    if (!NnBuilder::shape(op.getX()).empty()) return failure();
+    NnBuilder nn{rewriter, op.getLoc()};
+    mlir::Value x = nn.reshape(op.getX(), {1});
+    mlir::Value y = nn.make<nn::SoftmaxOp>(cast<RankedTensorType>(x.getType()), x, rewriter.getI64IntegerAttr(0), op.getLogAttr());
+    rewriter.replaceOp(op, nn.reshape(y, {}));
+    return success();
+  }
+};
+
 struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::MultiheadAttentionOp op, PatternRewriter& rewriter) const override {
@@ -111,7 +190,7 @@ struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
 struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerAttention, SplitMean, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    patterns.add<LowerAttention, PadBorder, SplitConcat, ScalarSoftmax, SplitMean, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

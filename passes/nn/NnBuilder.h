@@ -32,11 +32,20 @@ struct NnBuilder {
     for (int64_t dim : dims) to.push_back(shape(x)[dim]);
     return make<nn::PermuteOp>(with_shape(x, to), x, builder.getDenseI64ArrayAttr(dims));
   }
-  mlir::Value slice_rows(mlir::Value x, int64_t begin, int64_t size) const {
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t begin, int64_t size) const {
     llvm::SmallVector<int64_t> to(shape(x));
-    to[0] = size;
-    return make<nn::SliceOp>(with_shape(x, to), x, builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(begin),
+    to[dim] = size;
+    return make<nn::SliceOp>(with_shape(x, to), x, builder.getI64IntegerAttr(dim), builder.getI64IntegerAttr(begin),
                              builder.getI64IntegerAttr(size));
+  }
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t dim) const {
+    llvm::SmallVector<int64_t> to(shape(inputs[0]));
+    for (mlir::Value input : inputs.drop_front()) {
+      int64_t size = shape(input)[dim];
+      bool known = !mlir::ShapedType::isDynamic(to[dim]) && !mlir::ShapedType::isDynamic(size);
+      to[dim] = known ? to[dim] + size : mlir::ShapedType::kDynamic;
+    }
+    return make<nn::ConcatOp>(with_shape(inputs[0], to), mlir::ValueRange(inputs), builder.getI64IntegerAttr(dim));
   }
   mlir::Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias) const {
     llvm::SmallVector<int64_t> to(shape(x));

@@ -12,6 +12,10 @@ namespace {
 
 Type element_of(mlir::Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
 bool is_float(mlir::Value value) { return isa<FloatType>(element_of(value)); }
+bool is_half(mlir::Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<BFloat16Type, Float16Type>(tensor.getElementType());
+}
 
 void set_element(mlir::Value value, mlir::Type element) {
   value.setType(RankedTensorType::get(cast<RankedTensorType>(value.getType()).getShape(), element));
@@ -94,11 +98,14 @@ class Precision {
       for (unsigned i : {0u, 1u}) cast_operand(op.getOpOperand(i), product);
       return;
     }
-    bool sums = isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ElementwiseLossOp,
+    // A half is no more than a way to store what is computed in f32.
+    bool moves = isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
+                     nn::DropoutOp, nn::PrintOp>(op);
+    bool sums = narrow_ == wide ? !moves : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ElementwiseLossOp,
                     nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp>(op);
     // A batch norm's statistics and parameters are f32 beside an x of any type, and its kernel takes them so.
-    bool mixed = isa<nn::BatchNormOp, nn::BatchNormTrainOp, nn::PrintOp>(op);
-    if (mixed) return;
+    bool mixed = narrow_ != wide && isa<nn::BatchNormOp, nn::BatchNormTrainOp>(op);
+    if (mixed || isa<nn::PrintOp>(op)) return;
     bool differ = llvm::any_of(op.getOperands(), [&](mlir::Value x) { return is_float(x) && element_of(x) == wide; });
     for (OpOperand& operand : op.getOpOperands())
       if (is_float(operand.get()) && (sums || differ)) cast_operand(operand, wide);
@@ -153,8 +160,10 @@ struct NnSetPrecision : impl::NnSetPrecisionBase<NnSetPrecision> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (precision == "f32" || getOperation().isExternal()) return;
-    StringRef dtype = precision == "bf16" ? "bfloat16" : precision == "f16" ? "float16" : "";
+    if (getOperation().isExternal()) return;
+    // Parameters are f32: nothing else comes in but through the arguments.
+    if (precision == "f32" && !llvm::any_of(getOperation().getArgumentTypes(), is_half)) return;
+    StringRef dtype = precision == "f32" ? "float32" : precision == "bf16" ? "bfloat16" : precision == "f16" ? "float16" : "";
     FloatType narrow = nn::float_type(&getContext(), dtype);
     if (!narrow) {
       getOperation().emitError("expects a precision of f32, bf16 or f16, but got '") << precision << "'";

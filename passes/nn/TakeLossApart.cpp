@@ -13,17 +13,27 @@ RankedTensorType type_of(mlir::Value value) { return cast<RankedTensorType>(valu
 
 class Loss {
  public:
-  Loss(nn::LossOp op, bool undivided) : op_(op), with_(op), undivided_(undivided) {
+  Loss(nn::LossOp op, bool undivided)
+      : op_(op), with_(op), x_(wide(op.getX())), target_(wide(op.getTarget())), undivided_(undivided) {
     auto reduction = op.getArguments().getAs<StringAttr>("reduction");
     mean_ = !reduction || reduction.getValue() == "mean";
   }
 
   LossParts parts() {
     StringRef kind = op_.getKind();
+    if (kind == "CrossEntropyLoss" && isa<FloatType>(type_of(target_).getElementType())) return probabilities();
     return kind == "CrossEntropyLoss" || kind == "NLLLoss" ? classification() : elementwise();
   }
 
  private:
+  /// A loss is computed in f32, whatever the model's outputs and targets are.
+  mlir::Value wide(mlir::Value value) {
+    Builder& b = with_.builder;
+    RankedTensorType type = type_of(value);
+    if (!isa<FloatType>(type.getElementType()) || type.getElementType().isF32()) return value;
+    return with_.make<nn::CastOp>(RankedTensorType::get(type.getShape(), b.getF32Type()), value, b.getStringAttr("float32"))->getResult(0);
+  }
+
   SmallVector<int64_t> all_dims(mlir::Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, type_of(value).getRank())); }
 
   mlir::Value sum(mlir::Value x) {
@@ -50,20 +60,26 @@ class Loss {
 
   LossParts elementwise() {
     Builder& b = with_.builder;
-    mlir::Value x = op_.getX();
+    mlir::Value x = x_;
     int64_t rank = type_of(x).getRank(), last = rank > 0 ? rank - 1 : 0;
     StringRef kind = op_.getKind() == "MSELoss"   ? "mse"
                      : op_.getKind() == "L1Loss"  ? "l1"
                      : op_.getKind() == "BCELoss" ? "bce"
                                                   : "bce_with_logits";
-    mlir::Value each = with_.make<nn::ElementwiseLossOp>(x.getType(), x, op_.getTarget(), numbers("pos_weight", rank, last),
+    mlir::Value each = with_.make<nn::ElementwiseLossOp>(x.getType(), x, target_, numbers("pos_weight", rank, last),
                                                          b.getStringAttr(kind))->getResult(0);
     if (mlir::Value weight = numbers("weight", rank, last)) each = product(each, weight);
     if (!mean_) return {sum(each), {}};
     if (!undivided_) return {average(each), {}};
-    mlir::Value one = with_.make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({1.0}), b.getDenseI64ArrayAttr({}))->getResult(0);
-    mlir::Value inverse = with_.make<nn::InverseCountOp>(with_.scalar(), each, b.getDenseI64ArrayAttr(all_dims(each)))->getResult(0);
-    return {sum(each), quotient(one, inverse)};
+    return {sum(each), quotient(constant(1), inverse_count(each, all_dims(each)))};
+  }
+
+  mlir::Value constant(double value) {
+    Builder& b = with_.builder;
+    return with_.make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))->getResult(0);
+  }
+  mlir::Value inverse_count(mlir::Value like, ArrayRef<int64_t> dims) {
+    return with_.make<nn::InverseCountOp>(with_.scalar(), like, with_.builder.getDenseI64ArrayAttr(dims))->getResult(0);
   }
 
   mlir::Value average(mlir::Value x) {
@@ -72,10 +88,34 @@ class Loss {
     return with_.make<nn::MeanOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
   }
 
+  /// -Σ q·w·log p with q the target, smoothed. A mean is one over the positions, whatever the weights
+  /// (torch.nn.functional.cross_entropy with probabilities).
+  LossParts probabilities() {
+    Builder& b = with_.builder;
+    RankedTensorType type = type_of(x_);
+    int64_t dim = type.getRank() > 1 ? 1 : 0;
+    mlir::Value q = target_;
+    auto smoothing = op_.getArguments().getAs<FloatAttr>("label_smoothing");
+    if (double epsilon = smoothing ? smoothing.getValueAsDouble() : 0; epsilon > 0) {
+      q = with_.make<nn::ScaleOp>(type, q, b.getF64FloatAttr(1 - epsilon))->getResult(0);
+      q = with_.make<nn::AddOp>(type, q, constant(epsilon / static_cast<double>(type.getDimSize(dim))))->getResult(0);
+    }
+    if (mlir::Value weight = numbers("weight", type.getRank(), dim)) q = product(q, weight);
+    mlir::Value log = with_.make<nn::SoftmaxOp>(type, x_, b.getI64IntegerAttr(dim), b.getBoolAttr(true))->getResult(0);
+    mlir::Value each = product(log, q);
+    mlir::Value total = with_.make<nn::ScaleOp>(with_.scalar(), sum(each), b.getF64FloatAttr(-1))->getResult(0);
+    if (!mean_) return {total, {}};
+    SmallVector<int64_t> positions = all_dims(each);
+    positions.erase(positions.begin() + dim);
+    // Of the target, through which no gradient goes.
+    mlir::Value inverse = inverse_count(target_, positions);
+    return undivided_ ? LossParts{total, quotient(constant(1), inverse)} : LossParts{product(total, inverse), {}};
+  }
+
   /// -Σ q·log p, where it is a mean over the sum of the targets' weights (torch.nn.functional.cross_entropy).
   LossParts classification() {
     Builder& b = with_.builder;
-    mlir::Value scores = op_.getX();
+    mlir::Value scores = x_;
     RankedTensorType type = type_of(scores);
     int64_t dim = type.getRank() > 1 ? 1 : 0;
     auto ignored = op_.getArguments().getAs<IntegerAttr>("ignore_index");
@@ -98,6 +138,7 @@ class Loss {
 
   nn::LossOp op_;
   Replacement with_;
+  mlir::Value x_, target_;  ///< in f32
   bool undivided_, mean_ = true;
 };
 

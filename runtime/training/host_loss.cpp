@@ -3,7 +3,9 @@
 #include "runtime/data/convert.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 namespace sheaf {
 namespace {
@@ -63,6 +65,26 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
   }
 }
 
+/// Of targets that are probabilities of the classes; a mean is over the positions, whatever the weights.
+void add_probabilities(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
+  size_t inner = 1;
+  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d) inner *= static_cast<size_t>(output.shape[d]);
+  const auto classes = static_cast<size_t>(loss.class_count);
+  const double each = loss.label_smoothing / static_cast<double>(classes);
+  for (size_t i = 0; i < count_of(output) / classes; ++i) {
+    const size_t first = i / inner * classes * inner + i % inner;
+    const Scores scores{output, first, inner, classes}, wanted{target, first, inner, classes};
+    const double normalizer = scores.log_sum_exp();
+    for (size_t c = 0; c < classes; ++c)
+      sums.loss += ((1 - loss.label_smoothing) * wanted.at(c) + each) * weight_of(loss.weight, c) * (normalizer - scores.at(c));
+    sums.weight += 1;
+    if (loss.accuracy) {
+      sums.correct += scores.largest() == wanted.largest();
+      ++sums.counted;
+    }
+  }
+}
+
 /// The loss of element `i`; BCE's logarithms are not below -100, as in PyTorch. The last dimension is the innermost, so
 /// that weights along it come round again and again.
 double element_loss(const LossSection& loss, size_t i, double x, double y) {
@@ -88,6 +110,10 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
     add_classes(loss, output, target, sums);
     return {};
   }
+  if (loss.probabilities) {
+    add_probabilities(loss, output, target, sums);
+    return {};
+  }
   const bool binary = loss.type == "BCELoss" || loss.type == "BCEWithLogitsLoss";
   for (size_t i = 0; i < count_of(output); ++i) {
     const double x = number_at(output, i), y = number_at(target, i);
@@ -100,17 +126,28 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
   return {};
 }
 
-Result<void> check_class_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim) {
-  if (!loss.classes) return {};
-  for (size_t i = 0; i < count_of(target); ++i) {
+Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim) {
+  const bool binary = loss.type == "BCELoss";
+  if (!loss.classes && !binary) return {};
+  const auto fits = [&](size_t i) {
+    if (binary) return number_at(target, i) >= 0 && number_at(target, i) <= 1;  // not a NaN
     const int64_t value = integer_at(target, i);
-    if ((value >= 0 && value < loss.class_count) || value == loss.ignore_index) continue;
+    return (value >= 0 && value < loss.class_count) || value == loss.ignore_index;
+  };
+  for (size_t i = 0; i < count_of(target); ++i) {
+    if (fits(i)) continue;
     size_t row = i;
     for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;) row /= static_cast<size_t>(target.shape[d]);
     if (rows_dim >= 0) row %= static_cast<size_t>(target.shape[static_cast<size_t>(rows_dim)]);
-    return Error(option + ": target '" + loss.target + "' of row " + std::to_string(row) + " (from 0) is " + std::to_string(value) +
-                 "; the model has " + std::to_string(loss.class_count) + " classes: expected 0 to " + std::to_string(loss.class_count - 1) +
-                 ", or ignore_index, " + std::to_string(loss.ignore_index));
+    const std::string where = option + ": target '" + loss.target + "' of row " + std::to_string(row) + " (from 0) is ";
+    if (binary) {
+      std::array<char, 32> number{};
+      std::snprintf(number.data(), number.size(), "%g", number_at(target, i));
+      return Error(where + number.data() + "; BCELoss expects 0 to 1");
+    }
+    return Error(where + std::to_string(integer_at(target, i)) + "; the model has " + std::to_string(loss.class_count) +
+                 " classes: expected 0 to " + std::to_string(loss.class_count - 1) + ", or ignore_index, " +
+                 std::to_string(loss.ignore_index));
   }
   return {};
 }

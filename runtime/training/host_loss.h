@@ -18,8 +18,8 @@ struct EvaluationSums {
 /// Adds one batch; what is right is counted where `loss.accuracy` asks for it. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
 
-/// Every class target is in [0, C) or ignore_index; nothing to check for other losses. The error names row and value;
-/// `option` is where the data is from, `rows_dim` the target's dimension of rows.
-Result<void> check_class_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim);
+/// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.
+/// The error names row and value; `option` is where the data is from, `rows_dim` the target's dimension of rows.
+Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim);
 
 }  // namespace sheaf

@@ -61,7 +61,8 @@ Result<LossSection> loss_section(const Model& model) {
 
   const bool integer = target->dtype == DType::int64 || target->dtype == DType::int32 || target->dtype == DType::uint8;
   section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");
-  if (!section.classes) return section;
+  section.probabilities = !integer && section.type == "CrossEntropyLoss";
+  if (!section.classes && !section.probabilities) return section;
   const auto& shape = model.outputs()[section.output_index].shape;
   section.class_dim = shape.size() > 1 ? 1 : 0;
   if (shape.empty() || !shape[static_cast<size_t>(section.class_dim)].is_static())

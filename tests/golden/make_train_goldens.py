@@ -66,6 +66,8 @@ def divisor_of(training, target):
         return 1
     if loss["type"] not in ("CrossEntropyLoss", "NLLLoss"):
         return target.numel()
+    if target.is_floating_point():
+        return target.numel() / target.shape[1]
     counted = target[target != loss.get("ignore_index", -100)]
     return torch.tensor(loss["weight"], dtype=torch.float64)[counted].sum() if loss.get("weight") else counted.numel()
 

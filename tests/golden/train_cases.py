@@ -87,6 +87,9 @@ case("conv2d_depthwise_same", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
 case("conv1d", {"x": [B, 4, 11]}, [parallel("net", chain(
     conv(4, 6, 3, "Conv1d", stride=2, padding=2, dilation=2, groups=2), SILU, conv(6, 3, 3, "Conv1d", padding=1)))],
      ([B, 6], INT), of("CrossEntropyLoss", reduction="sum", ignore_index=1), {"type": "SGD", "lr": 0.02}, high=3)
+for mode in ("reflect", "replicate", "circular"):
+    case("conv2d_" + mode, {"x": [B, 3, 5, 6]}, [parallel("net", chain(
+        conv(3, 4, 3, padding=1), TANH, conv(4, 2, [4, 3], padding=[3, 2], padding_mode=mode)))], [B, 2, 8, 8], "MSELoss", {"type": "SGD", "lr": 0.5}, batch=7, devices=FEW)
 case("conv_transpose2d", {"x": [B, 4, 3, 4]}, [parallel("net", chain(
     conv(4, 6, 3, "ConvTranspose2d", stride=2, padding=1, output_padding=1, groups=2), TANH,
     conv(6, 2, 3, "ConvTranspose2d", dilation=2, bias=False), SIGMOID))], [B, 2, 10, 12], "BCELoss", {"type": "SGD", "lr": 1.0}, batch=7)
@@ -96,6 +99,8 @@ case("batch_norm2d", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
      ([B], INT), of("CrossEntropyLoss", label_smoothing=0.1), {"type": "SGD", "lr": 0.1, "momentum": 0.9}, batch=11, high=3)
 case("batch_norm2d_relu", {"x": [B, 3, 4, 4]}, [parallel("net", chain(
     conv(3, 4, 3, padding=1, bias=False), of("BatchNorm2d", num_features=4), of("ReLU"), FLAT, linear(64, 2)))], [B, 2], "MSELoss", batch=8, tolerance=1e-3)
+case("batch_norm2d_untracked", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
+    conv(3, 6, 3, padding=1, bias=False), of("BatchNorm2d", num_features=6, track_running_stats=False), SILU, conv(6, 4, 3, stride=2)))], [B, 4, 2, 2], "MSELoss", devices=FEW)
 case("batch_norm1d", {"x": [B, 5]}, [parallel("net", chain(
     linear(5, 6, bias=False), of("BatchNorm1d", num_features=6, momentum=None), TANH, linear(6, 4, bias=False),
     of("BatchNorm1d", num_features=4, affine=False), SILU, linear(4, 2)))], [B, 2], "MSELoss", batch=15)
@@ -202,6 +207,8 @@ for reduction in ("mean", "sum"):
     sgd = {"type": "SGD", "lr": 0.3 if reduction == "mean" else 0.03}
     suffix = "" if reduction == "mean" else "_sum"
     case("weighted_cross_entropy" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", reduction=reduction, weight=W), sgd, high=4)
+    case("probabilities" + suffix, {"x": [B, 5]}, LOGITS, [B, 4], of("CrossEntropyLoss", reduction=reduction, label_smoothing=0.2, weight=W), sgd, low=0)
+    case("probabilities_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], [B, 4, 4, 3], of("CrossEntropyLoss", reduction=reduction), sgd, low=0, devices=FEW, micro=3)
     case("weighted_cross_entropy_all" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT),
          of("CrossEntropyLoss", reduction=reduction, weight=W, ignore_index=1, label_smoothing=0.2), sgd, high=4)
     case("weighted_cross_entropy_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], ([B, 4, 3], INT),

@@ -101,7 +101,7 @@ Result<void> TrainRun::load_data() {
     if (!data) return data.error().note(std::string("in ") + option);
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i].name != loss_.target) continue;
-      if (auto ok = check_class_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim); !ok)
+      if (auto ok = check_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim); !ok)
         return ok.error();
     }
     return data;

@@ -20,7 +20,7 @@ func.func @result_rank(%x: tensor<?x5xf32>) {
 
 // Activations are defined on floating-point elements.
 func.func @integers(%x: tensor<?x5xi64>) {
-  // expected-error @+1 {{expects floating-point inputs, but one has elements of type 'i64'}}
+  // expected-error @+1 {{computes with floating-point numbers, but an input is int64; declare the model's input as float32}}
   %0 = nn.sigmoid %x : (tensor<?x5xi64>) -> tensor<?x5xi64>
   return
 }

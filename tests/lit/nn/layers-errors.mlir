@@ -11,7 +11,7 @@ func.func @linear(%x: tensor<?x6xf32>, %w: tensor<2x5xf32>) {
 
 // Indices are no features.
 func.func @linear_of_integers(%x: tensor<?x5xi64>, %w: tensor<2x5xf32>) {
-  // expected-error @+1 {{expects a floating-point input, but got elements of type 'i64'}}
+  // expected-error @+1 {{computes with floating-point numbers, but an input is int64; declare the model's input as float32}}
   %0 = nn.linear %x, %w : (tensor<?x5xi64>, tensor<2x5xf32>) -> tensor<?x2xf32>
   return
 }
@@ -128,7 +128,7 @@ func.func @group_norm_weight(%x: tensor<?x4x6xf32>, %w: tensor<6xf32>) {
 
 // Rows of a table are picked by integers.
 func.func @embedding(%x: tensor<?x7xf32>, %table: tensor<100x8xf32>) {
-  // expected-error @+1 {{expects an input of dtype int64 or int32, but got elements of type 'f32'}}
+  // expected-error @+1 {{expects an input of dtype int64 or int32, but it is float32}}
   %0 = nn.embedding %x, %table : (tensor<?x7xf32>, tensor<100x8xf32>) -> tensor<?x7x8xf32>
   return
 }

@@ -9,7 +9,7 @@ func.func @unknown(%x: tensor<?x5xf32>) {
 // -----
 
 func.func @integers(%x: tensor<?x5xi64>) {
-  // expected-error @+1 {{expects floating-point inputs, but one has elements of type 'i64'}}
+  // expected-error @+1 {{computes with floating-point numbers, but an input is int64; declare the model's input as float32}}
   %0 = nn.cast %x {to = "float32"} : (tensor<?x5xi64>) -> tensor<?x5xf32>
   return
 }

@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s -verify-diagnostics -split-input-file
 
 func.func @sum_of_integers(%x: tensor<?x4xi64>) {
-  // expected-error @+1 {{expects floating-point inputs, but one has elements of type 'i64'}}
+  // expected-error @+1 {{computes with floating-point numbers, but an input is int64; declare the model's input as float32}}
   %0 = nn.sum %x {dims = array<i64: 1>, keepdim = false} : (tensor<?x4xi64>) -> tensor<?xi64>
   return
 }

@@ -1,9 +1,9 @@
 // RUN: sheaf-opt %s --nn-set-precision=precision=bf16 | FileCheck %s
 // RUN: sheaf-opt %s --nn-set-precision=precision=f32 | FileCheck %s --check-prefix=WIDE
 
-// With f32 nothing changes.
+// With f32 nothing changes where all is f32.
+// WIDE-LABEL: func.func @linear(
 // WIDE-NOT: nn.cast
-// WIDE-NOT: bf16
 
 // A linear layer takes bf16 and gives it; its bias is added to the f32 sum. What comes after goes on in bf16, and the
 // program's output is f32 again. Casts stand where the layer that wants them does, and say so.
@@ -50,4 +50,18 @@ func.func @region(%x: tensor<?x4xf32> {nn.role = "input"}, %w: tensor<3x4xf32> {
     nn.yield %2 : tensor<?x3xf32>
   }
   return %0 : tensor<?x3xf32>
+}
+
+// In f32, too, a half is cast where a layer computes with it; what moves it leaves it as it is, and an output keeps its type.
+// WIDE-LABEL: func.func @half_input(
+// WIDE: %[[F:.*]] = nn.flatten %arg0 {{.*}} -> tensor<?x4xbf16>
+// WIDE: %[[X:.*]] = nn.cast %[[F]] {{.*}}nn.reason = "--precision f32: 'fc' computes in float32", to = "float32"}
+// WIDE: nn.linear %[[X]], %arg1 {{.*}} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
+// WIDE: %[[S:.*]] = nn.softmax %[[X]] {{.*}} -> tensor<?x4xf32>
+// WIDE: nn.cast %[[S]] {{.*}}to = "bfloat16"}
+func.func @half_input(%x: tensor<?x2x2xbf16> {nn.role = "input"}, %w: tensor<2x4xf32> {nn.role = "parameter"}) -> (tensor<?x2xf32>, tensor<?x4xbf16>) {
+  %0 = nn.flatten %x {start_dim = 1 : i64, end_dim = -1 : i64} : (tensor<?x2x2xbf16>) -> tensor<?x4xbf16>
+  %1 = nn.linear %0, %w : (tensor<?x4xbf16>, tensor<2x4xf32>) -> tensor<?x2xf32> loc("fc")
+  %2 = nn.softmax %0 {dim = 1 : i64, log = false} : (tensor<?x4xbf16>) -> tensor<?x4xbf16>
+  return %1, %2 : tensor<?x2xf32>, tensor<?x4xbf16>
 }

@@ -10,8 +10,24 @@ func.func @no_buffer(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m:
 // -----
 
 func.func @real_classes(%x: tensor<?x10xf32>, %t: tensor<?xf32>) {
-  // expected-error @+1 {{takes class indices of type int64 or int32 as its target; its target is 'f32'}}
+  // expected-error @+1 {{takes class indices of type int64 or int32 as its target; its target is float32}}
+  %l = nn.loss "NLLLoss" %x, %t {arguments = {}} : (tensor<?x10xf32>, tensor<?xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @probabilities_of_other_classes(%x: tensor<?x10xf32>, %t: tensor<?xf32>) {
+  // expected-error @+1 {{takes scores and a target of probabilities of one shape, but they are [?, 10] and [?]; class numbers are an int64 target}}
   %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {}} : (tensor<?x10xf32>, tensor<?xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @probabilities_ignored(%x: tensor<?x10xf32>, %t: tensor<?x10xf32>) {
+  // expected-error @+1 {{has no 'ignore_index' where the target is probabilities}}
+  %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {ignore_index = 3 : i64}} : (tensor<?x10xf32>, tensor<?x10xf32>) -> tensor<f32>
   return
 }
 

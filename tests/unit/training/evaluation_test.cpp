@@ -67,6 +67,43 @@ TEST(HostLoss, ClassesInDimensionOneOfMore) {
   EXPECT_NEAR(nll.loss / nll.weight, -0.22198998928070068, 1e-6);
 }
 
+TEST(HostLoss, ProbabilitiesOfTheClasses) {
+  LossSection loss = classes_loss("CrossEntropyLoss", 3);
+  loss.classes = false;
+  loss.probabilities = true;
+  const auto sums_of = [&](const HostTensor& output, const HostTensor& target) {
+    EvaluationSums sums;
+    EXPECT_TRUE(add_batch(loss, output, target, sums));
+    return sums;
+  };
+  const HostTensor x = tensor_of<float>(DType::float32, {2, 3}, {1, 2, 0.5F, -1, 0, 3});
+  const HostTensor q = tensor_of<float>(DType::float32, {2, 3}, {0.2F, 0.5F, 0.3F, 0, 0.9F, 0.1F});
+  const EvaluationSums plain = sums_of(x, q);
+  EXPECT_NEAR(plain.loss / plain.weight, 1.9401264190673828, 1e-6);
+  EXPECT_EQ(plain.counted, 2);
+  EXPECT_EQ(plain.correct, 1) << "the most probable class counts";
+  const HostTensor images = tensor_of<float>(DType::float32, {2, 3, 2}, {1, 1.5F, 2, 1, 0.5F, 0.5F, -1, -1, 0, 2, 3, 4});
+  const HostTensor of_images = tensor_of<float>(DType::float32, {2, 3, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 0.3F, 0.2F, 0, 0.1F, 0.9F, 0.9F, 0.1F, 0});
+  const EvaluationSums inner = sums_of(images, of_images);
+  EXPECT_NEAR(inner.loss / inner.weight, 1.860841989517212, 1e-6);
+  loss.weight = {0.5, 2, 1.25};
+  loss.label_smoothing = 0.1;
+  const EvaluationSums weighted = sums_of(x, q);
+  EXPECT_NEAR(weighted.loss / weighted.weight, 3.2994792461395264, 1e-6);
+}
+
+TEST(HostLoss, TargetsOfBceAreFromZeroToOne) {
+  LossSection loss;
+  loss.type = "BCELoss";
+  loss.target = "y";
+  EXPECT_TRUE(check_targets(loss, "--data", tensor_of<float>(DType::float32, {2, 2}, {0, 1, 0.5F, 0}), 0));
+  for (const float wrong : {1.5F, -0.25F, std::nanf("")}) {
+    const auto refused = check_targets(loss, "--data y=y.npy", tensor_of<float>(DType::float32, {2, 2}, {0, 1, wrong, 0}), 0);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), testing::HasSubstr("--data y=y.npy: target 'y' of row 1 (from 0) is "));
+  }
+}
+
 TEST(HostLoss, ElementByElement) {
   const HostTensor p = tensor_of<float>(DType::float32, {4}, {0.1F, 0.9F, 0, 1});
   const HostTensor z = tensor_of<float>(DType::float32, {4}, {-200, -1, 0.5F, 90});
@@ -145,19 +182,19 @@ TEST(HostLoss, ShapesThatDoNotFit) {
 
 TEST(Targets, OutOfRangeNamesRowAndValue) {
   LossSection loss = classes_loss("CrossEntropyLoss", 3);
-  EXPECT_TRUE(check_class_targets(loss, "--data", kTarget, 0));
+  EXPECT_TRUE(check_targets(loss, "--data", kTarget, 0));
   loss.ignore_index = 7;
-  auto refused = check_class_targets(loss, "--data label=y.npy", kTarget, 0);
+  auto refused = check_targets(loss, "--data label=y.npy", kTarget, 0);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), testing::AllOf(HasSubstr("--data label=y.npy"), HasSubstr("row 2"), HasSubstr("is -100"),
                                                         HasSubstr("0 to 2"), HasSubstr("ignore_index, 7")));
   // Rows in dimension 1, as sequences have them: element 5 of [2, 4] is row 1.
   const HostTensor sequence = tensor_of<int64_t>(DType::int64, {2, 4}, {0, 1, 2, 0, 7, 3, 0, 0});
-  refused = check_class_targets(loss, "--eval", sequence, 1);
+  refused = check_targets(loss, "--eval", sequence, 1);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), testing::AllOf(HasSubstr("row 1 "), HasSubstr("is 3")));
   loss.classes = false;
-  EXPECT_TRUE(check_class_targets(loss, "--eval", sequence, 1)) << "other losses have no classes";
+  EXPECT_TRUE(check_targets(loss, "--eval", sequence, 1)) << "other losses have no classes";
 }
 
 /// net: y = x W' with W the identity of size 2, so that a row's class is its larger element's.
