@@ -71,6 +71,8 @@ bool Executor::reached(int32_t value, int32_t target) {
   return static_cast<int32_t>(static_cast<uint32_t>(value) - static_cast<uint32_t>(target)) >= 0;
 }
 
+// What a lane waits for is stored sequentially consistently: notify looks whether anybody sleeps, and a store that it overtook
+// would leave a lane asleep that had just seen the old number.
 void Executor::wait_for(const std::atomic<int32_t>& value, int32_t target) const {
   for (int i = 0; i < spins_; ++i) {
     if (reached(value.load(std::memory_order_acquire), target)) return;
@@ -87,7 +89,7 @@ void Executor::work(Lane& lane) {
     wait_for(lane.started, number);
     if (stop_.load(std::memory_order_relaxed)) return;
     execute(lane);
-    lane.finished.store(number, std::memory_order_release);
+    lane.finished.store(number);
     lane.finished.notify_one();
   }
 }
@@ -104,7 +106,7 @@ bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times
   run_number_ = next(run_number_);
   for (auto& lane : lanes_) lane->progress.store(0, std::memory_order_relaxed);
   for (Lane* lane : worker_lanes_) {
-    lane->started.store(run_number_, std::memory_order_release);
+    lane->started.store(run_number_);
     lane->started.notify_one();
   }
   execute(*caller_lane_);
@@ -169,7 +171,7 @@ void Executor::wait(Lane& lane, const LaneOperation& operation) {
 void Executor::signal(Lane& lane, const LaneOperation& operation) {
   if (!operation.signal) return;
   if (operation.event && !lost_.load(std::memory_order_relaxed)) lane.program.queue->record(*operation.event);
-  lane.progress.store(operation.signal, std::memory_order_release);
+  lane.progress.store(operation.signal);
   lane.progress.notify_all();
 }
 
