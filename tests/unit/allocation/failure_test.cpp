@@ -1,4 +1,4 @@
-// Each operator new of the C++ interface fails in turn, alone or with all that follow: an Error comes of it, and afterwards the same
+// Each operator new of the C++ interface fails in turn: an Error comes of it, and afterwards the same
 // calls succeed. Where a destructor of nlohmann's JSON is what finds no memory, nothing but std::terminate can come of it, in
 // which the programs say so and end with status 1 (tools/cli/program.cpp): that, and no other end, is allowed besides.
 #include "runtime/base/file.h"
@@ -18,14 +18,13 @@
 
 namespace {
 std::atomic<int64_t> before_failure{-1};  ///< allocations that still succeed; below 0: all
-std::atomic<bool> fails_on{false};        ///< all that follow fail, too
 std::atomic<bool> failed{false};
 
 void* allocate(size_t size, size_t alignment) {
   for (int64_t left = before_failure; left >= 0;) {
     if (left == 0) {
       failed = true;
-      if (!fails_on) before_failure = -1;
+      before_failure = -1;
       throw std::bad_alloc();
     }
     if (before_failure.compare_exchange_weak(left, left - 1)) break;
@@ -70,12 +69,11 @@ enum Ending { succeeded, failed_well, terminated, not_reached, wrong };
 /// In a process of its own, since it may end there: `make()` gives a function that is called with allocation `n` failing. It must not
 /// copy errors, which takes memory.
 template <typename Make>
-Ending with_failure(Make make, int64_t n, bool all_that_follow) {
+Ending with_failure(Make make, int64_t n) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::set_terminate(end);
     auto use = make();
-    fails_on = all_that_follow;
     before_failure = n;
     Result<void> done = use();
     before_failure = -1;
@@ -91,16 +89,14 @@ Ending with_failure(Make make, int64_t n, bool all_that_follow) {
 
 template <typename Make>
 void fail_each(Make make) {
-  for (const bool all_that_follow : {false, true}) {
-    int counts[5] = {};
-    // Each of the first, then ever fewer: late ones are many and alike.
-    for (int64_t n = 0; counts[not_reached] == 0; n += 1 + n / 8) {
-      const Ending ending = with_failure(make, n, all_that_follow);
-      ASSERT_NE(ending, wrong) << "allocation " << n;
-      ++counts[ending];
-    }
-    EXPECT_GT(counts[failed_well], 10) << "the test shows something";
+  int counts[5] = {};
+  // Each of the first, then ever fewer: late ones are many and alike.
+  for (int64_t n = 0; counts[not_reached] == 0; n += 1 + n / 8) {
+    const Ending ending = with_failure(make, n);
+    ASSERT_NE(ending, wrong) << "allocation " << n;
+    ++counts[ending];
   }
+  EXPECT_GT(counts[failed_well], 10) << "the test shows something";
 }
 
 TEST(AllocationFailure, LoadingBindingAndRunning) {
