@@ -56,7 +56,7 @@ func.func @region(%x: tensor<?x4xf32> {nn.role = "input"}, %w: tensor<3x4xf32> {
 // WIDE-LABEL: func.func @half_input(
 // WIDE: %[[F:.*]] = nn.flatten %arg0 {{.*}} -> tensor<?x4xbf16>
 // WIDE: %[[X:.*]] = nn.cast %[[F]] {{.*}}nn.reason = "--precision f32: 'fc' computes in float32", to = "float32"}
-// WIDE: nn.linear %[[X]], %arg1 {{.*}} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
+// WIDE: nn.linear %[[X]], %arg1{{.*}} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x2xf32>
 // WIDE: %[[S:.*]] = nn.softmax %[[X]] {{.*}} -> tensor<?x4xf32>
 // WIDE: nn.cast %[[S]] {{.*}}to = "bfloat16"}
 func.func @half_input(%x: tensor<?x2x2xbf16> {nn.role = "input"}, %w: tensor<2x4xf32> {nn.role = "parameter"}) -> (tensor<?x2xf32>, tensor<?x4xbf16>) {
