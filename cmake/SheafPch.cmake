@@ -5,8 +5,11 @@
 #   sheaf_precompile_test(TARGET)   a test program
 include_guard(GLOBAL)
 
-# Without the timestamp in it, a header found in ccache serves as well as one just made. (ccache itself
-# wants sloppiness=pch_defines,time_macros for files that use one.)
+# Without the timestamp in it, a header that was made anew serves as well as the one that an object was compiled with. Without
+# the option that names its text by an absolute path, ccache (tools/compiler-launcher.sh) serves builds in other folders.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+endif()
 set(SHEAF_PCH_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
 # An object library that does nothing but precompile `header`, for others to reuse.

@@ -7,9 +7,6 @@ preset=${1:-default}
 shift || true
 
 case $preset in default) dir=build ;; *) dir=build-$preset ;; esac
-# What lets ccache reuse objects that were built with a precompiled header.
-export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-export CCACHE_COMPILERCHECK=content
 mkdir -p "$dir"
 log=$dir/build.log
 started=$SECONDS

@@ -1,4 +1,5 @@
 // The compiler as a function: what its plans hold, and that its errors name the model's line.
+#include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"
 #include "runtime/check/check.h"
 #include "runtime/check/reader.h"
@@ -33,7 +34,7 @@ std::vector<std::string> ops(const Program& program) {
 
 TEST(Compile, EveryModelGivesAPlanThatChecksAndReadsBack) {
   int models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SHEAF_SOURCE_DIR "/models")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_file("models"))) {
     if (entry.path().extension() != ".json") continue;
     ++models;
     auto model = frontend::load_model(entry.path());
@@ -51,7 +52,7 @@ TEST(Compile, EveryModelGivesAPlanThatChecksAndReadsBack) {
 }
 
 TEST(Compile, TheSamePlanTwice) {
-  auto model = frontend::load_model(SHEAF_SOURCE_DIR "/models/transformer_encoder.json");
+  auto model = frontend::load_model(source_file("models/transformer_encoder.json"));
   ASSERT_TRUE(model);
   auto first = compile(*model), second = compile(*model);
   ASSERT_TRUE(first && second);
@@ -59,7 +60,7 @@ TEST(Compile, TheSamePlanTwice) {
 }
 
 TEST(Compile, AProgramAloneIsThatOfTheWholePlan) {
-  auto model = frontend::load_model(SHEAF_SOURCE_DIR "/models/digits_cnn.json");
+  auto model = frontend::load_model(source_file("models/digits_cnn.json"));
   ASSERT_TRUE(model);
   CompileOptions options;
   options.objects = false;

@@ -1,4 +1,5 @@
 // Estimates of compiled models: right to the byte, complete in what they say.
+#include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"
 #include "runtime/bind/binding.h"
 #include "runtime/session/open_devices.h"
@@ -15,7 +16,7 @@ namespace sheaf {
 namespace {
 
 Plan plan_of(const std::string& name, bool objects) {
-  auto model = frontend::load_model(SHEAF_SOURCE_DIR "/models/" + name + ".json");
+  auto model = frontend::load_model(source_file("models/" + name) + ".json");
   CompileOptions options;
   options.objects = objects;
   auto plan = model ? compile(*model, options) : Result<Plan>(model.error());

@@ -1,4 +1,5 @@
 // Steps whose outputs PyTorch computed (tests/golden/make_cpu_ops.py).
+#include "tests/paths/source_folder.h"
 #include "tests/unit/cpu/reference.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ Tensor tensor_of(const Json& json) {
 }
 
 Json golden_cases() {
-  std::ifstream file(SHEAF_SOURCE_DIR "/tests/golden/cpu_ops.json");
+  std::ifstream file(source_file("tests/golden/cpu_ops.json"));
   return Json::parse(file, nullptr, false);
 }
 

@@ -1,6 +1,7 @@
 // The corpus: good files are accepted, bad ones refused with a place. schema_test.py holds the JSON Schema to
 // the same files; bad-semantic has what a schema cannot say.
 #include "model_text.h"
+#include "tests/paths/source_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(SHEAF_SOURCE_DIR) + "/" + folder)) {
+       std::filesystem::directory_iterator(source_file(folder))) {
     if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   }
   return files;

@@ -1,6 +1,7 @@
 // Syntax: every fault of the JSON text is found with its line and column.
 #include "frontend/located_json.h"
 #include "model_text.h"
+#include "tests/paths/source_folder.h"
 
 #include <gmock/gmock.h>
 
@@ -103,7 +104,7 @@ TEST(LoadModel, SaysWhyAFileCannotBeRead) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(to_string(missing.error()),
             "/nonexistent/m.json: error: can't be read: No such file or directory");
-  auto folder = load_model(SHEAF_SOURCE_DIR);
+  auto folder = load_model(source_file(""));
   ASSERT_FALSE(folder);
   EXPECT_EQ(folder.error().message(), "can't be read: Is a directory");
 }

@@ -1,4 +1,5 @@
 #include "model_text.h"
+#include "tests/paths/source_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -41,7 +42,7 @@ const Layer* find_layer(const Graph& graph, const std::string& path) {
 }
 
 std::string read_project_file(const std::string& path) {
-  std::ifstream stream(std::string(SHEAF_SOURCE_DIR) + "/" + path, std::ios::binary);
+  std::ifstream stream(source_file(path), std::ios::binary);
   EXPECT_TRUE(stream) << path;
   std::ostringstream text;
   text << stream.rdbuf();

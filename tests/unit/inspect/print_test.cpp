@@ -1,4 +1,5 @@
 // Text, JSON and dot of small plans against golden files; JSON against the contract's fields.
+#include "tests/paths/source_folder.h"
 #include "tools/inspect/dump.h"
 #include "tools/inspect/format.h"
 #include "tests/unit/inspect/sample_plans.h"
@@ -14,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kFolder = SHEAF_SOURCE_DIR "/tests/unit/inspect/golden/";
+const std::string kFolder = source_file("tests/unit/inspect/golden/");
 
 DumpOptions on(std::vector<std::string> devices, int64_t batch) { return {std::move(devices), batch, "infer"}; }
 

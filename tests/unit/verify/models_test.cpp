@@ -1,4 +1,5 @@
 // Plans that are right pass: every model that is small, on uneven chunks.
+#include "tests/paths/source_folder.h"
 #include "tests/unit/verify/verified.h"
 
 namespace sheaf {
@@ -13,7 +14,7 @@ struct Case {
 class VerifyModels : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VerifyModels, Passes) {
-  auto model = frontend::load_model(std::string(SHEAF_SOURCE_DIR "/models/") + GetParam().model + ".json");
+  auto model = frontend::load_model(source_file("models/") + GetParam().model + ".json");
   ASSERT_TRUE(model);
   auto plan = compile(*model);
   ASSERT_TRUE(plan) << to_string(plan.error());
