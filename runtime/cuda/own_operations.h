@@ -39,7 +39,5 @@ PrepareOwn find_own_operation(Op op);
 /// An operation on an empty chunk: all outputs have zero elements, so that there is nothing to compute. `planned`: without an
 /// executable.
 Prepared prepare_nothing(const PrepareRequest& request, bool planned);
-/// Whether `request` is such a one.
-bool has_nothing_to_do(const PrepareRequest& request);
 
 }  // namespace sheaf::cuda

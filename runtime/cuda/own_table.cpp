@@ -54,11 +54,6 @@ PrepareOwn find_own_operation(Op op) {
   return found == std::end(operations) ? nullptr : found->prepare;
 }
 
-bool has_nothing_to_do(const PrepareRequest& request) {  // one without outputs is run for what it finds
-  const auto empty = [](const TensorSpec& output) { return element_count(output) == 0; };
-  return !request.outputs.empty() && std::all_of(request.outputs.begin(), request.outputs.end(), empty);
-}
-
 Prepared prepare_nothing(const PrepareRequest& request, bool planned) {
   Prepared prepared = StepOperands(request).prepared();
   if (!planned) prepared.executable = std::make_unique<Nothing>();

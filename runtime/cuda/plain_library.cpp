@@ -1,5 +1,6 @@
 #include "runtime/cuda/plain_library.h"
 
+#include "runtime/steps/empty_step.h"
 #include "runtime/steps/step_operands.h"
 #include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"

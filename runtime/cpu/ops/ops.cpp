@@ -4,6 +4,7 @@
 #include "runtime/cpu/ops/keep_nan.h"
 #include "runtime/machine/isa.h"
 #include "runtime/ops/step_op.h"
+#include "runtime/steps/empty_step.h"
 
 #include <algorithm>
 #include <new>
@@ -108,9 +109,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
     require(operation.dtype() == DType::float32 || !found->only_float32, "it computes in float32 alone");
     const bool check = op == Op::check_finite;  // the one that is run for what it finds
     require(check || !request.outputs.empty(), "the step has no output");
-    const bool empty = !check && std::all_of(request.outputs.begin(), request.outputs.end(),
-                                   [](const TensorSpec& output) { return element_count(output) == 0; });
-    if (empty) return prepare_nothing(operation);
+    if (has_nothing_to_do(request)) return prepare_nothing(operation);
     return keep_nan(operation, found->prepare(operation), found->prepare);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) return failure(step, kNoMemory);

@@ -6,6 +6,7 @@
 #include "runtime/cuda/vendor/cublaslt.h"
 #include "runtime/cuda/vendor/cudnn.h"
 #include "runtime/ops/step_op.h"
+#include "runtime/steps/empty_step.h"
 
 #include <algorithm>
 
