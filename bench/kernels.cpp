@@ -24,9 +24,7 @@ using KernelFunction = void (*)(void* const*, const int64_t*, int64_t, int64_t);
 
 namespace {
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Row {
   std::string what;
@@ -50,18 +48,15 @@ T must(Result<T> result) {
 void add_activation(KernelModule& module, std::vector<Row>& rows, const char* name,
                     mlir::Value (*emit)(OpBuilder&, mlir::Location, mlir::Value)) {
   for (int64_t n : {int64_t{1} << 15, int64_t{1} << 24}) {
-    auto use = must(module.add_elementwise(
-        {name,
-         "",
-         {f32({Extent::symbol("n")})},
-         {Extent::symbol("n")},
-         {DType::float32},
-         [=](OpBuilder& b, mlir::Location l, ValueRange v) { return Values{emit(b, l, v[0])}; }}));
-    rows.push_back({std::string(name) + (n > 1 << 20 ? " 64 MB" : " 128 KB"),
-                    use,
-                    {size_t(n) * 4, size_t(n) * 4},
-                    n,
-                    double(n)});
+    auto use =
+        must(module.add_elementwise({name,
+                                     "",
+                                     {f32({Extent::symbol("n")})},
+                                     {Extent::symbol("n")},
+                                     {DType::float32},
+                                     [=](OpBuilder& b, mlir::Location l, ValueRange v) { return Values{emit(b, l, v[0])}; }}));
+    rows.push_back(
+        {std::string(name) + (n > 1 << 20 ? " 64 MB" : " 128 KB"), use, {size_t(n) * 4, size_t(n) * 4}, n, double(n)});
   }
 }
 
@@ -71,21 +66,17 @@ std::vector<Row> rows_of(KernelModule& module) {
   add_activation(module, rows, "silu", scalar::silu);
   add_activation(module, rows, "gelu", scalar::gelu);
   add_activation(module, rows, "tanh", scalar::tanh);
-  auto batch_norm = must(module.add_elementwise(
-      {"batch_norm",
-       "",
-       {f32({32, 64, 28, 28}), f32({64, 1, 1}), f32({64, 1, 1}), f32({64, 1, 1}), f32({64, 1, 1})},
-       {32, 64, 28, 28},
-       {DType::float32},
-       [](OpBuilder& b, mlir::Location l, ValueRange v) {
-         return Values{scalar::batch_norm(b, l, v[0], v[1], v[2], v[3], v[4], 1e-5)};
-       }}));
+  auto batch_norm =
+      must(module.add_elementwise({"batch_norm",
+                                   "",
+                                   {f32({32, 64, 28, 28}), f32({64, 1, 1}), f32({64, 1, 1}), f32({64, 1, 1}), f32({64, 1, 1})},
+                                   {32, 64, 28, 28},
+                                   {DType::float32},
+                                   [](OpBuilder& b, mlir::Location l, ValueRange v) {
+                                     return Values{scalar::batch_norm(b, l, v[0], v[1], v[2], v[3], v[4], 1e-5)};
+                                   }}));
   size_t images = 32 * 64 * 784;
-  rows.push_back({"batch norm 32x64x28x28",
-                  batch_norm,
-                  {images * 4, 256, 256, 256, 256, images * 4},
-                  0,
-                  double(images)});
+  rows.push_back({"batch norm 32x64x28x28", batch_norm, {images * 4, 256, 256, 256, 256, images * 4}, 0, double(images)});
   auto softmax = [&](const char* what, Shape shape, int64_t dim, size_t count) {
     SoftmaxSpec spec;
     spec.x.shape = shape;
@@ -97,20 +88,12 @@ std::vector<Row> rows_of(KernelModule& module) {
   softmax("softmax columns 8x64x1024", {8, 64, 1024}, 1, 8 * 64 * 1024);
   NormalizationSpec norm;
   norm.x.shape = {1000, 512};
-  rows.push_back({"layer norm 1000x512",
-                  must(module.add_normalization(norm)),
-                  {2048000, 2048, 2048, 2048000},
-                  0,
-                  512000});
+  rows.push_back({"layer norm 1000x512", must(module.add_normalization(norm)), {2048000, 2048, 2048, 2048000}, 0, 512000});
   EmbeddingSpec embedding;
   embedding.index_shape = {10000};
   embedding.entries = 1000;
   embedding.width = 64;
-  rows.push_back({"embedding 10000 of 1000x64",
-                  must(module.add_embedding(embedding)),
-                  {80000, 256000, 2560000, 8},
-                  0,
-                  640000});
+  rows.push_back({"embedding 10000 of 1000x64", must(module.add_embedding(embedding)), {80000, 256000, 2560000, 8}, 0, 640000});
   auto permute = [&](const char* what, Shape shape, std::vector<int64_t> dims, size_t count) {
     auto use = must(module.add_copy(must(permute_copy(DType::float32, shape, dims))));
     rows.push_back({what, use, {count * 4, count * 4}, 0, double(count)});
@@ -123,19 +106,18 @@ std::vector<Row> rows_of(KernelModule& module) {
   rows.push_back({"mean rows 2048x49", must(module.add_mean(mean)), {2048 * 49 * 4, 8192}, 0, 2048 * 49});
   mean.x.shape = {8, 64, 1024};
   mean.dim = 1;
-  rows.push_back(
-      {"mean columns 8x64x1024", must(module.add_mean(mean)), {8 * 65536 * 4, 32768}, 0, 8 * 65536});
+  rows.push_back({"mean columns 8x64x1024", must(module.add_mean(mean)), {8 * 65536 * 4, 32768}, 0, 8 * 65536});
   auto linear = [&](int64_t in, int64_t out, int64_t batch) {
     LinearSpec spec;
     spec.rows = Extent::symbol("n");
     spec.in = in;
     spec.out = out;
-    rows.push_back({"linear " + std::to_string(in) + " to " + std::to_string(out) + ", " +
-                        std::to_string(batch) + " rows (FLOP)",
-                    must(module.add_linear(spec)),
-                    {size_t(in * batch * 4), size_t(in * out * 4), size_t(out * 4), size_t(out * batch * 4)},
-                    batch,
-                    2.0 * double(in * out * batch)});
+    rows.push_back(
+        {"linear " + std::to_string(in) + " to " + std::to_string(out) + ", " + std::to_string(batch) + " rows (FLOP)",
+         must(module.add_linear(spec)),
+         {size_t(in * batch * 4), size_t(in * out * 4), size_t(out * 4), size_t(out * batch * 4)},
+         batch,
+         2.0 * double(in * out * batch)});
   };
   linear(5, 2, 30);
   linear(16, 100, 256);
@@ -159,14 +141,13 @@ void measure(void* handle, const Row& row) {
     int calls = 0;
     auto start = Clock::now();
     while (seconds_since(start) < 0.01)
-      for (int i = 0; i < 1 + 1000000 / int(row.elements + 1); ++i, ++calls)
-        kernel(buffers.data(), extents.data(), 0, work);
+      for (int i = 0; i < 1 + 1000000 / int(row.elements + 1); ++i, ++calls) kernel(buffers.data(), extents.data(), 0, work);
     best = std::min(best, seconds_since(start) / calls);
   }
   double bytes = 0;
   for (size_t b : row.bytes) bytes += double(b);
-  std::printf("%-40s %12.1f ns %8.2f G elements/s %8.1f GB/s\n", row.what.c_str(), best * 1e9,
-              row.elements / best / 1e9, bytes / best / 1e9);
+  std::printf("%-40s %12.1f ns %8.2f G elements/s %8.1f GB/s\n", row.what.c_str(), best * 1e9, row.elements / best / 1e9,
+              bytes / best / 1e9);
   for (void* buffer : buffers) std::free(buffer);
 }
 
@@ -177,9 +158,8 @@ void compile_time(const char* what, const std::function<void(KernelModule&)>& ad
   add(module);
   double added = seconds_since(start);
   auto objects = must(module.compile());
-  std::printf("%-40s %8.1f ms (adding %.1f), %zu kernels, %zu + %zu bytes\n", what,
-              seconds_since(start) * 1e3, added * 1e3, module.kernels().size(), objects[0].second.size(),
-              objects[1].second.size());
+  std::printf("%-40s %8.1f ms (adding %.1f), %zu kernels, %zu + %zu bytes\n", what, seconds_since(start) * 1e3, added * 1e3,
+              module.kernels().size(), objects[0].second.size(), objects[1].second.size());
 }
 
 }  // namespace
@@ -194,15 +174,10 @@ int main() {
   });
   compile_time("compile add + relu", [](KernelModule& module) {
     Shape n{Extent::symbol("n")};
-    must(module.add_elementwise({"add_relu",
-                                 "",
-                                 {f32(n), f32(n)},
-                                 n,
-                                 {DType::float32},
-                                 [](OpBuilder& b, mlir::Location l, ValueRange v) {
-                                   return Values{
-                                       scalar::relu(b, l, b.create<mlir::arith::AddFOp>(l, v[0], v[1]))};
-                                 }}));
+    must(module.add_elementwise(
+        {"add_relu", "", {f32(n), f32(n)}, n, {DType::float32}, [](OpBuilder& b, mlir::Location l, ValueRange v) {
+           return Values{scalar::relu(b, l, b.create<mlir::arith::AddFOp>(l, v[0], v[1]))};
+         }}));
   });
   compile_time("compile softmax rows", [](KernelModule& module) {
     SoftmaxSpec spec;

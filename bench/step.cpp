@@ -66,8 +66,8 @@ void print_memory(const Model& model, const BoundProgram& bound, size_t before) 
             << ", \"derived_bytes\": " << derived << ", \"state_bytes\": " << state
             << ", \"data_bytes\": " << bound.data_bytes()
             << ", \"predicted_bytes\": " << arena + parameters + derived + state + bound.data_bytes()
-            << ", \"used_bytes\": " << now - std::min(before, now)
-            << ", \"peak_bytes\": " << resident_bytes("VmHWM") << "}" << std::endl;
+            << ", \"used_bytes\": " << now - std::min(before, now) << ", \"peak_bytes\": " << resident_bytes("VmHWM") << "}"
+            << std::endl;
 }
 
 int measure(const Options& options) {

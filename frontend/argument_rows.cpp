@@ -17,15 +17,11 @@ constexpr double unbounded = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Argument boolean(std::string name, bool fallback) {
-  return make(std::move(name), Kind::boolean, unbounded, Json(fallback));
-}
+Argument boolean(std::string name, bool fallback) { return make(std::move(name), Kind::boolean, unbounded, Json(fallback)); }
 Argument integer(std::string name, double minimum, std::optional<Json> fallback) {
   return make(std::move(name), Kind::integer, minimum, std::move(fallback));
 }
-Argument positive(std::string name, std::optional<Json> fallback) {
-  return integer(std::move(name), 1, std::move(fallback));
-}
+Argument positive(std::string name, std::optional<Json> fallback) { return integer(std::move(name), 1, std::move(fallback)); }
 Argument number(std::string name, std::optional<Json> fallback) {
   return make(std::move(name), Kind::number, unbounded, std::move(fallback));
 }
@@ -42,9 +38,7 @@ Argument choice(std::string name, std::vector<std::string> choices, Json fallbac
   argument.type.choices = std::move(choices);
   return argument;
 }
-Argument fixed(std::string name, Json only) {
-  return make(std::move(name), Kind::fixed, unbounded, std::move(only));
-}
+Argument fixed(std::string name, Json only) { return make(std::move(name), Kind::fixed, unbounded, std::move(only)); }
 Argument ignored(std::string name, Json fallback) {
   return make(std::move(name), Kind::ignored, unbounded, std::move(fallback));
 }

@@ -11,8 +11,7 @@ Json any_of(std::vector<Json> choices) { return {{"anyOf", std::move(choices)}};
 
 void add_bound(Json& schema, const char* name, double bound, bool excluded) {
   if (!std::isfinite(bound)) return;
-  std::string key =
-      excluded ? "exclusive" + std::string(1, static_cast<char>(std::toupper(name[0]))) + (name + 1) : name;
+  std::string key = excluded ? "exclusive" + std::string(1, static_cast<char>(std::toupper(name[0]))) + (name + 1) : name;
   if (std::nearbyint(bound) == bound) {
     schema[key] = static_cast<int64_t>(bound);
   } else {
@@ -51,47 +50,32 @@ Json spatial_schema(const ArgumentType& type, int rank, bool in_layer, bool null
 
 Json device_schema(bool host) {
   Json index = {{"type", "integer"}, {"minimum", host ? -1 : 0}, {"maximum", largest_integer}};
-  std::string pattern =
-      host ? "^(cpu|" + std::string(cuda_pattern) + ")$" : "^" + std::string(cuda_pattern) + "$";
+  std::string pattern = host ? "^(cpu|" + std::string(cuda_pattern) + ")$" : "^" + std::string(cuda_pattern) + "$";
   return any_of({index, {{"type", "string"}, {"pattern", pattern}}});
 }
 
 Json value_schema(const Argument& argument, int rank, bool in_layer) {
   const ArgumentType& type = argument.type;
   switch (type.kind) {
-    case Kind::boolean:
-      return {{"type", "boolean"}};
-    case Kind::ignored:
-      return {{"type", {"boolean", "null"}}};
-    case Kind::integer:
-      return integer_schema(type);
-    case Kind::number:
-      return number_schema(type);
-    case Kind::text:
-      return {{"type", "string"}};
-    case Kind::choice:
-      return {{"enum", type.choices}};
-    case Kind::fixed:
-      return {{"const", *argument.fallback}};
-    case Kind::spatial:
-      return spatial_schema(type, rank, in_layer, false);
+    case Kind::boolean: return {{"type", "boolean"}};
+    case Kind::ignored: return {{"type", {"boolean", "null"}}};
+    case Kind::integer: return integer_schema(type);
+    case Kind::number: return number_schema(type);
+    case Kind::text: return {{"type", "string"}};
+    case Kind::choice: return {{"enum", type.choices}};
+    case Kind::fixed: return {{"const", *argument.fallback}};
+    case Kind::spatial: return spatial_schema(type, rank, in_layer, false);
     case Kind::padding: {
       Json schema = spatial_schema(type, rank, in_layer, false);
       schema["anyOf"].push_back({{"enum", {"same", "valid"}}});
       return schema;
     }
-    case Kind::output_size:
-      return spatial_schema(type, rank, in_layer, true);
-    case Kind::sizes:
-      return any_of({integer_schema(type), list_of(integer_schema(type), in_layer, 1, 0)});
-    case Kind::integers:
-      return list_of(integer_schema(type), in_layer, 1, 0);
-    case Kind::numbers:
-      return list_of(number_schema(type), in_layer, std::max<size_t>(type.count, 1), type.count);
-    case Kind::device_ids:
-      return list_of(device_schema(false), in_layer, 0, 0);
-    case Kind::output_device:
-      return device_schema(true);
+    case Kind::output_size: return spatial_schema(type, rank, in_layer, true);
+    case Kind::sizes: return any_of({integer_schema(type), list_of(integer_schema(type), in_layer, 1, 0)});
+    case Kind::integers: return list_of(integer_schema(type), in_layer, 1, 0);
+    case Kind::numbers: return list_of(number_schema(type), in_layer, std::max<size_t>(type.count, 1), type.count);
+    case Kind::device_ids: return list_of(device_schema(false), in_layer, 0, 0);
+    case Kind::output_device: return device_schema(true);
   }
   return {};
 }

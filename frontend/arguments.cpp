@@ -13,8 +13,7 @@ using Kind = ArgumentType::Kind;
 using Node = LocatedNode::Kind;
 
 std::string number_text(double value) {
-  if (std::nearbyint(value) == value && std::abs(value) < 1e15)
-    return std::to_string(static_cast<int64_t>(value));
+  if (std::nearbyint(value) == value && std::abs(value) < 1e15) return std::to_string(static_cast<int64_t>(value));
   std::string text = Json(value).dump();
   return text;
 }
@@ -25,10 +24,8 @@ std::string range_phrase(const ArgumentType& type, const std::string& noun) {
   if (!low && !high) return article + noun;
   if (low && !high && type.minimum == 0 && type.minimum_excluded) return "a positive " + noun;
   if (low && !high && type.minimum == 1 && noun == "integer") return "a positive integer";
-  if (low && !high)
-    return article + noun + (type.minimum_excluded ? " above " : " of at least ") + number_text(type.minimum);
-  if (!low)
-    return article + noun + (type.maximum_excluded ? " below " : " of at most ") + number_text(type.maximum);
+  if (low && !high) return article + noun + (type.minimum_excluded ? " above " : " of at least ") + number_text(type.minimum);
+  if (!low) return article + noun + (type.maximum_excluded ? " below " : " of at most ") + number_text(type.maximum);
   return article + noun + " from " + number_text(type.minimum) + " to " + number_text(type.maximum) +
          (type.maximum_excluded ? " (excluded)" : "");
 }
@@ -41,20 +38,17 @@ std::string per_dimension(const ArgumentType& type, int rank) {
 bool in_range(const ArgumentType& type, double value) {
   if (!std::isfinite(value)) return false;
   if (value < type.minimum || value > type.maximum) return false;
-  return !(type.minimum_excluded && value == type.minimum) &&
-         !(type.maximum_excluded && value == type.maximum);
+  return !(type.minimum_excluded && value == type.minimum) && !(type.maximum_excluded && value == type.maximum);
 }
 
 std::optional<Json> one_integer(const ArgumentType& type, const JsonValue& value) {
-  if (!value.is(Node::integer) || std::abs(value.node->number) > static_cast<double>(largest_integer))
-    return {};
+  if (!value.is(Node::integer) || std::abs(value.node->number) > static_cast<double>(largest_integer)) return {};
   if (!in_range(type, value.node->number)) return {};
   return Json(value.node->integer);
 }
 
 // A list of integers, each known and in range; `nulls` lets an item be null.
-std::optional<Json> integer_list(const ArgumentType& type, const JsonValue& value, Problems& problems,
-                                 bool nulls = false) {
+std::optional<Json> integer_list(const ArgumentType& type, const JsonValue& value, Problems& problems, bool nulls = false) {
   if (!value.is(Node::array) || value.node->items.empty()) return {};
   Json list = Json::array();
   for (const JsonValue& item : items(value, problems)) {
@@ -71,8 +65,8 @@ std::optional<Json> integer_list(const ArgumentType& type, const JsonValue& valu
   return list;
 }
 
-std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const JsonValue& value,
-                                      Problems& problems, bool nulls = false) {
+std::optional<Json> one_per_dimension(const ArgumentType& type, int rank, const JsonValue& value, Problems& problems,
+                                      bool nulls = false) {
   if (nulls && value.is(Node::null)) return Json(std::vector<Json>(rank, Json(nullptr)));
   if (auto one = one_integer(type, value)) return Json(std::vector<Json>(rank, *one));
   auto list = integer_list(type, value, problems, nulls);
@@ -118,17 +112,16 @@ std::optional<Json> device_list(const JsonValue& value, Problems& problems) {
 
 std::optional<Json> fixed_value(const Json& only, const JsonValue& value) {
   const LocatedNode& node = *value.node;
-  bool same = (only.is_null() && node.kind == Node::null) ||
-              (only.is_boolean() && node.kind == Node::boolean && node.boolean == only.get<bool>()) ||
-              (only.is_string() && node.kind == Node::string && node.string == only.get<std::string>()) ||
-              (only.is_number() && (node.kind == Node::integer || node.kind == Node::number) &&
-               node.number == only.get<double>());
+  bool same =
+      (only.is_null() && node.kind == Node::null) ||
+      (only.is_boolean() && node.kind == Node::boolean && node.boolean == only.get<bool>()) ||
+      (only.is_string() && node.kind == Node::string && node.string == only.get<std::string>()) ||
+      (only.is_number() && (node.kind == Node::integer || node.kind == Node::number) && node.number == only.get<double>());
   if (!same) return {};
   return only;
 }
 
-std::optional<Json> canonical(const Argument& argument, int rank, const JsonValue& value,
-                              Problems& problems) {
+std::optional<Json> canonical(const Argument& argument, int rank, const JsonValue& value, Problems& problems) {
   const ArgumentType& type = argument.type;
   if (type.nullable && value.is(Node::null)) return Json(nullptr);
   switch (type.kind) {
@@ -138,8 +131,7 @@ std::optional<Json> canonical(const Argument& argument, int rank, const JsonValu
     case Kind::ignored:
       if (value.is(Node::boolean) || value.is(Node::null)) return Json(nullptr);
       return {};
-    case Kind::integer:
-      return one_integer(type, value);
+    case Kind::integer: return one_integer(type, value);
     case Kind::number:
       if ((value.is(Node::number) || value.is(Node::integer)) && in_range(type, value.node->number)) {
         return Json(value.node->number);
@@ -149,33 +141,25 @@ std::optional<Json> canonical(const Argument& argument, int rank, const JsonValu
       if (value.is(Node::string)) return Json(value.node->string);
       return {};
     case Kind::choice:
-      if (value.is(Node::string) &&
-          std::ranges::find(type.choices, value.node->string) != type.choices.end()) {
+      if (value.is(Node::string) && std::ranges::find(type.choices, value.node->string) != type.choices.end()) {
         return Json(value.node->string);
       }
       return {};
-    case Kind::fixed:
-      return fixed_value(*argument.fallback, value);
+    case Kind::fixed: return fixed_value(*argument.fallback, value);
     case Kind::padding:
       if (value.is(Node::string) && (value.node->string == "same" || value.node->string == "valid")) {
         return Json(value.node->string);
       }
       [[fallthrough]];
-    case Kind::spatial:
-      return one_per_dimension(type, rank, value, problems);
-    case Kind::output_size:
-      return one_per_dimension(type, rank, value, problems, true);
+    case Kind::spatial: return one_per_dimension(type, rank, value, problems);
+    case Kind::output_size: return one_per_dimension(type, rank, value, problems, true);
     case Kind::sizes:
       if (auto one = one_integer(type, value)) return Json::array({*one});
       return integer_list(type, value, problems);
-    case Kind::integers:
-      return integer_list(type, value, problems);
-    case Kind::numbers:
-      return number_list(type, value, problems);
-    case Kind::device_ids:
-      return device_list(value, problems);
-    case Kind::output_device:
-      return one_device(value, true);
+    case Kind::integers: return integer_list(type, value, problems);
+    case Kind::numbers: return number_list(type, value, problems);
+    case Kind::device_ids: return device_list(value, problems);
+    case Kind::output_device: return one_device(value, true);
   }
   return {};
 }
@@ -187,37 +171,22 @@ bool has_unknown_item(const JsonValue& value, Problems& problems) {
 std::string type_phrase(const Argument& argument, int rank) {
   const ArgumentType& type = argument.type;
   switch (type.kind) {
-    case Kind::boolean:
-      return "true or false";
-    case Kind::ignored:
-      return "true, false or null (it has no effect here)";
-    case Kind::integer:
-      return range_phrase(type, "integer");
-    case Kind::number:
-      return range_phrase(type, "number");
-    case Kind::text:
-      return "a string";
-    case Kind::choice:
-      return (type.choices.size() > 1 ? "one of " : "") + quoted_list(type.choices);
-    case Kind::fixed:
-      return argument.fallback->dump() + " (sheaf has nothing else)";
-    case Kind::spatial:
-      return per_dimension(type, rank);
-    case Kind::padding:
-      return per_dimension(type, rank) + ", or 'same' or 'valid'";
-    case Kind::output_size:
-      return per_dimension(type, rank) + ", null meaning the input's size";
-    case Kind::sizes:
-      return range_phrase(type, "integer") + " or a list of such";
-    case Kind::integers:
-      return "a list, each " + range_phrase(type, "integer");
+    case Kind::boolean: return "true or false";
+    case Kind::ignored: return "true, false or null (it has no effect here)";
+    case Kind::integer: return range_phrase(type, "integer");
+    case Kind::number: return range_phrase(type, "number");
+    case Kind::text: return "a string";
+    case Kind::choice: return (type.choices.size() > 1 ? "one of " : "") + quoted_list(type.choices);
+    case Kind::fixed: return argument.fallback->dump() + " (sheaf has nothing else)";
+    case Kind::spatial: return per_dimension(type, rank);
+    case Kind::padding: return per_dimension(type, rank) + ", or 'same' or 'valid'";
+    case Kind::output_size: return per_dimension(type, rank) + ", null meaning the input's size";
+    case Kind::sizes: return range_phrase(type, "integer") + " or a list of such";
+    case Kind::integers: return "a list, each " + range_phrase(type, "integer");
     case Kind::numbers:
-      return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " +
-             range_phrase(type, "number");
-    case Kind::device_ids:
-      return "a list of device indices (2 or 'cuda:2')";
-    case Kind::output_device:
-      return "a device index, 'cuda:k', or 'cpu' (or -1) for the host";
+      return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " + range_phrase(type, "number");
+    case Kind::device_ids: return "a list of device indices (2 or 'cuda:2')";
+    case Kind::output_device: return "a device index, 'cuda:k', or 'cpu' (or -1) for the host";
   }
   return {};
 }
@@ -228,8 +197,8 @@ std::string phrase_of(const Argument& argument, int rank) {
   return type_phrase(argument, rank) + (argument.type.nullable ? ", or null" : "");
 }
 
-std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value,
-                                   const std::string& what, Problems& problems) {
+std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
+                                   Problems& problems) {
   auto found = canonical(argument, rank, value, problems);
   if (found) return found;
   refuse(value, what, phrase_of(argument, rank), problems, argument.mend);
@@ -237,8 +206,7 @@ std::optional<Json> check_argument(const Argument& argument, int rank, const Jso
 }
 
 CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const JsonValue& object,
-                                 const std::vector<std::string>& reserved, const std::string& owner,
-                                 Problems& problems) {
+                                 const std::vector<std::string>& reserved, const std::string& owner, Problems& problems) {
   CheckedArguments checked;
   std::vector<std::string> names;
   for (const Argument& argument : arguments) names.push_back(argument.name);
@@ -246,28 +214,23 @@ CheckedArguments check_arguments(const std::vector<Argument>& arguments, int ran
     bool known = std::ranges::find(names, entry.key) != names.end();
     if (known || std::ranges::find(reserved, entry.key) != reserved.end()) continue;
     std::vector<std::string> notes;
-    if (entry.key == "dtype")
-      notes.push_back("types come from the model's inputs and the compiler's --precision");
+    if (entry.key == "dtype") notes.push_back("types come from the model's inputs and the compiler's --precision");
     problems.add(entry.place,
-                 owner + " has no argument '" + entry.key + "'" +
-                     (problems.full() ? "" : suggestion(entry.key, names)),
-                 notes);
+                 owner + " has no argument '" + entry.key + "'" + (problems.full() ? "" : suggestion(entry.key, names)), notes);
     checked.complete = false;
   }
   for (const Argument& argument : arguments) {
     const LocatedMember* entry = object.node->find(argument.name);
     if (!entry) {
       if (!argument.fallback) {
-        problems.add(
-            object.node->place,
-            owner + " needs the argument '" + argument.name + "' (" + phrase_of(argument, rank) + ")",
-            argument.mend.empty() ? std::vector<std::string>{} : std::vector{argument.mend});
+        problems.add(object.node->place,
+                     owner + " needs the argument '" + argument.name + "' (" + phrase_of(argument, rank) + ")",
+                     argument.mend.empty() ? std::vector<std::string>{} : std::vector{argument.mend});
         checked.complete = false;
       } else if (argument.type.kind != Kind::ignored) {
-        bool spread = argument.fallback->is_number() &&
-                      (argument.type.kind == Kind::spatial || argument.type.kind == Kind::padding);
-        checked.values[argument.name] =
-            spread ? Json(std::vector<Json>(rank, *argument.fallback)) : *argument.fallback;
+        bool spread =
+            argument.fallback->is_number() && (argument.type.kind == Kind::spatial || argument.type.kind == Kind::padding);
+        checked.values[argument.name] = spread ? Json(std::vector<Json>(rank, *argument.fallback)) : *argument.fallback;
       }
       continue;
     }

@@ -56,23 +56,21 @@ std::string phrase_of(const Argument& argument, int rank);
 
 /// The argument's canonical form (see Layer in frontend/model.h); empty, with a problem added, if `value`
 /// does not fit. `what` begins the message: "'stride' of Conv2d 'conv1'". The value must be known.
-std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value,
-                                   const std::string& what, Problems& problems);
+std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
+                                   Problems& problems);
 
 /// Every argument in canonical form.
 struct CheckedArguments {
   Json values = Json::object();
   std::map<std::string, TextPlace> places;
-  bool complete =
-      true;  ///< false if one was refused or unknown: relations between arguments cannot be checked
+  bool complete = true;  ///< false if one was refused or unknown: relations between arguments cannot be checked
 };
 
 /// Checks the members of `object` but the `reserved` ones against `arguments`. Unknown names, missing
 /// required arguments and unfit values become problems. `owner` is "Conv2d 'conv1'", `rank` its spatial
 /// dimensions.
 CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const JsonValue& object,
-                                 const std::vector<std::string>& reserved, const std::string& owner,
-                                 Problems& problems);
+                                 const std::vector<std::string>& reserved, const std::string& owner, Problems& problems);
 
 // Rows of the tables.
 Argument boolean(std::string name, bool fallback);

@@ -11,8 +11,7 @@ using Kind = LocatedNode::Kind;
 
 constexpr double most_elements = 1e15;
 
-std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner,
-                                      Problems& problems) {
+std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
   if (node.kind == Kind::string && node.string == "batch") {
     if (has_batch) problems.add(node.place, "\"batch\" stands twice in the shape of " + owner);
     has_batch = true;
@@ -23,8 +22,7 @@ std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, 
   return std::nullopt;
 }
 
-void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& declaration,
-                Problems& problems) {
+void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
   if (node.kind != Kind::array) {
     return refuse({&node, nullptr, {}, {}}, "'shape' of " + owner, "a list of sizes", problems);
   }
@@ -43,8 +41,7 @@ void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& de
   if (elements > most_elements) problems.add(node.place, owner + " has more than 10^15 elements in a row");
 }
 
-void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& declaration,
-                Problems& problems) {
+void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
   if (node.kind != Kind::string) {
     return refuse({&node, nullptr, {}, {}}, "'dtype' of " + owner, "the name of a type", problems);
   }
@@ -59,8 +56,8 @@ void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& de
 
 }  // namespace
 
-std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what,
-                                         const std::vector<InputDecl>& taken, Problems& problems) {
+std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what, const std::vector<InputDecl>& taken,
+                                         Problems& problems) {
   std::vector<InputDecl> declarations;
   if (map.kind != Kind::object || map.members.empty()) {
     refuse({&map, nullptr, {}, {}}, "'" + what + "s'",
@@ -73,7 +70,8 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
   }
   for (const LocatedMember& entry : map.members) {
     if (check_name(entry.key, what, entry.place, problems) && entry.key.find('=') != std::string::npos)
-      problems.add(entry.place, "the " + what + " name '" + entry.key + "' contains '=', which parts NAME=SOURCE on the command line");
+      problems.add(entry.place,
+                   "the " + what + " name '" + entry.key + "' contains '=', which parts NAME=SOURCE on the command line");
     for (const InputDecl& other : taken) {
       if (other.name == entry.key) {
         problems.add(entry.place, "the " + what + " name '" + entry.key + "' is an input's",
@@ -89,8 +87,7 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
       const LocatedMember* shape = entry.value.find("shape");
       if (!shape) problems.add(entry.value.place, owner + " needs a 'shape'");
       if (shape) read_shape(shape->value, owner, declaration, problems);
-      if (const LocatedMember* dtype = entry.value.find("dtype"))
-        read_dtype(dtype->value, owner, declaration, problems);
+      if (const LocatedMember* dtype = entry.value.find("dtype")) read_dtype(dtype->value, owner, declaration, problems);
     }
     declarations.push_back(std::move(declaration));
   }

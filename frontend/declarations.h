@@ -16,7 +16,7 @@ constexpr size_t most_declarations = 1000;
 
 /// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is
 /// refused.
-std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what,
-                                         const std::vector<InputDecl>& taken, Problems& problems);
+std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what, const std::vector<InputDecl>& taken,
+                                         Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -23,9 +23,7 @@ std::optional<DeviceRef> device_from_name(std::string_view text) {
   return std::nullopt;
 }
 
-std::string name_of(const DeviceRef& device) {
-  return device.host ? "cpu" : "cuda:" + std::to_string(device.index);
-}
+std::string name_of(const DeviceRef& device) { return device.host ? "cpu" : "cuda:" + std::to_string(device.index); }
 
 std::optional<DeviceRef> read_device(const JsonValue& value, Problems& problems) {
   if (!value.known()) return std::nullopt;

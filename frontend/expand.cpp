@@ -10,17 +10,14 @@ namespace {
 
 using Kind = LocatedNode::Kind;
 
-std::string joined(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "." + name;
-}
+std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
 // "lstm:1" → {"lstm", 1}; the number is empty if there is no ':' or what follows is no small number.
 std::pair<std::string, std::optional<int>> split_output(const std::string& name) {
   size_t colon = name.find(':');
   if (colon == std::string::npos) return {name, 0};
   std::string digits = name.substr(colon + 1);
-  bool number =
-      !digits.empty() && digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string::npos;
+  bool number = !digits.empty() && digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string::npos;
   return {name.substr(0, colon), number ? std::optional<int>(std::stoi(digits)) : std::nullopt};
 }
 
@@ -36,14 +33,12 @@ Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::str
   std::set<std::string> seen;
   for (size_t i = 0; i < graph.output_names.size(); ++i) {
     if (seen.insert(graph.output_names[i]).second || !outputs.is(Kind::array)) continue;
-    problems_.add(outputs.node->items[i].place,
-                  "'" + graph.output_names[i] + "' stands twice in the model's outputs");
+    problems_.add(outputs.node->items[i].place, "'" + graph.output_names[i] + "' stands twice in the model's outputs");
   }
   return graph;
 }
 
-Graph Expander::expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs,
-                             const Surroundings& around) {
+Graph Expander::expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around) {
   Graph& graph = building.graph;
   auto list = items(layers, problems_);
   for (size_t i = 0; i < list.size(); ++i) {
@@ -55,8 +50,7 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
     expand_layer(building, list[i], i, around, nullptr);
   }
   if (!outputs.is(Kind::array) || outputs.node->items.empty()) {
-    if (outputs.known() && !outputs.is(Kind::array))
-      refuse(outputs, "'outputs'", "a list of value names", problems_);
+    if (outputs.known() && !outputs.is(Kind::array)) refuse(outputs, "'outputs'", "a list of value names", problems_);
     if (graph.layers.empty()) return std::move(graph);
     graph.outputs = {{static_cast<int>(graph.layers.size()) - 1, 0}};
     graph.output_names = {graph.layers.back().name};
@@ -71,15 +65,14 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
   return std::move(graph);
 }
 
-void Expander::expand_layer(Building& building, const JsonValue& value, size_t position,
-                            const Surroundings& around, const std::string* forced_name) {
+void Expander::expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
+                            const std::string* forced_name) {
   if (!problems_.spend(1 + building.graph.inputs.size(), value.place())) {
     complete_ = false;
     return;
   }
   if (++layers_ > most_layers) {
-    problems_.add(value.place(),
-                  "the modules expand to more than " + std::to_string(most_layers) + " layers");
+    problems_.add(value.place(), "the modules expand to more than " + std::to_string(most_layers) + " layers");
     complete_ = false;
     return;
   }
@@ -127,8 +120,7 @@ std::string Expander::read_name(const Building& building, const JsonValue& value
   return text;
 }
 
-std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& names,
-                                            const std::string& owner, bool& known) {
+std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& names, const std::string& owner, bool& known) {
   std::vector<ValueRef> inputs;
   if (names.is(Kind::array) && !names.node->items.empty()) {
     known = true;
@@ -152,8 +144,7 @@ std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue&
   return inputs;
 }
 
-std::optional<ValueRef> Expander::value_named(const Building& building, const JsonValue& name,
-                                              const std::string& owner) {
+std::optional<ValueRef> Expander::value_named(const Building& building, const JsonValue& name, const std::string& owner) {
   if (!name.known()) return std::nullopt;
   if (!name.is(Kind::string)) {
     refuse(name, owner, "the name of a value", problems_);
@@ -169,17 +160,15 @@ std::optional<ValueRef> Expander::value_named(const Building& building, const Js
   if (layer != building.layer_of.end()) {
     int count = building.outputs[layer->second];
     if (output && *output < count) return ValueRef{layer->second, *output};
-    std::string last = count == 1 ? "one output, '" + base + "'"
-                                  : std::to_string(count) + " outputs, '" + base + "' to '" + base + ":" +
-                                        std::to_string(count - 1) + "'";
-    problems_.add(name.place(), "there is no value '" + text + "': layer '" + base + "' has " + last,
-                  name.notes(problems_));
+    std::string last =
+        count == 1 ? "one output, '" + base + "'"
+                   : std::to_string(count) + " outputs, '" + base + "' to '" + base + ":" + std::to_string(count - 1) + "'";
+    problems_.add(name.place(), "there is no value '" + text + "': layer '" + base + "' has " + last, name.notes(problems_));
     return std::nullopt;
   }
   if (auto later = building.all_names.find(base); later != building.all_names.end()) {
-    problems_.add(
-        name.place(), "the value '" + text + "' is used before the layer that makes it",
-        {"that layer is at " + problems_.text_of(later->second) + "; layers run in the order of the file"});
+    problems_.add(name.place(), "the value '" + text + "' is used before the layer that makes it",
+                  {"that layer is at " + problems_.text_of(later->second) + "; layers run in the order of the file"});
     return std::nullopt;
   }
   std::vector<std::string> known;
@@ -187,8 +176,7 @@ std::optional<ValueRef> Expander::value_named(const Building& building, const Js
     known = graph.inputs;
     for (const Layer& earlier : graph.layers) known.push_back(earlier.name);
   }
-  problems_.add(name.place(), "there is no value '" + text + "'" + suggestion(text, known),
-                name.notes(problems_));
+  problems_.add(name.place(), "there is no value '" + text + "'" + suggestion(text, known), name.notes(problems_));
   return std::nullopt;
 }
 

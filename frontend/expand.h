@@ -70,8 +70,7 @@ class Expander {
     bool inputs_known = true;
   };
 
-  Graph expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs,
-                     const Surroundings& around);
+  Graph expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around);
   void expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
                     const std::string* forced_name);
   /// Fills in the layer by its type; the number of its outputs.
@@ -81,22 +80,17 @@ class Expander {
   int expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside);
   int expand_parallel(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside,
                       const std::optional<DeviceRef>& own_device);
-  int expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known,
-                    Surroundings inside);
+  int expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known, Surroundings inside);
   Graph expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside);
-  Scope bind_parameters(const std::string& name, const Module& module, const JsonValue* call,
-                        const std::string& owner);
+  Scope bind_parameters(const std::string& name, const Module& module, const JsonValue* call, const std::string& owner);
 
   std::string read_name(const Building& building, const JsonValue& value, size_t position);
-  std::vector<ValueRef> read_inputs(Building& building, const JsonValue& names, const std::string& owner,
-                                    bool& known);
+  std::vector<ValueRef> read_inputs(Building& building, const JsonValue& names, const std::string& owner, bool& known);
   void read_share(const Layer& layer, const LayerType& type, const JsonValue& value);
   void check_module(const std::string& name, const LocatedMember& member);
-  void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region,
-                    TextPlace place);
+  void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place);
   bool check_arity(const Layer& layer, int least, int most, int step, TextPlace place);
-  std::optional<ValueRef> value_named(const Building& building, const JsonValue& name,
-                                      const std::string& owner);
+  std::optional<ValueRef> value_named(const Building& building, const JsonValue& name, const std::string& owner);
 
   Problems& problems_;
   std::map<std::string, Module> modules_;

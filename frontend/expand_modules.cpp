@@ -50,27 +50,24 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   Module module{&node, {}};
   if (const LocatedMember* params = node.find("params")) {
     if (params->value.kind != Kind::object) {
-      refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner,
-             "an object: name → default, null = required", problems_);
+      refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner, "an object: name → default, null = required",
+             problems_);
     }
     if (params->value.members.size() > most_parameters) {
-      problems_.add(params->place,
-                    owner + " has more than " + std::to_string(most_parameters) + " parameters");
+      problems_.add(params->place, owner + " has more than " + std::to_string(most_parameters) + " parameters");
       complete_ = false;
       return;
     }
     for (const LocatedMember& param : params->value.members) {
       check_name(param.key, "parameter", param.place, problems_);
       if (std::ranges::find(taken_names(), param.key) == taken_names().end()) continue;
-      problems_.add(param.place,
-                    "a parameter cannot be named '" + param.key + "': that is a field of every layer");
+      problems_.add(param.place, "a parameter cannot be named '" + param.key + "': that is a field of every layer");
     }
   }
   const LocatedMember* inputs = node.find("inputs");
   if (!inputs) module.inputs = {"input"};
   if (inputs && (inputs->value.kind != Kind::array || inputs->value.items.empty())) {
-    refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name",
-           problems_);
+    refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name", problems_);
     module.inputs = {"input"};
   } else if (inputs && inputs->value.items.size() > most_declarations) {
     problems_.add(inputs->place, owner + " has more than " + std::to_string(most_declarations) + " inputs");
@@ -91,8 +88,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   const LocatedMember* list = node.find("layers");
   if (!list) problems_.add(node.place, owner + " needs 'layers'");
   if (list && (list->value.kind != Kind::array || list->value.items.empty())) {
-    refuse({&list->value, nullptr, {}, {}}, "'layers' of " + owner, "a list of at least one layer",
-           problems_);
+    refuse({&list->value, nullptr, {}, {}}, "'layers' of " + owner, "a list of at least one layer", problems_);
   }
   modules_.emplace(name, std::move(module));
   module_order_.push_back(name);
@@ -129,21 +125,19 @@ Scope Expander::bind_parameters(const std::string& name, const Module& module, c
   return scope;
 }
 
-Graph Expander::expand_body(const std::string& name, Module& module, const Scope& scope,
-                            const Surroundings& inside) {
+Graph Expander::expand_body(const std::string& name, Module& module, const Scope& scope, const Surroundings& inside) {
   module.used = true;
   module.open = true;
   JsonValue object{module.node, &scope, {}, {}};
   Building building;
   building.graph.inputs = module.inputs;
-  Graph graph = expand_graph(std::move(building), member(object, "layers", problems_),
-                             member(object, "outputs", problems_), inside);
+  Graph graph =
+      expand_graph(std::move(building), member(object, "layers", problems_), member(object, "outputs", problems_), inside);
   module.open = false;
   return graph;
 }
 
-int Expander::expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known,
-                            Surroundings inside) {
+int Expander::expand_module(Layer& layer, Module& module, const JsonValue& value, bool inputs_known, Surroundings inside) {
   if (module.open) {
     const LocatedMember* type = value.node->find("type");
     problems_.add(type ? type->value.place : value.place(),

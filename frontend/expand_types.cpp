@@ -18,9 +18,7 @@ std::vector<std::string> fields_and(std::vector<std::string> extra) {
   return fields;
 }
 
-std::string counted(int count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
+std::string counted(int count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
 
 std::string arity_phrase(int least, int most, int step) {
   if (most == any_number) return "at least " + counted(least, "input");
@@ -35,8 +33,7 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   JsonValue type = member(value, "type", problems_);
   if (!type.is(Kind::string)) {
     if (absent(type)) {
-      problems_.add(value.place(),
-                    "layer '" + layer.name + "' needs a 'type' (PyTorch's class name, or a module's)");
+      problems_.add(value.place(), "layer '" + layer.name + "' needs a 'type' (PyTorch's class name, or a module's)");
     } else if (type.known()) {
       refuse(type, "'type' of layer '" + layer.name + "'", "a string", problems_);
     }
@@ -57,8 +54,8 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   bool has_share = value.node->find("share") != nullptr;
   if (has_share && leaf) read_share(layer, *leaf, value);
   if (has_share && !leaf) {
-    problems_.add(value.node->find("share")->place, "'share' stands on the layer that has the parameter; " +
-                                                        layer.type + " has none of its own");
+    problems_.add(value.node->find("share")->place,
+                  "'share' stands on the layer that has the parameter; " + layer.type + " has none of its own");
   }
   if (layer.type == "Sequential") return expand_sequential(layer, value, inputs_known, inside);
   if (layer.type == "DataParallel") return expand_parallel(layer, value, inputs_known, inside, own_device);
@@ -69,20 +66,17 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
     known = known_type_names();
     known.insert(known.end(), module_order_.begin(), module_order_.end());
   }
-  problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known),
-                type.notes(problems_));
+  problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known), type.notes(problems_));
   complete_ = false;
   return any_number;
 }
 
 int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known) {
   std::string owner = type.name + " '" + layer.name + "'";
-  CheckedArguments checked =
-      check_arguments(type.arguments, type.spatial_rank, value, layer_fields(), owner, problems_);
+  CheckedArguments checked = check_arguments(type.arguments, type.spatial_rank, value, layer_fields(), owner, problems_);
   for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
   layer.arguments = std::move(checked.values);
-  bool arity = !inputs_known ||
-               check_arity(layer, type.least_inputs, type.most_inputs, type.inputs_step, value.place());
+  bool arity = !inputs_known || check_arity(layer, type.least_inputs, type.most_inputs, type.inputs_step, value.place());
   if (!checked.complete) {
     complete_ = false;
     return type.outputs;
@@ -94,8 +88,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     complete_ = false;
   };
   std::function<void(const std::string&, std::string)> refuse = refuse_argument;
-  LayerCheck check(layer.arguments,
-                   inputs_known && arity ? static_cast<int>(layer.inputs.size()) : any_number, refuse);
+  LayerCheck check(layer.arguments, inputs_known && arity ? static_cast<int>(layer.inputs.size()) : any_number, refuse);
   if (type.check) type.check(check);
   if (!type.parameters || !complete_) return type.outputs;
   double elements = 0;
@@ -113,8 +106,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
   return type.outputs;
 }
 
-int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known,
-                                Surroundings inside) {
+int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside) {
   check_fields(*value.node, fields_and({"layers"}), "Sequential '" + layer.name + "'", problems_);
   if (inputs_known) check_arity(layer, 1, 1, 1, value.place());
   JsonValue layers = member(value, "layers", problems_);
@@ -133,8 +125,7 @@ int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool input
 int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside,
                               const std::optional<DeviceRef>& own_device) {
   std::string owner = "DataParallel '" + layer.name + "'";
-  CheckedArguments checked =
-      check_arguments(data_parallel_arguments(), 0, value, fields_and({"module"}), owner, problems_);
+  CheckedArguments checked = check_arguments(data_parallel_arguments(), 0, value, fields_and({"module"}), owner, problems_);
   for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
   layer.arguments = std::move(checked.values);
   layer.device = own_device;  // a region is where its devices are: no container's default moves it
@@ -160,8 +151,7 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
     return any_number;
   }
   if (const LocatedMember* inputs = module.node->find("inputs")) {
-    problems_.add(inputs->place,
-                  "what DataParallel wraps gets the DataParallel's own inputs: move 'inputs' there");
+    problems_.add(inputs->place, "what DataParallel wraps gets the DataParallel's own inputs: move 'inputs' there");
   }
   Building building;
   building.inputs_known = inputs_known;
@@ -182,15 +172,13 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
   return count;
 }
 
-void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region,
-                            TextPlace place) {
+void Expander::check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place) {
   if (own->host == region.first.host && own->index == region.first.index) return;
   std::string what = layer.type == "DataParallel" ? "it" : "DataParallel '" + region.name + "' around it";
   problems_.add(place,
-                "layer '" + layer.name + "' is placed on '" + name_of(*own) + "', but " + what +
-                    " keeps its parameters on '" + name_of(region.first) + "', the first of its devices",
-                {"remove 'device' here, or take the layer out of the DataParallel (" +
-                 problems_.text_of(region.place) + ")"});
+                "layer '" + layer.name + "' is placed on '" + name_of(*own) + "', but " + what + " keeps its parameters on '" +
+                    name_of(region.first) + "', the first of its devices",
+                {"remove 'device' here, or take the layer out of the DataParallel (" + problems_.text_of(region.place) + ")"});
   complete_ = false;
 }
 
@@ -199,8 +187,7 @@ bool Expander::check_arity(const Layer& layer, int least, int most, int step, Te
   if (count >= least && count <= most && (count - least) % step == 0) return true;
   problems_.add(
       place,
-      layer.type + " '" + layer.name + "' takes " + arity_phrase(least, most, step) + ", but has " +
-          std::to_string(count),
+      layer.type + " '" + layer.name + "' takes " + arity_phrase(least, most, step) + ", but has " + std::to_string(count),
       {"without \"inputs\", a layer gets the previous layer's output, and the first layer all inputs"});
   complete_ = false;
   return false;
@@ -210,8 +197,7 @@ void Expander::read_share(const Layer& layer, const LayerType& type, const JsonV
   JsonValue share = member(value, "share", problems_);
   if (!share.known()) return;
   if (!share.is(Kind::object)) {
-    refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another",
-           problems_);
+    refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another", problems_);
     return;
   }
   for (const LocatedMember& entry : share.node->members) {

@@ -27,8 +27,7 @@ std::string inputs_text(const LayerType& type) {
 
 std::string signature_table(const char* title, const std::vector<Signature>& rows) {
   std::string text = "\n| " + std::string(title) + " | arguments |\n|---|---|\n";
-  for (const Signature& row : rows)
-    text += "| `" + row.name + "` | " + arguments_text(row.arguments) + " |\n";
+  for (const Signature& row : rows) text += "| `" + row.name + "` | " + arguments_text(row.arguments) + " |\n";
   return text;
 }
 
@@ -37,8 +36,8 @@ std::string signature_table(const char* title, const std::vector<Signature>& row
 std::string format_tables() {
   std::string text = "| layer | inputs | outputs | what it does | arguments |\n|---|---|---|---|---|\n";
   for (const LayerType& type : layer_types()) {
-    text += "| `" + type.name + "` | " + inputs_text(type) + " | " + std::to_string(type.outputs) + " | " +
-            type.summary + " | " + arguments_text(type.arguments) + " |\n";
+    text += "| `" + type.name + "` | " + inputs_text(type) + " | " + std::to_string(type.outputs) + " | " + type.summary +
+            " | " + arguments_text(type.arguments) + " |\n";
   }
   return text + signature_table("loss", losses()) + signature_table("optimizer", optimizers()) +
          signature_table("schedule", schedules()) + signature_table("distribution", distributions());

@@ -30,9 +30,8 @@ void read_types(const LocatedNode& node, InitRule& rule, Problems& problems) {
       refuse({&item, nullptr, {}, {}}, "an item of 'types'", "a layer type's name", problems);
     } else if (std::ranges::find(known, item.string) == known.end()) {
       bool exists = find_layer_type(item.string) != nullptr;
-      problems.add(item.place,
-                   exists ? item.string + " has no parameters to initialise"
-                          : "unknown layer type '" + item.string + "'" + suggestion(item.string, known));
+      problems.add(item.place, exists ? item.string + " has no parameters to initialise"
+                                      : "unknown layer type '" + item.string + "'" + suggestion(item.string, known));
     } else {
       rule.types.push_back(item.string);
     }
@@ -47,23 +46,20 @@ InitRule read_rule(const LocatedNode& node, Problems& problems) {
   if (types) read_types(types->value, rule, problems);
   for (const LocatedMember& entry : node.members) {
     if (entry.key == "types") continue;
-    bool exists = std::ranges::any_of(rule.types, [&](const std::string& type) {
-      return may_have_parameter(*find_layer_type(type), entry.key);
-    });
+    bool exists = std::ranges::any_of(
+        rule.types, [&](const std::string& type) { return may_have_parameter(*find_layer_type(type), entry.key); });
     if (!exists && !rule.types.empty()) {
-      problems.add(entry.place, "none of the rule's types has a parameter '" + entry.key + "'" +
-                                    suggestion(entry.key, {"weight", "bias"}));
+      problems.add(entry.place,
+                   "none of the rule's types has a parameter '" + entry.key + "'" + suggestion(entry.key, {"weight", "bias"}));
     }
     auto distribution = check_signature(distributions(), "distribution", entry.value, {}, problems);
     if (!distribution) continue;
-    if ((*distribution)["type"] == "uniform" &&
-        (*distribution)["a"].get<double>() > (*distribution)["b"].get<double>()) {
+    if ((*distribution)["type"] == "uniform" && (*distribution)["a"].get<double>() > (*distribution)["b"].get<double>()) {
       problems.add(entry.value.place, "distribution uniform has a above b");
     }
     rule.distributions.emplace(entry.key, std::move(*distribution));
   }
-  if (node.members.size() <= 1 && types)
-    problems.add(node.place, "an init rule needs a distribution, such as \"weight\": {…}");
+  if (node.members.size() <= 1 && types) problems.add(node.place, "an init rule needs a distribution, such as \"weight\": {…}");
   return rule;
 }
 
@@ -90,8 +86,7 @@ void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problem
   // One example of each vector that a rule can name.
   std::map<std::pair<std::string, std::string>, std::string> vectors;
   for (const auto& [full_name, parameter] : parameters_of(graph)) {
-    if (parameter.shape.size() < 2)
-      vectors.emplace(std::pair(parameter.layer->type, parameter.own_name), full_name);
+    if (parameter.shape.size() < 2) vectors.emplace(std::pair(parameter.layer->type, parameter.own_name), full_name);
   }
   for (const InitRule& rule : rules) {
     for (const auto& [own_name, distribution] : rule.distributions) {
@@ -100,9 +95,8 @@ void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problem
       for (const std::string& type : rule.types) {
         auto found = vectors.find({type, own_name});
         if (found == vectors.end()) continue;
-        problems.add(
-            {rule.location.line, rule.location.column},
-            kind + " needs a parameter of at least two dimensions; '" + found->second + "' is a vector");
+        problems.add({rule.location.line, rule.location.column},
+                     kind + " needs a parameter of at least two dimensions; '" + found->second + "' is a vector");
       }
     }
   }

@@ -8,8 +8,8 @@ namespace sheaf::frontend {
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
     std::vector<LayerType> all;
-    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers,
-                        pooling_layers, recurrent_layers, tensor_layers}) {
+    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
+                        recurrent_layers, tensor_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;
@@ -30,8 +30,7 @@ const LayerType* find_layer_type(const std::string& name) {
 bool may_have_parameter(const LayerType& type, const std::string& name) {
   // std::regex recurses once per character: a hostile name must not reach it.
   constexpr size_t longest = 64;
-  return !type.parameter_names.empty() && name.size() <= longest &&
-         std::regex_match(name, std::regex(type.parameter_names));
+  return !type.parameter_names.empty() && name.size() <= longest && std::regex_match(name, std::regex(type.parameter_names));
 }
 
 const std::vector<Argument>& data_parallel_arguments() {

@@ -11,8 +11,8 @@ void check_groups(LayerCheck& layer) {
   for (const char* channels : {"in_channels", "out_channels"}) {
     int64_t count = layer.integer(channels);
     if (count % groups != 0) {
-      layer.refuse("groups", "must divide " + std::string(channels) + " = " + std::to_string(count) +
-                                 ", found " + std::to_string(groups));
+      layer.refuse("groups", "must divide " + std::string(channels) + " = " + std::to_string(count) + ", found " +
+                                 std::to_string(groups));
     }
   }
 }
@@ -21,8 +21,7 @@ void check_conv(LayerCheck& layer) {
   check_groups(layer);
   if (layer.arguments["padding"] != Json("same")) return;
   for (const Json& stride : layer.arguments["stride"]) {
-    if (stride != Json(1))
-      return layer.refuse("padding", "is 'same', which needs stride 1: a strided output is smaller");
+    if (stride != Json(1)) return layer.refuse("padding", "is 'same', which needs stride 1: a strided output is smaller");
   }
 }
 
@@ -33,8 +32,7 @@ void check_conv_transpose(LayerCheck& layer) {
     int64_t stride = layer.arguments["stride"][i].get<int64_t>();
     int64_t dilation = layer.arguments["dilation"][i].get<int64_t>();
     if (extra >= stride && extra >= dilation) {
-      return layer.refuse("output_padding",
-                          "must be smaller than stride or dilation, found " + std::to_string(extra));
+      return layer.refuse("output_padding", "must be smaller than stride or dilation, found " + std::to_string(extra));
     }
   }
 }
@@ -55,9 +53,8 @@ LayerType conv(std::string name, int rank) {
   return {.name = std::move(name),
           .summary = rank == 1 ? "`[N, C, L]` → `[N, O, L']`" : "`[N, C, H, W]` → `[N, O, H', W']`",
           .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1),
-                        spatial("stride", 1, Json(1)), padding, spatial("dilation", 1, Json(1)),
-                        positive("groups", Json(1)), boolean("bias", true),
-                        choice("padding_mode", {"zeros", "reflect", "replicate", "circular"}, "zeros")},
+                        spatial("stride", 1, Json(1)), padding, spatial("dilation", 1, Json(1)), positive("groups", Json(1)),
+                        boolean("bias", true), choice("padding_mode", {"zeros", "reflect", "replicate", "circular"}, "zeros")},
           .spatial_rank = rank,
           .check = check_conv,
           .parameters = [](const Json& a) { return convolution_parameters(a, false); },
@@ -73,9 +70,8 @@ std::vector<LayerType> convolution_layers() {
       {.name = "ConvTranspose2d",
        .summary = "`[N, C, H, W]` → `[N, O, H', W']`",
        .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1),
-                     spatial("stride", 1, Json(1)), spatial("padding", 0, Json(0)),
-                     spatial("output_padding", 0, Json(0)), positive("groups", Json(1)),
-                     boolean("bias", true), spatial("dilation", 1, Json(1)),
+                     spatial("stride", 1, Json(1)), spatial("padding", 0, Json(0)), spatial("output_padding", 0, Json(0)),
+                     positive("groups", Json(1)), boolean("bias", true), spatial("dilation", 1, Json(1)),
                      choice("padding_mode", {"zeros"}, "zeros")},
        .spatial_rank = 2,
        .check = check_conv_transpose,

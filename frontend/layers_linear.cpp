@@ -9,8 +9,8 @@ void check_embedding(LayerCheck& layer) {
   if (index.is_null()) return;
   int64_t rows = layer.integer("num_embeddings"), value = index.get<int64_t>();
   if (value < -rows || value >= rows) {
-    layer.refuse("padding_idx", "must lie within the table's " + std::to_string(rows) + " rows, found " +
-                                    std::to_string(value));
+    layer.refuse("padding_idx",
+                 "must lie within the table's " + std::to_string(rows) + " rows, found " + std::to_string(value));
   } else if (value < 0) {
     index = value + rows;
   }
@@ -34,14 +34,12 @@ std::vector<LayerType> linear_layers() {
       {.name = "Embedding",
        .summary = "integers `[…]` → `[…, embedding_dim]`",
        .arguments = {positive("num_embeddings"), positive("embedding_dim"),
-                     nullable(typed("padding_idx", ArgumentType::Kind::integer, Json(nullptr))),
-                     fixed("max_norm", nullptr), fixed("norm_type", 2.0), fixed("scale_grad_by_freq", false),
-                     ignored("sparse")},
+                     nullable(typed("padding_idx", ArgumentType::Kind::integer, Json(nullptr))), fixed("max_norm", nullptr),
+                     fixed("norm_type", 2.0), fixed("scale_grad_by_freq", false), ignored("sparse")},
        .check = check_embedding,
        .parameters =
            [=](const Json& a) {
-             return std::vector<LayerParameter>{
-                 {"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
+             return std::vector<LayerParameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
            },
        .parameter_names = "weight"},
   };

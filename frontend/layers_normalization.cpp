@@ -14,9 +14,8 @@ std::vector<LayerParameter> affine(const std::vector<int64_t>& shape, bool weigh
 LayerType batch_norm(std::string name, std::string summary) {
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .arguments = {positive("num_features"), not_negative("eps", Json(1e-5)),
-                        nullable(probability("momentum", Json(0.1))), boolean("affine", true),
-                        boolean("track_running_stats", true)},
+          .arguments = {positive("num_features"), not_negative("eps", Json(1e-5)), nullable(probability("momentum", Json(0.1))),
+                        boolean("affine", true), boolean("track_running_stats", true)},
           .parameters =
               [](const Json& a) {
                 bool own = a["affine"].get<bool>();
@@ -28,8 +27,7 @@ LayerType batch_norm(std::string name, std::string summary) {
 void check_group_norm(LayerCheck& layer) {
   int64_t groups = layer.integer("num_groups"), channels = layer.integer("num_channels");
   if (channels % groups != 0) {
-    layer.refuse("num_groups", "must divide num_channels = " + std::to_string(channels) + ", found " +
-                                   std::to_string(groups));
+    layer.refuse("num_groups", "must divide num_channels = " + std::to_string(channels) + ", found " + std::to_string(groups));
   }
 }
 
@@ -43,13 +41,11 @@ std::vector<LayerType> normalization_layers() {
       batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
       {.name = "LayerNorm",
        .summary = "normalises over the last dimensions, shape kept",
-       .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true),
-                     boolean("bias", true)},
+       .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true), boolean("bias", true)},
        .parameters =
            [](const Json& a) {
              bool own = a["elementwise_affine"].get<bool>();
-             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), own,
-                           own && a["bias"].get<bool>());
+             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), own, own && a["bias"].get<bool>());
            },
        .parameter_names = "weight|bias"},
       {.name = "GroupNorm",

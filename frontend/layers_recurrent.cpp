@@ -34,15 +34,13 @@ std::vector<Argument> recurrent_arguments() {
 void check_attention(LayerCheck& layer) {
   int64_t heads = layer.integer("num_heads"), width = layer.integer("embed_dim");
   if (width % heads != 0) {
-    layer.refuse("num_heads",
-                 "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
+    layer.refuse("num_heads", "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
   }
 }
 
 std::vector<LayerParameter> attention_parameters(const Json& a) {
   int64_t width = a["embed_dim"].get<int64_t>();
-  std::vector<LayerParameter> p = {{"in_proj_weight", {3 * width, width}},
-                                   {"out_proj.weight", {width, width}}};
+  std::vector<LayerParameter> p = {{"in_proj_weight", {3 * width, width}}, {"out_proj.weight", {width, width}}};
   if (a["bias"].get<bool>()) {
     p.push_back({"in_proj_bias", {3 * width}});
     p.push_back({"out_proj.bias", {width}});
@@ -74,9 +72,9 @@ std::vector<LayerType> recurrent_layers() {
        .parameter_names = names},
       {.name = "MultiheadAttention",
        .summary = "query, key, value → output, attention weights (mean of the heads)",
-       .arguments = {positive("embed_dim"), positive("num_heads"), probability("dropout", Json(0.0)),
-                     boolean("bias", true), fixed("add_bias_kv", false), fixed("add_zero_attn", false),
-                     fixed("kdim", nullptr), fixed("vdim", nullptr), boolean("batch_first", false)},
+       .arguments = {positive("embed_dim"), positive("num_heads"), probability("dropout", Json(0.0)), boolean("bias", true),
+                     fixed("add_bias_kv", false), fixed("add_zero_attn", false), fixed("kdim", nullptr), fixed("vdim", nullptr),
+                     boolean("batch_first", false)},
        .least_inputs = 3,
        .most_inputs = 3,
        .outputs = 2,

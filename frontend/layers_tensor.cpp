@@ -29,8 +29,7 @@ void check_reshape(LayerCheck& layer) {
   int inferred = 0;
   for (const Json& size : layer.arguments["shape"]) {
     int64_t value = size.get<int64_t>();
-    if (value == 0)
-      return layer.refuse("shape", "has the size 0; sizes are positive, or -1 for what remains");
+    if (value == 0) return layer.refuse("shape", "has the size 0; sizes are positive, or -1 for what remains");
     if (value == -1 && ++inferred > 1) return layer.refuse("shape", "has more than one -1");
   }
 }
@@ -50,8 +49,7 @@ void check_print(LayerCheck& layer) {
     if (close == std::string::npos || text[close] != '}' || close == open + 1) continue;
     std::string digits = text.substr(open + 1, close - open - 1);
     if (digits.size() > 6 || std::stoi(digits) >= layer.inputs) {
-      return layer.refuse("text", "names input {" + digits + "}, but the layer has " +
-                                      std::to_string(layer.inputs) +
+      return layer.refuse("text", "names input {" + digits + "}, but the layer has " + std::to_string(layer.inputs) +
                                       (layer.inputs == 1 ? " input" : " inputs") + " (counted from 0)");
     }
   }

@@ -17,8 +17,7 @@ class Tokens {
   }
 
   TextPlace next() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != std::string_view::npos)
-      advance();
+    while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != std::string_view::npos) advance();
     TextPlace place{line_, column_};
     begin_ = at_;
     if (at_ >= text_.size()) return place;
@@ -31,9 +30,7 @@ class Tokens {
       }
       if (at_ < text_.size()) advance();
     } else if (std::string_view("[]{}").find(first) == std::string_view::npos) {
-      while (at_ < text_.size() &&
-             std::string_view(" \t\r\n,:[]{}\"").find(text_[at_]) == std::string_view::npos)
-        advance();
+      while (at_ < text_.size() && std::string_view(" \t\r\n,:[]{}\"").find(text_[at_]) == std::string_view::npos) advance();
     }
     return place;
   }
@@ -171,8 +168,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     tokens_.next();
     if (open_.back().duplicates) {
       std::set<std::string> seen;
-      std::erase_if(open_.back().node->members,
-                    [&](const LocatedMember& m) { return !seen.insert(m.key).second; });
+      std::erase_if(open_.back().node->members, [&](const LocatedMember& m) { return !seen.insert(m.key).second; });
     }
     open_.pop_back();
     return true;
@@ -181,8 +177,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   // nlohmann's message without its number, its own position and the (possibly undecodable) text read last.
   static std::string explain(std::string what) {
     if (size_t begin = what.find("] "); begin != std::string::npos) what.erase(0, begin + 2);
-    if (size_t colon = what.find(": ");
-        what.starts_with("parse error at line") && colon != std::string::npos) {
+    if (size_t colon = what.find(": "); what.starts_with("parse error at line") && colon != std::string::npos) {
       what.erase(0, colon + 2);
     }
     if (size_t last = what.find("; last read: "); last != std::string::npos) {
@@ -209,9 +204,7 @@ std::string describe_list(const LocatedNode& list) {
   std::string text;
   for (const LocatedNode& item : list.items) {
     bool nested = item.kind == LocatedNode::Kind::array || item.kind == LocatedNode::Kind::object;
-    std::string one = item.kind == LocatedNode::Kind::string ? '"' + item.string + '"'
-                      : nested                               ? "…"
-                                                             : describe(item);
+    std::string one = item.kind == LocatedNode::Kind::string ? '"' + item.string + '"' : nested ? "…" : describe(item);
     text += (text.empty() ? "[" : ", ") + one;
     if (text.size() > longest) return "a list of " + std::to_string(list.items.size());
   }
@@ -227,11 +220,9 @@ const LocatedMember* LocatedNode::find(const std::string& key) const {
   return nullptr;
 }
 
-std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems,
-                                              const ModelFileLimits& limits) {
+std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems, const ModelFileLimits& limits) {
   if (text.size() > limits.bytes) {
-    problems.add({1, 1}, "the file is larger than " + std::to_string(limits.bytes) +
-                             " bytes, the most that a model file has");
+    problems.add({1, 1}, "the file is larger than " + std::to_string(limits.bytes) + " bytes, the most that a model file has");
     return std::nullopt;
   }
   Builder builder(text, problems, limits);
@@ -241,19 +232,14 @@ std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& p
 
 std::string describe(const LocatedNode& node) {
   switch (node.kind) {
-    case LocatedNode::Kind::null:
-      return "null";
-    case LocatedNode::Kind::boolean:
-      return node.boolean ? "true" : "false";
+    case LocatedNode::Kind::null: return "null";
+    case LocatedNode::Kind::boolean: return node.boolean ? "true" : "false";
     case LocatedNode::Kind::integer:
-    case LocatedNode::Kind::number:
-      return node.string.size() > longest ? "a very long number" : node.string;
+    case LocatedNode::Kind::number: return node.string.size() > longest ? "a very long number" : node.string;
     case LocatedNode::Kind::string:
       return node.string.size() > longest ? "a long string" : "the string \"" + node.string + "\"";
-    case LocatedNode::Kind::array:
-      return describe_list(node);
-    case LocatedNode::Kind::object:
-      return "an object";
+    case LocatedNode::Kind::array: return describe_list(node);
+    case LocatedNode::Kind::object: return "an object";
   }
   return {};
 }

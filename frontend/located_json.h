@@ -43,8 +43,7 @@ struct ModelFileLimits {
 /// Parses JSON text (RFC 8259, UTF-8). Syntax errors, invalid UTF-8, duplicate keys and texts beyond the
 /// limits become problems; the tree is returned if it is complete (duplicate keys leave it complete: the
 /// first counts).
-std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems,
-                                              const ModelFileLimits& limits = {});
+std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems, const ModelFileLimits& limits = {});
 
 /// A short description for "found …": `the string "abc"`, `3.5`, `an object`.
 std::string describe(const LocatedNode& node);

@@ -24,8 +24,8 @@ void check_version(const LocatedNode& root, Problems& problems) {
              !std::regex_match(version->value.string, std::regex("[0-9]+\\.[0-9]+"))) {
     refuse({&version->value, nullptr, {}, {}}, "the format's version", "a string such as \"1.0\"", problems);
   } else if (!version->value.string.starts_with("1.")) {
-    problems.add(version->value.place, "format version " + version->value.string +
-                                           " is not known: this program reads versions 1.x");
+    problems.add(version->value.place,
+                 "format version " + version->value.string + " is not known: this program reads versions 1.x");
   }
 }
 
@@ -43,7 +43,8 @@ void read_name(const LocatedNode& root, Model& model, Problems& problems) {
   if (name->value.kind != Kind::string || name->value.string.empty()) {
     return refuse({&name->value, nullptr, {}, {}}, "the model's 'name'", "a string, not empty", problems);
   }
-  if (has_control_character(name->value.string)) problems.add(name->value.place, "the model's name contains a control character");
+  if (has_control_character(name->value.string))
+    problems.add(name->value.place, "the model's name contains a control character");
   model.name = name->value.string;
 }
 
@@ -67,9 +68,8 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
     refuse({&root, nullptr, {}, {}}, "a model", "an object", problems);
     return model;
   }
-  check_fields(root,
-               {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"},
-               "the model", problems);
+  check_fields(root, {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"}, "the model",
+               problems);
   if (const LocatedMember* schema = root.find("$schema"); schema && schema->value.kind != Kind::string) {
     refuse({&schema->value, nullptr, {}, {}}, "'$schema'", "a string", problems);
   }

@@ -35,8 +35,7 @@ Json layer_properties(const std::string& parameters) {
           {"share", or_parameter(share)}};
 }
 
-std::vector<std::string> add_arguments(Json& properties, const std::vector<Argument>& arguments, int rank,
-                                       bool in_layer) {
+std::vector<std::string> add_arguments(Json& properties, const std::vector<Argument>& arguments, int rank, bool in_layer) {
   std::vector<std::string> required;
   for (const Argument& argument : arguments) {
     properties[argument.name] = argument_schema(argument, rank, in_layer);
@@ -68,12 +67,8 @@ Json type_case(const std::string& type) {
 Json layer_schema() {
   Json cases = Json::array();
   for (const std::string& type : known_type_names()) cases.push_back(type_case(type));
-  cases.push_back(
-      {{"if", {{"properties", {{"type", {{"enum", known_type_names()}}}}}}}, {"else", ref("module_call")}});
-  return {{"type", "object"},
-          {"required", {"type"}},
-          {"properties", {{"type", {{"type", "string"}}}}},
-          {"allOf", cases}};
+  cases.push_back({{"if", {{"properties", {{"type", {{"enum", known_type_names()}}}}}}}, {"else", ref("module_call")}});
+  return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"type", "string"}}}}}, {"allOf", cases}};
 }
 
 /// A layer of a module's type, or of a type that is a parameter: its further fields are that module's
@@ -102,15 +97,10 @@ Json module_schema() {
 }
 
 Json declarations_schema() {
-  Json size = {
-      {"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}}, {{"const", "batch"}}}}};
+  Json size = {{"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}}, {{"const", "batch"}}}}};
   Json shape = list_schema(size, 0);
-  shape.update({{"maxItems", most_dimensions},
-                {"contains", {{"const", "batch"}}},
-                {"minContains", 0},
-                {"maxContains", 1}});
-  Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "float16", "bfloat16"}},
-                {"default", "float32"}};
+  shape.update({{"maxItems", most_dimensions}, {"contains", {{"const", "batch"}}}, {"minContains", 0}, {"maxContains", 1}});
+  Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "float16", "bfloat16"}}, {"default", "float32"}};
   return {{"type", "object"},
           {"minProperties", 1},
           {"maxProperties", most_declarations},
@@ -128,10 +118,7 @@ Json signature_schema(const std::vector<Signature>& table, const Json& further) 
     cases.push_back({{"if", {{"properties", {{"type", {{"const", row.name}}}}}}},
                      {"then", object_schema(std::move(properties), std::move(required))}});
   }
-  return {{"type", "object"},
-          {"required", {"type"}},
-          {"properties", {{"type", {{"enum", names}}}}},
-          {"allOf", cases}};
+  return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"enum", names}}}}}, {"allOf", cases}};
 }
 
 Json init_schema() {
@@ -164,22 +151,20 @@ Json training_schema() {
 }
 
 Json definitions() {
-  Json defs = {
-      {"name", {{"type", "string"}, {"pattern", name_pattern}}},
-      {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
-      {"parameter",
-       {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
-      {"no_parameter",
-       {{"description", "outside modules no string begins with $"},
-        {"not", ref("parameter")},
-        {"items", ref("no_parameter")},
-        {"additionalProperties", ref("no_parameter")}}},
-      {"declarations", declarations_schema()},
-      {"layers", list_schema(or_parameter(ref("layer")), 1)},
-      {"layer", layer_schema()},
-      {"module", module_schema()},
-      {"module_call", module_call_schema()},
-      {"distribution", signature_schema(distributions(), Json::object())}};
+  Json defs = {{"name", {{"type", "string"}, {"pattern", name_pattern}}},
+               {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
+               {"parameter", {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
+               {"no_parameter",
+                {{"description", "outside modules no string begins with $"},
+                 {"not", ref("parameter")},
+                 {"items", ref("no_parameter")},
+                 {"additionalProperties", ref("no_parameter")}}},
+               {"declarations", declarations_schema()},
+               {"layers", list_schema(or_parameter(ref("layer")), 1)},
+               {"layer", layer_schema()},
+               {"module", module_schema()},
+               {"module_call", module_call_schema()},
+               {"distribution", signature_schema(distributions(), Json::object())}};
   Json wrapped = {{"allOf",
                    {ref("layer"),
                     {{"not", {{"required", {"inputs"}}}}},
@@ -199,21 +184,16 @@ Json model_schema() {
   Json schema = object_schema(
       {{"$schema", {{"type", "string"}}},
        {"sheaf",
-        {{"type", "string"},
-         {"pattern", "^1\\.[0-9]+$"},
-         {"maxLength", 20},
-         {"description", "version of the format"}}},
+        {{"type", "string"}, {"pattern", "^1\\.[0-9]+$"}, {"maxLength", 20}, {"description", "version of the format"}}},
        {"name", {{"type", "string"}, {"minLength", 1}}},
        {"inputs", ref("declarations")},
-       {"modules",
-        {{"type", "object"}, {"propertyNames", module_names}, {"additionalProperties", ref("module")}}},
+       {"modules", {{"type", "object"}, {"propertyNames", module_names}, {"additionalProperties", ref("module")}}},
        {"layers", {{"allOf", {ref("layers"), ref("no_parameter")}}}},
        {"outputs", outputs},
        {"init", init_schema()},
        {"training", training_schema()}},
       {"sheaf", "inputs", "layers"});
-  Json head = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-               {"title", "sheaf model file, format 1.0"}};
+  Json head = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "sheaf model file, format 1.0"}};
   head.update(schema);
   head["$defs"] = definitions();
   return head;

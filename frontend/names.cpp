@@ -12,7 +12,8 @@ bool has_control_character(const std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     // U+0080 to U+009F are C2 80 to C2 9F in UTF-8; terminals take U+009B as they take ESC [.
-    if (byte < 0x20 || byte == 0x7F || (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0)) return true;
+    if (byte < 0x20 || byte == 0x7F || (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0))
+      return true;
   }
   return false;
 }
@@ -33,12 +34,12 @@ bool check_name(const std::string& name, const std::string& what, TextPlace plac
   return !fault;
 }
 
-void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed,
-                  const std::string& owner, Problems& problems) {
+void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+                  Problems& problems) {
   for (const LocatedMember& member : object.members) {
     if (std::ranges::find(allowed, member.key) != allowed.end()) continue;
-    problems.add(member.place, owner + " has no field '" + member.key + "'" +
-                                   (problems.full() ? "" : suggestion(member.key, allowed)));
+    problems.add(member.place,
+                 owner + " has no field '" + member.key + "'" + (problems.full() ? "" : suggestion(member.key, allowed)));
   }
 }
 

@@ -23,7 +23,7 @@ std::optional<std::string> fault_of_name(const std::string& name);
 bool check_name(const std::string& name, const std::string& what, TextPlace place, Problems& problems);
 
 /// Members of `object` outside `allowed` become problems: "`owner` has no field 'x'".
-void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed,
-                  const std::string& owner, Problems& problems);
+void check_fields(const LocatedNode& object, const std::vector<std::string>& allowed, const std::string& owner,
+                  Problems& problems);
 
 }  // namespace sheaf::frontend

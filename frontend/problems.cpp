@@ -10,8 +10,7 @@ constexpr size_t longest_quoted_line = 2000;
 
 }  // namespace
 
-Problems::Problems(std::string file, std::string_view text)
-    : file_(std::move(file)), text_(text), line_starts_{0} {
+Problems::Problems(std::string file, std::string_view text) : file_(std::move(file)), text_(text), line_starts_{0} {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') line_starts_.push_back(i + 1);
   }
@@ -29,8 +28,7 @@ std::string Problems::source_line(int line) const {
 void Problems::add(TextPlace place, std::string message, std::vector<std::string> notes) {
   if (!seen_.emplace(place.line, place.column, message).second) return;
   if (diagnostics_.size() >= shown) return;
-  diagnostics_.push_back(
-      {Severity::error, locate(place), std::move(message), source_line(place.line), std::move(notes)});
+  diagnostics_.push_back({Severity::error, locate(place), std::move(message), source_line(place.line), std::move(notes)});
 }
 
 bool Problems::spend(size_t reads, TextPlace place) {

@@ -50,25 +50,23 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
         if (problems.full()) break;
         if (parameter.layer->path == entry.layer_path) own_names.push_back(parameter.own_name);
       }
-      problems.add(entry.own_place, "layer '" + entry.layer_path + "' has no parameter '" + entry.own + "'" +
-                                        suggestion(entry.own, own_names));
+      problems.add(entry.own_place,
+                   "layer '" + entry.layer_path + "' has no parameter '" + entry.own + "'" + suggestion(entry.own, own_names));
       continue;
     }
     std::string target = entry.target;
     if (!parameters.contains(target)) {
       auto full = by_short_name.find(without_module(target));
       if (full == by_short_name.end()) {
-        problems.add(entry.target_place,
-                     "the model has no parameter '" + target + "'" +
-                         suggestion(target, problems.full() ? std::vector<std::string>{} : names));
+        problems.add(entry.target_place, "the model has no parameter '" + target + "'" +
+                                             suggestion(target, problems.full() ? std::vector<std::string>{} : names));
         continue;
       }
       target = full->second;
     }
     if (parameters[target].shape != mine->second.shape) {
-      problems.add(entry.target_place, "'" + own + "' " + shape_text(mine->second.shape) + " cannot share '" +
-                                           target + "' " + shape_text(parameters[target].shape) +
-                                           ": the shapes differ");
+      problems.add(entry.target_place, "'" + own + "' " + shape_text(mine->second.shape) + " cannot share '" + target + "' " +
+                                           shape_text(parameters[target].shape) + ": the shapes differ");
       continue;
     }
     std::string end = target;

@@ -42,10 +42,9 @@ Signature optimizer(std::string name, std::vector<Argument> arguments) {
 }
 
 Signature adam(std::string name, double weight_decay) {
-  return optimizer(std::move(name),
-                   {not_negative("lr", Json(1e-3)), numbers("betas", 2, 1, Json::array({0.9, 0.999})),
-                    not_negative("eps", Json(1e-8)), not_negative("weight_decay", Json(weight_decay)),
-                    boolean("amsgrad", false)});
+  return optimizer(std::move(name), {not_negative("lr", Json(1e-3)), numbers("betas", 2, 1, Json::array({0.9, 0.999})),
+                                     not_negative("eps", Json(1e-8)), not_negative("weight_decay", Json(weight_decay)),
+                                     boolean("amsgrad", false)});
 }
 
 Signature schedule(std::string name, std::vector<Argument> arguments) {
@@ -57,9 +56,8 @@ Signature schedule(std::string name, std::vector<Argument> arguments) {
 
 const std::vector<Signature>& distributions() {
   static const std::vector<Signature> table = [] {
-    std::vector<std::string> gains = {
-        "linear",           "conv1d",  "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-        "conv_transpose3d", "sigmoid", "tanh",   "relu",   "leaky_relu",       "selu"};
+    std::vector<std::string> gains = {"linear",           "conv1d",  "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+                                      "conv_transpose3d", "sigmoid", "tanh",   "relu",   "leaky_relu",       "selu"};
     std::vector<Argument> kaiming = {number("a", Json(0.0)), choice("mode", {"fan_in", "fan_out"}, "fan_in"),
                                      choice("nonlinearity", gains, "leaky_relu")};
     return std::vector<Signature>{
@@ -102,9 +100,9 @@ const std::vector<Signature>& optimizers() {
         {"SGD", sgd},
         adam("Adam", 0.0),
         adam("AdamW", 1e-2),
-        optimizer("RMSprop", {not_negative("lr", Json(1e-2)), not_negative("alpha", Json(0.99)),
-                              not_negative("eps", Json(1e-8)), not_negative("weight_decay", Json(0.0)),
-                              not_negative("momentum", Json(0.0)), boolean("centered", false)}),
+        optimizer("RMSprop",
+                  {not_negative("lr", Json(1e-2)), not_negative("alpha", Json(0.99)), not_negative("eps", Json(1e-8)),
+                   not_negative("weight_decay", Json(0.0)), not_negative("momentum", Json(0.0)), boolean("centered", false)}),
     };
   }();
   return table;
@@ -136,9 +134,8 @@ const std::vector<std::string>& losses_with_accuracy() {
   return names;
 }
 
-std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what,
-                                    const LocatedNode& node, std::vector<std::string> reserved,
-                                    Problems& problems) {
+std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
+                                    std::vector<std::string> reserved, Problems& problems) {
   JsonValue value{&node, nullptr, {}, {}};
   if (node.kind != LocatedNode::Kind::object) {
     refuse(value, "'" + what + "'", "an object with a 'type'", problems);

@@ -23,8 +23,7 @@ const std::vector<std::string>& losses_with_accuracy();
 
 /// Checks {"type": NAME, arguments…} against `table`; the canonical object {"type", every argument} or empty
 /// with problems added. `what` is "loss", `reserved` are further fields that belong to the caller.
-std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what,
-                                    const LocatedNode& node, std::vector<std::string> reserved,
-                                    Problems& problems);
+std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
+                                    std::vector<std::string> reserved, Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -13,8 +13,7 @@ namespace {
 using Kind = LocatedNode::Kind;
 
 // "inputs" of the loss: model outputs and targets; by default the one output, then the one target.
-void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_known, Training& training,
-                      Problems& problems) {
+void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   std::vector<std::string> known = model.graph.output_names;
   for (const InputDecl& target : training.targets) known.push_back(target.name);
   const LocatedMember* inputs = loss.find("inputs");
@@ -27,8 +26,8 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
     return;
   }
   if (inputs->value.kind != Kind::array || inputs->value.items.size() != 2) {
-    return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss",
-                  "a list of two names: output and target", problems);
+    return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss", "a list of two names: output and target",
+                  problems);
   }
   bool uses_output = false;
   for (const LocatedNode& item : inputs->value.items) {
@@ -39,8 +38,8 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
     training.loss_inputs.push_back(item.string);
     uses_output |= std::ranges::find(model.graph.output_names, item.string) != model.graph.output_names.end();
     if (!outputs_known || std::ranges::find(known, item.string) != known.end()) continue;
-    problems.add(item.place, "the loss takes outputs of the model and targets; '" + item.string +
-                                 "' is neither" + suggestion(item.string, known));
+    problems.add(item.place, "the loss takes outputs of the model and targets; '" + item.string + "' is neither" +
+                                 suggestion(item.string, known));
     uses_output = true;  // the message above says it
   }
   if (outputs_known && !uses_output)
@@ -48,8 +47,7 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
                  {"outputs: " + quoted_list(model.graph.output_names)});
 }
 
-void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, Training& training,
-               Problems& problems) {
+void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   auto loss = check_signature(losses(), "loss", node, {"inputs"}, problems);
   if (node.kind == Kind::object) read_loss_inputs(node, model, outputs_known, training, problems);
   if (!loss) return;
@@ -84,7 +82,8 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
       refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
     } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
       problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
-    } else if (!training.loss_type.empty() && std::ranges::find(losses_with_accuracy(), training.loss_type) == losses_with_accuracy().end()) {
+    } else if (!training.loss_type.empty() &&
+               std::ranges::find(losses_with_accuracy(), training.loss_type) == losses_with_accuracy().end()) {
       problems.add(item.place, "'" + item.string + "' can't be told: " + training.loss_type + " has no classes",
                    {"expected one of the losses " + quoted_list(losses_with_accuracy())});
     } else {
@@ -102,17 +101,14 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
     refuse({&node, nullptr, {}, {}}, "'training'", "an object", problems);
     return training;
   }
-  check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "metrics"}, "'training'",
-               problems);
+  check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "metrics"}, "'training'", problems);
   for (const char* field : {"targets", "loss", "optimizer"}) {
     if (!node.find(field)) problems.add(node.place, "'training' needs '" + std::string(field) + "'");
   }
-  if (auto* entry = node.find("targets"))
-    training.targets = read_declarations(entry->value, "target", model.inputs, problems);
+  if (auto* entry = node.find("targets")) training.targets = read_declarations(entry->value, "target", model.inputs, problems);
   for (const InputDecl& target : training.targets) {
     if (std::ranges::find(model.graph.output_names, target.name) == model.graph.output_names.end()) continue;
-    problems.add({target.location.line, target.location.column},
-                 "the target name '" + target.name + "' is an output's");
+    problems.add({target.location.line, target.location.column}, "the target name '" + target.name + "' is an output's");
   }
   if (auto* entry = node.find("loss")) read_loss(entry->value, model, outputs_known, training, problems);
   if (auto* entry = node.find("optimizer")) read_optimizer(entry->value, training, problems);

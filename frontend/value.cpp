@@ -10,8 +10,7 @@ std::vector<std::string> JsonValue::notes(const Problems& problems) const {
 }
 
 JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problems) {
-  if (node.kind != LocatedNode::Kind::string || !node.string.starts_with('$'))
-    return {&node, scope, node.place, {}};
+  if (node.kind != LocatedNode::Kind::string || !node.string.starts_with('$')) return {&node, scope, node.place, {}};
   JsonValue unknown{nullptr, nullptr, node.place, node.string};
   if (!scope) {
     problems.add(node.place, "'" + node.string + "' stands outside a module: only a module has parameters");
@@ -21,12 +20,11 @@ JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problem
   if (found == scope->parameters.end()) {
     std::vector<std::string> names;
     for (const auto& [name, value] : scope->parameters) names.push_back("$" + name);
-    problems.add(node.place,
-                 "module '" + scope->module + "' has no parameter '" + node.string.substr(1) + "'" +
-                     suggestion(node.string, names),
-                 names.empty()
-                     ? std::vector<std::string>{"parameters are declared in the module's \"params\""}
-                     : std::vector<std::string>{});
+    problems.add(
+        node.place,
+        "module '" + scope->module + "' has no parameter '" + node.string.substr(1) + "'" + suggestion(node.string, names),
+        names.empty() ? std::vector<std::string>{"parameters are declared in the module's \"params\""}
+                      : std::vector<std::string>{});
     return unknown;
   }
   JsonValue value = found->second;
@@ -52,8 +50,7 @@ void refuse(const JsonValue& value, const std::string& what, const std::string& 
             const std::string& mend) {
   std::vector<std::string> notes = value.notes(problems);
   if (!mend.empty()) notes.push_back(mend);
-  problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node),
-               std::move(notes));
+  problems.add(value.place(), what + " must be " + expected + ", found " + describe(*value.node), std::move(notes));
 }
 
 }  // namespace sheaf::frontend

@@ -36,8 +36,7 @@ Value relu_gradient(OpBuilder& b, Location loc, Value dy, Value y) {
 }
 
 Value leaky_relu_gradient(OpBuilder& b, Location loc, Value dy, Value y, double negative_slope) {
-  return choose(b, loc, CmpFPredicate::OGT, y, constant(b, loc, 0), dy,
-                mul(b, loc, dy, constant(b, loc, negative_slope)));
+  return choose(b, loc, CmpFPredicate::OGT, y, constant(b, loc, 0), dy, mul(b, loc, dy, constant(b, loc, negative_slope)));
 }
 
 Value elu_gradient(OpBuilder& b, Location loc, Value dy, Value x, double alpha) {
@@ -116,9 +115,7 @@ Value mse_derivative(OpBuilder& b, Location loc, Value a, Value t) {
   return mul(b, loc, sub(b, loc, a, t), constant(b, loc, 2));
 }
 
-Value l1(OpBuilder& b, Location loc, Value a, Value t) {
-  return b.create<math::AbsFOp>(loc, sub(b, loc, a, t));
-}
+Value l1(OpBuilder& b, Location loc, Value a, Value t) { return b.create<math::AbsFOp>(loc, sub(b, loc, a, t)); }
 
 Value l1_derivative(OpBuilder& b, Location loc, Value a, Value t) {
   Value difference = sub(b, loc, a, t), zero = constant(b, loc, 0);

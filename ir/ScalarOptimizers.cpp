@@ -25,8 +25,7 @@ Value penalised_gradient(OpBuilder& b, Location loc, Value g, Value p, double we
   return scaled_add(b, loc, p, weight_decay, g);
 }
 
-Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum,
-                   double dampening) {
+Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum, double dampening) {
   Value next = scaled_add(b, loc, buffer, momentum, mul(b, loc, g, constant(b, loc, 1 - dampening)));
   if (!step) return next;
   Value one = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(1));
@@ -62,8 +61,8 @@ Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weig
   return mul(b, loc, p, sub(b, loc, constant(b, loc, 1), lost));
 }
 
-Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1,
-                  Value correction2, double eps) {
+Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1, Value correction2,
+                  double eps) {
   Value deviation = div(b, loc, sqrt(b, loc, v), sqrt(b, loc, correction2));
   Value direction = div(b, loc, m, add(b, loc, deviation, constant(b, loc, eps)));
   return descend(b, loc, p, direction, div(b, loc, lr, correction1));

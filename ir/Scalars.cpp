@@ -15,8 +15,7 @@ namespace {
 /// below 2e-9 relative on [-0.5, 0].
 Value expm1_of_negative(OpBuilder& b, Location loc, Value x) {
   Value sum = constant(b, loc, 1.0 / std::tgamma(9.0 + 1));
-  for (int n = 8; n >= 1; --n)
-    sum = b.create<math::FmaOp>(loc, sum, x, constant(b, loc, 1.0 / std::tgamma(n + 1.0)));
+  for (int n = 8; n >= 1; --n) sum = b.create<math::FmaOp>(loc, sum, x, constant(b, loc, 1.0 / std::tgamma(n + 1.0)));
   Value near = mul(b, loc, sum, x);
   Value far = sub(b, loc, exp(b, loc, x), constant(b, loc, 1));
   return choose(b, loc, CmpFPredicate::OGT, x, constant(b, loc, -0.5), near, far);
@@ -34,8 +33,7 @@ Value relu(OpBuilder& b, Location loc, Value x) {
 }
 
 Value leaky_relu(OpBuilder& b, Location loc, Value x, double negative_slope) {
-  return choose(b, loc, CmpFPredicate::OGT, x, constant(b, loc, 0), x,
-                mul(b, loc, x, constant(b, loc, negative_slope)));
+  return choose(b, loc, CmpFPredicate::OGT, x, constant(b, loc, 0), x, mul(b, loc, x, constant(b, loc, negative_slope)));
 }
 
 Value elu(OpBuilder& b, Location loc, Value x, double alpha) {
@@ -59,8 +57,7 @@ Value gelu(OpBuilder& b, Location loc, Value x) {
 
 Value gelu_tanh(OpBuilder& b, Location loc, Value x) {
   Value square = mul(b, loc, x, x);
-  Value inner =
-      mul(b, loc, x, add(b, loc, constant(b, loc, 1), mul(b, loc, square, constant(b, loc, 0.044715))));
+  Value inner = mul(b, loc, x, add(b, loc, constant(b, loc, 1), mul(b, loc, square, constant(b, loc, 0.044715))));
   // (1 + tanh u) / 2 is σ(2u), without the cancellation of 1 + tanh.
   Value exponent = mul(b, loc, inner, constant(b, loc, -2 * std::sqrt(2 / std::numbers::pi)));
   return div(b, loc, x, add(b, loc, constant(b, loc, 1), exp(b, loc, exponent)));
@@ -79,8 +76,7 @@ Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, doub
   return div(b, loc, gamma ? gamma : constant(b, loc, 1), deviation);
 }
 
-Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta,
-                 double eps) {
+Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps) {
   // Not to be reassociated into x·f - mean·f, which cancels where mean is large.
   Value centred = b.create<arith::SubFOp>(loc, x, mean, arith::FastMathFlags::contract);
   Value scaled = mul(b, loc, centred, batch_norm_factor(b, loc, gamma, var, eps));
@@ -123,8 +119,8 @@ Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value 
     Value round_low = b.create<arith::AddIOp>(loc, seed, constant(round * 0x9E3779B9u));
     Value round_high = b.create<arith::AddIOp>(loc, key_high, constant(round * 0xBB67AE85u));
     Value x = product(0xD2511F53u, counter[0]), y = product(0xCD9E8D57u, counter[2]);
-    counter = {exclusive(exclusive(high(y), counter[1]), round_low), y,
-               exclusive(exclusive(high(x), counter[3]), round_high), x};
+    counter = {exclusive(exclusive(high(y), counter[1]), round_low), y, exclusive(exclusive(high(x), counter[3]), round_high),
+               x};
   }
   return b.create<arith::TruncIOp>(loc, b.getI32Type(), counter[0]);
 }

@@ -30,8 +30,7 @@ Value hardtanh(OpBuilder& b, Location loc, Value x, double min, double max);
 /// gamma / √(var + eps): the factor of a batch normalisation with fixed statistics. No gamma: null.
 Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, double eps);
 /// (x - mean) · gamma / √(var + eps) + beta. No gamma, beta: null.
-Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta,
-                 double eps);
+Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps);
 
 /// One element from one dtype's scalar (spec.h) to another's, as torch.Tensor.to: floats to integers towards
 /// zero, integers among themselves modulo 2^n, uint8 being unsigned.
@@ -69,9 +68,9 @@ Value activation_gradient(OpBuilder& b, Location loc, mlir::DictionaryAttr activ
 
 // Losses of one element a with target t, unreduced; each with its derivative with respect to a.
 
-Value mse(OpBuilder& b, Location loc, Value a, Value t);           ///< (a - t)²
+Value mse(OpBuilder& b, Location loc, Value a, Value t);             ///< (a - t)²
 Value mse_derivative(OpBuilder& b, Location loc, Value a, Value t);  ///< 2 (a - t)
-Value l1(OpBuilder& b, Location loc, Value a, Value t);            ///< |a - t|
+Value l1(OpBuilder& b, Location loc, Value a, Value t);              ///< |a - t|
 Value l1_derivative(OpBuilder& b, Location loc, Value a, Value t);   ///< sign(a - t), 0 at 0
 /// -(t log a + (1 - t) log(1 - a)), logarithms not below -100.
 Value bce(OpBuilder& b, Location loc, Value a, Value t);
@@ -92,8 +91,7 @@ Value clip_factor(OpBuilder& b, Location loc, Value sum_of_squares, double max_n
 Value penalised_gradient(OpBuilder& b, Location loc, Value g, Value p, double weight_decay);
 /// SGD's new momentum_buffer: g in step 1, then momentum · buffer + (1 - dampening) · g. `step` may be null where
 /// dampening is 0: a buffer of zeros then comes to the same.
-Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum,
-                   double dampening);
+Value sgd_momentum(OpBuilder& b, Location loc, Value buffer, Value g, Value step, double momentum, double dampening);
 /// With nesterov, what SGD goes along instead of the (new) buffer: g + momentum · buffer.
 Value sgd_nesterov(OpBuilder& b, Location loc, Value g, Value buffer, double momentum);
 /// p - lr · direction. SGD: along g, the new buffer, or sgd_nesterov. RMSprop: rmsprop_direction or its buffer.
@@ -109,8 +107,8 @@ Value running_maximum(OpBuilder& b, Location loc, Value maximum, Value square);
 Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weight_decay);
 /// p - (lr / correction1) · m / (√v / √correction2 + eps), m the new exp_avg, v the new exp_avg_sq (amsgrad:
 /// max_exp_avg_sq).
-Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1,
-                  Value correction2, double eps);
+Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1, Value correction2,
+                  double eps);
 
 /// g / (√v + eps), centered: g / (√(v - a²) + eps); v the new square_avg, a the new grad_avg (null: not centered).
 Value rmsprop_direction(OpBuilder& b, Location loc, Value g, Value v, Value a, double eps);

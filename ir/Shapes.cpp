@@ -30,9 +30,8 @@ std::string to_string(const TensorShape& shape) {
 bool may_be_equal(const Extent& a, const Extent& b) { return a == b || a.terms.count("?") || b.terms.count("?"); }
 
 bool may_fit(const TensorShape& a, const TensorShape& b) {
-  return a.rank() == b.rank() && llvm::all_of(llvm::zip(a.dims, b.dims), [](auto pair) {
-           return may_be_equal(std::get<0>(pair), std::get<1>(pair));
-         });
+  return a.rank() == b.rank() &&
+         llvm::all_of(llvm::zip(a.dims, b.dims), [](auto pair) { return may_be_equal(std::get<0>(pair), std::get<1>(pair)); });
 }
 
 std::optional<int64_t> normalize_dim(int64_t dim, int64_t rank) {

@@ -16,7 +16,7 @@ namespace sheaf::passes {
 #include "passes/Passes.h.inc"
 
 struct PipelineOptions {
-  int64_t device_memory = 0;  ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
+  int64_t device_memory = 0;      ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
   std::string precision = "f32";  ///< arithmetic: f32, bf16 or f16 (docs/precision.md)
   bool unpartitioned = false;     ///< without parallel regions, everything on one device
 };

@@ -99,21 +99,16 @@ void build_plain_lowering_pipeline(OpPassManager& passes) {
 
 void register_all() {
   registerSheafPasses();
-  PassPipelineRegistration<>("sheaf-partition", "nn to dist: what dump shows", [](OpPassManager& passes) {
-    build_partition_pipeline(passes, {});
-  });
-  PassPipelineRegistration<>("sheaf-inference", "dist to library calls and kernels", [](OpPassManager& passes) {
-    build_inference_pipeline(passes);
-  });
-  PassPipelineRegistration<>("sheaf-training", "a training step in nn to dist, with its backward pass and updates", [](OpPassManager& passes) {
-    build_training_pipeline(passes, {});
-  });
-  PassPipelineRegistration<>("sheaf-accumulation", "a training step in nn to dist, for a batch in parts", [](OpPassManager& passes) {
-    build_accumulation_pipeline(passes, {});
-  });
-  PassPipelineRegistration<>("sheaf-training-lowering", "a dist training step to library calls and kernels", [](OpPassManager& passes) {
-    build_training_lowering_pipeline(passes);
-  });
+  PassPipelineRegistration<>("sheaf-partition", "nn to dist: what dump shows",
+                             [](OpPassManager& passes) { build_partition_pipeline(passes, {}); });
+  PassPipelineRegistration<>("sheaf-inference", "dist to library calls and kernels",
+                             [](OpPassManager& passes) { build_inference_pipeline(passes); });
+  PassPipelineRegistration<>("sheaf-training", "a training step in nn to dist, with its backward pass and updates",
+                             [](OpPassManager& passes) { build_training_pipeline(passes, {}); });
+  PassPipelineRegistration<>("sheaf-accumulation", "a training step in nn to dist, for a batch in parts",
+                             [](OpPassManager& passes) { build_accumulation_pipeline(passes, {}); });
+  PassPipelineRegistration<>("sheaf-training-lowering", "a dist training step to library calls and kernels",
+                             [](OpPassManager& passes) { build_training_lowering_pipeline(passes); });
 }
 
 }  // namespace sheaf::passes

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test; ends with ctest's summary.
+# Installs what is missing, checks the formatting, builds, and runs every test; ends with ctest's summary.
 #   tools/check.sh         the tests
 #   tools/check.sh --all   also the AddressSanitizer + UBSan and ThreadSanitizer builds and their tests
 set -euo pipefail
@@ -23,6 +23,7 @@ run_tests() {  # PRESET DIR
 }
 
 tools/setup.sh
+tools/format.sh --check
 tools/build.sh default
 if $all; then
   # The runtime under ThreadSanitizer runs plans that the compiler just built makes.

@@ -16,7 +16,8 @@ OptionParser compile_options() {
       .required()
       .add(compilation_options)
       .example("a plan that serves every device list and batch size", {"sheaf compile models/tutorial.json -o tutorial.plan"})
-      .example("the same in bfloat16, for CPUs that have it", {"sheaf compile --precision bf16 models/tutorial.json -o tutorial_bf16.plan"});
+      .example("the same in bfloat16, for CPUs that have it",
+               {"sheaf compile --precision bf16 models/tutorial.json -o tutorial_bf16.plan"});
   return parser;
 }
 

@@ -46,9 +46,10 @@ std::string fish_completion() {
     rules += begin + " -s h -l help -d 'lists the options'\n";
     for (const OptionInfo& option : parser.options()) {
       std::string names_of;
-      for (const std::string& name : spellings_of(option)) names_of += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
-      rules += begin + names_of +
-               (option.placeholder.empty() ? "" : arguments_of(option, true)) + " -d " + quoted(option.help) + "\n";
+      for (const std::string& name : spellings_of(option))
+        names_of += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
+      rules += begin + names_of + (option.placeholder.empty() ? "" : arguments_of(option, true)) + " -d " +
+               quoted(option.help) + "\n";
     }
     for (const OptionInfo& argument : parser.positionals()) rules += begin + arguments_of(argument, false) + "\n";
   }
@@ -57,16 +58,24 @@ std::string fish_completion() {
          "function __sheaf_needs_verb\n  test (count (commandline -opc)) -lt 2\nend\n\n"
          "function __sheaf_verb_is\n  set -l words (commandline -opc)\n"
          "  test (count $words) -ge 2; and test \"$words[2]\" = $argv[1]\nend\n\n"
-         "function __sheaf_verbs\n  string split ' ' -- " + quoted(names.substr(1)) + "\nend\n\n"
-         "function __sheaf_devices\n  set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r '^--[^=]*=' ''))\n"
+         "function __sheaf_verbs\n  string split ' ' -- " +
+         quoted(names.substr(1)) +
+         "\nend\n\n"
+         "function __sheaf_devices\n  set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r "
+         "'^--[^=]*=' ''))\n"
          "  test -n \"$before\"; or set before ''\n"
-         "  printf '%s\\n' $before(string split ' ' -- " + quoted(kOfferedDevices) + ")\nend\n\n"
+         "  printf '%s\\n' $before(string split ' ' -- " +
+         quoted(kOfferedDevices) +
+         ")\nend\n\n"
          "function __sheaf_sources\n  set -l token (commandline -ct | string replace -r '^--[^=]*=' '')\n"
          "  set -l name (string match -r '^[^=]*=' -- $token); or return\n"
-         "  printf '%s\\n' {$name}" + kOfferedSources + " $name(__fish_complete_path (string replace -r '^[^=]*=' '' -- $token) | string split -f 1 \\t)\nend\n"
+         "  printf '%s\\n' {$name}" +
+         kOfferedSources +
+         " $name(__fish_complete_path (string replace -r '^[^=]*=' '' -- $token) | string split -f 1 \\t)\nend\n"
          "\ncomplete -c sheaf -f\n"
          "complete -c sheaf -n __sheaf_needs_verb -s h -l help -d 'lists the verbs'\n"
-         "complete -c sheaf -n __sheaf_needs_verb -l version -d 'says which version this is'\n" + rules;
+         "complete -c sheaf -n __sheaf_needs_verb -l version -d 'says which version this is'\n" +
+         rules;
 }
 
 }  // namespace sheaf

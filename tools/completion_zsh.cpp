@@ -58,19 +58,28 @@ std::string zsh_completion() {
       for (const std::string& name : spellings_of(option)) cases += " \\\n            " + specification(option, name);
     }
     for (const OptionInfo& argument : parser.positionals())
-      cases += " \\\n            '" + std::string(argument.required ? ":" : "::") + quoted(argument.name, ":\\") + ":" + action(argument) + "'";
+      cases += " \\\n            '" + std::string(argument.required ? ":" : "::") + quoted(argument.name, ":\\") + ":" +
+               action(argument) + "'";
     cases += " ;;\n";
   }
-  return "#compdef sheaf\n# zsh completion for sheaf, printed by `sheaf completion zsh`; a file _sheaf in a folder of $fpath, or\n"
+  return "#compdef sheaf\n# zsh completion for sheaf, printed by `sheaf completion zsh`; a file _sheaf in a folder of $fpath, "
+         "or\n"
          "# in ~/.zshrc behind compinit: source <(sheaf completion zsh)\n\n"
-         "_sheaf_verbs() {\n  local -a verbs=(\n" + names + "  )\n  _describe verb verbs\n}\n\n"
-         "_sheaf_devices() {\n  local -a entries=(" + kOfferedDevices + ")\n"
+         "_sheaf_verbs() {\n  local -a verbs=(\n" +
+         names +
+         "  )\n  _describe verb verbs\n}\n\n"
+         "_sheaf_devices() {\n  local -a entries=(" +
+         kOfferedDevices +
+         ")\n"
          "  compset -P '*,'\n  compadd -q -S '' -- $entries\n}\n\n"
-         "_sheaf_sources() {\n  compset -P '*=' || return\n  compadd -S '' -- " + kOfferedSources + "\n  _files\n}\n\n"
+         "_sheaf_sources() {\n  compset -P '*=' || return\n  compadd -S '' -- " +
+         kOfferedSources +
+         "\n  _files\n}\n\n"
          "_sheaf() {\n  local curcontext=$curcontext state\n  local -a line\n"
          "  _arguments -C '(- *)'{-h,--help}'[lists the verbs]' '(- *)--version[says which version this is]' \\\n"
          "    '1:verb:_sheaf_verbs' '*::argument:->arguments'\n"
-         "  case $state in\n    arguments)\n      case $words[1] in\n" + cases +
+         "  case $state in\n    arguments)\n      case $words[1] in\n" +
+         cases +
          "      esac ;;\n  esac\n}\n\n"
          "if [[ $funcstack[1] == _sheaf ]]; then _sheaf \"$@\"; else compdef _sheaf sheaf; fi\n";
 }

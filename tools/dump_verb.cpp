@@ -43,7 +43,8 @@ OptionParser dump_options() {
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .file(FileUse::input)
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
-      .option("--trace", "FILE", "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
+      .option("--trace", "FILE",
+              "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
       .file(FileUse::input)
       .option("-o", "FILE", "where it goes (default: stdout)")
       .file(FileUse::output)
@@ -51,7 +52,8 @@ OptionParser dump_options() {
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
       .example("a page to explore in a browser",
                {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"})
-      .example("what a narrower model changes", {"sheaf dump --diff models/resnet18.json models/resnet18_w8.json --format text"});
+      .example("what a narrower model changes",
+               {"sheaf dump --diff models/resnet18.json models/resnet18_w8.json --format text"});
   return parser;
 }
 

@@ -21,7 +21,8 @@ int print_found(const Result<Found>& found, bool json) {
 }  // namespace
 
 OptionParser explain_options() {
-  OptionParser parser("explain", "Says of each layer where it runs and why, what computes it, in which layouts and at what cost.");
+  OptionParser parser("explain",
+                      "Says of each layer where it runs and why, what computes it, in which layouts and at what cost.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .file(FileUse::input)
       .optional_positional("LAYER", "a layer, or a group of layers (default: all)")
@@ -38,8 +39,8 @@ OptionParser explain_options() {
       .flag("--json", "print JSON")
       .example("what becomes of a convolution",
                {"sheaf explain models/resnet18.json resnet_block1.0.conv1 --devices cpu:0,cpu:1 --batch 32"})
-      .example("why the input is scattered", {"sheaf explain models/tutorial.json --op scatter",
-                                              "sheaf explain models/tutorial.json --why s0"});
+      .example("why the input is scattered",
+               {"sheaf explain models/tutorial.json --op scatter", "sheaf explain models/tutorial.json --why s0"});
   return parser;
 }
 

@@ -51,7 +51,9 @@ std::string roff_form(const OptionInfo& option) {
   return "\\fB" + roff(option.name) + "\\fR" + (flag ? "" : " \\fI" + roff(option.placeholder) + "\\fR");
 }
 
-std::string roff_entry(const OptionInfo& option) { return ".TP\n" + roff_form(option) + "\n" + roff(explanation_of(option)) + "\n"; }
+std::string roff_entry(const OptionInfo& option) {
+  return ".TP\n" + roff_form(option) + "\n" + roff(explanation_of(option)) + "\n";
+}
 
 std::string roff_commands(const Example& example) {
   std::string text = ".PP\nExample: " + roff(example.purpose) + ":\n.PP\n.RS 4\n.nf\n";
@@ -60,7 +62,8 @@ std::string roff_commands(const Example& example) {
 }
 
 std::string roff_verb(const OptionParser& parser) {
-  std::string text = ".SS sheaf " + roff(parser.verb()) + "\n" + roff(parser.summary()) + "\n.PP\n\\fB" + roff(parser.usage()) + "\\fR\n";
+  std::string text =
+      ".SS sheaf " + roff(parser.verb()) + "\n" + roff(parser.summary()) + "\n.PP\n\\fB" + roff(parser.usage()) + "\\fR\n";
   for (const OptionInfo& argument : parser.positionals()) text += roff_entry(argument);
   std::string group;
   for (const OptionInfo& option : parser.options()) {
@@ -76,7 +79,8 @@ std::string roff_verb(const OptionParser& parser) {
 
 std::string markdown_of(const OptionParser& parser) {
   std::string text = "```\n" + parser.usage() + "\n```\n\n| option | meaning |\n|---|---|\n";
-  for (const OptionInfo& argument : parser.positionals()) text += "| `" + argument.name + "` | " + cell(explanation_of(argument)) + " |\n";
+  for (const OptionInfo& argument : parser.positionals())
+    text += "| `" + argument.name + "` | " + cell(explanation_of(argument)) + " |\n";
   std::string group;
   for (const OptionInfo& option : parser.options()) {
     if (option.group != group) text += "| **" + cell(option.group) + "** | |\n";
@@ -92,18 +96,20 @@ std::string markdown_of(const OptionParser& parser) {
 }
 
 std::string manual_page() {
-  std::string text = ".TH SHEAF 1 \"\" \"sheaf " SHEAF_VERSION "\" \"User Commands\"\n"
-                     ".SH NAME\nsheaf \\- compile, run and look into data\\-parallel models\n"
-                     ".SH SYNOPSIS\n.B sheaf\n.I VERB\n[\\fIarguments and options\\fR]\n"
-                     ".SH DESCRIPTION\n"
-                     "A model file (JSON, with the names and arguments of PyTorch's layers) is compiled to a plan that says which\n"
-                     "device does what, in which order and in which bytes: one plan for every list of devices and every batch\n"
-                     "size. The other verbs run plans, train with them, show, check and measure them.\n"
-                     ".PP\n"
-                     "A \\fILIST\\fR of devices reads like \\fBcpu:0,cpu:1\\fR or \\fBcpu:0\\-3\\fR; \\fBcpu\\fR alone runs all of a\n"
-                     "model on the host, unpartitioned. Wherever a verb takes an option \\fB\\-\\-name\\fR \\fIVALUE\\fR, it takes\n"
-                     "\\fB\\-\\-name=\\fR\\fIVALUE\\fR too; every verb has \\fB\\-\\-help\\fR.\n"
-                     ".SH VERBS\n";
+  std::string text =
+      ".TH SHEAF 1 \"\" \"sheaf " SHEAF_VERSION
+      "\" \"User Commands\"\n"
+      ".SH NAME\nsheaf \\- compile, run and look into data\\-parallel models\n"
+      ".SH SYNOPSIS\n.B sheaf\n.I VERB\n[\\fIarguments and options\\fR]\n"
+      ".SH DESCRIPTION\n"
+      "A model file (JSON, with the names and arguments of PyTorch's layers) is compiled to a plan that says which\n"
+      "device does what, in which order and in which bytes: one plan for every list of devices and every batch\n"
+      "size. The other verbs run plans, train with them, show, check and measure them.\n"
+      ".PP\n"
+      "A \\fILIST\\fR of devices reads like \\fBcpu:0,cpu:1\\fR or \\fBcpu:0\\-3\\fR; \\fBcpu\\fR alone runs all of a\n"
+      "model on the host, unpartitioned. Wherever a verb takes an option \\fB\\-\\-name\\fR \\fIVALUE\\fR, it takes\n"
+      "\\fB\\-\\-name=\\fR\\fIVALUE\\fR too; every verb has \\fB\\-\\-help\\fR.\n"
+      ".SH VERBS\n";
   for (const Verb& verb : verbs()) text += roff_verb(verb.options());
   return text +
          ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe model, plan, data or run is at fault; a message says where and why\n"

@@ -9,8 +9,8 @@
 namespace sheaf {
 
 std::string list_of_verbs(const Palette& palette) {
-  std::string text = palette.paint(palette.heading, "usage:") + " sheaf VERB [options]\n\n" +
-                     palette.paint(palette.heading, "verbs:") + "\n";
+  std::string text =
+      palette.paint(palette.heading, "usage:") + " sheaf VERB [options]\n\n" + palette.paint(palette.heading, "verbs:") + "\n";
   size_t width = 0;
   for (const Verb& verb : verbs()) width = std::max(width, verb.options().verb().size());
   for (const Verb& verb : verbs()) {
@@ -18,7 +18,8 @@ std::string list_of_verbs(const Palette& palette) {
     text += "  " + palette.paint(palette.name, options.verb()) + std::string(width + 2 - options.verb().size(), ' ') +
             options.summary() + "\n";
   }
-  return text + "\n`sheaf help VERB` lists a verb's options and has an example. `sheaf --version` says which version this is.\n";
+  return text +
+         "\n`sheaf help VERB` lists a verb's options and has an example. `sheaf --version` says which version this is.\n";
 }
 
 OptionParser help_options() {
@@ -37,7 +38,8 @@ int help_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   const bool markdown = options->has("--markdown"), man = options->has("--man");
   const std::string& name = options->value("VERB");
-  if (man && (markdown || !name.empty())) return report_usage(Error("--man: the manual page holds all verbs; give it alone"), "help");
+  if (man && (markdown || !name.empty()))
+    return report_usage(Error("--man: the manual page holds all verbs; give it alone"), "help");
   if (man) return print(manual_page());
   if (name.empty() && markdown) return report_usage(Error("--markdown: of which verb?"), "help");
   if (name.empty()) return print(list_of_verbs(palette_of(stdout)));

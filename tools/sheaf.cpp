@@ -20,16 +20,11 @@ namespace sheaf {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {compile_options, compile_verb},
-    {run_options, run_verb},
-    {train_options, train_verb},
-    {dump_options, dump_verb},
-    {verify_options, verify_verb},
-    {explain_options, explain_verb},
-    {estimate_options, estimate_verb},
-    {bench_options, bench_verb},
-    {devices_options, devices_verb},
-    {help_options, help_verb},
+    {compile_options, compile_verb},       {run_options, run_verb},
+    {train_options, train_verb},           {dump_options, dump_verb},
+    {verify_options, verify_verb},         {explain_options, explain_verb},
+    {estimate_options, estimate_verb},     {bench_options, bench_verb},
+    {devices_options, devices_verb},       {help_options, help_verb},
     {completion_options, completion_verb},
 };
 
@@ -47,7 +42,8 @@ int main_verb(std::vector<std::string> arguments) {
   const bool is_option = name.starts_with("-");
   if (is_option) known = {"--help", "--version"};
   return report(Error((is_option ? "unknown option '" : "unknown verb '") + name + "'" + suggestion(name, known))
-                    .note("`sheaf help` lists the verbs"), kUsage);
+                    .note("`sheaf help` lists the verbs"),
+                kUsage);
 }
 
 /// LLVM is compiled without exceptions and tells of an allocation that failed in its own ways.

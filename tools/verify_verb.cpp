@@ -86,7 +86,8 @@ Result<Request> request_of(const Options& options) {
 /// The checks of a model or plan, one after another, until one finds something.
 class Verifier {
  public:
-  Verifier(const Options& options, Request request) : options_(options), request_(std::move(request)), wanted_(request_.options) {}
+  Verifier(const Options& options, Request request)
+      : options_(options), request_(std::move(request)), wanted_(request_.options) {}
 
   Result<Verification> run() {
     const std::string& file = options_.value("MODEL-or-PLAN");
@@ -99,7 +100,8 @@ class Verifier {
     auto plan = *model ? compile(**model, request_.compilation, &said) : read_model_or_plan(file, {});
     if (!plan) return plan.error();
     if (!wanted_.infer && plan->train.steps.empty())
-      return Error({plan->file}, "'" + plan->name + "' holds no training program").note("add a 'training' section to the model");
+      return Error({plan->file}, "'" + plan->name + "' holds no training program")
+          .note("add a 'training' section to the model");
     auto devices = open_devices(request_.devices);
     if (!devices) return devices.error();
     wanted_.devices = std::make_shared<const DeviceSet>(std::move(*devices));
@@ -115,7 +117,8 @@ class Verifier {
       apart.unpartitioned = apart.unfused = true;
       auto reference = compile(**model, apart);
       if (!reference) return reference.error();
-      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, said))); !ok) return ok.error();
+      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, said))); !ok)
+        return ok.error();
     }
     if (all_.passed())
       if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
@@ -132,7 +135,8 @@ class Verifier {
  private:
   /// Of what is asked for, nothing is settled in a plan already.
   Result<void> takes_a_plan(const std::string& file) const {
-    if (options_.has("--every-layer")) return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
+    if (options_.has("--every-layer"))
+      return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
     const bool otherwise = request_.compilation.precision != CompileOptions().precision;
     const std::string option = otherwise ? "--precision" : options_.has("--device-memory") ? "--device-memory" : "";
     return option.empty() ? Result<void>() : Error({file}, option + " takes a model file: a plan is compiled already");
@@ -141,7 +145,8 @@ class Verifier {
   Result<NamedTensors> weights_for(const Plan& plan) const {
     auto model = Model::from_plan(plan);
     if (!model) return model.error();
-    auto set = options_.has("--weights") ? load_weights(*model, options_.value("--weights")) : model->initialise_parameters(wanted_.seed);
+    auto set = options_.has("--weights") ? load_weights(*model, options_.value("--weights"))
+                                         : model->initialise_parameters(wanted_.seed);
     if (!set) return set.error();
     return weights_of(*model);
   }
@@ -184,7 +189,8 @@ class Verifier {
 }  // namespace
 
 OptionParser verify_options() {
-  OptionParser parser("verify", "Checks that the partitioned program computes what the unpartitioned one does, value by value.");
+  OptionParser parser("verify",
+                      "Checks that the partitioned program computes what the unpartitioned one does, value by value.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .file(FileUse::input)
       .add(devices_option)
@@ -228,7 +234,8 @@ int verify_verb(std::span<const std::string> arguments) {
   if (const int status = print(shown); status != kDone) return status;
   for (const ProgramVerification& checked : verification->programs) {
     if (!checked.divergence) continue;
-    return report(Error(checked.divergence->location, to_text(*checked.divergence)).note(checked.divergence->explanation), kFailed);
+    return report(Error(checked.divergence->location, to_text(*checked.divergence)).note(checked.divergence->explanation),
+                  kFailed);
   }
   return kDone;
 }

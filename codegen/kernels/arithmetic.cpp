@@ -22,8 +22,10 @@ Type scalar_type(OpBuilder& builder, DType dtype) {
 bool is_arithmetic(Operation& op) {
   if (isa<math::MathDialect>(op.getDialect())) return true;
   if (isa<arith::CmpFOp>(op)) return true;
-  if (!isa<arith::ArithDialect>(op.getDialect()) || op.getNumResults() != 1 || !isa<FloatType>(op.getResult(0).getType())) return false;
-  return !isa<arith::ConstantOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::BitcastOp>(op);
+  if (!isa<arith::ArithDialect>(op.getDialect()) || op.getNumResults() != 1 || !isa<FloatType>(op.getResult(0).getType()))
+    return false;
+  return !isa<arith::ConstantOp, arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
+              arith::BitcastOp>(op);
 }
 
 /// What `body` does to one element: it is emitted into a block that nobody keeps.

@@ -18,8 +18,7 @@ Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   for (const Shape& shape : spec.inputs) {
     bool fits = shape.size() == first.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = i == d || shape[i] == first[i];
-    if (!fits)
-      return Error(spec.name + ": the inputs' shapes differ in more than dimension " + std::to_string(*dim));
+    if (!fits) return Error(spec.name + ": the inputs' shapes differ in more than dimension " + std::to_string(*dim));
     auto length = product(shape, d, shape.size());
     if (!length) return Error(spec.name + ": sizes from the dimension on have no linear product");
     lengths.push_back(*length);

@@ -9,14 +9,10 @@ using namespace mlir;
 
 DType dtype_of_width(DType dtype) {
   switch (size_of(dtype)) {
-    case 8:
-      return DType::int64;
-    case 4:
-      return DType::int32;
-    case 2:
-      return DType::bfloat16;
-    default:
-      return DType::uint8;
+    case 8: return DType::int64;
+    case 4: return DType::int32;
+    case 2: return DType::bfloat16;
+    default: return DType::uint8;
   }
 }
 
@@ -86,8 +82,7 @@ void Copy::inner(Offsets at, Value low, Value high) {
     e_.sequential(e_.constant(0), columns, tile, [&](Value first_column) {
       e_.parallel(first_row, tile_end(first_row, high), [&](Value i) {
         Offsets row = step(at, transposed_, i);
-        e_.parallel(first_column, tile_end(first_column, columns),
-                    [&](Value j) { element(step(row, last, j)); });
+        e_.parallel(first_column, tile_end(first_column, columns), [&](Value j) { element(step(row, last, j)); });
       });
     });
   });
@@ -120,7 +115,8 @@ std::optional<KernelUse> Copy::by_elements() {
 KernelUse Copy::by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others) {
   const size_t last = loops_.size() - 1;
   const int64_t rows = loops_[transposed_].size.constant, columns = loops_[last].size.constant;
-  const int64_t height = std::min<int64_t>(tile, llvm::PowerOf2Ceil(rows)), width = std::min<int64_t>(tile, llvm::PowerOf2Ceil(columns));
+  const int64_t height = std::min<int64_t>(tile, llvm::PowerOf2Ceil(rows)),
+                width = std::min<int64_t>(tile, llvm::PowerOf2Ceil(columns));
   const int64_t down = llvm::divideCeil(rows, height), across = llvm::divideCeil(columns, width);
   std::vector<Loop> loops;
   for (size_t i : others) loops.push_back({loops_[i].size, {}});

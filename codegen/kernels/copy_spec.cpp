@@ -12,8 +12,7 @@ Result<std::vector<Extent>> strides_of(const std::string& what, const Shape& sha
   for (size_t i = shape.size(); i-- > 1;) {
     auto next = product(strides[i], shape[i]);
     if (!next)
-      return Error(what + ": a stride of " + to_string(strides[i]) + " times " + to_string(shape[i]) +
-                   " is not linear");
+      return Error(what + ": a stride of " + to_string(strides[i]) + " times " + to_string(shape[i]) + " is not linear");
     strides[i - 1] = *next;
   }
   return strides;
@@ -22,8 +21,7 @@ Result<std::vector<Extent>> strides_of(const std::string& what, const Shape& sha
 }  // namespace
 
 Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int64_t>& dims) {
-  CopySpec spec{
-      .name = "permute", .description = {}, .dtype = dtype, .loops = {}, .in_offset = {}, .out_offset = {}};
+  CopySpec spec{.name = "permute", .description = {}, .dtype = dtype, .loops = {}, .in_offset = {}, .out_offset = {}};
   Shape y;
   std::vector<size_t> from;
   for (int64_t d : dims) {
@@ -35,8 +33,7 @@ Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int
     y.push_back(x[from.back()]);
   }
   if (from.size() != x.size())
-    return Error("permute: " + std::to_string(dims.size()) + " dimensions given for rank " +
-                 std::to_string(x.size()));
+    return Error("permute: " + std::to_string(dims.size()) + " dimensions given for rank " + std::to_string(x.size()));
   auto in = strides_of("permute", x), out = strides_of("permute", y);
   if (!in) return in.error();
   if (!out) return out.error();
@@ -44,8 +41,7 @@ Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int
   return spec;
 }
 
-Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start,
-                            const Extent& count, int64_t step) {
+Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count, int64_t step) {
   auto d = checked_dim("slice", dim, x.size());
   if (!d) return d.error();
   if (step < 1) return Error("slice: the step must be positive");
@@ -56,12 +52,7 @@ Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Exte
   if (!out) return out.error();
   auto offset = product(start, (*in)[static_cast<size_t>(*d)]);
   if (!offset) return Error("slice: the offset is not linear");
-  CopySpec spec{.name = "slice",
-                .description = {},
-                .dtype = dtype,
-                .loops = {},
-                .in_offset = *offset,
-                .out_offset = {}};
+  CopySpec spec{.name = "slice", .description = {}, .dtype = dtype, .loops = {}, .in_offset = *offset, .out_offset = {}};
   for (size_t i = 0; i < y.size(); ++i)
     spec.loops.push_back({y[i], i == static_cast<size_t>(*d) ? (*in)[i] * step : (*in)[i], (*out)[i]});
   return spec;
@@ -73,8 +64,7 @@ Result<CopySpec> select_copy(DType dtype, const Shape& x, int64_t dim, int64_t i
   const Extent& size = x[static_cast<size_t>(*d)];
   if (size.is_static()) {
     if (index < -size.constant || index >= size.constant)
-      return Error("select: index " + std::to_string(index) + " is outside a dimension of " +
-                   to_string(size));
+      return Error("select: index " + std::to_string(index) + " is outside a dimension of " + to_string(size));
     return slice_copy(dtype, x, *d, index < 0 ? index + size.constant : index, 1);
   }
   return slice_copy(dtype, x, *d, index < 0 ? size + Extent(index) : Extent(index), 1);

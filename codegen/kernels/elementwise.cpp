@@ -6,8 +6,7 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first,
-                                   size_t last) {
+Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last) {
   if (first == last) return collapse(shape, operands, first, last);
   std::vector<Loop> loops;
   for (size_t dim = first; dim < last; ++dim) {
@@ -28,8 +27,7 @@ Emitter::Values located(Emitter& e, llvm::ArrayRef<Value> indices, const std::ve
 }
 
 Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
-  if (!spec.body || spec.outputs.empty())
-    return Error(spec.name + ": an element-wise kernel needs a body and an output");
+  if (!spec.body || spec.outputs.empty()) return Error(spec.name + ": an element-wise kernel needs a body and an output");
   std::vector<Shape> shapes;
   for (const Operand& input : spec.inputs) shapes.push_back(input.shape);
   for (size_t i = 0; i < spec.outputs.size(); ++i) shapes.push_back(spec.shape);
@@ -90,9 +88,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
   if (!problem.empty()) return Error(problem);
   use.grain = grain_for(use.grain * e.cost());
 
-  auto moves = [&](size_t operand) {
-    return llvm::all_of(loops, [&](const Loop& loop) { return loop.moves[operand]; });
-  };
+  auto moves = [&](size_t operand) { return llvm::all_of(loops, [&](const Loop& loop) { return loop.moves[operand]; }); };
   use.elementwise = last == 0 && !knows_place;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (!moves(i)) continue;
@@ -109,8 +105,7 @@ void FusedBody::add_buffers() {
   for (const Operand& operand : fusion_.operands) buffers_.push_back(emitter_.add_buffer(operand.dtype));
 }
 
-Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of,
-                       llvm::ArrayRef<Value> indices) const {
+Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of, llvm::ArrayRef<Value> indices) const {
   if (!fusion_.body) return value;
   Emitter::Values scalars{value};
   for (size_t i = 0; i < buffers_.size(); ++i) scalars.push_back(emitter_.load(buffers_[i], offset_of(i)));

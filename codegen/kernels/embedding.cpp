@@ -9,8 +9,7 @@ namespace sheaf::kernels {
 using namespace mlir;
 
 Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
-  if (spec.index != DType::int64 && spec.index != DType::int32)
-    return Error(spec.name + ": indices must be int64 or int32");
+  if (spec.index != DType::int64 && spec.index != DType::int32) return Error(spec.name + ": indices must be int64 or int32");
   if (spec.entries < 1 || spec.width < 0) return Error(spec.name + ": the table has no entries");
   auto count = product(spec.index_shape, 0, spec.index_shape.size());
   if (!count) return Error(spec.name + ": the number of indices is not linear");
@@ -33,12 +32,10 @@ Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
       Value at = b.create<arith::IndexCastOp>(loc, b.getI64Type(), position);
       Value inverted = b.create<arith::XOrIOp>(loc, at, b.create<arith::ConstantIntOp>(loc, -1, 64));
       // The unsigned maximum of ~p belongs to the smallest p, whichever thread comes first; 0 is below all.
-      b.create<memref::AtomicRMWOp>(loc, arith::AtomicRMWKind::maxu, inverted, e.buffer(status),
-                                    ValueRange(e.constant(0)));
+      b.create<memref::AtomicRMWOp>(loc, arith::AtomicRMWKind::maxu, inverted, e.buffer(status), ValueRange(e.constant(0)));
     }
     Value safe = b.create<arith::SelectOp>(loc, bad, b.create<arith::ConstantIntOp>(loc, 0, 64), wide);
-    Value from =
-        e.multiply(b.create<arith::IndexCastOp>(loc, b.getIndexType(), safe), e.constant(spec.width));
+    Value from = e.multiply(b.create<arith::IndexCastOp>(loc, b.getIndexType(), safe), e.constant(spec.width));
     Value to = e.multiply(position, e.constant(spec.width));
     e.parallel(e.constant(0), e.constant(spec.width),
                [&](Value i) { e.store(y, e.add(to, i), e.load(weight, e.add(from, i))); });

@@ -71,8 +71,7 @@ void by_entries(Emitter& e, const EmbeddingBackwardSpec& spec, Value count) {
 }  // namespace
 
 Result<KernelUse> build(Emitter& e, const EmbeddingBackwardSpec& spec) {
-  if (spec.index != DType::int64 && spec.index != DType::int32)
-    return Error(spec.name + ": indices must be int64 or int32");
+  if (spec.index != DType::int64 && spec.index != DType::int32) return Error(spec.name + ": indices must be int64 or int32");
   if (spec.entries < 1 || spec.width < 0) return Error(spec.name + ": the table has no entries");
   auto count = product(spec.index_shape, 0, spec.index_shape.size());
   if (!count) return Error(spec.name + ": the number of indices is not linear");

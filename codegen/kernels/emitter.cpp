@@ -44,18 +44,12 @@ Emitter::~Emitter() {
 
 Type Emitter::storage_type(DType dtype) {
   switch (dtype) {
-    case DType::float32:
-      return builder.getF32Type();
-    case DType::float16:
-      return builder.getF16Type();
-    case DType::bfloat16:
-      return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
-    case DType::int64:
-      return builder.getI64Type();
-    case DType::int32:
-      return builder.getI32Type();
-    case DType::uint8:
-      return builder.getI8Type();
+    case DType::float32: return builder.getF32Type();
+    case DType::float16: return builder.getF16Type();
+    case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
+    case DType::int64: return builder.getI64Type();
+    case DType::int32: return builder.getI32Type();
+    case DType::uint8: return builder.getI8Type();
   }
   return {};
 }
@@ -120,13 +114,11 @@ Value Emitter::buffer(int buffer) { return function_.front().getArgument(buffer)
 
 Value Emitter::load(int buffer, Value offset) {
   Value value = builder.create<memref::LoadOp>(loc, this->buffer(buffer), offset);
-  if (buffers_[buffer] == DType::float16)
-    return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
+  if (buffers_[buffer] == DType::float16) return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
   if (buffers_[buffer] != DType::bfloat16) return value;
   Value wide = builder.create<arith::ExtUIOp>(loc, builder.getI32Type(), value);
   Value sixteen = builder.create<arith::ConstantIntOp>(loc, 16, 32);
-  return builder.create<arith::BitcastOp>(loc, builder.getF32Type(),
-                                          builder.create<arith::ShLIOp>(loc, wide, sixteen));
+  return builder.create<arith::BitcastOp>(loc, builder.getF32Type(), builder.create<arith::ShLIOp>(loc, wide, sixteen));
 }
 
 void Emitter::store(int buffer, Value offset, Value value) {
@@ -137,10 +129,8 @@ void Emitter::store(int buffer, Value offset, Value value) {
     auto i32 = [&](int64_t c) -> Value { return builder.create<arith::ConstantIntOp>(loc, c, 32); };
     Value bits = builder.create<arith::BitcastOp>(loc, builder.getI32Type(), value);
     Value high = builder.create<arith::ShRUIOp>(loc, bits, i32(16));
-    Value bias =
-        builder.create<arith::AddIOp>(loc, builder.create<arith::AndIOp>(loc, high, i32(1)), i32(0x7fff));
-    Value rounded =
-        builder.create<arith::ShRUIOp>(loc, builder.create<arith::AddIOp>(loc, bits, bias), i32(16));
+    Value bias = builder.create<arith::AddIOp>(loc, builder.create<arith::AndIOp>(loc, high, i32(1)), i32(0x7fff));
+    Value rounded = builder.create<arith::ShRUIOp>(loc, builder.create<arith::AddIOp>(loc, bits, bias), i32(16));
     Value nan = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, value, value);
     value = builder.create<arith::TruncIOp>(loc, builder.getI16Type(),
                                             builder.create<arith::SelectOp>(loc, nan, i32(0x7fc0), rounded));
@@ -151,17 +141,12 @@ void Emitter::store(int buffer, Value offset, Value value) {
 Value Emitter::scratch(int64_t count, Type element) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&function_.front());  // once per call, not once per iteration
-  return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element),
-                                          builder.getI64IntegerAttr(64));
+  return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element), builder.getI64IntegerAttr(64));
 }
 
-Value Emitter::read(Value scratch, Value index) {
-  return builder.create<memref::LoadOp>(loc, scratch, index);
-}
+Value Emitter::read(Value scratch, Value index) { return builder.create<memref::LoadOp>(loc, scratch, index); }
 
-void Emitter::write(Value scratch, Value index, Value value) {
-  builder.create<memref::StoreOp>(loc, value, scratch, index);
-}
+void Emitter::write(Value scratch, Value index, Value value) { builder.create<memref::StoreOp>(loc, value, scratch, index); }
 
 void Emitter::parallel(Value low, Value high, llvm::function_ref<void(Value)> body) {
   Value step = constant(1);
@@ -183,11 +168,9 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
   Values neutral;
   for (Type type : types)
     neutral.push_back(builder.create<arith::ConstantOp>(
-        loc, combine == Combine::maximum
-                 ? builder.getFloatAttr(type, -std::numeric_limits<double>::infinity())
-                 : builder.getZeroAttr(type)));
-  auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)),
-                                              neutral);
+        loc, combine == Combine::maximum ? builder.getFloatAttr(type, -std::numeric_limits<double>::infinity())
+                                         : builder.getZeroAttr(type)));
+  auto loop = builder.create<scf::ParallelOp>(loc, ValueRange(low), ValueRange(high), ValueRange(constant(1)), neutral);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   Values parts = body(loop.getInductionVars()[0]);
@@ -196,19 +179,15 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
     Block& block = reduce.getReductions()[i].front();
     builder.setInsertionPointToEnd(&block);
     Value a = block.getArgument(0), b = block.getArgument(1), both;
-    if (combine == Combine::sum)
-      both = builder.create<arith::AddFOp>(loc, a, b);
-    else if (combine == Combine::maximum)
-      both = builder.create<arith::MaximumFOp>(loc, a, b);
-    else
-      both = builder.create<arith::OrIOp>(loc, a, b);
+    if (combine == Combine::sum) both = builder.create<arith::AddFOp>(loc, a, b);
+    else if (combine == Combine::maximum) both = builder.create<arith::MaximumFOp>(loc, a, b);
+    else both = builder.create<arith::OrIOp>(loc, a, b);
     builder.create<scf::ReduceReturnOp>(loc, both);
   }
   return Values(loop.getResults());
 }
 
-Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums,
-                                       llvm::function_ref<Values(Value)> body) {
+Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(Value)> body) {
   // 64 and more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
   constexpr int64_t block = 4096;
   llvm::SmallVector<Type> f32(sums, builder.getF32Type()), f64(sums, builder.getF64Type());
@@ -224,9 +203,7 @@ Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums,
     return totals;
   };
   // On a GPU blocks would have to be combined among threads, one after another; adding in f64 costs less.
-  if (for_gpu())
-    return narrowed(
-        reduce(Combine::sum, constant(0), total, f64, [&](Value i) { return widened(body(i)); }));
+  if (for_gpu()) return narrowed(reduce(Combine::sum, constant(0), total, f64, [&](Value i) { return widened(body(i)); }));
   Value blocks = builder.create<arith::CeilDivUIOp>(loc, total, constant(block));
   return narrowed(reduce(Combine::sum, constant(0), blocks, f64, [&](Value i) {
     Value low = multiply(i, constant(block));
@@ -254,8 +231,8 @@ Emitter::Values Emitter::decompose(Value flat, const std::vector<Loop>& loops, s
   return indices;
 }
 
-Value Emitter::offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<Value> indices,
-                      Value flat, size_t flattened) {
+Value Emitter::offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<Value> indices, Value flat,
+                      size_t flattened) {
   Value result;
   size_t first = 0;
   auto moves = [&](const Loop& loop) { return loop.moves[operand]; };

@@ -27,7 +27,7 @@ struct GpuSchedule {
   int block = 256;  ///< threads
   int lanes = 1;
   bool columns = false;
-  int each = 1;     ///< items that a thread does together, with one lane an item
+  int each = 1;  ///< items that a thread does together, with one lane an item
 
   int items() const { return block / lanes * each; }
 };
@@ -83,8 +83,7 @@ class Emitter {
   void write(mlir::Value scratch, mlir::Value index, mlir::Value value);
 
   void parallel(mlir::Value low, mlir::Value high, llvm::function_ref<void(mlir::Value)> body);
-  void sequential(mlir::Value low, mlir::Value high, int64_t step,
-                  llvm::function_ref<void(mlir::Value)> body);
+  void sequential(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
   /// Reduces what `body` gives for each index; the neutral element (zeros, or -inf) for an empty range.
   Values reduce(Combine combine, mlir::Value low, mlir::Value high, llvm::ArrayRef<mlir::Type> types,
                 llvm::function_ref<Values(mlir::Value)> body);
@@ -97,8 +96,8 @@ class Emitter {
   /// Splits `flat`, an index into the product of the first `count` loops, into an index for each.
   Values decompose(mlir::Value flat, const std::vector<Loop>& loops, size_t count);
   /// The offset of an operand at loop indices. `flat` is the index that the first `flattened` ones came from.
-  mlir::Value offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<mlir::Value> indices,
-                     mlir::Value flat = {}, size_t flattened = 0);
+  mlir::Value offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<mlir::Value> indices, mlir::Value flat = {},
+                     size_t flattened = 0);
 
   mlir::OpBuilder builder;
   mlir::Location loc;

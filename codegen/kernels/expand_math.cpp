@@ -32,9 +32,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ExpandMathPass)
 
   StringRef getArgument() const final { return "sheaf-expand-math"; }
-  StringRef getDescription() const final {
-    return "Replace math functions that have no instruction by polynomials";
-  }
+  StringRef getDescription() const final { return "Replace math functions that have no instruction by polynomials"; }
   void getDependentDialects(DialectRegistry& registry) const final {
     registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
   }

@@ -99,7 +99,8 @@ void Scheduled::many() {
                                       id(b_.create<NVVM::GridDimYOp>(loc_, b_.getI32Type())));
     b_.setInsertionPoint(rows.getBody()->getTerminator());
     auto number = [&](int64_t value) -> Value { return b_.create<arith::ConstantIntOp>(loc_, value, 64); };
-    Value row = b_.create<arith::MulIOp>(loc_, b_.create<arith::IndexCastOp>(loc_, i64, rows.getInductionVar()), number(8 * (buffers_ + 1)));
+    Value row = b_.create<arith::MulIOp>(loc_, b_.create<arith::IndexCastOp>(loc_, i64, rows.getInductionVar()),
+                                         number(8 * (buffers_ + 1)));
     row = b_.create<arith::AddIOp>(loc_, function.getArgument(0), row);
     Value work = b_.create<arith::IndexCastOp>(loc_, index, load(row, i64));
     SmallVector<Value> buffers;
@@ -123,7 +124,8 @@ Value Scheduled::memref_at(Value address, MemRefType type) {
   auto descriptor = LLVM::LLVMStructType::getLiteral(b_.getContext(), {pointer, pointer, i64, one, one});
   Value made = b_.create<LLVM::UndefOp>(loc_, descriptor);
   made = b_.create<LLVM::InsertValueOp>(loc_, made, b_.create<LLVM::IntToPtrOp>(loc_, pointer, address), 1);
-  auto global = MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(), b_.getI64IntegerAttr(global_space));
+  auto global =
+      MemRefType::get(type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(), b_.getI64IntegerAttr(global_space));
   return b_.create<UnrealizedConversionCastOp>(loc_, global, made).getResult(0);
 }
 
@@ -147,10 +149,8 @@ void Scheduled::body(func::FuncOp function, ValueRange buffers, ValueRange exten
   map.map(kernel_.getArguments().drop_front(buffers_ + 2), extents);
   ThreadBody thread(b_, function, schedule_, std::move(map));
   for (Operation& op : kernel_.front().without_terminator()) {
-    if (auto loop = dyn_cast<scf::ParallelOp>(op))
-      thread.range(loop, work);
-    else
-      thread.around(op);
+    if (auto loop = dyn_cast<scf::ParallelOp>(op)) thread.range(loop, work);
+    else thread.around(op);
   }
 }
 

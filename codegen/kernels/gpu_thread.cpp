@@ -23,7 +23,10 @@ Value add(OpBuilder& builder, Location loc, Value x, Value y) { return builder.c
 }  // namespace
 
 ThreadBody::ThreadBody(OpBuilder& builder, func::FuncOp function, const GpuSchedule& schedule, IRMapping map)
-    : b_(builder), loc_(function.getLoc()), schedule_(schedule), map_(std::move(map)),
+    : b_(builder),
+      loc_(function.getLoc()),
+      schedule_(schedule),
+      map_(std::move(map)),
       lanes_(builder, function, schedule, number<NVVM::ThreadIdXOp>(builder, function.getLoc())) {}
 
 Value ThreadBody::constant(int64_t value) { return b_.create<arith::ConstantIndexOp>(loc_, value); }
@@ -92,14 +95,10 @@ bool can_go_abreast(Block& body) {
 
 void ThreadBody::block(Block& from, bool shared) {
   for (Operation& op : from.without_terminator()) {
-    if (auto loop = dyn_cast<scf::ParallelOp>(op))
-      parallel(loop, shared);
-    else if (isa<scf::ForOp, scf::IfOp>(op))
-      nested(op, shared);
-    else if (shared && isa<memref::StoreOp, memref::AtomicRMWOp>(op))
-      for_the_item(op);
-    else
-      b_.clone(op, map_);
+    if (auto loop = dyn_cast<scf::ParallelOp>(op)) parallel(loop, shared);
+    else if (isa<scf::ForOp, scf::IfOp>(op)) nested(op, shared);
+    else if (shared && isa<memref::StoreOp, memref::AtomicRMWOp>(op)) for_the_item(op);
+    else b_.clone(op, map_);
   }
 }
 
@@ -130,10 +129,8 @@ void ThreadBody::parallel(scf::ParallelOp op, bool shared) {
   auto loop = b_.create<scf::ForOp>(loc_, low, high, constant(shared ? schedule_.lanes : 1), sums);
   {
     OpBuilder::InsertionGuard guard(b_);
-    if (sums.empty())
-      b_.setInsertionPoint(loop.getBody()->getTerminator());
-    else
-      b_.setInsertionPointToEnd(loop.getBody());
+    if (sums.empty()) b_.setInsertionPoint(loop.getBody()->getTerminator());
+    else b_.setInsertionPointToEnd(loop.getBody());
     map_.map(op.getInductionVars()[0], loop.getInductionVar());
     block(*op.getBody(), /*shared=*/false);
     SmallVector<Value> parts = llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return mapped(part); });
@@ -170,7 +167,8 @@ Value ThreadBody::several_at_a_time(scf::ParallelOp op, Value low, Value high, S
     for (int i = 0; i < abreast_; ++i) indices.push_back(add(b_, loc_, loop.getInductionVar(), constant(i * lanes)));
     SmallVector<Value> next{add(b_, loc_, loop.getInductionVar(), step)};
     for (auto [i, map] : llvm::enumerate(abreast(*op.getBody(), indices))) {
-      SmallVector<Value> parts = llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return map.lookupOrDefault(part); });
+      SmallVector<Value> parts =
+          llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return map.lookupOrDefault(part); });
       llvm::append_range(next, combined(reduce, loop.getRegionIterArgs().slice(1 + i * count, count), parts));
     }
     b_.create<scf::YieldOp>(loc_, next);

@@ -36,7 +36,8 @@ class ThreadBody {
   mlir::Value combined(mlir::Region& combination, mlir::Value x, mlir::Value y);
   llvm::SmallVector<mlir::Value> combined(mlir::scf::ReduceOp reduce, mlir::ValueRange xs, mlir::ValueRange ys);
   void range_by_several(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
-  mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high, llvm::SmallVector<mlir::Value>& sums);
+  mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high,
+                                llvm::SmallVector<mlir::Value>& sums);
   /// The body of a parallel loop for several iterations, operation by operation: loads before stores. What its values
   /// became for each.
   llvm::SmallVector<mlir::IRMapping> abreast(mlir::Block& from, mlir::ValueRange indices);

@@ -38,9 +38,9 @@ struct KernelAbiPass : PassWrapper<KernelAbiPass, OperationPass<func::FuncOp>> {
       if (!type || type.getRank() != 1 || !type.isDynamicDim(0)) continue;
       if (!one) one = builder.create<arith::ConstantIndexOp>(loc, 1);
       argument.setType(MemRefType::get({1}, type.getElementType()));
-      auto cast = builder.create<memref::ReinterpretCastOp>(
-          loc, type, argument, OpFoldResult(builder.getIndexAttr(0)), ArrayRef<OpFoldResult>{one},
-          ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+      auto cast = builder.create<memref::ReinterpretCastOp>(loc, type, argument, OpFoldResult(builder.getIndexAttr(0)),
+                                                            ArrayRef<OpFoldResult>{one},
+                                                            ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
       argument.replaceAllUsesExcept(cast, cast);
       // noalias saves run-time overlap checks. Where an input may be the output itself it would be a lie.
       int64_t position = argument.getArgNumber();

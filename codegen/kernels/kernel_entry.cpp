@@ -16,8 +16,7 @@ void mark_independent(LLVM::LLVMFuncOp function) {
   MLIRContext* context = function.getContext();
   auto group = LLVM::AccessGroupAttr::get(context, DistinctAttr::create(UnitAttr::get(context)));
   auto groups = ArrayAttr::get(context, {group});
-  auto annotation =
-      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {group});
+  auto annotation = LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {group});
   DominanceInfo dominance(function);
   function.walk([&](Operation* op) {
     if (auto access = dyn_cast<LLVM::AccessGroupOpInterface>(op)) {
@@ -55,12 +54,9 @@ void add_entry(LLVM::LLVMFuncOp body) {
   SmallVector<Value> arguments;
   int32_t buffers = 0, numbers = 0;
   for (Type argument : body.getArgumentTypes()) {
-    if (isa<LLVM::LLVMPointerType>(argument))
-      arguments.push_back(element(block->getArgument(0), pointer, buffers++));
-    else if (numbers++ < 2)
-      arguments.push_back(block->getArgument(1 + numbers));  // begin, then end
-    else
-      arguments.push_back(element(block->getArgument(1), i64, numbers - 3));
+    if (isa<LLVM::LLVMPointerType>(argument)) arguments.push_back(element(block->getArgument(0), pointer, buffers++));
+    else if (numbers++ < 2) arguments.push_back(block->getArgument(1 + numbers));  // begin, then end
+    else arguments.push_back(element(block->getArgument(1), i64, numbers - 3));
   }
   builder.create<LLVM::CallOp>(loc, body, arguments);
   builder.create<LLVM::ReturnOp>(loc, ValueRange{});
@@ -70,9 +66,7 @@ struct KernelEntryPass : PassWrapper<KernelEntryPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KernelEntryPass)
 
   StringRef getArgument() const final { return "sheaf-kernel-entry"; }
-  StringRef getDescription() const final {
-    return "Give each lowered kernel the entry that the runtime calls";
-  }
+  StringRef getDescription() const final { return "Give each lowered kernel the entry that the runtime calls"; }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<LLVM::LLVMDialect>(); }
 
   void runOnOperation() final {

@@ -25,8 +25,8 @@ using namespace mlir;
 
 KernelModule::KernelModule(MLIRContext& context) : context_(context) {
   // Vector: the polynomial expansion asks for it even where all is scalar.
-  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                      math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
+  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                      memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
   module_ = ModuleOp::create(UnknownLoc::get(&context));
   gpu_module_ = ModuleOp::create(UnknownLoc::get(&context));
 }
@@ -154,7 +154,8 @@ Result<void> KernelModule::lower(ModuleOp module, void (*pipeline)(OpPassManager
 
 Result<std::vector<std::pair<std::string, std::string>>> KernelModule::compile() const {
   if (kernels_.empty()) return std::vector<std::pair<std::string, std::string>>{};
-  OwningOpRef<ModuleOp> native(cast<ModuleOp>(ModuleOp(*module_)->clone())), gpu(cast<ModuleOp>(ModuleOp(*gpu_module_)->clone()));
+  OwningOpRef<ModuleOp> native(cast<ModuleOp>(ModuleOp(*module_)->clone())),
+      gpu(cast<ModuleOp>(ModuleOp(*gpu_module_)->clone()));
   if (auto lowered = lower(*gpu, build_gpu_kernel_pipeline); !lowered) return lowered.error();
   PtxText ptx(*gpu);
   if (auto lowered = lower(*native, build_kernel_pipeline); !lowered) return lowered.error();

@@ -62,8 +62,8 @@ class KernelModule {
 /// Loops for add_copy: y = x.permute(dims), all of x's dimensions. Errors: dims is not a permutation.
 Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int64_t>& dims);
 /// y = x[..., start:stop:step, ...] along `dim`, with 0 <= start and step > 0; `count` elements are taken.
-Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start,
-                            const Extent& count, int64_t step = 1);
+Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count,
+                            int64_t step = 1);
 /// y = x.select(dim, index), dim removed; index may be negative where that dimension is static.
 Result<CopySpec> select_copy(DType dtype, const Shape& x, int64_t dim, int64_t index);
 

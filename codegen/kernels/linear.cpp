@@ -21,7 +21,7 @@ class Linear {
   static constexpr int64_t unrolled_products = 64;  // W in registers
   static constexpr int64_t unrolled_inputs = 32;
   static constexpr int64_t local_products = 16384;  // W on the stack: 64 KiB
-  static constexpr int64_t block = 4;  // outputs summed side by side, to keep more than one sum in flight
+  static constexpr int64_t block = 4;               // outputs summed side by side, to keep more than one sum in flight
 
   Value product(Value a, Value b, Value sum) {
     Value product = e_.builder.create<arith::MulFOp>(e_.loc, a, b);
@@ -52,8 +52,7 @@ void Linear::unrolled() {
   e_.parallel(e_.begin(), e_.end(), [&](Value row) {
     for (int64_t o = 0; o < spec_.out; ++o) {
       Value sum;
-      for (int64_t k = 0; k < spec_.in; ++k)
-        sum = product(x(row, e_.constant(k)), weight(e_.constant(o), e_.constant(k)), sum);
+      for (int64_t k = 0; k < spec_.in; ++k) sum = product(x(row, e_.constant(k)), weight(e_.constant(o), e_.constant(k)), sum);
       store(row, e_.constant(o), sum);
     }
   });
@@ -63,15 +62,13 @@ void Linear::along_outputs() {
   Value transposed = e_.scratch(spec_.in * spec_.out, e_.builder.getF32Type());
   Value zero = e_.constant(0), in = e_.constant(spec_.in), out = e_.constant(spec_.out);
   e_.parallel(zero, out, [&](Value o) {
-    e_.parallel(zero, in,
-                [&](Value k) { e_.write(transposed, e_.add(e_.multiply(k, out), o), weight(o, k)); });
+    e_.parallel(zero, in, [&](Value k) { e_.write(transposed, e_.add(e_.multiply(k, out), o), weight(o, k)); });
   });
   e_.parallel(e_.begin(), e_.end(), [&](Value row) {
     e_.parallel(zero, out, [&](Value o) {
       Value sum;
       for (int64_t k = 0; k < spec_.in; ++k)
-        sum =
-            product(x(row, e_.constant(k)), e_.read(transposed, e_.add(e_.constant(k * spec_.out), o)), sum);
+        sum = product(x(row, e_.constant(k)), e_.read(transposed, e_.add(e_.constant(k * spec_.out), o)), sum);
       store(row, o, sum);
     });
   });
@@ -84,12 +81,10 @@ void Linear::along_inputs() {
     auto sums = e_.reduce(Combine::sum, zero, in, types, [&](Value k) {
       Emitter::Values products;
       Value left = x(row, k);
-      for (int64_t j = 0; j < count; ++j)
-        products.push_back(product(left, weight(e_.add(first, e_.constant(j)), k), {}));
+      for (int64_t j = 0; j < count; ++j) products.push_back(product(left, weight(e_.add(first, e_.constant(j)), k), {}));
       return products;
     });
-    for (int64_t j = 0; j < count; ++j)
-      store(row, e_.add(first, e_.constant(j)), sums[static_cast<size_t>(j)]);
+    for (int64_t j = 0; j < count; ++j) store(row, e_.add(first, e_.constant(j)), sums[static_cast<size_t>(j)]);
   };
   int64_t whole = spec_.out / block * block;
   e_.parallel(e_.begin(), e_.end(), [&](Value row) {
@@ -125,14 +120,10 @@ Result<KernelUse> Linear::build() {
   epilogue_.add_buffers();
   y_ = e_.add_buffer(DType::float32);
   e_.start();
-  if (e_.for_gpu())
-    by_elements();
-  else if (spec_.in * spec_.out <= unrolled_products)
-    unrolled();
-  else if (spec_.in <= unrolled_inputs && spec_.in * spec_.out <= local_products)
-    along_outputs();
-  else
-    along_inputs();
+  if (e_.for_gpu()) by_elements();
+  else if (spec_.in * spec_.out <= unrolled_products) unrolled();
+  else if (spec_.in <= unrolled_inputs && spec_.in * spec_.out <= local_products) along_outputs();
+  else along_inputs();
   KernelUse use;
   use.work = e_.for_gpu() ? spec_.rows * spec_.out : spec_.rows;
   use.grain = grain_for(spec_.in * spec_.out / 4);

@@ -13,7 +13,7 @@
 namespace sheaf::kernels {
 
 struct CodeTarget {
-  const char* triple = "";               ///< x86-64 or NVPTX
+  const char* triple = "";  ///< x86-64 or NVPTX
   const char* cpu = "";
   const char* features = "";
   const char* vector_width = "";  ///< bits, where the CPU's default shall not be taken

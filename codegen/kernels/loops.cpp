@@ -23,8 +23,7 @@ std::optional<Extent> product(const Shape& shape, size_t first, size_t last) {
 Result<int64_t> checked_dim(const std::string& what, int64_t dim, size_t rank) {
   int64_t n = static_cast<int64_t>(rank);
   if (dim < -n || dim >= n)
-    return Error(what + ": dimension " + std::to_string(dim) + " is outside a tensor of rank " +
-                 std::to_string(n));
+    return Error(what + ": dimension " + std::to_string(dim) + " is outside a tensor of rank " + std::to_string(n));
   return dim < 0 ? dim + n : dim;
 }
 
@@ -39,19 +38,16 @@ Result<std::vector<bool>> moving(const Shape& shape, const Shape& operand) {
   size_t skipped = shape.size() - operand.size();
   for (size_t i = 0; i < operand.size(); ++i) {
     const Extent& size = shape[skipped + i];
-    if (operand[i] == size)
-      moves[skipped + i] = !(size == Extent(1));
+    if (operand[i] == size) moves[skipped + i] = !(size == Extent(1));
     else if (!(operand[i] == Extent(1)))
-      return Error("an operand's size " + to_string(operand[i]) + " does not broadcast to " +
-                   to_string(size));
+      return Error("an operand's size " + to_string(operand[i]) + " does not broadcast to " + to_string(size));
   }
   return moves;
 }
 
 }  // namespace
 
-Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>& operands, size_t first,
-                                   size_t last) {
+Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last) {
   std::vector<std::vector<bool>> moves;
   for (const Shape& operand : operands) {
     auto result = moving(shape, operand);
@@ -87,9 +83,7 @@ Prefix linear_prefix(const std::vector<Loop>& loops, size_t limit) {
   return prefix;
 }
 
-int64_t typical_size(const Extent& extent) {
-  return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64;
-}
+int64_t typical_size(const Extent& extent) { return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64; }
 
 int64_t typical_gpu_size(const Extent& extent) { return (extent.is_static() ? 1 : 4) * typical_size(extent); }
 

@@ -24,8 +24,7 @@ Result<int64_t> checked_dim(const std::string& what, int64_t dim, size_t rank);
 
 /// The loops over dimensions [first, last) of `shape` for operands that are broadcast to it by PyTorch's
 /// rules. At least one loop, possibly of size 1. Errors: an operand does not broadcast to `shape`.
-Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>& operands, size_t first,
-                                   size_t last);
+Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last);
 
 /// How many leading loops (at most `limit`) have a linear product, and that product.
 struct Prefix {

@@ -12,8 +12,7 @@ namespace {
 /// are broadcast along some of its dimensions only.
 class Mean {
  public:
-  Mean(Emitter& e, const MeanSpec& spec)
-      : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
+  Mean(Emitter& e, const MeanSpec& spec) : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
   Result<KernelUse> build();
 
  private:
@@ -34,16 +33,13 @@ class Mean {
       Value count = e_.constant(1);
       for (size_t i = outer_; i < inner_; ++i) count = e_.multiply(count, e_.size(loops_[i].size));
       Value wide = e_.builder.create<arith::IndexCastOp>(e_.loc, e_.builder.getI64Type(), count);
-      sum = e_.builder.create<arith::DivFOp>(e_.loc, sum,
-                                             e_.builder.create<arith::UIToFPOp>(e_.loc, type, wide));
+      sum = e_.builder.create<arith::DivFOp>(e_.loc, sum, e_.builder.create<arith::UIToFPOp>(e_.loc, type, wide));
     }
     if (type.isF64()) sum = e_.builder.create<arith::TruncFOp>(e_.loc, e_.builder.getF32Type(), sum);
     Value offset = e_.offset(1 + spec_.prologue.operands.size(), loops_, at);
     e_.store(y_, offset, epilogue_.apply(sum, [&](size_t) { return offset; }));
   }
-  Value widened(Value value) {
-    return e_.builder.create<arith::ExtFOp>(e_.loc, e_.builder.getF64Type(), value);
-  }
+  Value widened(Value value) { return e_.builder.create<arith::ExtFOp>(e_.loc, e_.builder.getF64Type(), value); }
 
   Value row_sum(Emitter::Values& at, size_t level);
   Value flat_sum(Emitter::Values& at, bool accurate);
@@ -65,8 +61,7 @@ Result<void> Mean::find_loops() {
   auto dim = checked_dim(spec_.name, spec_.dim, shape.size());
   if (!dim) return dim.error();
   size_t first = static_cast<size_t>(*dim), last = first + static_cast<size_t>(spec_.dims);
-  if (spec_.dims < 1 || last > shape.size())
-    return Error(spec_.name + ": the dimensions reach beyond the tensor's");
+  if (spec_.dims < 1 || last > shape.size()) return Error(spec_.name + ": the dimensions reach beyond the tensor's");
   Shape result(shape.begin(), shape.begin() + static_cast<int64_t>(first)), kept = shape;
   result.insert(result.end(), shape.begin() + static_cast<int64_t>(last), shape.end());
   for (size_t i = first; i < last; ++i) kept[i] = 1;
@@ -82,9 +77,7 @@ Result<void> Mean::find_loops() {
     return Error(spec_.name + ": coordinates must be as many as the dimensions");
   // Where a part has no dimensions, there is one loop all the same, which stands for none.
   for (size_t d = 0; d < shape.size(); ++d) loop_of_.push_back(d + (first == 0));
-  auto loops_over = [&](size_t from, size_t to) {
-    return (knows_place ? separate : collapse)(shape, operands, from, to);
-  };
+  auto loops_over = [&](size_t from, size_t to) { return (knows_place ? separate : collapse)(shape, operands, from, to); };
   auto outer = loops_over(0, first), n = loops_over(first, last), inner = loops_over(last, shape.size());
   for (auto* part : {&outer, &n, &inner}) {
     if (!*part) return Error(spec_.name + ": " + part->error().message());
@@ -102,8 +95,7 @@ Value Mean::row_sum(Emitter::Values& at, size_t level) {
     at[level] = i;
     return level + 1 == inner_ ? load(at) : row_sum(at, level + 1);
   };
-  if (level + 1 == inner_)
-    return e_.accurate_sums(loops_[level].size, 1, [&](Value i) { return Emitter::Values{term(i)}; })[0];
+  if (level + 1 == inner_) return e_.accurate_sums(loops_[level].size, 1, [&](Value i) { return Emitter::Values{term(i)}; })[0];
   Value total = e_.reduce(Combine::sum, e_.constant(0), e_.size(loops_[level].size), {e_.builder.getF64Type()},
                           [&](Value i) { return Emitter::Values{widened(term(i))}; })[0];
   return e_.builder.create<arith::TruncFOp>(e_.loc, e_.builder.getF32Type(), total);
@@ -136,8 +128,8 @@ void Mean::columns(Emitter::Values& at, Value low, Value high) {
   constexpr int64_t tile = 512;  // 4 KiB of sums stay in the L1 cache
   Value sums = e_.scratch(tile, e_.builder.getF64Type());
   e_.sequential(low, high, tile, [&](Value start) {
-    Value width = e_.builder.create<arith::MinUIOp>(e_.loc, e_.constant(tile),
-                                                    e_.builder.create<arith::SubIOp>(e_.loc, high, start));
+    Value width =
+        e_.builder.create<arith::MinUIOp>(e_.loc, e_.constant(tile), e_.builder.create<arith::SubIOp>(e_.loc, high, start));
     auto each = [&](llvm::function_ref<void(Value)> body) {
       e_.parallel(e_.constant(0), width, [&](Value j) {
         at.back() = e_.add(start, j);
@@ -147,16 +139,15 @@ void Mean::columns(Emitter::Values& at, Value low, Value high) {
     Value none = e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF64FloatAttr(0));
     each([&](Value j) { e_.write(sums, j, none); });
     add_rows(at, outer_, [&] {
-      each([&](Value j) {
-        e_.write(sums, j, e_.builder.create<arith::AddFOp>(e_.loc, e_.read(sums, j), widened(load(at))));
-      });
+      each([&](Value j) { e_.write(sums, j, e_.builder.create<arith::AddFOp>(e_.loc, e_.read(sums, j), widened(load(at)))); });
     });
     each([&](Value j) { store(at, e_.read(sums, j)); });
   });
 }
 
 /// Each element of y on its own, for a GPU.
-KernelUse Mean::by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, const std::vector<Loop>& free_loops, bool by_rows) {
+KernelUse Mean::by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, const std::vector<Loop>& free_loops,
+                            bool by_rows) {
   std::vector<Loop> summed(loops_.begin() + static_cast<int64_t>(outer_), loops_.begin() + static_cast<int64_t>(inner_));
   const Prefix prefix = linear_prefix(free_loops, free.size()), count = linear_prefix(summed, summed.size());
   const bool few = count.loops == summed.size() && count.size.is_static() && count.size.constant <= 4096;
@@ -215,8 +206,7 @@ Result<KernelUse> Mean::build() {
     // Sums of columns, as of a bias's gradient: the columns themselves are shared out, a cache line or more to each.
     columns(at, e_.begin(), e_.end());
     use.work = loops_[last].size;
-    use.grain = std::max<int64_t>(16, grain_for(typical_size(loops_, outer_) /
-                                                typical_size(loops_[last].size) * e_.cost()));
+    use.grain = std::max<int64_t>(16, grain_for(typical_size(loops_, outer_) / typical_size(loops_[last].size) * e_.cost()));
     return use;
   }
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {

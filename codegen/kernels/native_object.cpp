@@ -15,7 +15,8 @@ struct Level {
 constexpr Level levels[] = {{"x86-64-v3", "256"}, {"x86-64-v4", "512"}};  // v4's default would be 256
 
 Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& level) {
-  return generate_code(bitcode, {"x86_64-unknown-linux-gnu", level.name, "", level.vector_width, llvm::CodeGenFileType::ObjectFile});
+  return generate_code(bitcode,
+                       {"x86_64-unknown-linux-gnu", level.name, "", level.vector_width, llvm::CodeGenFileType::ObjectFile});
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ Result<Rows> rows_of(const NormalizationSpec& spec) {
   if (spec.groups > 0) {
     if (shape.size() < 2) return Error(spec.name + ": group norm needs a batch and a channel dimension");
     if (!shape[1].is_static() || shape[1].constant % spec.groups != 0)
-      return Error(spec.name + ": " + to_string(shape[1]) + " channels do not divide into " +
-                   std::to_string(spec.groups) + " groups");
+      return Error(spec.name + ": " + to_string(shape[1]) + " channels do not divide into " + std::to_string(spec.groups) +
+                   " groups");
     work = shape[0] * spec.groups;
     rows.channels = shape[1].constant / spec.groups;
     spatial = product(shape, 2, shape.size());
   } else {
     if (spec.normalized_dims < 1 || spec.normalized_dims > static_cast<int64_t>(shape.size()))
-      return Error(spec.name + ": " + std::to_string(spec.normalized_dims) +
-                   " normalised dimensions of a rank-" + std::to_string(shape.size()) + " tensor");
+      return Error(spec.name + ": " + std::to_string(spec.normalized_dims) + " normalised dimensions of a rank-" +
+                   std::to_string(shape.size()) + " tensor");
     size_t first = shape.size() - static_cast<size_t>(spec.normalized_dims);
     work = product(shape, 0, first);
     spatial = product(shape, first, shape.size());
@@ -67,9 +67,7 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
   OpBuilder& b = e.builder;
   Location loc = e.loc;
   // Differences from the mean are taken as they stand: expanded, they would cancel.
-  auto subtract = [&](Value p, Value q) -> Value {
-    return b.create<arith::SubFOp>(loc, p, q, arith::FastMathFlags::contract);
-  };
+  auto subtract = [&](Value p, Value q) -> Value { return b.create<arith::SubFOp>(loc, p, q, arith::FastMathFlags::contract); };
   auto multiply = [&](Value p, Value q) -> Value { return b.create<arith::MulFOp>(loc, p, q); };
   e.parallel(e.begin(), e.end(), [&](Value row) {
     Value base = e.multiply(row, e.size(*count)), zero = e.constant(0);
@@ -80,8 +78,8 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
     Value n = e.to_f32(e.size(*count));
     // Two passes: a first mean, then the moments about it. That corrects the first mean's own rounding (seen
     // by every element where the mean is large beside the deviation), and the variance does not cancel.
-    Value mean = b.create<arith::DivFOp>(
-        loc, e.accurate_sums(*count, 1, [&](Value i) { return Emitter::Values{load(i)}; })[0], n);
+    Value mean =
+        b.create<arith::DivFOp>(loc, e.accurate_sums(*count, 1, [&](Value i) { return Emitter::Values{load(i)}; })[0], n);
     Emitter::Values sums = e.accurate_sums(*count, 2, [&](Value i) {
       Value difference = subtract(load(i), mean);
       return Emitter::Values{difference, multiply(difference, difference)};
@@ -105,14 +103,12 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
     Value group = b.create<arith::RemUIOp>(loc, row, e.constant(spec.groups));
     Value first = e.multiply(group, e.size(rows->channels));
     if (e.for_gpu()) {
-      e.parallel(zero, e.size(*count), [&](Value i) {
-        normalize(i, e.add(first, b.create<arith::DivUIOp>(loc, i, e.size(rows->spatial))));
-      });
+      e.parallel(zero, e.size(*count),
+                 [&](Value i) { normalize(i, e.add(first, b.create<arith::DivUIOp>(loc, i, e.size(rows->spatial)))); });
     } else {
       e.parallel(zero, e.size(rows->channels), [&](Value k) {
         Value start = e.multiply(k, e.size(rows->spatial));
-        e.parallel(zero, e.size(rows->spatial),
-                   [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
+        e.parallel(zero, e.size(rows->spatial), [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
       });
     }
   });

@@ -16,8 +16,7 @@ Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
   auto outer = product(spec.shape, 0, d), inner = product(spec.shape, d + 1, spec.shape.size());
   auto part = [&](const Extent& size) { return inner ? product(size, *inner) : std::nullopt; };
   auto slab = part(spec.shape[d]), size = part(spec.size), first = part(spec.begin);
-  if (!outer || !slab || !size || !first)
-    return Error(spec.name + ": sizes beside the dimension have no linear product");
+  if (!outer || !slab || !size || !first) return Error(spec.name + ": sizes beside the dimension have no linear product");
 
   int x = e.add_buffer(dtype_of_width(spec.dtype)), y = e.add_buffer(dtype_of_width(spec.dtype));
   e.start();

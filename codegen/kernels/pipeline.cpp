@@ -42,8 +42,7 @@ void register_kernel_passes() {
   mlir::registerPass(create_kernel_entry_pass);
   mlir::registerPass(create_gpu_schedule_pass);
   mlir::registerPass(create_ptx_entry_pass);
-  mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does",
-                                   build_kernel_pipeline);
+  mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does", build_kernel_pipeline);
   mlir::PassPipelineRegistration<>("sheaf-gpu-kernels", "Lower scheduled kernels as `sheaf compile` does for GPUs",
                                    build_gpu_kernel_pipeline);
 }

@@ -12,8 +12,7 @@ namespace {
 /// x viewed as outer × n × inner, n being the dimension of the softmax; what happens at one (outer, n, inner).
 class Softmax {
  public:
-  Softmax(Emitter& e, const SoftmaxSpec& spec)
-      : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
+  Softmax(Emitter& e, const SoftmaxSpec& spec) : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
   Result<KernelUse> build();
 
  private:
@@ -38,9 +37,7 @@ class Softmax {
     e_.store(y_, offset(0, at), y);
   }
   /// a - b that stays as it is: rearranged as x - (max + log sum) it would round at max's size.
-  Value subtract(Value a, Value b) {
-    return e_.builder.create<arith::SubFOp>(e_.loc, a, b, arith::FastMathFlags::contract);
-  }
+  Value subtract(Value a, Value b) { return e_.builder.create<arith::SubFOp>(e_.loc, a, b, arith::FastMathFlags::contract); }
   Value exp(Value x) { return e_.builder.create<math::ExpOp>(e_.loc, x); }
   /// What the second pass over the elements takes: log Σ, or 1 / Σ.
   Value finish_sum(Value sum) {
@@ -81,10 +78,8 @@ void Softmax::rows(Position at) {
     at.n = i;
     return at;
   };
-  Value max =
-      e_.reduce(Combine::maximum, zero, n, {f32}, [&](Value i) { return Emitter::Values{load(with(i))}; })[0];
-  Value sum = e_.reduce(Combine::sum, zero, n, {f32},
-                        [&](Value i) { return Emitter::Values{exponential(with(i), max)}; })[0];
+  Value max = e_.reduce(Combine::maximum, zero, n, {f32}, [&](Value i) { return Emitter::Values{load(with(i))}; })[0];
+  Value sum = e_.reduce(Combine::sum, zero, n, {f32}, [&](Value i) { return Emitter::Values{exponential(with(i), max)}; })[0];
   Value factor = finish_sum(sum);
   e_.parallel(zero, n, [&](Value i) { finish(with(i), max, factor); });
 }
@@ -96,8 +91,8 @@ void Softmax::columns(Position at) {
   Value maxima = e_.scratch(tile, f32), sums = e_.scratch(tile, f32);
   Value zero = e_.constant(0), n = e_.size(n_), inner = e_.size(inner_size_);
   e_.sequential(zero, inner, tile, [&](Value first) {
-    Value width = e_.builder.createOrFold<arith::MinUIOp>(
-        e_.loc, e_.constant(tile), e_.builder.createOrFold<arith::SubIOp>(e_.loc, inner, first));
+    Value width = e_.builder.createOrFold<arith::MinUIOp>(e_.loc, e_.constant(tile),
+                                                          e_.builder.createOrFold<arith::SubIOp>(e_.loc, inner, first));
     if (inner_size_.is_static() && inner_size_.constant <= tile) width = inner;
     auto each = [&](llvm::function_ref<void(Value)> body) {
       e_.parallel(zero, width, [&](Value j) {
@@ -111,15 +106,13 @@ void Softmax::columns(Position at) {
         each(body);
       });
     };
-    Value lowest = e_.builder.create<arith::ConstantOp>(
-        e_.loc, e_.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+    Value lowest =
+        e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
     each([&](Value j) {
       e_.write(maxima, j, lowest);
       e_.write(sums, j, e_.f32(0));
     });
-    each_row([&](Value j) {
-      e_.write(maxima, j, e_.builder.create<arith::MaximumFOp>(e_.loc, e_.read(maxima, j), load(at)));
-    });
+    each_row([&](Value j) { e_.write(maxima, j, e_.builder.create<arith::MaximumFOp>(e_.loc, e_.read(maxima, j), load(at))); });
     each_row([&](Value j) {
       Value part = exponential(at, e_.read(maxima, j));
       e_.write(sums, j, e_.builder.create<arith::AddFOp>(e_.loc, e_.read(sums, j), part));
@@ -135,8 +128,7 @@ Result<KernelUse> Softmax::build() {
   if (!dim) return dim.error();
   std::vector<Shape> operands{shape};
   for (const Fusion* fusion : {&spec_.prologue, &spec_.epilogue}) {
-    if (!fusion->coordinates.empty())
-      return Error(spec_.name + ": what is fused into it cannot know where it is");
+    if (!fusion->coordinates.empty()) return Error(spec_.name + ": what is fused into it cannot know where it is");
     for (const Operand& operand : fusion->operands) operands.push_back(operand.shape);
   }
   size_t d = static_cast<size_t>(*dim);

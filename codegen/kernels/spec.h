@@ -30,8 +30,7 @@ struct Operand {
 /// f32; int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number). One result
 /// per output. The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags
 /// itself; NaN and infinities keep their meaning.
-using ScalarBody =
-    std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
+using ScalarBody = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
 
 /// outputs[i] = body(inputs[i]...) with PyTorch's broadcasting of inputs to `shape`, the shape of all
 /// outputs.

@@ -73,10 +73,8 @@ ScalarBody ElementChain::body(SmallVector<mlir::Value> outputs) const {
       SmallVector<mlir::Value> elements;
       for (OpOperand& operand : op->getOpOperands()) {
         auto found = chain.index_of_.find(&operand);
-        if (!elementwise.operandIsRead(operand.getOperandNumber()))
-          elements.push_back(nullptr);
-        else
-          elements.push_back(found != chain.index_of_.end() ? scalars[first + found->second] : made[operand.get()]);
+        if (!elementwise.operandIsRead(operand.getOperandNumber())) elements.push_back(nullptr);
+        else elements.push_back(found != chain.index_of_.end() ? scalars[first + found->second] : made[operand.get()]);
       }
       if (elementwise.usesCoordinates()) llvm::append_range(elements, scalars.drop_front(first + chain.inputs_.size()));
       made[op->getResult(0)] = elementwise.buildScalar(builder, loc, elements);
@@ -87,7 +85,8 @@ ScalarBody ElementChain::body(SmallVector<mlir::Value> outputs) const {
   };
 }
 
-kernels::Fusion ElementChain::fusion(mlir::Value output, const ir::ShapeAnalysis& shapes, std::vector<mlir::Value>& operands) const {
+kernels::Fusion ElementChain::fusion(mlir::Value output, const ir::ShapeAnalysis& shapes,
+                                     std::vector<mlir::Value>& operands) const {
   kernels::Fusion fusion;
   if (empty()) return fusion;
   for (const auto& [argument, aligned] : inputs_) {

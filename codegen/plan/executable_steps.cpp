@@ -28,12 +28,14 @@ bool is_library_call(Operation& op) { return nn::library_op(op) && !is_small_lin
 void note_means(Operation& op, Step& step) {
   if (isa<nn::LinearOp>(op)) {
     std::string weights = std::to_string(cast<RankedTensorType>(op.getOperand(1).getType()).getNumElements()) + " weights";
-    step.notes.push_back(is_small_linear(op) ? "a generated kernel: for " + weights + " (at most " + std::to_string(kSmallLinear) +
-                                                   "), calling a library takes longer than plain loops"
-                                             : "a library call: " + weights + " are too many for plain loops, which keep to " +
-                                                   std::to_string(kSmallLinear) + " in f32");
+    step.notes.push_back(is_small_linear(op)
+                             ? "a generated kernel: for " + weights + " (at most " + std::to_string(kSmallLinear) +
+                                   "), calling a library takes longer than plain loops"
+                             : "a library call: " + weights + " are too many for plain loops, which keep to " +
+                                   std::to_string(kSmallLinear) + " in f32");
   }
-  if (isa<nn::ReshapeOp, nn::FlattenOp>(op)) step.notes.push_back("a view: the elements stay in their order, so nothing is copied");
+  if (isa<nn::ReshapeOp, nn::FlattenOp>(op))
+    step.notes.push_back("a view: the elements stay in their order, so nothing is copied");
   if (isa<nn::PermuteOp>(op)) step.notes.push_back("a copy: the elements change their order");
 }
 
@@ -49,7 +51,8 @@ StringRef pattern_of(Operation& op) {
   };
   if (body.empty() || !llvm::all_of(body, alike)) return {};
   if (body.size() == 1 && isa<nn::ReluOp>(body[0])) return "relu";
-  if (body.size() == 2 && isa<nn::AddOp>(body[0]) && isa<nn::ReluOp>(body[1]) && body[1]->getOperand(0) == body[0]->getResult(0))
+  if (body.size() == 2 && isa<nn::AddOp>(body[0]) && isa<nn::ReluOp>(body[1]) &&
+      body[1]->getOperand(0) == body[0]->getResult(0))
     return "add_relu";
   if (auto backward = dyn_cast<nn::ActivationBackwardOp>(body[0]); backward && body.size() == 1)
     if (cast<StringAttr>(backward.getActivation().get("kind")).getValue() == "relu") return "relu_backward";

@@ -54,18 +54,21 @@ Result<KernelUse> row_kernel(KernelModule& module, nn::FusedOp fused, Operation*
   mlir::Value x = anchor->getOperand(0);
   if (!before.empty())
     for (BlockArgument argument : body.getArguments())
-      if (argument.getType() == x.getType() && llvm::any_of(argument.getUsers(), [&](Operation* user) { return before.contains(user); })) {
+      if (argument.getType() == x.getType() &&
+          llvm::any_of(argument.getUsers(), [&](Operation* user) { return before.contains(user); })) {
         x = argument;
         break;
       }
-  if (!isa<BlockArgument>(x)) return Error("internal error: a fused " + anchor->getName().getStringRef().str() + " has no input of its shape");
+  if (!isa<BlockArgument>(x))
+    return Error("internal error: a fused " + anchor->getName().getStringRef().str() + " has no input of its shape");
   ElementChain prologue(x, shapes.of(anchor->getOperand(0))), epilogue(anchor->getResult(0), shapes.of(anchor->getResult(0)));
   for (Operation& op : body.without_terminator()) {
     if (&op != anchor) (before.contains(&op) ? prologue : epilogue).add(op, shapes);
   }
   std::string name = anchor->getName().stripDialect().str();
   if (auto softmax = dyn_cast<nn::SoftmaxOp>(anchor); softmax && softmax.getLog()) name = "log_softmax";
-  std::string description = prologue.name() + (prologue.empty() ? "" : "_") + name + (epilogue.empty() ? "" : "_") + epilogue.name();
+  std::string description =
+      prologue.name() + (prologue.empty() ? "" : "_") + name + (epilogue.empty() ? "" : "_") + epilogue.name();
   operands.push_back(x);
   for (mlir::Value parameter : anchor->getOperands().drop_front()) operands.push_back(parameter);
   auto fill = [&](auto& spec) {

@@ -86,8 +86,7 @@ Result<KernelUse> embedding_kernel(KernelModule& module, nn::EmbeddingOp op, con
   return module.add_embedding(spec);
 }
 
-Result<KernelUse> embedding_backward_kernel(KernelModule& module, nn::EmbeddingBackwardOp op,
-                                            const ir::ShapeAnalysis& shapes) {
+Result<KernelUse> embedding_backward_kernel(KernelModule& module, nn::EmbeddingBackwardOp op, const ir::ShapeAnalysis& shapes) {
   Operand x = operand_of(shapes.of(op.getX()));
   kernels::EmbeddingBackwardSpec spec;
   spec.index = x.dtype;
@@ -167,7 +166,8 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::SliceOp o) {
         Operand x = operand_of(shapes.of(o.getX()));
         int64_t dim = *ir::normalize_dim(o.getDim(), static_cast<int64_t>(x.shape.size()));
-        return copy_kernel(module, kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), Extent(o.getSize())), "slice");
+        return copy_kernel(module, kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), Extent(o.getSize())),
+                           "slice");
       })
       .Default([&](Operation* o) {
         return Result<KernelUse>(Error("internal error: no kernel for '" + o->getName().getStringRef().str() + "'"));

@@ -45,7 +45,8 @@ std::vector<Region> regions_of(ModuleOp module) {
     region.name = group.getLayer().str();
     if (auto ids = group.getDeviceIds()) region.device_ids.emplace(ids->begin(), ids->end());
     // The host is no entry of the list; that the gather goes there stands in the gather.
-    if (auto device = group.getOutputDevice(); device && static_cast<int64_t>(*device) >= 0) region.output_device = static_cast<int>(*device);
+    if (auto device = group.getOutputDevice(); device && static_cast<int64_t>(*device) >= 0)
+      region.output_device = static_cast<int>(*device);
     region.dim = static_cast<int>(group.getDim());
     region.location = location_of(*group);
     regions.push_back(std::move(region));
@@ -99,7 +100,9 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
   if (auto reason = op.getAttrOfType<StringAttr>(nn::kReason)) step.reason = reason.getValue().str();
   if (auto notes = op.getAttrOfType<ArrayAttr>(nn::kNotes))
     for (Attribute note : notes) step.notes.push_back(cast<StringAttr>(note).str());
-  step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), [&](mlir::Value result) { return ir::depends_on_parameters_alone(result, parameters_alone_); });
+  step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), [&](mlir::Value result) {
+                return ir::depends_on_parameters_alone(result, parameters_alone_);
+              });
   return step;
 }
 
@@ -112,12 +115,12 @@ void ProgramBuilder::add_arguments() {
     const ir::TensorShape& shape = shapes_.of(argument);
     int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place_of(placed.getLayout()));
     sheaf::Value& value = program_.values[id];
-    value.role = role == "input"     ? sheaf::Value::input
-                 : role == "target"  ? sheaf::Value::target
-                 : role == "setting" ? sheaf::Value::setting
-                 : role == "buffer"  ? sheaf::Value::buffer
+    value.role = role == "input"                            ? sheaf::Value::input
+                 : role == "target"                         ? sheaf::Value::target
+                 : role == "setting"                        ? sheaf::Value::setting
+                 : role == "buffer"                         ? sheaf::Value::buffer
                  : role == "state" || role == "accumulator" ? sheaf::Value::state
-                                     : sheaf::Value::parameter;
+                                                            : sheaf::Value::parameter;
     if (value.role != sheaf::Value::setting) value.source = name;
     ids_[argument] = id;
   }
@@ -132,7 +135,8 @@ void ProgramBuilder::add_movement(Operation& op) {
   step.roles = {"x"};
   const ir::TensorShape& shape = shapes_.of(op.getResult(0));
   // "x@net", "block1@host": the same value at another place.
-  std::string name = program_.values[step.inputs[0]].name + "@" + (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
+  std::string name = program_.values[step.inputs[0]].name + "@" +
+                     (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
   int output = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
   program_.values[output].layout = layouts_->of(op.getResult(0));
   ids_[op.getResult(0)] = output;

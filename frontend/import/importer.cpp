@@ -80,7 +80,8 @@ ImportedModel Importer::run() {
     outputs = {import_loss(outputs, targets)};
     names = {"loss"};
     function_->setAttr(nn::kOptimizer, attribute_of(builder_, model_.training->optimizer));
-    if (model_.training->clip_grad_norm) function_->setAttr(nn::kClipNorm, builder_.getF64FloatAttr(*model_.training->clip_grad_norm));
+    if (model_.training->clip_grad_norm)
+      function_->setAttr(nn::kClipNorm, builder_.getF64FloatAttr(*model_.training->clip_grad_norm));
   }
   builder_.create<func::ReturnOp>(unknown, outputs);
   SmallVector<mlir::Type> types;
@@ -102,7 +103,8 @@ std::vector<mlir::Value> Importer::declare_inputs(const std::vector<frontend::In
     SmallVector<int64_t> shape;
     for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
     auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
-    values.push_back(function_.getBody().front().addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
+    values.push_back(
+        function_.getBody().front().addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
     describe(role, input.name);
   }
   return values;
@@ -119,8 +121,9 @@ mlir::Value Importer::import_loss(const std::vector<mlir::Value>& outputs, const
   };
   auto position = FileLineColLoc::get(builder_.getContext(), model_.file, training.location.line, training.location.column);
   auto location = NameLoc::get(builder_.getStringAttr("loss"), position);
-  auto loss = make<nn::LossOp>(location, builder_.getF32Type(), 1u, value_of(training.loss_inputs[0]), value_of(training.loss_inputs[1]),
-                               builder_.getStringAttr(training.loss_type), cast<DictionaryAttr>(attribute_of(builder_, training.loss_arguments)));
+  auto loss = make<nn::LossOp>(location, builder_.getF32Type(), 1u, value_of(training.loss_inputs[0]),
+                               value_of(training.loss_inputs[1]), builder_.getStringAttr(training.loss_type),
+                               cast<DictionaryAttr>(attribute_of(builder_, training.loss_arguments)));
   loss->setAttr(nn::kType, builder_.getStringAttr(training.loss_type));
   return loss->getResult(0);
 }
@@ -184,7 +187,9 @@ mlir::Value Importer::parameter(const Layer& layer, const std::string& own_name)
 
 std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<mlir::Value> inputs) {
   std::vector<std::vector<mlir::Value>> results;
-  auto value_of = [&](const frontend::ValueRef& ref) { return ref.layer < 0 ? inputs[ref.output] : results[ref.layer][ref.output]; };
+  auto value_of = [&](const frontend::ValueRef& ref) {
+    return ref.layer < 0 ? inputs[ref.output] : results[ref.layer][ref.output];
+  };
   for (const Layer& layer : graph.layers) {
     std::vector<mlir::Value> sources;
     for (const frontend::ValueRef& ref : layer.inputs) sources.push_back(value_of(ref));
@@ -197,7 +202,8 @@ std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<
 
 std::vector<mlir::Value> Importer::import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs) {
   // An empty device list runs the module unpartitioned, as in PyTorch.
-  if (layer.type == "DataParallel" && layer.arguments["device_ids"] != Json::array()) return import_data_parallel(layer, inputs);
+  if (layer.type == "DataParallel" && layer.arguments["device_ids"] != Json::array())
+    return import_data_parallel(layer, inputs);
   if (layer.body) return import_graph(*layer.body, inputs);
   Operation* before = builder_.getBlock()->empty() ? nullptr : &builder_.getBlock()->back();
   std::vector<mlir::Value> results = build_layer(*this, layer, location(layer), inputs);
@@ -217,9 +223,9 @@ std::vector<mlir::Value> Importer::import_data_parallel(const Layer& layer, cons
   IntegerAttr output_device;
   if (!a["output_device"].is_null()) output_device = builder_.getI64IntegerAttr(a["output_device"].get<int64_t>());
   mlir::Type element = builder_.getF32Type();
-  auto parallel = make<nn::DataParallelOp>(location(layer), element, static_cast<unsigned>(layer.body->outputs.size()), ValueRange(inputs),
-                                           builder_.getStringAttr(layer.path), builder_.getI64IntegerAttr(a["dim"].get<int64_t>()),
-                                           device_ids, output_device);
+  auto parallel = make<nn::DataParallelOp>(location(layer), element, static_cast<unsigned>(layer.body->outputs.size()),
+                                           ValueRange(inputs), builder_.getStringAttr(layer.path),
+                                           builder_.getI64IntegerAttr(a["dim"].get<int64_t>()), device_ids, output_device);
   parallel->setAttr(nn::kType, builder_.getStringAttr(layer.type));
   OpBuilder::InsertionGuard guard(builder_);
   Block* body = builder_.createBlock(&parallel.getBody());

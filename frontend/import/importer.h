@@ -11,7 +11,6 @@ namespace sheaf::import {
 using frontend::Graph;
 using frontend::Layer;
 
-
 class Importer {
  public:
   Importer(const frontend::Model& model, mlir::MLIRContext& context, Purpose purpose)

@@ -62,7 +62,8 @@ Values build_conv(const Context& c) {
                                      c.attributes().getDenseI64ArrayAttr(begin), c.attributes().getDenseI64ArrayAttr(end),
                                      c.integers("dilation"), c.integer("groups"), DictionaryAttr());
   if (c.argument("padding_mode") != "zeros")
-    results[0].getDefiningOp()->setAttr(nn::kPaddingMode, c.attributes().getStringAttr(c.argument("padding_mode").get<std::string>()));
+    results[0].getDefiningOp()->setAttr(nn::kPaddingMode,
+                                        c.attributes().getStringAttr(c.argument("padding_mode").get<std::string>()));
   return results;
 }
 Values build_conv_transpose(const Context& c) {
@@ -74,7 +75,8 @@ Values build_conv_transpose(const Context& c) {
 Values build_batch_norm(const Context& c) {
   // Without running statistics it takes the batch's own, in inference too.
   if (!c.argument("track_running_stats").get<bool>())
-    return {c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"), DictionaryAttr())[0]};
+    return {c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"),
+                                            DictionaryAttr())[0]};
   Values results = c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
                                           c.parameter("bias"), c.number("eps"));
   // Without a momentum (PyTorch's None) the running statistics are plain averages.
@@ -83,7 +85,8 @@ Values build_batch_norm(const Context& c) {
   return results;
 }
 Values build_layer_norm(const Context& c) {
-  return c.one<nn::LayerNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("normalized_shape"), c.number("eps"));
+  return c.one<nn::LayerNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integers("normalized_shape"),
+                                c.number("eps"));
 }
 Values build_group_norm(const Context& c) {
   return c.one<nn::GroupNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integer("num_groups"), c.number("eps"));
@@ -108,8 +111,8 @@ Values build_max_pool(const Context& c) {
 }
 Values build_avg_pool(const Context& c) {
   int64_t divisor = c.argument("divisor_override").is_null() ? 0 : c.argument("divisor_override").get<int64_t>();
-  return c.one<nn::AvgPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"), c.flag("ceil_mode"),
-                              c.flag("count_include_pad"), c.attributes().getI64IntegerAttr(divisor));
+  return c.one<nn::AvgPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
+                              c.flag("ceil_mode"), c.flag("count_include_pad"), c.attributes().getI64IntegerAttr(divisor));
 }
 Values build_adaptive_pool(const Context& c) {
   std::vector<int64_t> sizes;
@@ -130,7 +133,8 @@ Values recurrent_weights(const Context& c) {
   for (int64_t layer = 0; layer < c.argument("num_layers").get<int64_t>(); ++layer)
     for (int direction = 0; direction < (c.argument("bidirectional").get<bool>() ? 2 : 1); ++direction)
       for (const char* name : {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l"})
-        if (mlir::Value weight = c.parameter(name + std::to_string(layer) + (direction ? "_reverse" : ""))) weights.push_back(weight);
+        if (mlir::Value weight = c.parameter(name + std::to_string(layer) + (direction ? "_reverse" : "")))
+          weights.push_back(weight);
   return weights;
 }
 mlir::Value optional_input(const Context& c, size_t index) { return index < c.inputs.size() ? c.inputs[index] : mlir::Value(); }
@@ -148,9 +152,11 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
     Values initial;
     for (unsigned s = 0; s < states; ++s) {
       mlir::Value all = optional_input(c, s + 1);
-      initial.push_back(all ? c.importer.make<nn::SliceOp>(c.loc, element, 1u, all, c.attributes().getI64IntegerAttr(0),
-                                                           c.attributes().getI64IntegerAttr(i * directions),
-                                                           c.attributes().getI64IntegerAttr(directions))->getResult(0)
+      initial.push_back(all ? c.importer
+                                  .make<nn::SliceOp>(c.loc, element, 1u, all, c.attributes().getI64IntegerAttr(0),
+                                                     c.attributes().getI64IntegerAttr(i * directions),
+                                                     c.attributes().getI64IntegerAttr(directions))
+                                  ->getResult(0)
                             : mlir::Value());
     }
     Values made = build(x, initial, ValueRange(weights).slice(static_cast<size_t>(i) * own, own));
@@ -159,11 +165,16 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
     if (i + 1 == layers) break;
     // A name of its own, so that each has its own mask.
     auto name = mlir::StringAttr::get(c.loc.getContext(), c.layer.path + ".dropout" + std::to_string(i));
-    x = c.importer.make<nn::DropoutOp>(mlir::NameLoc::get(name, cast<mlir::NameLoc>(c.loc).getChildLoc()), element, 1u, x, c.number("dropout"))->getResult(0);
+    x = c.importer
+            .make<nn::DropoutOp>(mlir::NameLoc::get(name, cast<mlir::NameLoc>(c.loc).getChildLoc()), element, 1u, x,
+                                 c.number("dropout"))
+            ->getResult(0);
   }
   results.push_back(x);
   for (unsigned s = 0; s < states; ++s)
-    results.push_back(c.importer.make<nn::ConcatOp>(c.loc, element, 1u, ValueRange(ends[s]), c.attributes().getI64IntegerAttr(0))->getResult(0));
+    results.push_back(
+        c.importer.make<nn::ConcatOp>(c.loc, element, 1u, ValueRange(ends[s]), c.attributes().getI64IntegerAttr(0))
+            ->getResult(0));
   return results;
 }
 
@@ -174,8 +185,9 @@ bool drops_between_layers(const Context& c) {
 Values build_lstm(const Context& c) {
   if (drops_between_layers(c))
     return build_layer_by_layer(c, 2, [&](mlir::Value x, const Values& initial, ValueRange weights) {
-      return c.several<nn::LstmOp>(3, x, initial[0], initial[1], weights, c.integer("hidden_size"), c.attributes().getI64IntegerAttr(1),
-                                   c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+      return c.several<nn::LstmOp>(3, x, initial[0], initial[1], weights, c.integer("hidden_size"),
+                                   c.attributes().getI64IntegerAttr(1), c.flag("bidirectional"), c.flag("batch_first"),
+                                   c.flag("bias"));
     });
   Values results = c.several<nn::LstmOp>(3, c.x(), optional_input(c, 1), optional_input(c, 2), ValueRange(recurrent_weights(c)),
                                          c.integer("hidden_size"), c.integer("num_layers"), c.flag("bidirectional"),
@@ -192,10 +204,11 @@ Values build_gru(const Context& c) {
                               c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
 }
 Values build_attention(const Context& c) {
-  Values results = c.several<nn::MultiheadAttentionOp>(2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"),
-                                             c.parameter("in_proj_bias"), c.parameter("out_proj.weight"),
-                                             c.parameter("out_proj.bias"), c.integer("num_heads"), c.flag("batch_first"));
-  if (c.importer.training() && c.argument("dropout").get<double>() > 0) results[0].getDefiningOp()->setAttr(nn::kDropout, c.number("dropout"));
+  Values results = c.several<nn::MultiheadAttentionOp>(
+      2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"), c.parameter("in_proj_bias"),
+      c.parameter("out_proj.weight"), c.parameter("out_proj.bias"), c.integer("num_heads"), c.flag("batch_first"));
+  if (c.importer.training() && c.argument("dropout").get<double>() > 0)
+    results[0].getDefiningOp()->setAttr(nn::kDropout, c.number("dropout"));
   return results;
 }
 
@@ -218,11 +231,13 @@ const std::unordered_map<std::string, Build>& builders() {
       {"Identity", build_unary<nn::IdentityOp>},
       {"LeakyReLU", [](const Context& c) { return c.one<nn::LeakyReluOp>(c.x(), c.number("negative_slope")); }},
       {"ELU", [](const Context& c) { return c.one<nn::EluOp>(c.x(), c.number("alpha")); }},
-      {"GELU", [](const Context& c) {
+      {"GELU",
+       [](const Context& c) {
          return c.one<nn::GeluOp>(c.x(), c.attributes().getBoolAttr(c.argument("approximate") == "tanh"));
        }},
       {"Hardtanh", [](const Context& c) { return c.one<nn::HardtanhOp>(c.x(), c.number("min_val"), c.number("max_val")); }},
-      {"ReLU6", [](const Context& c) {
+      {"ReLU6",
+       [](const Context& c) {
          return c.one<nn::HardtanhOp>(c.x(), c.attributes().getF64FloatAttr(0), c.attributes().getF64FloatAttr(6));
        }},
       {"Softmax", build_softmax<false>},
@@ -246,7 +261,8 @@ const std::unordered_map<std::string, Build>& builders() {
       {"Mean", [](const Context& c) { return c.one<nn::MeanOp>(c.x(), c.integers("dim"), c.flag("keepdim")); }},
       {"Select", [](const Context& c) { return c.one<nn::SelectOp>(c.x(), c.integer("dim"), c.integer("index")); }},
       {"Scale", [](const Context& c) { return c.one<nn::ScaleOp>(c.x(), c.number("value")); }},
-      {"Print", [](const Context& c) {
+      {"Print",
+       [](const Context& c) {
          return c.one<nn::PrintOp>(ValueRange(c.inputs), c.attributes().getStringAttr(c.argument("text").get<std::string>()));
        }},
   };

@@ -139,8 +139,8 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
     auto dim = normalize_dim(parallel.getDim(), of(input).rank());
     if (!dim)
-      return op.emitError("cannot split an input of shape ") << to_string(of(input)) << " along dimension "
-                                                             << static_cast<int64_t>(parallel.getDim());
+      return op.emitError("cannot split an input of shape ")
+             << to_string(of(input)) << " along dimension " << static_cast<int64_t>(parallel.getDim());
     set(argument, chunk(of(input), *dim, region));
   }
   if (failed(visit_block(body))) return failure();
@@ -152,8 +152,8 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
     TensorShape local = of(value);
     auto dim = local.rank() == 0 ? std::optional<int64_t>(0) : normalize_dim(parallel.getDim(), local.rank());
     if (!dim)
-      return op.emitError("cannot gather an output of shape ") << to_string(local) << " along dimension "
-                                                               << static_cast<int64_t>(parallel.getDim());
+      return op.emitError("cannot gather an output of shape ")
+             << to_string(local) << " along dimension " << static_cast<int64_t>(parallel.getDim());
     FailureOr<TensorShape> whole = gathered(op, local, *dim, region);
     if (failed(whole)) return failure();
     set(result, *whole);

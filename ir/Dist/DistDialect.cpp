@@ -31,7 +31,8 @@ LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
                                  Attribute layout) {
   if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr, PartialAttr, LocalAttr>(layout))
     return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, "
-                          "#dist.local), but got " << layout;
+                          "#dist.local), but got "
+                       << layout;
   if (auto device = llvm::dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
     return emitError() << "expects an entry of the device list, but got " << device.getIndex();
   if (auto split = llvm::dyn_cast<SplitAttr>(layout))

@@ -54,7 +54,8 @@ LogicalResult ScatterOp::verify() {
   bool chunk = same_but_along(from.getTensor(), to.getTensor(), split.getDim()) && to.getTensor().getRank() > 0 &&
                (getLike() || to.getTensor().isDynamicDim(split.getDim()));
   if (!scalar && !chunk)
-    return emitOpError("expects a chunk of ") << from.getTensor() << " along dimension " << split.getDim() << ", but got " << to.getTensor();
+    return emitOpError("expects a chunk of ")
+           << from.getTensor() << " along dimension " << split.getDim() << ", but got " << to.getTensor();
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
 }
 
@@ -72,7 +73,9 @@ LogicalResult GatherOp::verify() {
     return emitOpError("goes from a split layout to the host or a device, not from ") << from << " to " << to;
   bool scalar = from.getTensor().getRank() == 0;
   bool fits = scalar ? to.getTensor().getRank() == 1 : same_but_along(from.getTensor(), to.getTensor(), split.getDim());
-  if (!fits) return emitOpError("concatenates ") << from.getTensor() << " along dimension " << split.getDim() << ", but gives " << to.getTensor();
+  if (!fits)
+    return emitOpError("concatenates ") << from.getTensor() << " along dimension " << split.getDim() << ", but gives "
+                                        << to.getTensor();
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
 }
 
@@ -81,7 +84,8 @@ template <typename Layout, typename Op>
 static LogicalResult verify_collected(Op op, const char* what) {
   PlacedType from = op.getInput().getType(), to = op.getOutput().getType();
   if (!isa<Layout>(from.getLayout()) || !is_single(to.getLayout()) || from.getTensor() != to.getTensor())
-    return op.emitOpError("goes from ") << what << " to the same tensor on the host or a device, not from " << from << " to " << to;
+    return op.emitOpError("goes from ") << what << " to the same tensor on the host or a device, not from " << from << " to "
+                                        << to;
   return failed(check_reason(op, op.getReason())) ? failure() : check_group(op, from.getLayout());
 }
 

@@ -55,7 +55,8 @@ Value GradientBuilder::sum(Value x, ArrayRef<int64_t> dims, bool keepdim) const 
     while (!rest.empty() && rest.back() == adjacent.back() - 1) adjacent.push_back(rest.pop_back_val());
     llvm::sort(adjacent);
     auto sizes = reduced_sizes(x, adjacent, keepdim);
-    x = make<SumOp>(RankedTensorType::get(sizes, sum_type(type(x).getElementType())), x, builder.getDenseI64ArrayAttr(adjacent), builder.getBoolAttr(keepdim));
+    x = make<SumOp>(RankedTensorType::get(sizes, sum_type(type(x).getElementType())), x, builder.getDenseI64ArrayAttr(adjacent),
+                    builder.getBoolAttr(keepdim));
   }
   return x;
 }
@@ -70,7 +71,8 @@ Value GradientBuilder::matmul(Value a, Value b, bool transpose_a, bool transpose
   SmallVector<int64_t> sizes = broadcast_sizes(sa.drop_back(2), sb.drop_back(2));
   sizes.push_back(sa[sa.size() - (transpose_a ? 1 : 2)]);
   sizes.push_back(sb[sb.size() - (transpose_b ? 2 : 1)]);
-  return make<MatMulOp>(RankedTensorType::get(sizes, promoted(type(a).getElementType(), type(b).getElementType())), a, b, transpose_a, transpose_b);
+  return make<MatMulOp>(RankedTensorType::get(sizes, promoted(type(a).getElementType(), type(b).getElementType())), a, b,
+                        transpose_a, transpose_b);
 }
 
 Value GradientBuilder::sum_to(Value gradient, Value operand) const {

@@ -43,7 +43,8 @@ void LinearOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mut
   if (gradients.needed(0u))
     operands[0] = gradients.make<LinearBackwardDataOp>(getX().getType(), dy, gradients.forward(getWeight()));
   if (gradients.needed(1u)) {
-    auto [weight, bias] = weight_gradients<LinearBackwardWeightOp>(gradients, getWeight(), getBias(), gradients.forward(getX()), dy);
+    auto [weight, bias] =
+        weight_gradients<LinearBackwardWeightOp>(gradients, getWeight(), getBias(), gradients.forward(getX()), dy);
     operands[1] = weight;
     if (bias) operands[2] = bias;
   } else if (gradients.needed(getBias())) {
@@ -67,8 +68,9 @@ void ConvOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mutab
         getGroupsAttr(), attributes.getDenseI64ArrayAttr(x.getShape().take_back(spatial)));
   if (gradients.needed(1u)) {
     std::tie(operands[1], dy) = weight_gradients<ConvBackwardWeightOp>(
-        gradients, getWeight(), getBias(), gradients.forward(getX()), dy, getStrideAttr(), getPaddingBeginAttr(), getPaddingEndAttr(),
-        getDilationAttr(), getGroupsAttr(), attributes.getDenseI64ArrayAttr(weight.getShape().take_back(spatial)));
+        gradients, getWeight(), getBias(), gradients.forward(getX()), dy, getStrideAttr(), getPaddingBeginAttr(),
+        getPaddingEndAttr(), getDilationAttr(), getGroupsAttr(),
+        attributes.getDenseI64ArrayAttr(weight.getShape().take_back(spatial)));
     if (getBias()) operands[2] = dy;
   } else if (gradients.needed(getBias())) {
     operands[2] = gradients.sum(dy, dims_but_channels(dy), false);
@@ -100,8 +102,9 @@ void ConvTransposeOp::buildGradient(GradientBuilder& gradients, ValueRange resul
   }
   DenseI64ArrayAttr end = attributes.getDenseI64ArrayAttr(padding_end);
   if (gradients.needed(0u))
-    operands[0] = gradients.make<ConvOp>(x, dy, gradients.forward(getWeight()), /*bias=*/Value(), /*residual=*/Value(),
-                                         getStrideAttr(), getPaddingAttr(), end, getDilationAttr(), getGroupsAttr(), DictionaryAttr());
+    operands[0] =
+        gradients.make<ConvOp>(x, dy, gradients.forward(getWeight()), /*bias=*/Value(), /*residual=*/Value(), getStrideAttr(),
+                               getPaddingAttr(), end, getDilationAttr(), getGroupsAttr(), DictionaryAttr());
   if (gradients.needed(1u))
     operands[1] = weight_gradients<ConvBackwardWeightOp>(
                       gradients, getWeight(), Value(), dy, gradients.forward(getX()), getStrideAttr(), getPaddingAttr(), end,
@@ -127,7 +130,8 @@ void MatMulOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mut
     return gradients.reshape(gradients.sum_to(gradient, matrix), GradientBuilder::type(operand).getShape());
   };
   if (gradients.needed(0u)) {
-    Value b = as_matrix(gradients.forward(getB()), false), like = vector_a ? as_matrix(gradients.forward(getA()), true) : getA();
+    Value b = as_matrix(gradients.forward(getB()), false),
+          like = vector_a ? as_matrix(gradients.forward(getA()), true) : getA();
     Value da = ta ? gradients.matmul(b, dy, tb, true) : gradients.matmul(dy, b, false, !tb);
     operands[0] = finish(da, like, getA());
   }
@@ -153,7 +157,7 @@ void MatMulOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mut
 void EmbeddingOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   auto table = cast<RankedTensorType>(getWeight().getType());
   if (gradients.needed(1u))
-    operands[1] = gradients.make<EmbeddingBackwardOp>(
-        table, gradients.forward(getX()), results[0], gradients.builder.getI64IntegerAttr(table.getDimSize(0)),
-        gradients.builder.getI64IntegerAttr(getPaddingIdx().value_or(-1)));
+    operands[1] = gradients.make<EmbeddingBackwardOp>(table, gradients.forward(getX()), results[0],
+                                                      gradients.builder.getI64IntegerAttr(table.getDimSize(0)),
+                                                      gradients.builder.getI64IntegerAttr(getPaddingIdx().value_or(-1)));
 }

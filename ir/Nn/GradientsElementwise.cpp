@@ -43,8 +43,8 @@ static Value activation_gradient(GradientBuilder& gradients, Operation* op, Valu
 
 #define SHEAF_GRADIENT(OP) \
   void OP::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands)
-#define SHEAF_ACTIVATION(OP)                                                                     \
-  SHEAF_GRADIENT(OP) {                                                                           \
+#define SHEAF_ACTIVATION(OP)                                                                   \
+  SHEAF_GRADIENT(OP) {                                                                         \
     if (gradients.needed(0u)) operands[0] = activation_gradient(gradients, *this, results[0]); \
   }
 SHEAF_ACTIVATION(ReluOp)
@@ -58,7 +58,8 @@ SHEAF_ACTIVATION(HardtanhOp)
 #undef SHEAF_ACTIVATION
 
 SHEAF_GRADIENT(CastOp) {
-  if (gradients.needed(0u)) operands[0] = cast_to(gradients.builder, gradients.loc, results[0], gradients.type(getX()).getElementType());
+  if (gradients.needed(0u))
+    operands[0] = cast_to(gradients.builder, gradients.loc, results[0], gradients.type(getX()).getElementType());
 }
 
 SHEAF_GRADIENT(ScaleOp) {
@@ -102,10 +103,9 @@ SHEAF_GRADIENT(DivOp) {
 /// The same mask again: it follows from seed, step, layer and position.
 SHEAF_GRADIENT(DropoutTrainOp) {
   if (gradients.needed(0u))
-    operands[0] = gradients.make<DropoutTrainOp>(results[0].getType(), results[0], gradients.forward(getStep()),
-                                                 gradients.forward(getSeed()),
-                                                 getFirstRow() ? gradients.forward(getFirstRow()) : Value(), getPAttr(),
-                                                 getLayerAttr(), getRowsAttr());
+    operands[0] = gradients.make<DropoutTrainOp>(
+        results[0].getType(), results[0], gradients.forward(getStep()), gradients.forward(getSeed()),
+        getFirstRow() ? gradients.forward(getFirstRow()) : Value(), getPAttr(), getLayerAttr(), getRowsAttr());
 }
 
 SHEAF_GRADIENT(ElementwiseLossOp) {

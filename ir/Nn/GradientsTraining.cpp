@@ -16,9 +16,9 @@ SHEAF_GRADIENT(BatchNormTrainOp) {
   if (getWeight()) types.append({getWeight().getType(), getBias().getType()});
   Value weight = getWeight() ? gradients.forward(getWeight()) : Value();
   Value workspace = getWorkspace() ? gradients.forward(getWorkspace()) : Value();
-  auto dual = gradients.builder.create<BatchNormBackwardOp>(
-      gradients.loc, types, gradients.forward(getX()), results[0], gradients.forward(getMean()), gradients.forward(getVar()),
-      weight, workspace, getEpsAttr(), getActivationAttr());
+  auto dual = gradients.builder.create<BatchNormBackwardOp>(gradients.loc, types, gradients.forward(getX()), results[0],
+                                                            gradients.forward(getMean()), gradients.forward(getVar()), weight,
+                                                            workspace, getEpsAttr(), getActivationAttr());
   llvm::copy(dual->getResults(), operands.begin());
 }
 

@@ -33,17 +33,17 @@ namespace sheaf::nn {
 inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type",
                                      kDevice = "nn.device", kReason = "nn.reason", kNotes = "nn.notes",
                                      // Of a training program: names of the parameters whose gradients, and of the
-                                     // parameters, buffers and states whose new values, the results after the outputs are.
-                                     kGradients = "nn.gradients", kUpdates = "nn.updates",
+    // parameters, buffers and states whose new values, the results after the outputs are.
+    kGradients = "nn.gradients", kUpdates = "nn.updates",
                                      // Of a program that accumulates: its second output, what sums are divided by.
-                                     kDivisor = "divisor",
+    kDivisor = "divisor",
                                      // The optimiser's type and arguments; the norm that gradients are clipped to.
-                                     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
+    kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
                                      // Of a batch norm that will be trained: the share of new running statistics.
-                                     kMomentum = "nn.momentum",
+    kMomentum = "nn.momentum",
                                      // Of a convolution: what stands in its padding, "reflect", "replicate" or
-                                     // "circular"; zeros where it has none.
-                                     kPaddingMode = "nn.padding_mode";
+    // "circular"; zeros where it has none.
+    kPaddingMode = "nn.padding_mode";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;
 

@@ -12,7 +12,8 @@ using ir::TensorShape;
 
 namespace {
 
-LogicalResult conv_shapes(Operation* op, ArrayRef<int64_t> stride, ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+LogicalResult conv_shapes(Operation* op, ArrayRef<int64_t> stride, ArrayRef<TensorShape> operands,
+                          SmallVectorImpl<TensorShape>& results) {
   if (failed(require_static_image(op, operands[0], stride.size()))) return failure();
   return library_shapes(op, operands, results);
 }

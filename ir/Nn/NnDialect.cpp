@@ -24,7 +24,8 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
   StringRef name = attribute.getName();
   if (name == kDevice) {
     auto index = dyn_cast<IntegerAttr>(attribute.getValue());
-    if (!index || index.getInt() < kHost) return op->emitError("nn.device must be -1 (the host) or an entry of the device list");
+    if (!index || index.getInt() < kHost)
+      return op->emitError("nn.device must be -1 (the host) or an entry of the device list");
     return success();
   }
   if (name == kReason || name == kType || name == kPaddingMode) {

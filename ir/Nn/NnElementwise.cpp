@@ -7,12 +7,12 @@ namespace ir = sheaf::ir;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
-#define SHEAF_ELEMENTWISE(OP, SHAPE)                                                                        \
-  LogicalResult OP::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {    \
-    return SHAPE(*this, operands, results);                                                                 \
-  }                                                                                                         \
-  std::optional<int64_t> OP::splitDim(unsigned operand, int64_t rank, int64_t dim) {                        \
-    return aligned_split(*this, operand, rank, dim);                                                        \
+#define SHEAF_ELEMENTWISE(OP, SHAPE)                                                                     \
+  LogicalResult OP::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) { \
+    return SHAPE(*this, operands, results);                                                              \
+  }                                                                                                      \
+  std::optional<int64_t> OP::splitDim(unsigned operand, int64_t rank, int64_t dim) {                     \
+    return aligned_split(*this, operand, rank, dim);                                                     \
   }
 SHEAF_ELEMENTWISE(ReluOp, same_shape)
 SHEAF_ELEMENTWISE(LeakyReluOp, same_shape)

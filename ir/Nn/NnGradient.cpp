@@ -62,8 +62,8 @@ LogicalResult PadOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
   if (!size.is_static() && !size.terms.count("?"))
     return emitError("pads along a dimension that depends on the batch (input ") << ir::to_string(operands[0]) << ")";
   if (begin < 0 || whole < 0 || (size.is_static() && begin + size.constant > whole))
-    return emitError("expects a range inside ") << whole << " entries, but dimension " << *dim << " of "
-                                                << ir::to_string(operands[0]) << " begins at " << begin;
+    return emitError("expects a range inside ")
+           << whole << " entries, but dimension " << *dim << " of " << ir::to_string(operands[0]) << " begins at " << begin;
   TensorShape y = operands[0];
   y.dims[*dim] = whole;
   results.push_back(y);
@@ -108,7 +108,8 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
   if (failed(require_float(*this, operands.take_front()))) return failure();
   for (const TensorShape& setting : operands.drop_front())
     if (setting.rank() != 0 || !setting.element.isInteger(64))
-      return emitError("expects a step, a seed and a first row of one int64 each, but got ") << ir::to_string(setting) << " of " << setting.element;
+      return emitError("expects a step, a seed and a first row of one int64 each, but got ")
+             << ir::to_string(setting) << " of " << setting.element;
   double p = getP().convertToDouble();
   if (!(p >= 0 && p <= 1)) return emitError("expects a probability, but got ") << p;
   if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
@@ -137,7 +138,8 @@ Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   double p = getP().convertToDouble();
   Value uniform = scalar::philox_uniform(b, loc, in[2], position, in[1], static_cast<uint32_t>(getLayer()));
   Value kept = scalar::mul(b, loc, in[0], scalar::constant(b, loc, p < 1 ? 1 / (1 - p) : 0));
-  return scalar::choose(b, loc, arith::CmpFPredicate::OGE, uniform, scalar::constant(b, loc, p), kept, scalar::constant(b, loc, 0));
+  return scalar::choose(b, loc, arith::CmpFPredicate::OGE, uniform, scalar::constant(b, loc, p), kept,
+                        scalar::constant(b, loc, 0));
 }
 std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64_t dim) {
   return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
@@ -146,7 +148,8 @@ std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64
 // Losses -------------------------------------------------------------------------------------------------------------
 
 /// `stretching`: what broadcasts to a.
-static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands, ArrayRef<TensorShape> stretching) {
+static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands,
+                                ArrayRef<TensorShape> stretching) {
   if (!llvm::is_contained({"mse", "l1", "bce", "bce_with_logits"}, kind))
     return op->emitError("expects mse, l1, bce or bce_with_logits, but got '") << kind << "'";
   if (failed(require_fit(op, operands[0], operands[1], "a target"))) return failure();
@@ -193,7 +196,8 @@ std::optional<int64_t> ElementwiseLossBackwardOp::splitDim(unsigned operand, int
 LogicalResult TargetWeightsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& t = operands[0];
   auto integers = dyn_cast<IntegerType>(t.element);
-  if (!integers || integers.getWidth() < 32) return emitError("expects class indices of type int64 or int32, but got ") << t.element;
+  if (!integers || integers.getWidth() < 32)
+    return emitError("expects class indices of type int64 or int32, but got ") << t.element;
   if (static_cast<int64_t>(getClasses()) < 1) return emitError("expects at least one class");
   TensorShape q{Float32Type::get(getContext()), t.dims};
   q.dims.insert(q.dims.begin() + (t.rank() ? 1 : 0), Extent(static_cast<int64_t>(getClasses())));

@@ -38,7 +38,8 @@ LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   TensorShape parameter{x.element, SmallVector<Extent>(shape.begin(), shape.end())};
   for (const TensorShape& given : operands.drop_front())
     if (!ir::may_fit(given, parameter))
-      return emitError("expects a weight and bias of shape ") << ir::to_string(parameter) << ", but got " << ir::to_string(given);
+      return emitError("expects a weight and bias of shape ")
+             << ir::to_string(parameter) << ", but got " << ir::to_string(given);
   if (!fits) return emitError("expects the last dimensions to be [") << shape << "], but the input is " << ir::to_string(x);
   results.push_back(x);
   return success();
@@ -57,7 +58,8 @@ LogicalResult GroupNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
     if (!ir::may_be_equal(parameter.dims[0], x.dims[1]))
       return emitError("expects ") << sheaf::to_string(parameter.dims[0]) << " channels, but the input is " << ir::to_string(x);
   }
-  if (static_cast<int64_t>(getNumGroups()) < 1) return emitError("expects at least one group, but got ") << static_cast<int64_t>(getNumGroups());
+  if (static_cast<int64_t>(getNumGroups()) < 1)
+    return emitError("expects at least one group, but got ") << static_cast<int64_t>(getNumGroups());
   if (x.dims[1].is_static() && x.dims[1].constant % static_cast<int64_t>(getNumGroups()))
     return emitError("expects channels divisible by ") << getNumGroups() << " groups, but the input is " << ir::to_string(x);
   results.push_back(x);
@@ -74,7 +76,8 @@ LogicalResult EmbeddingOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   if (weight.rank() != 2) return emitError("expects a table [V, D], but got ") << ir::to_string(weight);
   TensorShape y{weight.element, x.dims};
   y.dims.push_back(weight.dims[1]);
-  if (std::optional<int64_t> row = getPaddingIdx(); row && (*row < 0 || (weight.dims[0].is_static() && *row >= weight.dims[0].constant)))
+  if (std::optional<int64_t> row = getPaddingIdx();
+      row && (*row < 0 || (weight.dims[0].is_static() && *row >= weight.dims[0].constant)))
     return emitError("expects a padding_idx inside the table ") << ir::to_string(weight) << ", but got " << *row;
   results.push_back(y);
   return success();
@@ -93,8 +96,7 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
   if ((query.rank() != 3 && query.rank() != 2) || key.rank() != query.rank() || value.rank() != query.rank()) return misfit();
   for (int64_t i = 0; i < query.rank(); ++i)
     if (!ir::may_be_equal(key.dims[i], value.dims[i])) return misfit();
-  if (operands[3].rank() != 2)
-    return emitError("expects an in_proj weight [3E, E], but got ") << ir::to_string(operands[3]);
+  if (operands[3].rank() != 2) return emitError("expects an in_proj weight [3E, E], but got ") << ir::to_string(operands[3]);
   const Extent& embedding = operands[3].dims[1];
   int64_t heads = getNumHeads();
   if (heads < 1 || !embedding.is_static() || embedding.constant % heads)

@@ -27,7 +27,8 @@ static LogicalResult check_classes(LossOp op, const TensorShape& x, const Tensor
   if (isa<FloatType>(target.element) && op.getKind() == "CrossEntropyLoss") return check_probabilities(op, x, target);
   auto integers = dyn_cast<IntegerType>(target.element);
   if (!integers || integers.getWidth() < 32)
-    return op.emitError("takes class indices of type int64 or int32 as its target; its target is ") << dtype_name(target.element);
+    return op.emitError("takes class indices of type int64 or int32 as its target; its target is ")
+           << dtype_name(target.element);
   TensorShape expected{target.element, {}};
   int64_t class_dim = x.rank() > 1 ? 1 : 0;
   for (int64_t i = 0; i < x.rank(); ++i)
@@ -35,8 +36,8 @@ static LogicalResult check_classes(LossOp op, const TensorShape& x, const Tensor
   if (x.rank() == 0 || !x.dims[class_dim].is_static())
     return op.emitError("takes scores of shape [batch, classes, …], but they are ") << to_string(x);
   if (!may_fit(expected, target))
-    return op.emitError("takes scores of shape ") << to_string(x) << " with a target of shape " << to_string(expected)
-                                                  << ", but the target is " << to_string(target);
+    return op.emitError("takes scores of shape ")
+           << to_string(x) << " with a target of shape " << to_string(expected) << ", but the target is " << to_string(target);
   return success();
 }
 
@@ -56,9 +57,11 @@ LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImp
         failed(check_weights(*this, "weight", x.dims[x.rank() > 1 ? 1 : 0], false, "the dimension of the classes")))
       return failure();
   } else {
-    if (!isa<FloatType>(target.element)) return emitError("takes a target of floating point, but it is ") << dtype_name(target.element);
+    if (!isa<FloatType>(target.element))
+      return emitError("takes a target of floating point, but it is ") << dtype_name(target.element);
     if (!may_fit(x, target))
-      return emitError("takes a value and a target of one shape, but they are ") << to_string(x) << " and " << to_string(target);
+      return emitError("takes a value and a target of one shape, but they are ")
+             << to_string(x) << " and " << to_string(target);
     for (StringRef name : {"weight", "pos_weight"})
       if (failed(check_weights(*this, name, x.rank() > 0 ? x.dims.back() : sheaf::Extent(1), true, "the last dimension")))
         return failure();

@@ -51,7 +51,9 @@ LogicalResult AdaptiveAvgPoolBackwardOp::inferShapes(ArrayRef<TensorShape> opera
 std::optional<int64_t> MaxPoolTrainOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
 std::optional<int64_t> MaxPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
 std::optional<int64_t> AvgPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
-std::optional<int64_t> AdaptiveAvgPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> AdaptiveAvgPoolBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return outer_split(rank, dim);
+}
 
 // Gradients.
 

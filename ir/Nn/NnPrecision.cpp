@@ -21,14 +21,13 @@ StringRef dtype_name(Type element) {
 
 Type promoted(Type a, Type b) { return a == b ? a : Float32Type::get(a.getContext()); }
 
-Type sum_type(Type element) {
-  return element.isBF16() || element.isF16() ? Float32Type::get(element.getContext()) : element;
-}
+Type sum_type(Type element) { return element.isBF16() || element.isF16() ? Float32Type::get(element.getContext()) : element; }
 
 Value cast_to(OpBuilder& builder, Location loc, Value x, Type element) {
   auto type = cast<RankedTensorType>(x.getType());
   if (type.getElementType() == element) return x;
-  return builder.create<CastOp>(loc, RankedTensorType::get(type.getShape(), element), x, builder.getStringAttr(dtype_name(element)));
+  return builder.create<CastOp>(loc, RankedTensorType::get(type.getShape(), element), x,
+                                builder.getStringAttr(dtype_name(element)));
 }
 
 }  // namespace sheaf::nn

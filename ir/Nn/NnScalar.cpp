@@ -23,9 +23,7 @@ SHEAF_SCALAR(SigmoidOp) { return scalar::sigmoid(b, loc, in[0]); }
 SHEAF_SCALAR(HardtanhOp) {
   return scalar::hardtanh(b, loc, in[0], getMinVal().convertToDouble(), getMaxVal().convertToDouble());
 }
-SHEAF_SCALAR(ScaleOp) {
-  return b.create<arith::MulFOp>(loc, in[0], scalar::constant(b, loc, getValue().convertToDouble()));
-}
+SHEAF_SCALAR(ScaleOp) { return b.create<arith::MulFOp>(loc, in[0], scalar::constant(b, loc, getValue().convertToDouble())); }
 // Kernels compute in f32; they widen what they load and round what they store.
 SHEAF_SCALAR(CastOp) { return in[0]; }
 SHEAF_SCALAR(AddOp) { return b.create<arith::AddFOp>(loc, in[0], in[1]); }
@@ -33,9 +31,7 @@ SHEAF_SCALAR(SubOp) { return b.create<arith::SubFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(MulOp) { return b.create<arith::MulFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(DivOp) { return b.create<arith::DivFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(ExpOp) { return b.create<math::ExpOp>(loc, in[0]); }
-SHEAF_SCALAR(RsqrtOp) {
-  return scalar::batch_norm_factor(b, loc, /*gamma=*/Value(), in[0], getEps().convertToDouble());
-}
+SHEAF_SCALAR(RsqrtOp) { return scalar::batch_norm_factor(b, loc, /*gamma=*/Value(), in[0], getEps().convertToDouble()); }
 
 SHEAF_SCALAR(BatchNormOp) {
   // Operands: x, mean, var, then weight and bias where present.

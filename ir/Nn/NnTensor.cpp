@@ -62,8 +62,7 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
       if (fits) y.dims[open] = *rest;
     }
   }
-  if (!fits)
-    return emitError("cannot view an input of shape ") << ir::to_string(x) << " as [" << getShape() << "]";
+  if (!fits) return emitError("cannot view an input of shape ") << ir::to_string(x) << " as [" << getShape() << "]";
   results.push_back(y);
   return success();
 }

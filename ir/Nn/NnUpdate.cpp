@@ -28,7 +28,7 @@ static Value gradient(OpBuilder& b, Location loc, Value g, Value p, double weigh
 
 #define SHEAF_SCALAR(OP) Value OP::buildScalar(OpBuilder& b, Location loc, ValueRange in)
 #define SHEAF_SHAPE(OP) LogicalResult OP::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results)
-#define SHEAF_SPLIT(OP)                                                                \
+#define SHEAF_SPLIT(OP)                                                              \
   std::optional<int64_t> OP::splitDim(unsigned operand, int64_t rank, int64_t dim) { \
     return aligned_split(*this, operand, rank, dim);                                 \
   }
@@ -52,7 +52,8 @@ SHEAF_SCALAR(RunningAverageOp) {
   if (getInverseCount()) stat = scalar::div(b, loc, stat, scalar::sub(b, loc, one, in[next++]));  // n / (n - 1)
   Value momentum = getMomentum() ? scalar::constant(b, loc, getMomentum()->convertToDouble())
                                  : scalar::div(b, loc, one, scalar::cast(b, loc, in[next], false, b.getF32Type(), false));
-  return scalar::add(b, loc, scalar::mul(b, loc, scalar::sub(b, loc, one, momentum), in[0]), scalar::mul(b, loc, momentum, stat));
+  return scalar::add(b, loc, scalar::mul(b, loc, scalar::sub(b, loc, one, momentum), in[0]),
+                     scalar::mul(b, loc, momentum, stat));
 }
 
 SHEAF_SPLIT(IncrementOp)
@@ -67,7 +68,8 @@ SHEAF_SCALAR(IncrementOp) {
 
 SHEAF_SPLIT(AccumulateOp)
 SHEAF_SHAPE(AccumulateOp) {
-  if (!operands[2].element.isInteger(64)) return emitError("expects a number of the micro-batch of type int64, but got ") << operands[2].element;
+  if (!operands[2].element.isInteger(64))
+    return emitError("expects a number of the micro-batch of type int64, but got ") << operands[2].element;
   return update_shape(*this, 2, operands, results);
 }
 SHEAF_SCALAR(AccumulateOp) {

@@ -33,8 +33,10 @@ struct Roles {
     return *this;
   }
   Roles& weights(auto op) {
-    const RecurrentSizes sizes{.hidden = static_cast<int64_t>(op.getHiddenSize()), .layers = static_cast<int64_t>(op.getNumLayers()),
-                               .directions = op.getBidirectional() ? 2 : 1, .bias = op.getBias()};
+    const RecurrentSizes sizes{.hidden = static_cast<int64_t>(op.getHiddenSize()),
+                               .layers = static_cast<int64_t>(op.getNumLayers()),
+                               .directions = op.getBidirectional() ? 2 : 1,
+                               .bias = op.getBias()};
     for (RecurrentWeight& weight : recurrent_weights(sizes, Extent(1))) names.push_back(std::move(weight.role));
     return *this;
   }
@@ -52,7 +54,8 @@ std::vector<std::string> all_roles(Op op) {
 mlir::Type product_type(Op kind, ArrayRef<std::string> roles, ArrayRef<ir::TensorShape> operands) {
   size_t multiplied = 1;
   if (kind == Op::linear || kind == Op::conv || kind == Op::conv_transpose || kind == Op::matmul) multiplied = 2;
-  if (kind == Op::lstm || kind == Op::gru) multiplied = 2 + llvm::count_if(roles, [](const std::string& role) { return role == "h0" || role == "c0"; });
+  if (kind == Op::lstm || kind == Op::gru)
+    multiplied = 2 + llvm::count_if(roles, [](const std::string& role) { return role == "h0" || role == "c0"; });
   mlir::Type element = operands[0].element;
   for (const ir::TensorShape& operand : operands.take_front(multiplied)) element = promoted(element, operand.element);
   return element;
@@ -94,7 +97,8 @@ std::vector<std::string> operand_roles(Operation& op) {
       })
       .Case([](ConvTransposeOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
       .Case([](BatchNormOp o) {
-        return Roles()("x", o.getX())("mean", o.getMean())("var", o.getVar())("weight", o.getWeight())("bias", o.getBias()).names;
+        return Roles()("x", o.getX())("mean", o.getMean())("var", o.getVar())("weight", o.getWeight())("bias", o.getBias())
+            .names;
       })
       .Case([](LayerNormOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
       .Case([](GroupNormOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
@@ -103,14 +107,15 @@ std::vector<std::string> operand_roles(Operation& op) {
       .Case([](GruOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
       .Case([](MultiheadAttentionOp o) {
         return Roles()("query", o.getQuery())("key", o.getKey())("value", o.getValue())("in_proj_weight", o.getInProjWeight())(
-                          "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())("out_proj.bias", o.getOutProjBias())
+                   "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())("out_proj.bias",
+                                                                                               o.getOutProjBias())
             .names;
       })
       .Case([](EmbeddingBackwardOp o) { return Roles()("x", o.getX())("dy", o.getDy()).names; })
       .Case([](BatchNormTrainOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
       .Case([](BatchNormBackwardOp o) {
         return Roles()("x", o.getX())("dy", o.getDy())("mean", o.getMean())("var", o.getVar())("weight", o.getWeight())(
-                          "workspace", o.getWorkspace())
+                   "workspace", o.getWorkspace())
             .names;
       })
       .Case([](LstmTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0()).weights(o).names; })
@@ -139,7 +144,8 @@ LogicalResult library_shapes(Operation* op, ArrayRef<ir::TensorShape> operands, 
   const Op kind = *library_op(*op);
   const std::vector<std::string> roles = operand_roles(*op);
   if (roles.size() > operands.size()) return op->emitError("needs an operand '") << roles[operands.size()] << "'";
-  if (roles.size() < operands.size()) return op->emitError("expects ") << roles.size() << " operands, but got " << operands.size();
+  if (roles.size() < operands.size())
+    return op->emitError("expects ") << roles.size() << " operands, but got " << operands.size();
   std::vector<Shape> inputs;
   for (auto [role, operand] : llvm::zip(roles, operands)) {
     if (role != kWorkspaceRole && failed(require_float(op, operand))) return failure();
@@ -149,7 +155,8 @@ LogicalResult library_shapes(Operation* op, ArrayRef<ir::TensorShape> operands, 
   auto shapes = result_shapes({.op = kind, .attributes = attributes, .roles = roles, .inputs = inputs, .unbatched = true});
   if (!shapes) return op->emitError(shapes.error().message());
   if (shapes->size() != op->getNumResults())
-    return op->emitError("expects ") << shapes->size() << " results by its operands and attributes, but has " << op->getNumResults();
+    return op->emitError("expects ") << shapes->size() << " results by its operands and attributes, but has "
+                                     << op->getNumResults();
   const mlir::Type element = product_type(kind, roles, operands);
   for (ResultShape& result : *shapes) {
     if (result.elements == ResultShape::workspace) {

@@ -11,7 +11,8 @@ LogicalResult require_float(Operation* op, Shapes operands) {
   for (const TensorShape& shape : operands)
     if (!isa<FloatType>(shape.element))
       return op->emitError("computes with floating-point numbers, but an input is ")
-             << dtype_name(shape.element) << "; declare the model's input as float32: data of integers is converted when it is read";
+             << dtype_name(shape.element)
+             << "; declare the model's input as float32: data of integers is converted when it is read";
   return success();
 }
 
@@ -110,13 +111,11 @@ std::optional<int64_t> valid_dim(Operation* op, int64_t dim, const TensorShape& 
   auto normal = ir::normalize_dim(dim, x.rank());
   if (!normal && x.rank() == 0) op->emitError("expects an input that has dimensions, but it is a scalar");
   else if (!normal)
-    op->emitError("expects a dimension between ") << -x.rank() << " and " << x.rank() - 1 << " for an input of shape "
-                                                   << ir::to_string(x) << ", but got " << dim;
+    op->emitError("expects a dimension between ")
+        << -x.rank() << " and " << x.rank() - 1 << " for an input of shape " << ir::to_string(x) << ", but got " << dim;
   return normal;
 }
 
-TensorShape workspace_shape(MLIRContext* context) {
-  return {IntegerType::get(context, 8, IntegerType::Unsigned), {Extent(1)}};
-}
+TensorShape workspace_shape(MLIRContext* context) { return {IntegerType::get(context, 8, IntegerType::Unsigned), {Extent(1)}}; }
 
 }  // namespace sheaf::nn

@@ -88,9 +88,10 @@ class Accumulation {
     mlir::Value part = on(builder_, value, place, "accumulated where the parameter lives");
     mlir::Value micro_batch = setting(place);
     BlockArgument sum = add_argument(step_, part.getType(), "accumulator", name);
-    sums_.push_back(make_apply(builder_, value.getLoc(), place, {sum, part, micro_batch}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-      return {b.create<nn::AccumulateOp>(value.getLoc(), in[0].getType(), in[0], in[1], in[2])};
-    })[0]);
+    sums_.push_back(make_apply(builder_, value.getLoc(), place, {sum, part, micro_batch},
+                               [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+                                 return {b.create<nn::AccumulateOp>(value.getLoc(), in[0].getType(), in[0], in[1], in[2])};
+                               })[0]);
     accumulators_.push_back({name, part.getType(), value.getLoc()});
     updates_.push_back(builder_.getStringAttr(name));
   }
@@ -119,7 +120,8 @@ class Accumulation {
     for (StringAttr name : gradients.getAsRange<StringAttr>())
       add_argument(update_, find_argument(step_, "parameter", name.getValue()).getType(), "parameter", name.getValue());
     SmallVector<mlir::Value> sums, results;
-    for (const Accumulator& accumulator : accumulators_) sums.push_back(add_argument(update_, accumulator.type, "accumulator", accumulator.name));
+    for (const Accumulator& accumulator : accumulators_)
+      sums.push_back(add_argument(update_, accumulator.type, "accumulator", accumulator.name));
     mlir::Value divisor = divides ? sums[1] : mlir::Value();
     DenseMap<Attribute, mlir::Value> divisors;
     for (auto [i, accumulator] : llvm::enumerate(accumulators_)) {
@@ -135,12 +137,13 @@ class Accumulation {
         if (!moved) moved = on(b, divisor, layout_of(sums[i]), "gradients of the sum become those of the mean where they lie");
         inputs.push_back(moved);
       }
-      results.push_back(make_apply(b, loc, layout_of(sums[i]), inputs, [&](OpBuilder& inner, ValueRange in) -> SmallVector<mlir::Value> {
-        if (in.size() > 1) return {inner.create<nn::DivOp>(loc, in[0].getType(), in[0], in[1])};
-        // Not the argument itself: an update's loss is made by the update, which fails where it isn't finite.
-        mlir::Value one = inner.create<nn::FillOp>(loc, in[0].getType(), inner.getF64FloatAttr(1));
-        return {inner.create<nn::MulOp>(loc, in[0].getType(), in[0], one)};
-      })[0]);
+      results.push_back(
+          make_apply(b, loc, layout_of(sums[i]), inputs, [&](OpBuilder& inner, ValueRange in) -> SmallVector<mlir::Value> {
+            if (in.size() > 1) return {inner.create<nn::DivOp>(loc, in[0].getType(), in[0], in[1])};
+            // Not the argument itself: an update's loss is made by the update, which fails where it isn't finite.
+            mlir::Value one = inner.create<nn::FillOp>(loc, in[0].getType(), inner.getF64FloatAttr(1));
+            return {inner.create<nn::MulOp>(loc, in[0].getType(), in[0], one)};
+          })[0]);
     }
     end->setOperands(results);
     update_->setAttr(nn::kOutputs, b.getStrArrayAttr({"loss"}));
@@ -153,8 +156,8 @@ class Accumulation {
   Operation* end_;
   OpBuilder builder_;
   SmallVector<Accumulator> accumulators_;
-  SmallVector<mlir::Value> sums_;          ///< the accumulators' new values
-  SmallVector<mlir::Attribute> updates_;   ///< nn.updates
+  SmallVector<mlir::Value> sums_;         ///< the accumulators' new values
+  SmallVector<mlir::Attribute> updates_;  ///< nn.updates
   DenseMap<Attribute, mlir::Value> settings_;
 };
 

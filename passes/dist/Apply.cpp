@@ -16,9 +16,11 @@ SmallVector<mlir::Value> make_apply(OpBuilder& builder, mlir::Location loc, Attr
   SmallVector<mlir::Value> made = build(inner, body->getArguments());
   inner.create<dist::YieldOp>(loc, made);
   SmallVector<mlir::Type> types;
-  for (mlir::Value value : made) types.push_back(PlacedType::get(builder.getContext(), cast<RankedTensorType>(value.getType()), layout));
+  for (mlir::Value value : made)
+    types.push_back(PlacedType::get(builder.getContext(), cast<RankedTensorType>(value.getType()), layout));
   FlatSymbolRefAttr group = dist::group_of(layout);
-  OperationState state(loc, group ? dist::ParallelApplyOp::getOperationName() : dist::ApplyOp::getOperationName(), inputs, types);
+  OperationState state(loc, group ? dist::ParallelApplyOp::getOperationName() : dist::ApplyOp::getOperationName(), inputs,
+                       types);
   if (group) state.addAttribute("group", group);
   else state.addAttribute("place", layout);
   state.addRegion()->takeBody(region);

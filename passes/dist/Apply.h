@@ -7,9 +7,9 @@ namespace sheaf::passes {
 
 /// A dist.apply on a place, or a dist.parallel_apply over a layout's group, at the builder's position; `build` makes its
 /// body from the body's arguments and gives what is yielded. Results have the layout `layout`.
-llvm::SmallVector<mlir::Value> make_apply(mlir::OpBuilder& builder, mlir::Location loc, mlir::Attribute layout,
-                                          mlir::ValueRange inputs,
-                                          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::ValueRange)> build);
+llvm::SmallVector<mlir::Value> make_apply(
+    mlir::OpBuilder& builder, mlir::Location loc, mlir::Attribute layout, mlir::ValueRange inputs,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::ValueRange)> build);
 
 /// An apply or parallel_apply with further results, `values` of its body: on its place, or local to the replicas. It takes
 /// the place of `op`, which goes; its first results are op's.

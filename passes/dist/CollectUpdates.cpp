@@ -71,8 +71,9 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
     if (isa<dist::LocalAttr>(type.getLayout()))
       return builder.create<dist::FirstOp>(value.getDefiningOp()->getLoc(), buffer.getType(), value,
                                            builder.getStringAttr("DataParallel keeps the first replica's buffers"));
-    return builder.create<dist::TransferOp>(value.getDefiningOp()->getLoc(), buffer.getType(), value,
-                                            builder.getStringAttr("the buffer lives on " + dist::in_words(cast<PlacedType>(buffer.getType()).getLayout())));
+    return builder.create<dist::TransferOp>(
+        value.getDefiningOp()->getLoc(), buffer.getType(), value,
+        builder.getStringAttr("the buffer lives on " + dist::in_words(cast<PlacedType>(buffer.getType()).getLayout())));
   }
 };
 

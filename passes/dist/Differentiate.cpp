@@ -61,7 +61,8 @@ class BodyGradient {
       yielded.push_back(gradient);
       positions.push_back(argument.getArgNumber());
       auto tensor = cast<RankedTensorType>(gradient.getType());
-      types.push_back(PlacedType::get(builder.getContext(), tensor, gradient_layout(layout_of(forward->getOperand(argument.getArgNumber())))));
+      types.push_back(PlacedType::get(builder.getContext(), tensor,
+                                      gradient_layout(layout_of(forward->getOperand(argument.getArgNumber())))));
     }
     if (yielded.empty()) return results;
     builder_.create<dist::YieldOp>(forward->getLoc(), yielded);
@@ -120,7 +121,8 @@ class BodyGradient {
 
   Attribute gradient_layout(Attribute layout) {
     // Each replica has a part of the gradient of what they all use.
-    if (auto replicated = dyn_cast<dist::ReplicatedAttr>(layout)) return dist::PartialAttr::get(layout.getContext(), replicated.getGroup());
+    if (auto replicated = dyn_cast<dist::ReplicatedAttr>(layout))
+      return dist::PartialAttr::get(layout.getContext(), replicated.getGroup());
     return layout;
   }
 
@@ -145,9 +147,9 @@ class BodyGradient {
   OpBuilder builder_;
   mlir::Region region_;
   Block* body_;
-  SmallVector<mlir::Value> inputs_;                          ///< of the dual; null where `needed_` says what it is
-  SmallVector<std::pair<unsigned, mlir::Value>> needed_;     ///< position among inputs_, value of the forward body
-  DenseMap<mlir::Value, mlir::Value> gradients_, saved_;     ///< by value of the forward body
+  SmallVector<mlir::Value> inputs_;                       ///< of the dual; null where `needed_` says what it is
+  SmallVector<std::pair<unsigned, mlir::Value>> needed_;  ///< position among inputs_, value of the forward body
+  DenseMap<mlir::Value, mlir::Value> gradients_, saved_;  ///< by value of the forward body
 };
 
 /// Differentiates one function whose first result is the loss.
@@ -211,9 +213,10 @@ class Differentiator {
       sum = gradient;
       return;
     }
-    sum = apply_one(gradient.getLoc(), layout_of(gradient), {sum, gradient}, [&](OpBuilder& builder, ValueRange parts) -> mlir::Value {
-      return builder.create<nn::AddOp>(gradient.getLoc(), parts[0].getType(), parts[0], parts[1]);
-    });
+    sum = apply_one(gradient.getLoc(), layout_of(gradient), {sum, gradient},
+                    [&](OpBuilder& builder, ValueRange parts) -> mlir::Value {
+                      return builder.create<nn::AddOp>(gradient.getLoc(), parts[0].getType(), parts[0], parts[1]);
+                    });
   }
 
   LogicalResult visit(Operation* op) {
@@ -228,9 +231,9 @@ class Differentiator {
     if (isa<dist::ScatterOp>(op)) {
       move(dist::GatherOp(), "the dual of the scatter: the gradient of what " + layer + " split, put together again");
     } else if (isa<dist::GatherOp>(op)) {
-      accumulate(input, builder_.create<dist::ScatterOp>(
-                            op->getLoc(), input.getType(), gradient, input,
-                            builder_.getStringAttr("the dual of the gather: each replica of " + layer + " gets the gradient of its output")));
+      accumulate(input, builder_.create<dist::ScatterOp>(op->getLoc(), input.getType(), gradient, input,
+                                                         builder_.getStringAttr("the dual of the gather: each replica of " +
+                                                                                layer + " gets the gradient of its output")));
     } else if (isa<dist::ReplicateOp>(op)) {
       move(dist::ReduceOp(), "the dual of the replicate: the replicas' gradients are added up, left to right");
     } else if (isa<dist::TransferOp>(op)) {
@@ -243,7 +246,8 @@ class Differentiator {
 
   LogicalResult visit_apply(Operation* op) {
     SmallVector<mlir::Value> gradients;
-    for (mlir::Value result : op->getResults()) gradients.push_back(active_.contains(result) ? gradients_.lookup(result) : mlir::Value());
+    for (mlir::Value result : op->getResults())
+      gradients.push_back(active_.contains(result) ? gradients_.lookup(result) : mlir::Value());
     if (llvm::none_of(gradients, [](mlir::Value gradient) { return static_cast<bool>(gradient); })) return success();
     SmallVector<mlir::Value> operands(op->getOperands());
     BodyGradient body(op, gradients, active_);

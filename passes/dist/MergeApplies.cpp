@@ -80,8 +80,7 @@ void merge(Operation* first, Operation* second) {
   yield_a->setOperands(yielded);
 
   // The bodies' ops know their layers; a location of all of them would be made anew, and longer, at each merge.
-  OperationState state(first->getLoc(), first->getName(), inputs.getArrayRef(), types,
-                       first->getAttrs());
+  OperationState state(first->getLoc(), first->getName(), inputs.getArrayRef(), types, first->getAttrs());
   state.addRegion()->takeBody(first->getRegion(0));
   Operation* merged = builder.create(state);
   for (auto [old_value, new_value] : llvm::zip(old_results, merged->getResults())) old_value.replaceAllUsesWith(new_value);

@@ -20,7 +20,10 @@ Attribute layout_of(mlir::Value value) { return cast<PlacedType>(value.getType()
 class Optimization {
  public:
   Optimization(func::FuncOp function, const Optimizer& optimizer)
-      : function_(function), end_(function.getBody().front().getTerminator()), builder_(end_), optimizer_(optimizer),
+      : function_(function),
+        end_(function.getBody().front().getTerminator()),
+        builder_(end_),
+        optimizer_(optimizer),
         arguments_{function->getAttrOfType<DictionaryAttr>(nn::kOptimizer)} {}
 
   void run() {
@@ -44,8 +47,9 @@ class Optimization {
     if (layout_of(value) == place) return value;
     mlir::Value& moved = moved_[{value, place}];
     if (!moved)
-      moved = builder_.create<dist::TransferOp>(value.getLoc(), PlacedType::get(function_.getContext(), tensor_of(value), place), value,
-                                                builder_.getStringAttr(reason));
+      moved =
+          builder_.create<dist::TransferOp>(value.getLoc(), PlacedType::get(function_.getContext(), tensor_of(value), place),
+                                            value, builder_.getStringAttr(reason));
     return moved;
   }
 
@@ -55,7 +59,8 @@ class Optimization {
     if (!value) {
       mlir::Type element = name == "step" ? mlir::Type(builder_.getI64Type()) : mlir::Type(builder_.getF32Type());
       auto host = dist::HostAttr::get(function_.getContext());
-      value = add_argument(function_, PlacedType::get(function_.getContext(), RankedTensorType::get({}, element), host), "setting", name);
+      value = add_argument(function_, PlacedType::get(function_.getContext(), RankedTensorType::get({}, element), host),
+                           "setting", name);
     }
     return on(value, place, "the optimiser's setting '" + name.str() + "' is needed where the parameters are");
   }
@@ -66,25 +71,29 @@ class Optimization {
     Attribute place = layout_of(gradients[0]);
     SmallVector<mlir::Value> squares;
     for (mlir::Value gradient : gradients) {
-      auto square = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-        auto type = cast<RankedTensorType>(in[0].getType());
-        mlir::Value product = b.create<nn::MulOp>(gradient.getLoc(), type, in[0], in[0]);
-        auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-        return {b.create<nn::SumOp>(gradient.getLoc(), RankedTensorType::get({}, b.getF32Type()), product, b.getDenseI64ArrayAttr(dims), b.getBoolAttr(false))};
-      });
+      auto square = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient},
+                               [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+                                 auto type = cast<RankedTensorType>(in[0].getType());
+                                 mlir::Value product = b.create<nn::MulOp>(gradient.getLoc(), type, in[0], in[0]);
+                                 auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+                                 return {b.create<nn::SumOp>(gradient.getLoc(), RankedTensorType::get({}, b.getF32Type()),
+                                                             product, b.getDenseI64ArrayAttr(dims), b.getBoolAttr(false))};
+                               });
       squares.push_back(on(square[0], place, "clip_grad_norm needs the norm of all gradients"));
     }
     mlir::Location loc = function_.getLoc();
-    mlir::Value coefficient = make_apply(builder_, loc, place, squares, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-      mlir::Value sum = in[0];
-      for (mlir::Value square : in.drop_front()) sum = b.create<nn::AddOp>(loc, sum.getType(), sum, square);
-      return {b.create<nn::ClipCoefficientOp>(loc, sum.getType(), sum, max_norm)};
-    })[0];
+    mlir::Value coefficient =
+        make_apply(builder_, loc, place, squares, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+          mlir::Value sum = in[0];
+          for (mlir::Value square : in.drop_front()) sum = b.create<nn::AddOp>(loc, sum.getType(), sum, square);
+          return {b.create<nn::ClipCoefficientOp>(loc, sum.getType(), sum, max_norm)};
+        })[0];
     for (mlir::Value& gradient : gradients) {
       mlir::Value factor = on(coefficient, layout_of(gradient), "clip_grad_norm scales every gradient");
-      gradient = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient, factor}, [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-        return {b.create<nn::MulOp>(gradient.getLoc(), in[0].getType(), in[0], in[1])};
-      })[0];
+      gradient = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient, factor},
+                            [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
+                              return {b.create<nn::MulOp>(gradient.getLoc(), in[0].getType(), in[0], in[1])};
+                            })[0];
     }
   }
 
@@ -106,10 +115,10 @@ class Optimization {
     }
     // At the parameter's layer, so that the update is found with it.
     llvm::append_range(updated_, make_apply(builder_, gradient.getLoc(), place, inputs, [&](OpBuilder& b, ValueRange in) {
-      UpdateOperands by_name;
-      for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
-      return optimizer_.build(b, gradient.getLoc(), arguments_, by_name);
-    }));
+                         UpdateOperands by_name;
+                         for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
+                         return optimizer_.build(b, gradient.getLoc(), arguments_, by_name);
+                       }));
   }
 
   func::FuncOp function_;
@@ -117,8 +126,8 @@ class Optimization {
   OpBuilder builder_;
   const Optimizer& optimizer_;
   OptimizerArguments arguments_;
-  SmallVector<Attribute> names_;        ///< nn.updates
-  SmallVector<mlir::Value> updated_;    ///< the values that go with the new ones
+  SmallVector<Attribute> names_;      ///< nn.updates
+  SmallVector<mlir::Value> updated_;  ///< the values that go with the new ones
   DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;
 };
 

@@ -44,8 +44,9 @@ Values sgd(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const O
     return {b.create<nn::SgdUpdateOp>(loc, type, p, g, lr, mlir::Value(), b.getF64FloatAttr(0), decay, maximize)};
   mlir::Value next = b.create<nn::SgdMomentumOp>(loc, type, in.lookup("momentum_buffer"), g, p, in.lookup("step"), momentum,
                                                  b.getF64FloatAttr(arguments.number("dampening")), decay, maximize);
-  mlir::Value updated = arguments.flag("nesterov") ? b.create<nn::SgdUpdateOp>(loc, type, p, g, lr, next, momentum, decay, maximize).getResult()
-                                                   : descend(b, loc, in, next);
+  mlir::Value updated = arguments.flag("nesterov")
+                            ? b.create<nn::SgdUpdateOp>(loc, type, p, g, lr, next, momentum, decay, maximize).getResult()
+                            : descend(b, loc, in, next);
   return {updated, next};
 }
 
@@ -58,16 +59,20 @@ Names adam_states(const Arguments& arguments) {
 Names adam_settings(const Arguments&) { return {"lr", "bias_correction1", "bias_correction2"}; }
 
 /// `decay`: in the gradient; `decoupled`: of the parameter itself.
-Values adam(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const Operands& in, FloatAttr decay, FloatAttr decoupled) {
+Values adam(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const Operands& in, FloatAttr decay,
+            FloatAttr decoupled) {
   mlir::Value p = in.lookup("parameter"), g = in.lookup("gradient");
   auto type = p.getType();
   BoolAttr maximize = maximize_of(b, arguments);
-  mlir::Value m = b.create<nn::AdamFirstMomentOp>(loc, type, in.lookup("exp_avg"), g, p, b.getF64FloatAttr(arguments.beta(0)), decay, maximize);
-  mlir::Value v = b.create<nn::AdamSecondMomentOp>(loc, type, in.lookup("exp_avg_sq"), g, p, b.getF64FloatAttr(arguments.beta(1)), decay, maximize);
+  mlir::Value m = b.create<nn::AdamFirstMomentOp>(loc, type, in.lookup("exp_avg"), g, p, b.getF64FloatAttr(arguments.beta(0)),
+                                                  decay, maximize);
+  mlir::Value v = b.create<nn::AdamSecondMomentOp>(loc, type, in.lookup("exp_avg_sq"), g, p,
+                                                   b.getF64FloatAttr(arguments.beta(1)), decay, maximize);
   mlir::Value largest;
   if (arguments.flag("amsgrad")) largest = b.create<nn::AdamMaxOp>(loc, type, in.lookup("max_exp_avg_sq"), v);
-  mlir::Value updated = b.create<nn::AdamUpdateOp>(loc, type, p, m, largest ? largest : v, in.lookup("lr"), in.lookup("bias_correction1"),
-                                                   in.lookup("bias_correction2"), b.getF64FloatAttr(arguments.number("eps")), decoupled);
+  mlir::Value updated =
+      b.create<nn::AdamUpdateOp>(loc, type, p, m, largest ? largest : v, in.lookup("lr"), in.lookup("bias_correction1"),
+                                 in.lookup("bias_correction2"), b.getF64FloatAttr(arguments.number("eps")), decoupled);
   Values results = {updated, m, v};
   if (largest) results.push_back(largest);
   return results;

@@ -67,9 +67,7 @@ class Partitioner {
   }
 
   Attribute host() { return dist::HostAttr::get(builder_.getContext()); }
-  Attribute device(int64_t index) {
-    return index == nn::kHost ? host() : dist::DeviceAttr::get(builder_.getContext(), index);
-  }
+  Attribute device(int64_t index) { return index == nn::kHost ? host() : dist::DeviceAttr::get(builder_.getContext(), index); }
 
   RankedTensorType tensor_of(mlir::Value value) {
     if (auto placed = dyn_cast<PlacedType>(value.getType())) return placed.getTensor();
@@ -78,7 +76,8 @@ class Partitioner {
 
   /// Moves a placed value into `layout` by an `Op`, once for all its users.
   template <typename Op>
-  mlir::Value move(mlir::Value value, RankedTensorType tensor, Attribute layout, mlir::Location loc, const std::string& reason) {
+  mlir::Value move(mlir::Value value, RankedTensorType tensor, Attribute layout, mlir::Location loc,
+                   const std::string& reason) {
     mlir::Value& moved = moved_[{value, layout}];
     if (!moved)
       moved = builder_.create<Op>(loc, PlacedType::get(builder_.getContext(), tensor, layout), value,
@@ -153,18 +152,18 @@ class Partitioner {
       auto tensor = cast<RankedTensorType>(argument.getType());
       auto split = dist::SplitAttr::get(context, group, *ir::normalize_dim(parallel.getDim(), tensor.getRank()));
       old_inputs.push_back(argument);
-      inputs.push_back(move<dist::ScatterOp>(placed_.lookup(input), tensor, split, loc,
-                                             layer + " gives each replica a chunk of the input along dimension " +
-                                                 std::to_string(split.getDim())));
+      inputs.push_back(move<dist::ScatterOp>(
+          placed_.lookup(input), tensor, split, loc,
+          layer + " gives each replica a chunk of the input along dimension " + std::to_string(split.getDim())));
     }
     parallel.getBody().walk([&](Operation* op) {
       for (mlir::Value operand : op->getOperands()) {
         if (operand.getParentRegion() == &parallel.getBody() || llvm::is_contained(old_inputs, operand)) continue;
         old_inputs.push_back(operand);
         mlir::Value placed = placed_.lookup(operand);
-        inputs.push_back(move<dist::ReplicateOp>(placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group), op->getLoc(),
-                                                 "every replica of '" + parallel.getName().str() +
-                                                   "' needs a copy of the module's parameters and buffers"));
+        inputs.push_back(move<dist::ReplicateOp>(
+            placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group), op->getLoc(),
+            "every replica of '" + parallel.getName().str() + "' needs a copy of the module's parameters and buffers"));
       }
     });
     // Only what somebody uses leaves the replicas.
@@ -197,8 +196,8 @@ class Partitioner {
   SymbolTable& symbols_;
   OpBuilder builder_;
   SmallVector<mlir::Type> argument_types_;
-  DenseMap<mlir::Value, mlir::Value> placed_;   ///< nn value → the dist value that holds it
-  DenseMap<mlir::Value, Attribute> layout_;     ///< dist value → its layout
+  DenseMap<mlir::Value, mlir::Value> placed_;  ///< nn value → the dist value that holds it
+  DenseMap<mlir::Value, Attribute> layout_;    ///< dist value → its layout
   DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;
 };
 

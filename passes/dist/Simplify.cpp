@@ -77,7 +77,8 @@ FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
     if (local.constant != 0 || local.terms.size() != 1 || local.terms.begin()->second != 1) continue;
     const sheaf::Symbol* chunk = find_symbol(shapes, local.terms.begin()->first);
     if (!chunk || chunk->kind != sheaf::Symbol::chunk || !(chunk->of == total)) continue;
-    if (!splits_only(function, shapes, renamed, dropped, total) || !splits_only(function, shapes, renamed, kept, total)) continue;
+    if (!splits_only(function, shapes, renamed, dropped, total) || !splits_only(function, shapes, renamed, kept, total))
+      continue;
     scatter.getOutput().replaceAllUsesWith(gather.getInput());
     scatter.erase();
     if (gather->use_empty()) gather.erase();
@@ -128,7 +129,8 @@ struct DropUnused : OpRewritePattern<Op> {
       OperationState state(op.getLoc(), op->getName(), op->getOperands(), types, op->getAttrs());
       state.addRegion()->takeBody(op.getBody());
       Operation* smaller = rewriter.create(state);
-      for (auto [old_value, new_value] : llvm::zip(kept, smaller->getResults())) rewriter.replaceAllUsesWith(old_value, new_value);
+      for (auto [old_value, new_value] : llvm::zip(kept, smaller->getResults()))
+        rewriter.replaceAllUsesWith(old_value, new_value);
       rewriter.eraseOp(op);
     }
     return success();

@@ -23,7 +23,9 @@ std::optional<int64_t> channel_axis(Operation* op) {
 /// The rank that a result has where its dimensions are the batch, channels and what the layer works over.
 int64_t batched_rank(nn::LinearOp) { return 2; }
 template <typename Op>
-int64_t batched_rank(Op convolution) { return static_cast<int64_t>(convolution.getStride().size()) + 2; }
+int64_t batched_rank(Op convolution) {
+  return static_cast<int64_t>(convolution.getStride().size()) + 2;
+}
 
 /// Why a batch norm behind `producer` stays; empty where it is folded.
 template <typename Op>
@@ -66,8 +68,8 @@ struct Fold : OpRewritePattern<nn::BatchNormOp> {
       producer.getWeightMutable().set(weight);
       producer.getBiasMutable().assign(bias);
       producer->setLoc(rewriter.getFusedLoc({producer.getLoc(), loc}));
-      note(producer, "the batch norm of " + in_words(norm) + " is folded into its weight and bias, once: in inference it is a " +
-                         "scale and a shift per channel");
+      note(producer, "the batch norm of " + in_words(norm) +
+                         " is folded into its weight and bias, once: in inference it is a " + "scale and a shift per channel");
     });
     rewriter.replaceOp(norm, producer.getY());
     return success();

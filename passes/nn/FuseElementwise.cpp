@@ -78,14 +78,14 @@ bool fits_before(nn::FusedOp elementwise, Operation* anchor) {
   if (is_reduction(anchor)) return true;
   if (asks_where_it_is(elementwise)) return false;
   if (isa<nn::SoftmaxOp>(anchor)) return true;
-  return llvm::all_of(elementwise.getInputs().getTypes(), [&](mlir::Type type) { return type == anchor->getResult(0).getType(); });
+  return llvm::all_of(elementwise.getInputs().getTypes(),
+                      [&](mlir::Type type) { return type == anchor->getResult(0).getType(); });
 }
 bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) {
   if (asks_where_it_is(elementwise)) return false;
   if (isa<nn::SoftmaxOp>(anchor)) return true;
-  return llvm::all_of(elementwise.getInputs(), [&](mlir::Value input) {
-    return input == result || input.getType() == anchor->getResult(0).getType();
-  });
+  return llvm::all_of(elementwise.getInputs(),
+                      [&](mlir::Value input) { return input == result || input.getType() == anchor->getResult(0).getType(); });
 }
 
 ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
@@ -131,7 +131,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     if (producer->getNumResults() != 1 || !producer->hasOneUse()) return "something else needs the result between them";
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs)
       return "together they would read more than " + std::to_string(kMostInputs) + " tensors";
-    if (size_of(producer) + size_of(consumer) > kMostOps) return "together they would be more than " + std::to_string(kMostOps) + " operations";
+    if (size_of(producer) + size_of(consumer) > kMostOps)
+      return "together they would be more than " + std::to_string(kMostOps) + " operations";
     Operation *above = row_op(producer), *below = row_op(consumer);
     if (above && below) return "a kernel has one softmax, norm or sum at most";
     mlir::Type wanted = consumer.getResult(0).getType();
@@ -140,7 +141,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
       auto position = llvm::find(consumer.getInputs(), made) - consumer.getInputs().begin();
       BlockArgument inside = consumer.getBody().front().getArgument(static_cast<unsigned>(position));
       bool before = used_on_one_side(inside, below, true);
-      if (!before && !used_on_one_side(inside, below, false)) return "its result is needed before and after the softmax, norm or sum";
+      if (!before && !used_on_one_side(inside, below, false))
+        return "its result is needed before and after the softmax, norm or sum";
       if (before) wanted = below->getOperand(0).getType();
       // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
       bool leaves_one = llvm::is_contained(producer.getInputs().getTypes(), wanted);
@@ -214,7 +216,8 @@ struct NnFuseElementwise : impl::NnFuseElementwiseBase<NnFuseElementwise> {
     getOperation().walk([&](nn::FusedOp consumer) {
       for (mlir::Value input : consumer.getInputs())
         if (auto producer = input.getDefiningOp<nn::FusedOp>())
-          note(consumer, "not one kernel with " + in_words(producer) + ": " + FuseProducer::obstacle(producer, consumer, alone));
+          note(consumer,
+               "not one kernel with " + in_words(producer) + ": " + FuseProducer::obstacle(producer, consumer, alone));
     });
   }
 };

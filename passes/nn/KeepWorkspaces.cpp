@@ -21,7 +21,8 @@ struct NnKeepWorkspaces : impl::NnKeepWorkspacesBase<NnKeepWorkspaces> {
       OpBuilder builder(op);
       SmallVector<mlir::Type> types(op->getResultTypes());
       types.push_back(RankedTensorType::get({1}, builder.getIntegerType(8, /*isSigned=*/false)));
-      OperationState state(op->getLoc(), "nn." + to_string(*traits(*nn::library_op(*op)).training), op->getOperands(), types, op->getAttrs());
+      OperationState state(op->getLoc(), "nn." + to_string(*traits(*nn::library_op(*op)).training), op->getOperands(), types,
+                           op->getAttrs());
       state.propertiesAttr = op->getPropertiesAsAttribute();
       Operation* kept = builder.create(state);
       op->replaceAllUsesWith(kept->getResults().drop_back());

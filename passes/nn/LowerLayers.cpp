@@ -173,7 +173,8 @@ struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
     if (!NnBuilder::shape(op.getX()).empty()) return failure();
     NnBuilder nn{rewriter, op.getLoc()};
     mlir::Value x = nn.reshape(op.getX(), {1});
-    mlir::Value y = nn.make<nn::SoftmaxOp>(cast<RankedTensorType>(x.getType()), x, rewriter.getI64IntegerAttr(0), op.getLogAttr());
+    mlir::Value y =
+        nn.make<nn::SoftmaxOp>(cast<RankedTensorType>(x.getType()), x, rewriter.getI64IntegerAttr(0), op.getLogAttr());
     rewriter.replaceOp(op, nn.reshape(y, {}));
     return success();
   }
@@ -190,7 +191,8 @@ struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
 struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerAttention, PadBorder, SplitConcat, ScalarSoftmax, SplitMean, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    patterns.add<LowerAttention, PadBorder, SplitConcat, ScalarSoftmax, SplitMean, AddSequenceBatch<nn::LstmOp>,
+                 AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

@@ -19,7 +19,9 @@ struct NnBuilder {
   static mlir::RankedTensorType with_shape(mlir::Value value, llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType());
   }
-  static llvm::ArrayRef<int64_t> shape(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape(); }
+  static llvm::ArrayRef<int64_t> shape(mlir::Value value) {
+    return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape();
+  }
 
   mlir::Value reshape(mlir::Value x, llvm::SmallVector<int64_t> to) const {
     llvm::SmallVector<int64_t> sizes = to;

@@ -41,8 +41,8 @@ struct NnPlace : impl::NnPlaceBase<NnPlace> {
       auto table = cast<RankedTensorType>(embedding.getWeight().getType());
       int64_t bytes = table.getNumElements() * table.getElementTypeBitWidth() / 8;
       if (bytes > deviceMemory)
-        return {nn::kHost, "its table of " + std::to_string(bytes) + " bytes doesn't fit the " +
-                               std::to_string(deviceMemory) + " bytes of device memory stated"};
+        return {nn::kHost, "its table of " + std::to_string(bytes) + " bytes doesn't fit the " + std::to_string(deviceMemory) +
+                               " bytes of device memory stated"};
     }
     for (mlir::Value operand : op.getOperands())
       if (auto device = device_of(operand))
@@ -78,9 +78,8 @@ struct NnPlace : impl::NnPlaceBase<NnPlace> {
     for (Operation& op : parallel.getBody().front())
       if (op.hasAttr(nn::kDevice))
         return op.emitError("is placed on ")
-               << device_name(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt())
-               << ", but stands in the DataParallel layer '" << parallel.getName()
-               << "', whose replicas run on the group's devices; remove `device`, or move the layer out";
+               << device_name(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt()) << ", but stands in the DataParallel layer '"
+               << parallel.getName() << "', whose replicas run on the group's devices; remove `device`, or move the layer out";
     return success();
   }
 };

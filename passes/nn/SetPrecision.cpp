@@ -70,7 +70,8 @@ class Precision {
 
   LogicalResult visit_region(nn::DataParallelOp parallel) {
     Block& body = parallel.getBody().front();
-    for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) set_element(argument, element_of(input));
+    for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments()))
+      set_element(argument, element_of(input));
     auto outside = std::move(casts_);
     if (failed(visit(body))) return failure();
     casts_ = std::move(outside);
@@ -99,10 +100,11 @@ class Precision {
       return;
     }
     // A half is no more than a way to store what is computed in f32.
-    bool moves = isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
-                     nn::DropoutOp, nn::PrintOp>(op);
-    bool sums = narrow_ == wide ? !moves : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ElementwiseLossOp,
-                    nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp>(op);
+    bool moves = isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp,
+                     nn::IdentityOp, nn::DropoutOp, nn::PrintOp>(op);
+    bool sums = narrow_ == wide ? !moves
+                                : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp,
+                                      nn::ElementwiseLossOp, nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp>(op);
     // A batch norm's statistics and parameters are f32 beside an x of any type, and its kernel takes them so.
     bool mixed = narrow_ != wide && isa<nn::BatchNormOp, nn::BatchNormTrainOp>(op);
     if (mixed || isa<nn::PrintOp>(op)) return;
@@ -126,8 +128,9 @@ class Precision {
       Operation* op = made.getDefiningOp();
       if (mlir::Attribute device = operand.getOwner()->getAttr(nn::kDevice)) op->setAttr(nn::kDevice, device);
       StringRef dtype = cast<nn::CastOp>(op).getTo();
-      op->setAttr(nn::kReason, builder.getStringAttr(("--precision " + name_ + ": '" + nn::layer_of(operand.getOwner()) +
-                                                      "' computes in " + dtype).str()));
+      op->setAttr(nn::kReason,
+                  builder.getStringAttr(
+                      ("--precision " + name_ + ": '" + nn::layer_of(operand.getOwner()) + "' computes in " + dtype).str()));
     }
     operand.set(made);
   }

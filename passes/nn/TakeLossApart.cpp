@@ -31,7 +31,8 @@ class Loss {
     Builder& b = with_.builder;
     RankedTensorType type = type_of(value);
     if (!isa<FloatType>(type.getElementType()) || type.getElementType().isF32()) return value;
-    return with_.make<nn::CastOp>(RankedTensorType::get(type.getShape(), b.getF32Type()), value, b.getStringAttr("float32"))->getResult(0);
+    return with_.make<nn::CastOp>(RankedTensorType::get(type.getShape(), b.getF32Type()), value, b.getStringAttr("float32"))
+        ->getResult(0);
   }
 
   SmallVector<int64_t> all_dims(mlir::Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, type_of(value).getRank())); }
@@ -54,8 +55,10 @@ class Loss {
     SmallVector<int64_t> shape(rank - dim, 1);
     if (rank > 0) shape[0] = static_cast<int64_t>(values.size());
     Builder& b = with_.builder;
-    return with_.make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getTarget(), b.getDenseF64ArrayAttr(values),
-                                      b.getDenseI64ArrayAttr(shape))->getResult(0);
+    return with_
+        .make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getTarget(), b.getDenseF64ArrayAttr(values),
+                              b.getDenseI64ArrayAttr(shape))
+        ->getResult(0);
   }
 
   LossParts elementwise() {
@@ -66,8 +69,9 @@ class Loss {
                      : op_.getKind() == "L1Loss"  ? "l1"
                      : op_.getKind() == "BCELoss" ? "bce"
                                                   : "bce_with_logits";
-    mlir::Value each = with_.make<nn::ElementwiseLossOp>(x.getType(), x, target_, numbers("pos_weight", rank, last),
-                                                         b.getStringAttr(kind))->getResult(0);
+    mlir::Value each =
+        with_.make<nn::ElementwiseLossOp>(x.getType(), x, target_, numbers("pos_weight", rank, last), b.getStringAttr(kind))
+            ->getResult(0);
     if (mlir::Value weight = numbers("weight", rank, last)) each = product(each, weight);
     if (!mean_) return {sum(each), {}};
     if (!undivided_) return {average(each), {}};
@@ -76,7 +80,9 @@ class Loss {
 
   mlir::Value constant(double value) {
     Builder& b = with_.builder;
-    return with_.make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))->getResult(0);
+    return with_
+        .make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))
+        ->getResult(0);
   }
   mlir::Value inverse_count(mlir::Value like, ArrayRef<int64_t> dims) {
     return with_.make<nn::InverseCountOp>(with_.scalar(), like, with_.builder.getDenseI64ArrayAttr(dims))->getResult(0);
@@ -122,14 +128,18 @@ class Loss {
     auto smoothing = op_.getArguments().getAs<FloatAttr>("label_smoothing");
     mlir::Value weight = numbers("weight", type.getRank(), dim);
     auto weights = [&](double epsilon) -> mlir::Value {
-      mlir::Value q = with_.make<nn::TargetWeightsOp>(type, op_.getTarget(), b.getI64IntegerAttr(type.getDimSize(dim)),
-                                                      b.getI64IntegerAttr(ignored ? ignored.getInt() : -100), b.getF64FloatAttr(epsilon))->getResult(0);
+      mlir::Value q =
+          with_
+              .make<nn::TargetWeightsOp>(type, op_.getTarget(), b.getI64IntegerAttr(type.getDimSize(dim)),
+                                         b.getI64IntegerAttr(ignored ? ignored.getInt() : -100), b.getF64FloatAttr(epsilon))
+              ->getResult(0);
       return weight ? product(q, weight) : q;
     };
     mlir::Value log = scores;
     if (op_.getKind() == "CrossEntropyLoss")
       log = with_.make<nn::SoftmaxOp>(type, scores, b.getI64IntegerAttr(dim), b.getBoolAttr(true))->getResult(0);
-    mlir::Value each = with_.make<nn::WeightedOp>(type, weights(smoothing ? smoothing.getValueAsDouble() : 0), log)->getResult(0);
+    mlir::Value each =
+        with_.make<nn::WeightedOp>(type, weights(smoothing ? smoothing.getValueAsDouble() : 0), log)->getResult(0);
     mlir::Value total = with_.make<nn::ScaleOp>(with_.scalar(), sum(each), b.getF64FloatAttr(-1))->getResult(0);
     if (!mean_) return {total, {}};
     mlir::Value divisor = sum(weights(0));

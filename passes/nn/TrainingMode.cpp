@@ -52,7 +52,8 @@ class TrainingMode {
       Operation *before = op->getPrevNode(), *after = op->getNextNode();
       IRRewriter rewriter(op);
       lower_attention(op, rewriter);
-      for (Operation* part = before ? before->getNextNode() : &after->getBlock()->front(); part != after; part = part->getNextNode()) {
+      for (Operation* part = before ? before->getNextNode() : &after->getBlock()->front(); part != after;
+           part = part->getNextNode()) {
         if (type && isa<nn::DropoutOp>(part)) part->setAttr(nn::kType, type);
         if (device) part->setAttr(nn::kDevice, device);
       }
@@ -85,10 +86,12 @@ class TrainingMode {
     SmallVector<int64_t> dims;
     for (int64_t i : llvm::seq<int64_t>(type_of(op.getX()).getRank()))
       if (i != 1) dims.push_back(i);
-    mlir::Value inverse = with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims))->getResult(0);
+    mlir::Value inverse =
+        with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims))->getResult(0);
     auto assign = [&](mlir::Value running, mlir::Value batch, mlir::Value inverse_count) {
-      mlir::Value average = with.make<nn::RunningAverageOp>(statistic, running, batch, inverse_count,
-                                                            momentum ? mlir::Value() : count, momentum)->getResult(0);
+      mlir::Value average =
+          with.make<nn::RunningAverageOp>(statistic, running, batch, inverse_count, momentum ? mlir::Value() : count, momentum)
+              ->getResult(0);
       with.make<nn::AssignOp>({}, running, average);
     };
     assign(op.getMean(), norm->getResult(1), {});

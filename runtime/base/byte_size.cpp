@@ -8,9 +8,9 @@
 namespace sheaf {
 
 Result<double> parse_byte_size(const std::string& text, const std::string& what) {
-  static const std::pair<const char*, double> kUnits[] = {
-      {"", 1},   {"B", 1},          {"kB", 1e3},            {"KB", 1e3},           {"MB", 1e6},           {"GB", 1e9},
-      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  static const std::pair<const char*, double> kUnits[] = {{"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
+                                                          {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
+                                                          {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
   double number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view rest(parsed.ptr, text.data() + text.size());

@@ -75,8 +75,7 @@ Extent Extent::operator*(int64_t factor) const {
   Extent product;
   if (factor == 0) return product;
   product.constant = saturating_multiply(constant, factor);
-  for (const auto& [name, coefficient] : terms)
-    product.terms[name] = saturating_multiply(coefficient, factor);
+  for (const auto& [name, coefficient] : terms) product.terms[name] = saturating_multiply(coefficient, factor);
   return product;
 }
 
@@ -98,17 +97,12 @@ std::string to_string(const Extent& extent) {
   std::string text;
   const auto append = [&](int64_t number, const std::string* name) {
     const bool negative = number < 0;
-    if (text.empty())
-      text += negative ? "-" : "";
-    else
-      text += negative ? " - " : " + ";
+    if (text.empty()) text += negative ? "-" : "";
+    else text += negative ? " - " : " + ";
     // The magnitude as unsigned: the smallest integer has no positive counterpart.
-    const uint64_t magnitude =
-        negative ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
-    if (!name)
-      text += std::to_string(magnitude);
-    else
-      text += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + *name;
+    const uint64_t magnitude = negative ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+    if (!name) text += std::to_string(magnitude);
+    else text += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + *name;
   };
   for (const auto& [name, coefficient] : extent.terms) append(coefficient, &name);
   if (extent.constant != 0 || extent.terms.empty()) append(extent.constant, nullptr);
@@ -137,13 +131,11 @@ Result<Extent> parse_extent(const std::string& text) {
   return sum;
 }
 
-Result<int64_t> evaluate(const Extent& extent,
-                         const std::function<const int64_t*(const std::string&)>& value_of) {
+Result<int64_t> evaluate(const Extent& extent, const std::function<const int64_t*(const std::string&)>& value_of) {
   int64_t sum = extent.constant;
   for (const auto& [name, coefficient] : extent.terms) {
     const int64_t* value = value_of(name);
-    if (!value)
-      return Error("the size " + to_string(extent) + " uses '" + name + "', which has no value here");
+    if (!value) return Error("the size " + to_string(extent) + " uses '" + name + "', which has no value here");
     int64_t product;
     if (__builtin_mul_overflow(coefficient, *value, &product) || __builtin_add_overflow(sum, product, &sum))
       return Error("the size " + to_string(extent) + " is too large");

@@ -27,8 +27,7 @@ constexpr int kReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 uint64_t physical_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page)
-                               : uint64_t{1} << 32;
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : uint64_t{1} << 32;
 }
 
 Result<Folder> Folder::open(const std::string& path) {
@@ -55,8 +54,7 @@ Result<void> InputFile::read_at(uint64_t offset, std::span<std::byte> bytes) con
     const ssize_t got = ::pread(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failure(name_, errno);
-    if (got == 0)
-      return Error({name_, 0, 0}, "ends at byte " + std::to_string(offset) + ", before its content does");
+    if (got == 0) return Error({name_, 0, 0}, "ends at byte " + std::to_string(offset) + ", before its content does");
     bytes = bytes.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }
@@ -67,14 +65,12 @@ Result<std::string> read_file(const std::string& file, uint64_t limit) {
   const Result<InputFile> in = InputFile::open(file);
   if (!in) return in.error();
   if (in->size() > limit)
-    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; at most " +
-                                   std::to_string(limit) + " are read");
+    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; at most " + std::to_string(limit) + " are read");
   std::string bytes;
   try {
     bytes.resize(in->size());
   } catch (const std::exception&) {
-    return Error({file, 0, 0},
-                 "has " + std::to_string(in->size()) + " bytes; there is not enough memory for them");
+    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; there is not enough memory for them");
   }
   if (auto done = in->read_at(0, std::as_writable_bytes(std::span(bytes))); !done) return done.error();
   return bytes;

@@ -54,7 +54,8 @@ class Replacement {
 
  private:
   int fill(Descriptor& out, std::span<const std::string_view> pieces, const struct stat* old) {
-    const bool done = write_all(out.get(), pieces) && (!old || ::fchmod(out.get(), old->st_mode & 07777) == 0) && ::fsync(out.get()) == 0;
+    const bool done =
+        write_all(out.get(), pieces) && (!old || ::fchmod(out.get(), old->st_mode & 07777) == 0) && ::fsync(out.get()) == 0;
     return done ? 0 : errno;
   }
 
@@ -167,7 +168,8 @@ Result<void> check_output(const std::string& file) {
   auto target = behind_links(file);
   if (!target) return target.error();
   const std::filesystem::path folder = std::filesystem::path(*target).parent_path();
-  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>() : Result<void>(failure(file, errno));
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>()
+                                                                           : Result<void>(failure(file, errno));
 }
 
 }  // namespace sheaf

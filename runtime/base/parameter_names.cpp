@@ -21,7 +21,8 @@ std::vector<size_t> common_fronts(std::span<const std::string> names) {
   if (names.empty()) return lengths;
   size_t common = names[0].size();
   for (const std::string& name : names) {
-    const auto [at, ignored] = std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(common, name.size())), names[0].begin());
+    const auto [at, ignored] = std::mismatch(
+        name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(common, name.size())), names[0].begin());
     common = static_cast<size_t>(at - name.begin());
   }
   for (size_t i = 0; i < common; ++i) {

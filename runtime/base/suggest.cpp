@@ -27,8 +27,8 @@ int edit_distance(std::string_view a, std::string_view b) {
         cost[i][j] = 2 * static_cast<int>(i + j);
         continue;
       }
-      cost[i][j] = std::min({cost[i - 1][j] + 2, cost[i][j - 1] + 2,
-                             cost[i - 1][j - 1] + substitution_cost(a[i - 1], b[j - 1])});
+      cost[i][j] =
+          std::min({cost[i - 1][j] + 2, cost[i][j - 1] + 2, cost[i - 1][j - 1] + substitution_cost(a[i - 1], b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
         cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 2);
       }

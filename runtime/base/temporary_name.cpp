@@ -36,7 +36,7 @@ void remove_and_end(int signal) {
 }
 
 void install() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = remove_and_end;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
   sigemptyset(&action.sa_mask);
@@ -67,7 +67,8 @@ std::string temporary_name(std::string_view name, std::string_view ending) {
 
 std::string_view finished_name(std::string_view name) {
   const size_t mark = name.rfind(kMark);
-  return mark == std::string_view::npos || name.find('.', mark + 1) != std::string_view::npos ? std::string_view() : name.substr(0, mark);
+  return mark == std::string_view::npos || name.find('.', mark + 1) != std::string_view::npos ? std::string_view()
+                                                                                              : name.substr(0, mark);
 }
 
 SignalGuard::SignalGuard(int folder, const std::string& name) {

@@ -32,7 +32,8 @@ std::string with_headings(std::string_view text, const Palette& palette) {
   std::string painted, before;
   const auto is_rule = [](std::string_view line) {
     if (line.empty()) return false;
-    for (; line.starts_with("─"); line.remove_prefix(std::string_view("─").size())) {}
+    for (; line.starts_with("─"); line.remove_prefix(std::string_view("─").size())) {
+    }
     return line.empty();
   };
   while (!text.empty()) {
@@ -51,8 +52,13 @@ bool is_terminal(std::FILE* stream) { return ::isatty(::fileno(stream)) == 1 && 
 Palette palette_of(std::FILE* stream) {
   if (!wants_colours(stream)) return {};
   // The colours that compilers use, readable on light and dark: bold red, magenta, cyan, green.
-  return {.error = "\x1b[1;31m", .warning = "\x1b[1;35m", .note = "\x1b[1;36m", .caret = "\x1b[1;32m",
-          .heading = "\x1b[1m", .name = "\x1b[36m", .reset = "\x1b[0m"};
+  return {.error = "\x1b[1;31m",
+          .warning = "\x1b[1;35m",
+          .note = "\x1b[1;36m",
+          .caret = "\x1b[1;32m",
+          .heading = "\x1b[1m",
+          .name = "\x1b[36m",
+          .reset = "\x1b[0m"};
 }
 
 int columns_of(std::FILE* stream, int otherwise) {

@@ -22,8 +22,10 @@ bool aligned(const void* buffer, const TensorSpec& spec) {
 void warn_of_scalars() {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true, std::memory_order_relaxed)) return;
-  std::fputs("warning: Was asked to gather along dimension 0, but all input tensors were scalars; will instead unsqueeze "
-             "and return a vector.\n", stderr);
+  std::fputs(
+      "warning: Was asked to gather along dimension 0, but all input tensors were scalars; will instead unsqueeze "
+      "and return a vector.\n",
+      stderr);
 }
 
 /// What a binding asked for and didn't get, since it failed, must not be made for others.
@@ -49,9 +51,8 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->program_ = &request.program;
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
-  const BindContext context{request.plan,       request.program, *request.devices,     request.kernels,
-                            *request.constants, request.batch,   request.fast_numerics,
-                            request.explain,     request.deterministic, request.deadline};
+  const BindContext context{request.plan,  request.program,       *request.devices, request.kernels,       *request.constants,
+                            request.batch, request.fast_numerics, request.explain,  request.deterministic, request.deadline};
   const auto constants = request.constants->lock();
   request.constants->wait_at_most(request.deadline);
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {
@@ -104,8 +105,7 @@ void Binding::relocate(std::vector<std::vector<Relocation>>& relocations, size_t
 Result<void> Binding::check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const {
   if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
     return Error("a run needs " + std::to_string(inputs_.size()) + " input and " + std::to_string(outputs_.size()) +
-                 " output buffers; " + std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()) +
-                 " are given");
+                 " output buffers; " + std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()) + " are given");
   }
   const auto check = [](const void* buffer, const TensorSpec& spec, const char* what, size_t i) -> Result<void> {
     if (!buffer && spec.bytes > 0) return Error(what + std::to_string(i) + " has no buffer");

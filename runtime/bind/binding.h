@@ -26,9 +26,9 @@ struct TracedProgram;
 
 /// A lane's memory and work.
 struct LaneInfo {
-  std::string name;            ///< "host", "cpu:1"
-  size_t arena_bytes = 0;      ///< as allocated
-  size_t arena_bound = 0;      ///< bytes live at the worst moment: no arena could be smaller
+  std::string name;        ///< "host", "cpu:1"
+  size_t arena_bytes = 0;  ///< as allocated
+  size_t arena_bound = 0;  ///< bytes live at the worst moment: no arena could be smaller
   size_t operations = 0;
   size_t parameter_bytes = 0;  ///< of BindingInfo's what lies in this lane's memory, if no lane before it has the same
   size_t derived_bytes = 0;
@@ -51,22 +51,22 @@ struct BindRequest {
   std::shared_ptr<ConstantStore> constants;
   int64_t batch = 0;
   bool fast_numerics = false;
-  bool explain = false;  ///< reasons name the alternatives too
-  bool observe = false;  ///< Binding::observe() will be called
-  bool graphs = true;    ///< what a lane does without anybody else is recorded once and replayed, where its queue can
-  bool deterministic = true;  ///< sums come in the same order in each run
+  bool explain = false;          ///< reasons name the alternatives too
+  bool observe = false;          ///< Binding::observe() will be called
+  bool graphs = true;            ///< what a lane does without anybody else is recorded once and replayed, where its queue can
+  bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 
 /// A value of the program on one replica, as observe() shows it.
 struct BoundValue {
-  int value = -1;        ///< in Program::values
-  int replica = 0;       ///< 0 outside regions
-  int operation = -1;    ///< in BindingInfo::operations: after it the value is there; -1: from the start
-  int lane = 0;          ///< in whose memory it lies
+  int value = -1;      ///< in Program::values
+  int replica = 0;     ///< 0 outside regions
+  int operation = -1;  ///< in BindingInfo::operations: after it the value is there; -1: from the start
+  int lane = 0;        ///< in whose memory it lies
   TensorSpec spec;
-  bool constant = false; ///< a weight, or made from weights alone, or the caller's input: not to be written
+  bool constant = false;  ///< a weight, or made from weights alone, or the caller's input: not to be written
   void* data = nullptr;
 };
 
@@ -145,27 +145,27 @@ class Binding {
   const Program* program_ = nullptr;
   int64_t batch_ = 0;
   std::vector<TensorSpec> inputs_, outputs_;
-  std::vector<std::shared_ptr<void>> arenas_;         ///< by lane
+  std::vector<std::shared_ptr<void>> arenas_;  ///< by lane
   std::vector<std::unique_ptr<Executable>> executables_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::string> texts_;
   std::vector<std::vector<Relocation>> input_relocations_, output_relocations_;
   std::vector<const void*> bound_inputs_, bound_outputs_;  ///< addresses that the slots hold now
-  std::vector<int> operation_entries_;                ///< by OperationInfo: entry of the device list, -1: host
+  std::vector<int> operation_entries_;                     ///< by OperationInfo: entry of the device list, -1: host
   /// A floating-point result of an operation.
   struct FloatResult {
     uint32_t slot;  ///< among the operation's
     DType dtype;
     size_t bytes;
   };
-  std::vector<std::vector<FloatResult>> results_;     ///< of a training program, by instance
-  std::vector<BoundValue> values_;                    ///< with BindRequest::observe, by operation
-  int guard_ = -1;                                    ///< the check of the loss: an instance
-  bool trains_ = false;                               ///< the program has updates
+  std::vector<std::vector<FloatResult>> results_;  ///< of a training program, by instance
+  std::vector<BoundValue> values_;                 ///< with BindRequest::observe, by operation
+  int guard_ = -1;                                 ///< the check of the loss: an instance
+  bool trains_ = false;                            ///< the program has updates
   std::unique_ptr<Executor> executor_;
-  std::shared_ptr<Recording> recording_;              ///< of the trace that the last traced run went to
+  std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;
-  size_t needed_ = 0;          ///< how much of ConstantStore::work() must be made before a run
+  size_t needed_ = 0;  ///< how much of ConstantStore::work() must be made before a run
   bool gathers_scalars_ = false;
 };
 

@@ -25,9 +25,7 @@ bool all_finite(DType dtype, const void* data, size_t bytes, bool allow_negative
   return all_finite<uint16_t>(data, bytes, 0x7C00, allow_negative_infinity);
 }
 
-bool is_floating(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16;
-}
+bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
 
 }  // namespace
 

@@ -20,7 +20,8 @@ Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Graph& graph
     auto memory = pool.take(devices_, lane, arena.bytes);
     if (!memory) return memory.error().note("needed as the arena of " + devices_->name(lane));
     arenas_.push_back(std::move(*memory));
-    info_.lanes.push_back({devices_->name(lane), arena.bytes, arena.lower_bound, graph.lane_order[index_of(lane)].size(), 0, 0});
+    info_.lanes.push_back(
+        {devices_->name(lane), arena.bytes, arena.lower_bound, graph.lane_order[index_of(lane)].size(), 0, 0});
   }
   return {};
 }

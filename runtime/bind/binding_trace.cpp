@@ -44,7 +44,8 @@ bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
 }
 
 TracedProgram Binding::traced_program(const DeviceDescriptions& described) const {
-  TracedProgram traced{plan_->name, std::string(name_of(*plan_, *program_)), batch_, {}, info_.communications, described.source};
+  TracedProgram traced{plan_->name,     std::string(name_of(*plan_, *program_)), batch_, {}, info_.communications,
+                       described.source};
   int busy_threads = 0;  // those of the host's cores share its memory's bandwidth
   for (int l = 0; l < devices_->lanes(); ++l) {
     const bool on_host = devices_->device(l).info().uses_host_cores;

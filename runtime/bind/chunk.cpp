@@ -14,8 +14,8 @@ std::string scattered_value(const Program& program, const Symbol& symbol, int64_
   for (const Step& step : program.steps) {
     if (step.op != "scatter" || step.inputs.empty() || step.outputs.empty()) continue;
     const Value& part = program.values[static_cast<size_t>(step.outputs[0])];
-    const bool uses = std::any_of(part.shape.begin(), part.shape.end(),
-                                  [&](const Extent& dim) { return dim.terms.contains(symbol.name); });
+    const bool uses =
+        std::any_of(part.shape.begin(), part.shape.end(), [&](const Extent& dim) { return dim.terms.contains(symbol.name); });
     if (uses) {
       name = program.values[static_cast<size_t>(step.inputs[0])].name;
       break;
@@ -39,11 +39,10 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
                                        std::span<const int64_t> region_devices) {
   if (batch < 0) return Error("a batch can't have " + std::to_string(batch) + " rows");
   if (region_devices.size() != plan.regions.size())
-    return Error("device counts are given for " + std::to_string(region_devices.size()) +
-                 " regions; the plan has " + std::to_string(plan.regions.size()));
+    return Error("device counts are given for " + std::to_string(region_devices.size()) + " regions; the plan has " +
+                 std::to_string(plan.regions.size()));
   for (size_t r = 0; r < plan.regions.size(); ++r)
-    if (region_devices[r] < 1)
-      return Error(plan.regions[r].location, "'" + plan.regions[r].name + "' has no devices");
+    if (region_devices[r] < 1) return Error(plan.regions[r].location, "'" + plan.regions[r].name + "' has no devices");
 
   SymbolTable table;
   table.batch_ = batch;
@@ -75,14 +74,12 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
     if (!rows) return Error(region.location, "'" + region.name + "': " + rows.error().message());
     if (*rows < 0 || *rows > kLargestDim)
       return Error(region.location, "'" + region.name + "' would split " + std::to_string(*rows) + " rows (" +
-                                        to_string(symbol.of) + " for a batch of " + std::to_string(batch) +
-                                        ")");
+                                        to_string(symbol.of) + " for a batch of " + std::to_string(batch) + ")");
     std::vector<int64_t> sizes = chunk_sizes(*rows, region_devices[r]);
     const int64_t count = static_cast<int64_t>(sizes.size());
     if (first[r] && count != table.replicas_[r])
-      return Error(region.location, "'" + region.name + "' can't split " +
-                                        scattered_value(program, *first[r], first_rows[r]) + " and " +
-                                        scattered_value(program, symbol, *rows) + " alike: on " +
+      return Error(region.location, "'" + region.name + "' can't split " + scattered_value(program, *first[r], first_rows[r]) +
+                                        " and " + scattered_value(program, symbol, *rows) + " alike: on " +
                                         std::to_string(region_devices[r]) + " devices they give " +
                                         std::to_string(table.replicas_[r]) + " and " + std::to_string(count) +
                                         " chunks; inputs of one DataParallel need as many chunks each");
@@ -140,16 +137,16 @@ Result<std::vector<int64_t>> SymbolTable::dims(const Value& value, int64_t repli
     Result<int64_t> dim = evaluate(extent, value.place, replica);
     if (!dim) return Error("value '" + value.name + "': " + dim.error().message());
     if (*dim < 0 || *dim > kLargestDim)
-      return Error("value '" + value.name + "' would have a dimension of " + std::to_string(*dim) + " (" +
-                   to_string(extent) + ") for a batch of " + std::to_string(batch_));
+      return Error("value '" + value.name + "' would have a dimension of " + std::to_string(*dim) + " (" + to_string(extent) +
+                   ") for a batch of " + std::to_string(batch_));
     dims.push_back(*dim);
     empty |= *dim == 0;
     // Zeros are left out: strides of an empty tensor must not overflow either.
     overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(*dim, 1), &bytes) || bytes >= kLargestBytes;
   }
   if (overflow)
-    return Error("value '" + value.name + "' would be too large" +
-                 std::string(empty ? " (though empty)" : "") + " for a batch of " + std::to_string(batch_));
+    return Error("value '" + value.name + "' would be too large" + std::string(empty ? " (though empty)" : "") +
+                 " for a batch of " + std::to_string(batch_));
   return dims;
 }
 

@@ -106,7 +106,8 @@ class CollectiveForming {
     return {};
   }
 
-  void add_operands(Instance& member, CollectiveRequest::Kind kind, size_t rank, const std::vector<const Exchange*>& parts) const {
+  void add_operands(Instance& member, CollectiveRequest::Kind kind, size_t rank,
+                    const std::vector<const Exchange*>& parts) const {
     if (rank > 0) {
       auto& operands = kind == CollectiveRequest::broadcast ? member.outputs : member.inputs;
       for (const Exchange* part : parts) operands.push_back(far_end(graph_, kind, part->copies[rank - 1]));
@@ -137,7 +138,7 @@ class CollectiveForming {
   const BindContext& context_;
   std::vector<InstanceGroup> groups_;
   std::map<int, int> instead_;
-  Standing standing_;                     ///< of the instances that were there at first
+  Standing standing_;  ///< of the instances that were there at first
 };
 
 }  // namespace
@@ -150,7 +151,8 @@ Result<void> check_collectives(const Graph& graph) {
     for (int i : lane) {
       const int collective = graph.instances[index_of(i)].collective;
       if (collective < 0) continue;
-      if (collective <= last) return Error("operations among devices stand in different orders on their lanes: a bug of sheaf's binding");
+      if (collective <= last)
+        return Error("operations among devices stand in different orders on their lanes: a bug of sheaf's binding");
       last = collective;
     }
   }

@@ -128,8 +128,6 @@ class Finder {
 
 }  // namespace
 
-std::vector<Communication> communications(const Graph& graph, const Program& program) {
-  return Finder(graph, program).find();
-}
+std::vector<Communication> communications(const Graph& graph, const Program& program) { return Finder(graph, program).find(); }
 
 }  // namespace sheaf

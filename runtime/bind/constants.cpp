@@ -29,7 +29,8 @@ int ConstantStore::add_node(TensorSpec spec, Device& device) {
 }
 
 void ConstantStore::add_work(Work work) {
-  const bool lasting = std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) { return at(input.node).lasting; });
+  const bool lasting =
+      std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) { return at(input.node).lasting; });
   for (int output : work.outputs) at(output).lasting = lasting;
   (lasting ? lasting_work_ : work_).push_back(std::move(work));
 }
@@ -63,8 +64,7 @@ ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Dev
   return ConstantRef{node, 0};
 }
 
-Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want,
-                                           Device& device) {
+Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device) {
   for (const auto& [format, node] : reorders_[{from, device.memory_space()}]) {
     if (same_format(format, want)) return ConstantRef{node, 0};
   }

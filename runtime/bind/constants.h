@@ -37,8 +37,7 @@ struct ConstantRef {
 class ConstantStore {
  public:
   /// `host` holds what is set before it has a home. Both lists must outlive the store.
-  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters,
-                const std::vector<Parameter>& state);
+  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
   ~ConstantStore();
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
@@ -94,12 +93,12 @@ class ConstantStore {
     TensorSpec spec;
     Device* device = nullptr;
     Kind kind = Kind::derived;
-    std::string name;        ///< of a variable
-    void* data = nullptr;    ///< null until allocate()
-    void* given = nullptr;   ///< a variable's value until then: plain, in host memory
+    std::string name;           ///< of a variable
+    void* data = nullptr;       ///< null until allocate()
+    void* given = nullptr;      ///< a variable's value until then: plain, in host memory
     std::optional<float> fill;  ///< what all elements are at first (a state, zeros)
-    bool lasting = false;    ///< depends on no parameter: stays as it is when weights change
-    bool wanted = false;     ///< by the binding at hand: allocate() gives it memory
+    bool lasting = false;       ///< depends on no parameter: stays as it is when weights change
+    bool wanted = false;        ///< by the binding at hand: allocate() gives it memory
   };
   const std::vector<Node>& nodes() const { return nodes_; }
   const TensorSpec& spec(int node) const { return nodes_[static_cast<size_t>(node)].spec; }

@@ -62,7 +62,9 @@ class ExchangeSearch {
     std::vector<int> lanes = {tensor(near_end(graph_, kind, copies[0])).lane};
     for (int copy : copies) {
       lanes.push_back(lane(copy));
-      if (kind == CollectiveRequest::broadcast && (ready(instance(copy).inputs[0]) >= 0 || instance(copy).inputs != instance(copies[0]).inputs)) return;
+      if (kind == CollectiveRequest::broadcast &&
+          (ready(instance(copy).inputs[0]) >= 0 || instance(copy).inputs != instance(copies[0]).inputs))
+        return;
     }
     if (!distinct(lanes)) return;
     if (kind == CollectiveRequest::gather) {

@@ -62,8 +62,8 @@ Result<std::vector<Expansion::Spot>> Expansion::spots(const Place& place, const 
   } else if (place.kind == Place::device) {
     if (place.index < 0 || place.index >= devices.entries()) {
       Error error(location, "layer '" + layer + "' is placed on device " + std::to_string(place.index) +
-                  ", beyond the device list, which has " + std::to_string(devices.entries()) +
-                  (devices.entries() == 1 ? " entry" : " entries"));
+                                ", beyond the device list, which has " + std::to_string(devices.entries()) +
+                                (devices.entries() == 1 ? " entry" : " entries"));
       // A parameter has no place in the model file of its own: the first step there has.
       for (const Step& step : context_.program.steps)
         if (step.place == place && error.diagnostics[0].location.line == 0) error.diagnostics[0].location = step.location;
@@ -193,9 +193,7 @@ Result<void> Expansion::add_step(int index) {
   auto places = spots(step.place, step.layer, step.location);
   if (!places) return places.error();
   for (const Spot& spot : *places) {
-    Result<void> done = op == Op::view    ? view(index, spot)
-                        : op == Op::print ? print(index, spot)
-                                             : launch_step(index, spot);
+    Result<void> done = op == Op::view ? view(index, spot) : op == Op::print ? print(index, spot) : launch_step(index, spot);
     if (!done) return located(std::move(done.error()), step, spot);
   }
   return {};

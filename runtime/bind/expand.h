@@ -47,8 +47,8 @@ class Expansion {
   Result<void> launch(const Step& step, int index, const Spot& spot, int norm);
   /// There is such a fused operation, and the device there has it.
   bool fuses(const NormFusion* fusion, const Spot& spot) const;
-  Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs,
-                         const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare);
+  Result<void> once_step(int index, const Spot& spot, const std::vector<int>& inputs, const std::vector<TensorSpec>& outputs,
+                         const std::function<Result<Prepared>()>& prepare);
   /// Its outputs are zeros, without any work.
   Result<void> zero_step(int index, const Spot& spot, const std::vector<TensorSpec>& outputs);
   Instance& add_launch(int step, const Spot& spot, std::vector<int> inputs, std::vector<int> outputs, Prepared prepared);
@@ -117,14 +117,14 @@ class Expansion {
   const BindContext& context_;
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;
-  NormFusions fusions_;                                                  ///< none where no device does any
-  std::map<std::pair<int, int>, int> masks_;                             ///< of fused batch norms: by step and replica
+  NormFusions fusions_;                       ///< none where no device does any
+  std::map<std::pair<int, int>, int> masks_;  ///< of fused batch norms: by step and replica
   Graph graph_;
-  std::vector<size_t> reordering_;                                       ///< by lane: bytes of variables
-  std::map<std::string, int> variables_;                                 ///< by name: the root
-  std::map<int, Unsettled> unsettled_;                                   ///< by the variable's root
-  std::vector<std::vector<int>> value_tensors_;                          ///< by value and replica
-  std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;       ///< by tensor: its copies in other formats
+  std::vector<size_t> reordering_;                                  ///< by lane: bytes of variables
+  std::map<std::string, int> variables_;                            ///< by name: the root
+  std::map<int, Unsettled> unsettled_;                              ///< by the variable's root
+  std::vector<std::vector<int>> value_tensors_;                     ///< by value and replica
+  std::vector<std::vector<std::pair<TensorSpec, int>>> reordered_;  ///< by tensor: its copies in other formats
 };
 
 }  // namespace sheaf

@@ -26,8 +26,7 @@ void take_in(Step& step, const Step& other) {
 
 }  // namespace
 
-NormFusions::NormFusions(const Program& program)
-    : makers_(program.values.size(), -1), readers_(program.values.size()) {
+NormFusions::NormFusions(const Program& program) : makers_(program.values.size(), -1), readers_(program.values.size()) {
   const int steps = static_cast<int>(program.steps.size());
   for (int i = 0; i < steps; ++i) {
     for (int input : program.steps[index_of(i)].inputs) readers_[index_of(input)].push_back(i);
@@ -86,8 +85,8 @@ void NormFusions::fuse_backward(const Program& program, int gradient) {
   const Step& before = program.steps[index_of(relu)];
   if (!has_pattern(before, "relu_backward") || before.inputs.size() != 2 || !(before.place == step.place)) return;
   // The ReLU is the one that is fused into the batch norm of the same x.
-  const int forward = makers_[index_of(step.inputs[index_of(static_cast<int>(
-      std::find(step.roles.begin(), step.roles.end(), "mean") - step.roles.begin()))])];
+  const int forward = makers_[index_of(
+      step.inputs[index_of(static_cast<int>(std::find(step.roles.begin(), step.roles.end(), "mean") - step.roles.begin()))])];
   const auto found = fused_.find(forward);
   if (found == fused_.end() || found->second.step.inputs[0] != x || found->second.step.outputs[0] != before.inputs[1]) return;
   for (int input : step.inputs) {
@@ -100,7 +99,8 @@ void NormFusions::fuse_backward(const Program& program, int gradient) {
   fusion.step.attributes["activation"] = {{"kind", "relu"}};
   if (readers_[index_of(dy)].size() > 1) fusion.step.outputs.push_back(dy);
   take_in(fusion.step, before);
-  fusion.step.notes.push_back("the gradient of the ReLU before it is done by the same operation, which this device's library has");
+  fusion.step.notes.push_back(
+      "the gradient of the ReLU before it is done by the same operation, which this device's library has");
   found->second.step.outputs.push_back(kMask);
   covered_[gradient] = relu;
   fused_[relu] = std::move(fusion);

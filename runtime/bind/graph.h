@@ -21,12 +21,12 @@ struct Tensor {
   TensorSpec spec;
   std::string name;
   int lane = 0;
-  int base = -1;     ///< the tensor that this is a view of; -1: a root
+  int base = -1;  ///< the tensor that this is a view of; -1: a root
   size_t delta = 0;
-  int node = -1;     ///< root: a node of the constant store
-  bool variable = false;  ///< root with a node: a parameter, buffer or state that each run may change
-  int input = -1;    ///< root: the caller's buffer of program input (or target) `input`
-  int output = -1;   ///< root: the caller's buffer of program output `output`
+  int node = -1;             ///< root: a node of the constant store
+  bool variable = false;     ///< root with a node: a parameter, buffer or state that each run may change
+  int input = -1;            ///< root: the caller's buffer of program input (or target) `input`
+  int output = -1;           ///< root: the caller's buffer of program output `output`
   std::vector<int> writers;  ///< instances that must be done before this can be read
 };
 
@@ -78,10 +78,10 @@ struct Root {
 
 struct Graph {
   std::vector<Tensor> tensors;
-  std::vector<Instance> instances;          ///< in an order in which they could run one after another
-  std::vector<int> outputs;                 ///< by program output: its tensor
-  std::vector<std::vector<int>> values;     ///< by value of the program and replica: its tensor
-  std::vector<std::vector<int>> lane_order; ///< by lane: its instances that are not elided
+  std::vector<Instance> instances;           ///< in an order in which they could run one after another
+  std::vector<int> outputs;                  ///< by program output: its tensor
+  std::vector<std::vector<int>> values;      ///< by value of the program and replica: its tensor
+  std::vector<std::vector<int>> lane_order;  ///< by lane: its instances that are not elided
   bool gathers_scalars = false;
   int guard = -1;  ///< of a training program: the instance that checks the loss
   struct Update {
@@ -92,7 +92,8 @@ struct Graph {
 
   Root root(int tensor) const {
     Root found{tensor, 0};
-    for (; tensors[static_cast<size_t>(found.tensor)].base >= 0; found.tensor = tensors[static_cast<size_t>(found.tensor)].base) {
+    for (; tensors[static_cast<size_t>(found.tensor)].base >= 0;
+         found.tensor = tensors[static_cast<size_t>(found.tensor)].base) {
       found.offset += tensors[static_cast<size_t>(found.tensor)].delta;
     }
     return found;

@@ -22,8 +22,8 @@ bool brings_input(const Graph& graph, const Instance& instance, const DeviceSet&
 /// One run of bytes to all of a tensor that has memory of its own.
 bool fits_in_block(const Graph& graph, const Instance& copy) {
   const Tensor& target = graph.tensors[index_of(copy.outputs[0])];
-  return copy.copy_shape.rows == 1 && copy.target_offset == 0 && target.base < 0 &&
-         graph.planned(copy.outputs[0]) && copy.copy_shape.row_bytes == target.spec.bytes && target.spec.bytes <= kMostBytes / 2;
+  return copy.copy_shape.rows == 1 && copy.target_offset == 0 && target.base < 0 && graph.planned(copy.outputs[0]) &&
+         copy.copy_shape.row_bytes == target.spec.bytes && target.spec.bytes <= kMostBytes / 2;
 }
 
 /// `copies`, the first of which becomes the transfer of all. Its parts are aligned as in an arena.

@@ -78,9 +78,17 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
   }
   if (step.op == "kernel") offer_formats(inputs, input_specs);
   const auto prepare = [&]() -> Result<Prepared> {
-    PrepareRequest request{step, context_.plan, input_specs, output_specs, context_.devices.threads(spot.lane),
-                           context_.fast_numerics, {constant.get(), step.inputs.size()},
-                           context_.kernels[index_of(spot.lane)].get(), extents, work, context_.explain};
+    PrepareRequest request{step,
+                           context_.plan,
+                           input_specs,
+                           output_specs,
+                           context_.devices.threads(spot.lane),
+                           context_.fast_numerics,
+                           {constant.get(), step.inputs.size()},
+                           context_.kernels[index_of(spot.lane)].get(),
+                           extents,
+                           work,
+                           context_.explain};
     request.gpu_work = gpu_work;
     request.deterministic = context_.deterministic;
     auto prepared = context_.devices.device(spot.lane).prepare(request);
@@ -146,15 +154,13 @@ Result<void> Expansion::zero_step(int index, const Spot& spot, const std::vector
     const int tensor = add_tensor(outputs[i], context_.program.values[index_of(step.outputs[i])].name, spot.lane);
     define(step.outputs[i], spot.replica, tensor);
     if (outputs[i].bytes == 0) continue;
-    graph_.tensors[index_of(tensor)].node =
-        context_.constants.zeros(outputs[i], context_.devices.device(spot.lane)).node;
+    graph_.tensors[index_of(tensor)].node = context_.constants.zeros(outputs[i], context_.devices.device(spot.lane)).node;
   }
   return {};
 }
 
 Result<void> Expansion::once_step(int index, const Spot& spot, const std::vector<int>& inputs,
-                                  const std::vector<TensorSpec>& outputs,
-                                  const std::function<Result<Prepared>()>& prepare) {
+                                  const std::vector<TensorSpec>& outputs, const std::function<Result<Prepared>()>& prepare) {
   const Step& step = context_.program.steps[index_of(index)];
   std::vector<ConstantRef> refs;
   std::vector<TensorSpec> specs;

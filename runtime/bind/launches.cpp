@@ -61,7 +61,9 @@ class LaunchForming {
     const auto count = static_cast<uint32_t>(lane_.launches.size());
     for (uint32_t first = 0; first < count;) {
       uint32_t end = first;
-      while (end < count && recordable(lane_.launches[end]) && (end == first || !waits(end)) && (end == first || !signals(end - 1))) ++end;
+      while (end < count && recordable(lane_.launches[end]) && (end == first || !waits(end)) &&
+             (end == first || !signals(end - 1)))
+        ++end;
       if (end - first > 1) {  // one launch is as well launched
         LaneSegment segment{first, end};
         for (uint32_t l = first; l < end; ++l) segment.commits |= lane_.operations[lane_.launches[l].first].commits;
@@ -141,8 +143,9 @@ class LaunchForming {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Executable>> form_launches(LaneProgram& lane, const std::vector<std::vector<OperandRange>>& operands,
-                                                       Device& device, bool record) {
+std::vector<std::unique_ptr<Executable>> form_launches(LaneProgram& lane,
+                                                       const std::vector<std::vector<OperandRange>>& operands, Device& device,
+                                                       bool record) {
   LaunchForming forming(lane, operands, device);
   auto merged = forming.merge();
   if (record && lane.queue->records()) forming.segment();

@@ -36,10 +36,9 @@ Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devi
   const LaneArena& arena = plan.lanes[index_of(need.largest)];
   const std::string name = need.device->info().shares_host_memory ? "host" : devices.name(need.largest);
   const auto total = static_cast<double>(need.device->info().memory_bytes);
-  Error error(available == total
-                  ? in_gib(need.all) + " of memory are needed; the " + name + " has " + in_gib(total)
-                  : in_gib(need.still) + " more of memory are needed; " + in_gib(available) + " of the " + in_gib(total) +
-                        " of " + name + " are free");
+  Error error(available == total ? in_gib(need.all) + " of memory are needed; the " + name + " has " + in_gib(total)
+                                 : in_gib(need.still) + " more of memory are needed; " + in_gib(available) + " of the " +
+                                       in_gib(total) + " of " + name + " are free");
   error.note("the largest arena is that of " + devices.name(need.largest) + ", " + std::to_string(arena.bytes) + " bytes");
   const ArenaPeak peak = peak_of(arena);
   for (size_t i = 0; i < std::min(kShown, peak.blocks.size()); ++i) {
@@ -50,8 +49,8 @@ Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devi
 
 }  // namespace
 
-Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants, const ArenaPool* arenas) {
+Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const ConstantStore& constants,
+                        const ArenaPool* arenas) {
   std::map<int, Need> needs;  // by memory
   for (int lane = 0; lane < devices.lanes(); ++lane) {
     Device& device = devices.device(lane);

@@ -65,8 +65,7 @@ std::vector<ArenaBlock> blocks_of_tensors(const Graph& graph, const std::vector<
 
 }  // namespace
 
-Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices,
-                               const std::vector<std::vector<int32_t>>& clocks) {
+Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, const std::vector<std::vector<int32_t>>& clocks) {
   MemoryPlan plan;
   plan.root_offsets.assign(graph.tensors.size(), 0);
   plan.scratch_offsets.assign(graph.instances.size(), 0);

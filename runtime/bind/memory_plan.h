@@ -25,7 +25,7 @@ struct ArenaBlock {
 };
 
 struct LaneArena {
-  size_t alignment = 64;   ///< its device's
+  size_t alignment = 64;  ///< its device's
   size_t bytes = 0;
   size_t lower_bound = 0;  ///< bytes live at the worst moment: no arena could be smaller
   std::vector<ArenaBlock> blocks;
@@ -38,14 +38,13 @@ struct MemoryPlan {
 };
 
 /// The arenas of all lanes, planned. `clocks`: what schedule() returned for `graph`. Errors: sizes that overflow.
-Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices,
-                               const std::vector<std::vector<int32_t>>& clocks);
+Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, const std::vector<std::vector<int32_t>>& clocks);
 
 /// The worst moment of an arena, and the operation of its lane at which it comes.
 struct ArenaPeak {
   int64_t time = 0;
-  size_t position = 0;             ///< in Graph::lane_order
-  std::vector<size_t> blocks;      ///< live then: indices into LaneArena::blocks, the largest first
+  size_t position = 0;         ///< in Graph::lane_order
+  std::vector<size_t> blocks;  ///< live then: indices into LaneArena::blocks, the largest first
 };
 ArenaPeak peak_of(const LaneArena& arena);
 
@@ -53,7 +52,7 @@ ArenaPeak peak_of(const LaneArena& arena);
 /// what is asked of it: the arenas of `plan`, with the constants; or where what of them isn't allocated yet is more than is
 /// free. `arenas`: where there may be some already; may be null. The error names the largest arena with its size, and the
 /// largest tensors live when it is fullest.
-Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants, const ArenaPool* arenas);
+Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const ConstantStore& constants,
+                        const ArenaPool* arenas);
 
 }  // namespace sheaf

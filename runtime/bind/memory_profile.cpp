@@ -10,11 +10,12 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-ProfiledTensor profiled(const LaneArena& arena, const ArenaBlock& block, const Graph& graph, const std::vector<OperationInfo>& operations) {
+ProfiledTensor profiled(const LaneArena& arena, const ArenaBlock& block, const Graph& graph,
+                        const std::vector<OperationInfo>& operations) {
   // A lane's time 2p is just before its operation p, 2p + 1 while that runs.
   return {block.tensor >= 0 ? graph.tensors[index_of(block.tensor)].name : operations[index_of(block.instance)].layer,
-          arena_size(block.bytes, arena.alignment), static_cast<size_t>(block.begin / 2), static_cast<size_t>((block.end + 1) / 2),
-          block.tensor < 0};
+          arena_size(block.bytes, arena.alignment), static_cast<size_t>(block.begin / 2),
+          static_cast<size_t>((block.end + 1) / 2), block.tensor < 0};
 }
 
 /// The most that is live at any moment of each position.
@@ -37,9 +38,8 @@ std::vector<size_t> live_by_position(const LaneArena& arena, size_t operations) 
 
 }  // namespace
 
-std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& plan,
-                                       const std::vector<OperationInfo>& operations, const Program& program,
-                                       const DeviceSet& devices) {
+std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& plan, const std::vector<OperationInfo>& operations,
+                                       const Program& program, const DeviceSet& devices) {
   std::vector<LaneMemory> lanes;
   for (size_t l = 0; l < plan.lanes.size(); ++l) {
     const LaneArena& arena = plan.lanes[l];
@@ -55,8 +55,8 @@ std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& pla
     }
     for (const ArenaBlock& block : arena.blocks) lane.tensors.push_back(profiled(arena, block, graph, operations));
     lane.live_bytes = live_by_position(arena, lane.operations.size());
-    lane.peak_position = static_cast<size_t>(
-        std::max_element(lane.live_bytes.begin(), lane.live_bytes.end()) - lane.live_bytes.begin());
+    lane.peak_position =
+        static_cast<size_t>(std::max_element(lane.live_bytes.begin(), lane.live_bytes.end()) - lane.live_bytes.begin());
     lanes.push_back(std::move(lane));
   }
   return lanes;

@@ -13,20 +13,20 @@ class DeviceSet;
 
 /// One operation as bound, in order.
 struct OperationInfo {
-  std::string op;              ///< the step's op; "reorder", "copy", "update", "check_finite" for what binding inserted
+  std::string op;  ///< the step's op; "reorder", "copy", "update", "check_finite" for what binding inserted
   std::string kernel;
   std::string layer;
   std::string lane;
-  int step = -1;               ///< in Program::steps; -1 for inserted copies to outputs
-  std::vector<int> steps;      ///< of what works for several steps: all of them
-  std::string launch;          ///< "update of 62 parameters": what is handed over at once, this among it; empty: this alone
+  int step = -1;           ///< in Program::steps; -1 for inserted copies to outputs
+  std::vector<int> steps;  ///< of what works for several steps: all of them
+  std::string launch;      ///< "update of 62 parameters": what is handed over at once, this among it; empty: this alone
   int replica = -1;
-  std::string implementation;  ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
-  std::string reason;          ///< why that implementation; of a reorder: what asked for it
-  std::string uncertain;       ///< Prepared::uncertain
-  std::vector<std::string> inputs, outputs;  ///< "x f32 64x3x28x28 plain"
+  std::string implementation;                         ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
+  std::string reason;                                 ///< why that implementation; of a reorder: what asked for it
+  std::string uncertain;                              ///< Prepared::uncertain
+  std::vector<std::string> inputs, outputs;           ///< "x f32 64x3x28x28 plain"
   std::vector<TensorSpec> input_specs, output_specs;  ///< the same as data, in step order
-  std::vector<bool> from_weights;            ///< by input: made when weights are set, not at each run
+  std::vector<bool> from_weights;                     ///< by input: made when weights are set, not at each run
 };
 
 /// One for each of the graph's instances, in their order.

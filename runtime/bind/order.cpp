@@ -66,7 +66,8 @@ Result<std::vector<int>> find_order(const Graph& graph, const Standing& standing
     }
   }
   if (order.size() == leaders) return order;
-  return Error(std::to_string(leaders - order.size()) + " operations wait for each other in a circle: a bug of sheaf's binding");
+  return Error(std::to_string(leaders - order.size()) +
+               " operations wait for each other in a circle: a bug of sheaf's binding");
 }
 
 }  // namespace sheaf

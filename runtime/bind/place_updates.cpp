@@ -97,7 +97,8 @@ class UpdatePlacement {
     for (int writer : writers_[index_of(root)]) {
       const Instance& instance = graph_.instances[index_of(writer)];
       // What is early comes before all that may fail, whatever its place here.
-      if (instance.early || !same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back())) return false;
+      if (instance.early || !same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back()))
+        return false;
       for (int reader : readers) {
         if (reader > writer || (reader == writer && !works_in_place(instance, update.variable, root))) return false;
       }
@@ -108,8 +109,7 @@ class UpdatePlacement {
   /// The instance reads the variable, whole and once, and may write `root` over it.
   bool works_in_place(const Instance& instance, int variable, int root) const {
     const auto touches = [&](const std::vector<int>& operands, int of) {
-      return std::count_if(operands.begin(), operands.end(),
-                           [&](int tensor) { return graph_.root(tensor).tensor == of; });
+      return std::count_if(operands.begin(), operands.end(), [&](int tensor) { return graph_.root(tensor).tensor == of; });
     };
     if (touches(instance.inputs, variable) != 1 || touches(instance.outputs, root) != 1) return false;
     const auto covers = [&](int tensor, int of) {
@@ -119,8 +119,7 @@ class UpdatePlacement {
     return std::any_of(instance.in_place.begin(), instance.in_place.end(), [&](const auto& pair) {
       return pair.first >= 0 && pair.first < static_cast<int>(instance.inputs.size()) && pair.second >= 0 &&
              pair.second < static_cast<int>(instance.outputs.size()) &&
-             covers(instance.inputs[index_of(pair.first)], variable) &&
-             covers(instance.outputs[index_of(pair.second)], root);
+             covers(instance.inputs[index_of(pair.first)], variable) && covers(instance.outputs[index_of(pair.second)], root);
     });
   }
 

@@ -17,8 +17,7 @@ Result<int> Expansion::in_format(int tensor, const TensorSpec& want, int step, c
   if (same_format(have, want)) return tensor;
   const Root root = graph_.root(tensor);
   const Tensor& home = graph_.tensors[index_of(root.tensor)];
-  if (home.variable && home.spec.dims == have.dims && same_format(home.spec, have) &&
-      same_memory(home.lane, spot.lane)) {
+  if (home.variable && home.spec.dims == have.dims && same_format(home.spec, have) && same_memory(home.lane, spot.lane)) {
     return variable_in_format(root.tensor, want, step, spot);
   }
   for (const auto& [spec, copy] : reordered_[index_of(tensor)]) {
@@ -92,9 +91,12 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
     reason += home.variable ? "is a variable, kept" : home.input >= 0 ? "is given by the caller" : "lies";
   }
   reason += " as " + name_of(from.spec) + "; ";
-  if (step < 0) return reason + (want.plain() ? "what leaves the program is plain, and so are most variables" : "the variable that it is for is kept as " + name_of(want));
+  if (step < 0)
+    return reason + (want.plain() ? "what leaves the program is plain, and so are most variables"
+                                  : "the variable that it is for is kept as " + name_of(want));
   const Op op = op_of(context_.program.steps[index_of(step)]);
-  if (want.plain() && traits(op).movement.carries == Carries::chunks) return reason + to_string(op) + " cuts and joins rows of plain tensors";
+  if (want.plain() && traits(op).movement.carries == Carries::chunks)
+    return reason + to_string(op) + " cuts and joins rows of plain tensors";
   if (want.plain() && op == Op::view) return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";
   return reason + step_in_words(step) + " takes it as " + name_of(want);
 }

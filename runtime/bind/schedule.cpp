@@ -40,7 +40,8 @@ std::vector<bool> only_give(const Graph& graph, const DeviceSet& devices) {
 
 /// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell. `known`:
 /// what its lane has waited for already.
-std::vector<int> deciders(const Graph& graph, const Instance& instance, const DeviceSet& devices, const std::vector<bool>& known) {
+std::vector<int> deciders(const Graph& graph, const Instance& instance, const DeviceSet& devices,
+                          const std::vector<bool>& known) {
   std::vector<int> found;
   if (!instance.commits) return found;
   for (int other : instance.after) {
@@ -93,7 +94,8 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
       instance.waits.push_back({source.lane, other, true});
       source.signals = true;
       decided[index_of(instance.lane)][index_of(other)] = true;
-      if (source.lane != instance.lane) clock[index_of(source.lane)] = std::max(clock[index_of(source.lane)], source.position + 1);
+      if (source.lane != instance.lane)
+        clock[index_of(source.lane)] = std::max(clock[index_of(source.lane)], source.position + 1);
     }
     writers.clear();
     for (int input : instance.inputs) collect_writers(graph, input, writers);

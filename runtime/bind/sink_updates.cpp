@@ -13,7 +13,8 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 class Sinking {
  public:
-  Sinking(const Graph& graph, const BindContext& context) : graph_(graph), context_(context), sinks_(graph.instances.size(), false) {}
+  Sinking(const Graph& graph, const BindContext& context)
+      : graph_(graph), context_(context), sinks_(graph.instances.size(), false) {}
 
   /// Those that sink, in the order in which they come then.
   std::vector<int> find() {
@@ -62,9 +63,8 @@ class Sinking {
     return std::all_of(instance.outputs.begin(), instance.outputs.end(), [&](int output) {
       const size_t root = index_of(graph_.root(output).tensor);
       const auto& readers = readers_[root];
-      return (updates_[root] || !readers.empty()) && std::all_of(readers.begin(), readers.end(), [&](int reader) {
-        return reader >= 0 && sinks_[index_of(reader)];
-      });
+      return (updates_[root] || !readers.empty()) &&
+             std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader >= 0 && sinks_[index_of(reader)]; });
     });
   }
 

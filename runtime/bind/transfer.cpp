@@ -36,7 +36,8 @@ bool share_formats(const Device& a, const Device& b) { return a.info().kind == b
 Result<void> transfer(const TensorPlace& from, const TensorPlace& to) {
   if (to.spec.bytes == 0) return {};
   const bool same_memory = from.device.memory_space() == to.device.memory_space();
-  if (same_format(from.spec, to.spec) && (from.spec.plain() || share_formats(from.device, to.device))) return copy_bytes(from, to);
+  if (same_format(from.spec, to.spec) && (from.spec.plain() || share_formats(from.device, to.device)))
+    return copy_bytes(from, to);
   if (same_memory) return reorder(from, to);
   // Formats belong to a backend: each side sees to its own.
   const TensorPlace& side = from.spec.plain() ? to : from;

@@ -95,7 +95,8 @@ Result<void> ConstantStore::read(int variable, void* plain) {
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (spec.bytes == 0) return {};
   if (!node.data) {
-    node.given ? static_cast<void>(std::memcpy(plain, node.given, spec.bytes)) : fill_plain(plain, spec.bytes, node.fill.value_or(0));
+    node.given ? static_cast<void>(std::memcpy(plain, node.given, spec.bytes))
+               : fill_plain(plain, spec.bytes, node.fill.value_or(0));
     return {};
   }
   auto home = place(*node.device, node.spec, node.data);
@@ -144,7 +145,8 @@ Result<void> ConstantStore::allocate(Node& node) {
     return {};
   }
   auto memory = node.device->allocate(node.spec.bytes);
-  if (!memory) return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
+  if (!memory)
+    return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
   node.data = *memory;
   if (node.given) {
     const int variable = variables_.at(node.name);

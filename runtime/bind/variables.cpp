@@ -19,7 +19,9 @@ Result<int> Expansion::add_weight(const std::string& name, const Spot& spot) {
   if (!node) return node.error();
   if (known == variables_.end()) constants.set_home(*node, context_.devices.device(spot.lane));
   // The lane that works where it lives: the host's, else that which asks, else any.
-  const auto lives_with = [&](int lane) { return context_.devices.device(lane).memory_space() == constants.memory_space(*node); };
+  const auto lives_with = [&](int lane) {
+    return context_.devices.device(lane).memory_space() == constants.memory_space(*node);
+  };
   int lane = 0;
   if (!lives_with(0)) lane = spot.lane;
   for (int other = 1; other < context_.devices.lanes() && !lives_with(lane); ++other) lane = other;
@@ -40,9 +42,16 @@ Result<Prepared> Expansion::prepare_own(const Step& step, std::vector<int>& inpu
   std::vector<TensorSpec> specs;
   for (int input : inputs) specs.push_back(graph_.tensors[index_of(input)].spec);
   const auto constant = std::make_unique<bool[]>(inputs.size());
-  auto prepared = context_.devices.device(spot.lane).prepare(
-      {step, context_.plan, specs, outputs, context_.devices.threads(spot.lane), context_.fast_numerics,
-       {constant.get(), inputs.size()}, context_.kernels[index_of(spot.lane)].get(), {}, 0});
+  auto prepared = context_.devices.device(spot.lane).prepare({step,
+                                                              context_.plan,
+                                                              specs,
+                                                              outputs,
+                                                              context_.devices.threads(spot.lane),
+                                                              context_.fast_numerics,
+                                                              {constant.get(), inputs.size()},
+                                                              context_.kernels[index_of(spot.lane)].get(),
+                                                              {},
+                                                              0});
   if (!prepared) return prepared.error();
   if (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != outputs.size()) {
     return Error("operation " + step.op + " was prepared for another number of operands");

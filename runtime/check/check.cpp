@@ -24,15 +24,13 @@ Problem problem_of(const Region& region) {
   if (region.output_device && bad(*region.output_device)) return "'output_device' is out of range";
   if (!region.device_ids) return std::nullopt;
   if (region.device_ids->empty()) return "a region needs a device";
-  if (std::any_of(region.device_ids->begin(), region.device_ids->end(), bad))
-    return "'device_ids' are out of range";
+  if (std::any_of(region.device_ids->begin(), region.device_ids->end(), bad)) return "'device_ids' are out of range";
   return std::nullopt;
 }
 
 Problem problem_of(const Parameter& parameter) {
   if (parameter.name.empty()) return "a parameter needs a name";
-  if (parameter.shape.size() > kLargestRank)
-    return "more than " + std::to_string(kLargestRank) + " dimensions";
+  if (parameter.shape.size() > kLargestRank) return "more than " + std::to_string(kLargestRank) + " dimensions";
   int64_t bytes = static_cast<int64_t>(size_of(parameter.dtype));
   for (const int64_t dim : parameter.shape) {
     if (dim < 0 || dim > kLargestDim) return "a dimension of " + std::to_string(dim);
@@ -48,8 +46,7 @@ Problem problem_of(const Kernel& kernel) {
   const auto in_name = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
-  if (kernel.name.empty() || kernel.name.size() > 256 ||
-      !std::all_of(kernel.name.begin(), kernel.name.end(), in_name))
+  if (kernel.name.empty() || kernel.name.size() > 256 || !std::all_of(kernel.name.begin(), kernel.name.end(), in_name))
     return "'" + kernel.name.substr(0, 80) + "' can't name a kernel";
   if (kernel.extents < 0 || kernel.extents > kMostKernelExtents)
     return "a kernel reads 0 to " + std::to_string(kMostKernelExtents) + " extents";
@@ -92,8 +89,7 @@ Result<void> check_aliases(const Plan& plan, const std::string& file) {
   for (size_t i = 0; i < plan.parameters.size(); ++i)
     for (const std::string& alias : plan.parameters[i].aliases)
       if (alias.empty() || !names.insert(alias).second)
-        return Error({file, 0, 0},
-                     "parameters[" + std::to_string(i) + "].aliases: '" + alias + "' is no name of its own");
+        return Error({file, 0, 0}, "parameters[" + std::to_string(i) + "].aliases: '" + alias + "' is no name of its own");
   return {};
 }
 
@@ -118,10 +114,12 @@ Result<void> check(const Plan& plan, const std::string& file) {
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
   if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }) &&
       std::none_of(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == kPtxObject; }))
-    return Error({file, 0, 0}, std::string("objects: there are kernels for GPUs, but no '") + kPtxObject + "' that holds their code");
+    return Error({file, 0, 0},
+                 std::string("objects: there are kernels for GPUs, but no '") + kPtxObject + "' that holds their code");
   if (auto done = check_training(plan, file); !done) return done;
   if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
-  for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"}, {&plan.accumulate, "programs.accumulate"},
+  for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"},
+                                      {&plan.accumulate, "programs.accumulate"},
                                       {&plan.update, "programs.update"}}) {
     if (program->steps.empty()) continue;
     if (auto done = check_program(plan, *program, false, file, path); !done) return done;

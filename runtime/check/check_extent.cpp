@@ -15,14 +15,13 @@ std::optional<std::string> problem_of(const Extent& extent, const CheckScope& sc
   for (const auto& [name, coefficient] : extent.terms) {
     large |= beyond(coefficient);
     const auto found = scope.symbols.find(name);
-    if (found == scope.symbols.end())
-      return "the size " + to_string(extent) + " uses the unknown symbol '" + name + "'";
+    if (found == scope.symbols.end()) return "the size " + to_string(extent) + " uses the unknown symbol '" + name + "'";
     const Symbol* symbol = found->second;
     const bool of_replica = symbol->kind == Symbol::chunk || symbol->kind == Symbol::offset;
     if (of_replica && (place.kind != Place::region || place.index != symbol->region))
       return "the size " + to_string(extent) + " uses '" + name + "', " +
-             (symbol->kind == Symbol::chunk ? "a chunk" : "an offset") + " of region " +
-             std::to_string(symbol->region) + ", at " + to_string(place);
+             (symbol->kind == Symbol::chunk ? "a chunk" : "an offset") + " of region " + std::to_string(symbol->region) +
+             ", at " + to_string(place);
   }
   if (large || (extent.is_static() && extent.constant < 0))
     return "the size " + to_string(extent) + " is out of bounds; sizes are from 0 to 2^40";

@@ -28,8 +28,7 @@ std::optional<Extent> sum_over_replicas(const CheckScope& scope, const Extent& p
   }
   if (part.constant == 0) return sum;
   for (const Symbol& symbol : scope.program.symbols)
-    if (symbol.kind == Symbol::replicas && symbol.region == region)
-      return sum + Extent::symbol(symbol.name, part.constant);
+    if (symbol.kind == Symbol::replicas && symbol.region == region) return sum + Extent::symbol(symbol.name, part.constant);
   return std::nullopt;
 }
 
@@ -37,10 +36,8 @@ int into_region(StepCheck& check) {
   const Step& step = check.step();
   if (step.place.kind != Place::region)
     check.fail("'" + step.op + "' puts its result into a region, not " + to_string(step.place));
-  if (check.input(0).place.kind == Place::region)
-    check.fail("'" + step.op + "' takes a value from outside of regions");
-  if (check.integer("region", 0, INT32_MAX) != step.place.index)
-    check.fail("'region' is not that of the step's place");
+  if (check.input(0).place.kind == Place::region) check.fail("'" + step.op + "' takes a value from outside of regions");
+  if (check.integer("region", 0, INT32_MAX) != step.place.index) check.fail("'region' is not that of the step's place");
   return step.place.index;
 }
 
@@ -52,8 +49,7 @@ void check_scatter(StepCheck& check) {
   if (check.failed()) return;
   const Value& part = check.output(0);
   const bool scalar = check.step().attributes.contains("scalar") && check.boolean("scalar");
-  if (scalar != part.shape.empty())
-    check.fail("'scalar' must be true for a result without dimensions, and only there");
+  if (scalar != part.shape.empty()) check.fail("'scalar' must be true for a result without dimensions, and only there");
   check.rank(part, scalar ? 0 : whole.size());
   if (check.failed()) return;
   // A chunk of the whole, or, in the backward pass, the part that a gather put there.
@@ -80,11 +76,9 @@ void check_gather(StepCheck& check) {
   if (check.step().place.kind == Place::region) check.fail("'gather' puts its result outside of regions");
   if (part.place.kind != Place::region) return check.fail("'gather' takes a value of a region");
   const int region = part.place.index;
-  if (check.integer("region", 0, INT32_MAX) != region)
-    check.fail("'region' is not that of the input's place");
+  if (check.integer("region", 0, INT32_MAX) != region) check.fail("'region' is not that of the input's place");
   const bool scalar = check.step().attributes.contains("scalar") && check.boolean("scalar");
-  if (scalar != part.shape.empty())
-    check.fail("'scalar' must be true for a value without dimensions, and only there");
+  if (scalar != part.shape.empty()) check.fail("'scalar' must be true for a value without dimensions, and only there");
   Shape expected = scalar ? Shape{Extent(1)} : part.shape;
   const size_t dim = check.dim(expected.size());
   if (check.failed()) return;
@@ -100,11 +94,9 @@ void check_gather(StepCheck& check) {
 void check_to_one(StepCheck& check) {
   check.attributes({"region"});
   const Value& part = check.input(0);
-  if (check.step().place.kind == Place::region)
-    check.fail("'" + check.step().op + "' puts its result outside of regions");
+  if (check.step().place.kind == Place::region) check.fail("'" + check.step().op + "' puts its result outside of regions");
   if (part.place.kind != Place::region) return check.fail("'" + check.step().op + "' takes a value of a region");
-  if (check.integer("region", 0, INT32_MAX) != part.place.index)
-    check.fail("'region' is not that of the input's place");
+  if (check.integer("region", 0, INT32_MAX) != part.place.index) check.fail("'region' is not that of the input's place");
   check.shape(check.output(0), part.shape);
   if (traits(op_of(check.step())).movement.carries == Carries::summands) check.floating(part);
 }
@@ -115,8 +107,7 @@ void check_between_regions(StepCheck& check) {
   const Value& to = check.output(0);
   const auto& regions = check.scope().plan.regions;
   if (from.place == to.place) return check.shape(to, from.shape);
-  if (regions[static_cast<size_t>(from.place.index)].device_ids !=
-      regions[static_cast<size_t>(to.place.index)].device_ids)
+  if (regions[static_cast<size_t>(from.place.index)].device_ids != regions[static_cast<size_t>(to.place.index)].device_ids)
     check.fail("a transfer between regions needs the same device_ids in both");
   check.rank(to, from.shape.size());
   bool split = false;

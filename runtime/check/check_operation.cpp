@@ -34,8 +34,7 @@ void check_view(StepCheck& check) {
   const Value& y = check.output(0);
   if (x.dtype != y.dtype) check.fail("a view doesn't change the dtype");
   if (element_factors(x.shape) != element_factors(y.shape))
-    check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be viewed as " +
-               to_string(y.shape));
+    check.fail("'" + x.name + "' of shape " + to_string(x.shape) + " can't be viewed as " + to_string(y.shape));
 }
 
 void check_print(StepCheck& check) {
@@ -81,13 +80,11 @@ void check_status(StepCheck& check) {
   const auto output = static_cast<size_t>(check.integer("status", 0, last));
   if (check.failed()) return;
   const Value& status = check.output(output);
-  if (status.dtype != DType::int64 ||
-      element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
+  if (status.dtype != DType::int64 || element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
     return check.fail("'status' must be an output of one int64");
-  const bool indices = check.step().inputs.size() >= 2 &&
-                       (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
-  if (!indices || check.input(1).shape.empty())
-    check.fail("'status' goes with integer indices and a table as inputs");
+  const bool indices =
+      check.step().inputs.size() >= 2 && (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
+  if (!indices || check.input(1).shape.empty()) check.fail("'status' goes with integer indices and a table as inputs");
 }
 
 /// `pattern`: of operands that all have one shape.
@@ -111,8 +108,7 @@ void check_kernel(StepCheck& check) {
   const Json& extents = check.step().attributes["extents"];
   if (!extents.is_array() || extents.size() != static_cast<size_t>(kernel->second->extents))
     return check.fail("'extents' must be a list of " + std::to_string(kernel->second->extents) + " sizes");
-  for (size_t i = 0; i < extents.size() && !check.failed(); ++i)
-    check.extent(extents[i], "extents[" + std::to_string(i) + "]");
+  for (size_t i = 0; i < extents.size() && !check.failed(); ++i) check.extent(extents[i], "extents[" + std::to_string(i) + "]");
   for (const char* range : {"work", "gpu_work"})
     if (check.step().attributes.contains(range)) check.extent(check.step().attributes[range], range);
   check_in_place(check);
@@ -126,7 +122,8 @@ void check_library(StepCheck& check, Op op) {
   std::vector<Shape> inputs, results;
   for (size_t i = 0; i < step.inputs.size(); ++i) inputs.push_back(check.input(i).shape);
   for (size_t i = 0; i < step.outputs.size(); ++i) results.push_back(check.output(i).shape);
-  const auto expected = result_shapes({.op = op, .attributes = step.attributes, .roles = step.roles, .inputs = inputs, .results = results});
+  const auto expected =
+      result_shapes({.op = op, .attributes = step.attributes, .roles = step.roles, .inputs = inputs, .results = results});
   if (!expected) return check.fail("'" + to_string(op) + "': " + expected.error().message());
   if (!check.outputs(expected->size())) return;
   for (size_t i = 0; i < inputs.size(); ++i) check.floating(check.input(i), step.roles[i] == kWorkspaceRole);

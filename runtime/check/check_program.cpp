@@ -25,28 +25,23 @@ class ProgramCheck {
   Problem symbol(size_t i) {
     const Symbol& symbol = program_.symbols[i];
     const Result<Extent> spelled = parse_extent(symbol.name);
-    if (!spelled || *spelled != Extent::symbol(symbol.name))
-      return "'" + symbol.name.substr(0, 80) + "' can't name a symbol";
+    if (!spelled || *spelled != Extent::symbol(symbol.name)) return "'" + symbol.name.substr(0, 80) + "' can't name a symbol";
     if (!names_.insert(symbol.name).second) return "a second symbol '" + symbol.name + "'";
     if ((symbol.kind == Symbol::batch) != (i == 0)) return "the first symbol, and no other, is the batch";
     if (i == 0) return symbol.name == "batch" ? Problem() : "the batch must be called 'batch'";
-    if (symbol.region < 0 || static_cast<size_t>(symbol.region) >= plan_.regions.size())
-      return "there is no such region";
+    if (symbol.region < 0 || static_cast<size_t>(symbol.region) >= plan_.regions.size()) return "there is no such region";
     if (symbol.kind == Symbol::replicas)
       return counted_.insert(symbol.region).second ? Problem() : "a second count of this region's replicas";
     // Only earlier symbols, so that they can be evaluated in order; a chunk is never of a chunk.
     for (const auto& [name, coefficient] : symbol.of.terms) {
-      const auto known =
-          std::find_if(program_.symbols.begin(), program_.symbols.begin() + static_cast<std::ptrdiff_t>(i),
-                       [&name = name](const Symbol& other) { return other.name == name; });
-      if (known == program_.symbols.begin() + static_cast<std::ptrdiff_t>(i))
-        return "'" + name + "' isn't an earlier symbol";
+      const auto known = std::find_if(program_.symbols.begin(), program_.symbols.begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&name = name](const Symbol& other) { return other.name == name; });
+      if (known == program_.symbols.begin() + static_cast<std::ptrdiff_t>(i)) return "'" + name + "' isn't an earlier symbol";
       if (known->kind == Symbol::replicas && known->region == symbol.region)
         return "the number of a region's replicas can't determine its chunks";
       if (known->kind == Symbol::replicas) {
         for (size_t later = i; later < program_.symbols.size(); ++later)
-          if (program_.symbols[later].kind == Symbol::chunk &&
-              program_.symbols[later].region == known->region)
+          if (program_.symbols[later].kind == Symbol::chunk && program_.symbols[later].region == known->region)
             return "'" + name + "' depends on a later symbol";
       }
     }
@@ -73,8 +68,7 @@ class ProgramCheck {
         if (scope_.symbols.at(name)->kind == Symbol::offset) return "an offset, '" + name + "', is no size";
       is_static = is_static && extent.is_static();
       const int64_t factor = extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 1;
-      if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes)
-        return "the value is too large";
+      if (__builtin_mul_overflow(bytes, factor, &bytes) || bytes >= kLargestBytes) return "the value is too large";
     }
     if (Problem problem = layout(value)) return problem;
     if (value.role == Value::temporary) return Problem();
@@ -82,8 +76,7 @@ class ProgramCheck {
     constant_[i] = value.role == Value::parameter || value.role == Value::buffer;
     if (value.place.kind == Place::region) return "only what steps make lives in a region";
     const bool state = value.role == Value::state;
-    if (!trains() && (state || value.role == Value::setting))
-      return "only a training program has settings and optimiser state";
+    if (!trains() && (state || value.role == Value::setting)) return "only a training program has settings and optimiser state";
     if (value.role == Value::setting) return problem_of_setting(value);
     if (!constant_[i] && !state) return Problem();
     const auto& known = state ? scope_.state : scope_.parameters;
@@ -92,8 +85,7 @@ class ProgramCheck {
       return std::string("there is no ") + (state ? "state" : "parameter") + " '" + value.source.substr(0, 80) + "'";
     const Parameter& parameter = *found->second;
     if (parameter.buffer != (value.role == Value::buffer)) return "'" + value.source + "' has another role";
-    if (parameter.dtype != value.dtype || !is_static ||
-        value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
+    if (parameter.dtype != value.dtype || !is_static || value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
       return "'" + value.source + "' has another dtype or shape than the value";
     return Problem();
   }
@@ -112,16 +104,14 @@ class ProgramCheck {
     if (step.op.empty()) return "a step needs an op";
     if (Problem problem = place(step.place)) return problem;
     if (step.roles.size() != step.inputs.size() && !(graph_ && step.roles.empty()))
-      return "there are " + std::to_string(step.roles.size()) + " roles for " +
-             std::to_string(step.inputs.size()) + " inputs";
+      return "there are " + std::to_string(step.roles.size()) + " roles for " + std::to_string(step.inputs.size()) + " inputs";
     if (step.outputs.empty()) return "a step needs an output";
     for (const int input : step.inputs) {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
       if (!made_[static_cast<size_t>(input)]) return "'" + value.name + "' is used before it is made";
       if (!moves(step) && value.place != step.place)
-        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " +
-               to_string(step.place);
+        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
       if (step.once && !constant_[static_cast<size_t>(input)])
         return "runs once, but '" + value.name + "' depends on the run's inputs";
     }
@@ -130,12 +120,10 @@ class ProgramCheck {
       const Value& value = program_.values[static_cast<size_t>(output)];
       if (made_[static_cast<size_t>(output)]) return "'" + value.name + "' is made a second time";
       if (value.place != step.place)
-        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " +
-               to_string(step.place);
-      const bool is_static = std::all_of(value.shape.begin(), value.shape.end(),
-                                         [](const Extent& dim) { return dim.is_static(); });
-      if (step.once && !is_static)
-        return "runs once, but the size of '" + value.name + "' depends on the run";
+        return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
+      const bool is_static =
+          std::all_of(value.shape.begin(), value.shape.end(), [](const Extent& dim) { return dim.is_static(); });
+      if (step.once && !is_static) return "runs once, but the size of '" + value.name + "' depends on the run";
       made_[static_cast<size_t>(output)] = true;
       constant_[static_cast<size_t>(output)] = step.once;
     }
@@ -161,12 +149,10 @@ class ProgramCheck {
   }
 
   /// Runs `each` over a list of the program; the names within it must differ.
-  Result<void> list(size_t size, Problem (ProgramCheck::*each)(size_t), const std::string& file,
-                    const std::string& path) {
+  Result<void> list(size_t size, Problem (ProgramCheck::*each)(size_t), const std::string& file, const std::string& path) {
     names_.clear();
     for (size_t i = 0; i < size; ++i)
-      if (Problem problem = (this->*each)(i))
-        return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
+      if (Problem problem = (this->*each)(i)) return Error({file, 0, 0}, path + "[" + std::to_string(i) + "]: " + *problem);
     return {};
   }
 
@@ -197,8 +183,7 @@ class ProgramCheck {
   std::unordered_set<std::string> names_;
   std::unordered_set<int> counted_;  ///< regions that have a `replicas` symbol
   std::vector<bool> made_ = std::vector<bool>(program_.values.size(), false);
-  std::vector<bool> constant_ =
-      std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
+  std::vector<bool> constant_ = std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
 };
 
 }  // namespace
@@ -208,21 +193,16 @@ Result<void> check_program(const Plan& plan, const Program& program, bool graph,
   const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, path + message); };
   const size_t symbols = program.symbols.size();
   if (symbols == 0 || symbols > kMostSymbols)
-    return refuse(".symbols: expected 1 to " + std::to_string(kMostSymbols) +
-                  " symbols, the first of them the batch");
+    return refuse(".symbols: expected 1 to " + std::to_string(kMostSymbols) + " symbols, the first of them the batch");
   if (program.outputs.empty()) return refuse(".outputs: a program needs an output");
 
   ProgramCheck check(plan, program, graph);
   if (auto done = check.list(symbols, &ProgramCheck::symbol, file, path + ".symbols"); !done) return done;
-  if (auto done = check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"); !done)
-    return done;
-  if (auto done = check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"); !done)
-    return done;
+  if (auto done = check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"); !done) return done;
+  if (auto done = check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"); !done) return done;
   if (const auto value = check.unmade())
-    return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name +
-                  "'");
-  if (auto done = check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs"); !done)
-    return done;
+    return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name + "'");
+  if (auto done = check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs"); !done) return done;
   return check.list(program.updates.size(), &ProgramCheck::update, file, path + ".updates");
 }
 

@@ -29,7 +29,8 @@ bool is_empty(const Program& program) {
 /// A program of the training step gives the loss.
 std::optional<std::string> problem_of_step(const Program& program) {
   if (program.steps.empty()) return ".steps: a training program needs steps";
-  if (program.outputs.size() != 1 || program.outputs[0].name != "loss") return ".outputs: a training program has one output, 'loss'";
+  if (program.outputs.size() != 1 || program.outputs[0].name != "loss")
+    return ".outputs: a training program has one output, 'loss'";
   const auto index = static_cast<size_t>(program.outputs[0].value);
   if (index >= program.values.size()) return std::nullopt;  // check_program says it
   const Value& loss = program.values[index];
@@ -55,8 +56,8 @@ std::optional<std::string> problem_of_state(const Parameter& state) {
   if (state.dtype != DType::float32) return "state is of float32";
   const auto type = state.init.find("type");
   const auto value = state.init.find("value");
-  const bool number = state.init.size() == 2 && type != state.init.end() && *type == "constant" &&
-                      value != state.init.end() && value->is_number() && std::isfinite(value->get<double>());
+  const bool number = state.init.size() == 2 && type != state.init.end() && *type == "constant" && value != state.init.end() &&
+                      value->is_number() && std::isfinite(value->get<double>());
   const bool zeros = state.init.size() == 1 && type != state.init.end() && *type == "zeros";
   if (!number && !zeros) return "'init' must be {\"type\": \"constant\", \"value\": a number} or {\"type\": \"zeros\"}";
   return std::nullopt;
@@ -93,18 +94,20 @@ Result<void> check_training(const Plan& plan, const std::string& file) {
   if (is_empty(plan.train)) {
     if (!plan.state.empty()) return refuse("state: there is no training program that it could be of");
     if (!is_empty(plan.train_graph)) return refuse("graphs.train: there is no training program");
-    if (!is_empty(plan.accumulate) || !is_empty(plan.update)) return refuse("programs: there is no training program beside those of micro-batches");
-    if (!is_empty(plan.accumulate_graph) || !is_empty(plan.update_graph)) return refuse("graphs: there are no programs of micro-batches");
+    if (!is_empty(plan.accumulate) || !is_empty(plan.update))
+      return refuse("programs: there is no training program beside those of micro-batches");
+    if (!is_empty(plan.accumulate_graph) || !is_empty(plan.update_graph))
+      return refuse("graphs: there are no programs of micro-batches");
     return {};
   }
   const auto optimizer = plan.training.find("optimizer");
   if (!plan.training.is_object() || optimizer == plan.training.end() || !optimizer->is_object())
     return refuse("training: a training program needs the section's optimizer");
-  if (is_empty(plan.accumulate) != is_empty(plan.update))
-    return refuse("programs: 'accumulate' and 'update' come together");
+  if (is_empty(plan.accumulate) != is_empty(plan.update)) return refuse("programs: 'accumulate' and 'update' come together");
   if (is_empty(plan.accumulate) && (!is_empty(plan.accumulate_graph) || !is_empty(plan.update_graph)))
     return refuse("graphs: there are no programs of micro-batches");
-  for (const auto& [program, name] : {std::pair{&plan.train, "train"}, {&plan.accumulate, "accumulate"}, {&plan.update, "update"}}) {
+  for (const auto& [program, name] :
+       {std::pair{&plan.train, "train"}, {&plan.accumulate, "accumulate"}, {&plan.update, "update"}}) {
     if (is_empty(*program)) continue;
     if (auto problem = problem_of_step(*program)) return refuse("programs." + std::string(name) + *problem);
   }

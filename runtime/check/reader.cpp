@@ -58,8 +58,7 @@ Parameter parameter_at(const JsonNode& node) {
   parameter.name = node.field("name").text();
   parameter.dtype = dtype_at(node.field("dtype"));
   const JsonNode shape = node.field("shape");
-  for (size_t i = 0; i < shape.size(); ++i)
-    parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
+  for (size_t i = 0; i < shape.size(); ++i) parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
   if (node.has("transient")) parameter.transient = node.field("transient").boolean();
   if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
@@ -105,10 +104,8 @@ Symbol symbol_at(const JsonNode& node) {
   Symbol symbol;
   symbol.name = node.field("name").text();
   const std::string kind = node.field("kind").text();
-  if (const auto known = symbol_kind_from_name(kind))
-    symbol.kind = *known;
-  else
-    node.field("kind").fail("unknown kind of symbol '" + kind.substr(0, 80) + "'");
+  if (const auto known = symbol_kind_from_name(kind)) symbol.kind = *known;
+  else node.field("kind").fail("unknown kind of symbol '" + kind.substr(0, 80) + "'");
   if (symbol.kind != Symbol::batch) symbol.region = node.field("region").number();
   if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) symbol.of = parsed_at(node.field("of"), parse_extent);
   return symbol;
@@ -123,18 +120,16 @@ Value value_at(const JsonNode& node) {
   for (size_t i = 0; i < shape.size(); ++i) value.shape.push_back(parsed_at(shape.element(i), parse_extent));
   value.place = parsed_at(node.field("place"), parse_place);
   const std::string role = node.field("role").text();
-  if (const auto known = value_role_from_name(role))
-    value.role = *known;
-  else
-    node.field("role").fail("unknown role '" + role.substr(0, 80) + "'");
+  if (const auto known = value_role_from_name(role)) value.role = *known;
+  else node.field("role").fail("unknown role '" + role.substr(0, 80) + "'");
   if (node.has("source")) value.source = node.field("source").text();
   if (node.has("layout")) value.layout = parsed_at(node.field("layout"), parse_layout);
   return value;
 }
 
 Step step_at(const JsonNode& node) {
-  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location",
-             "fused", "reason", "notes", "once"});
+  node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location", "fused", "reason",
+             "notes", "once"});
   Step step;
   step.op = node.field("op").text();
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
@@ -200,8 +195,8 @@ void check_header(const JsonNode& root) {
   if (!has_minor || last.ec != std::errc() || last.ptr != end || major < 0 || minor < 0)
     return version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
   if (major != kPlanMajor || minor > kPlanMinor)
-    return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) +
-                        ".0 to " + std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
+    return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) + ".0 to " +
+                        std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
                         "; compile the model again, or take a newer sheaf");
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
@@ -216,8 +211,7 @@ void verify_digest(const JsonNode& root, Json& document) {
   document.erase("sha256");
   const std::string found = sha256(document.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (found != expected)
-    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " +
-              expected.substr(0, 80));
+    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " + expected.substr(0, 80));
 }
 
 }  // namespace
@@ -231,9 +225,8 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (!root.failed()) verify_digest(root, *document);
   if (root.failed()) return *reading.error;
 
-  root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters",
-             "state", "kernels", "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir",
-             "objects"});
+  root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters", "state", "kernels",
+             "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir", "objects"});
   Plan plan;
   plan.file = reading.file;
   plan.producer = root.field("producer").text();

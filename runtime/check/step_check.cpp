@@ -10,23 +10,19 @@ bool contains(std::initializer_list<std::string_view> names, std::string_view na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_floating(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-}
+bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16; }
 
 }  // namespace
 
 bool StepCheck::inputs(size_t count) {
   if (step_.inputs.size() != count)
-    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " +
-         std::to_string(step_.inputs.size()));
+    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " + std::to_string(step_.inputs.size()));
   return !failed();
 }
 
 bool StepCheck::outputs(size_t count) {
   if (step_.outputs.size() != count)
-    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " +
-         std::to_string(step_.outputs.size()));
+    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " + std::to_string(step_.outputs.size()));
   return !failed();
 }
 
@@ -44,8 +40,7 @@ bool StepCheck::roles(const std::vector<std::string>& required, const std::vecto
   }
   for (const std::string& role : required)
     if (!operand(role)) fail("'" + step_.op + "' needs an operand '" + role + "'");
-  if (!failed() && step_.roles.front() != required.front())
-    fail("'" + required.front() + "' must be the first operand");
+  if (!failed() && step_.roles.front() != required.front()) fail("'" + required.front() + "' must be the first operand");
   return !failed();
 }
 
@@ -55,8 +50,7 @@ const Value* StepCheck::operand(std::string_view role) const {
   return nullptr;
 }
 
-void StepCheck::attributes(std::initializer_list<std::string_view> required,
-                           std::initializer_list<std::string_view> optional) {
+void StepCheck::attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional) {
   for (const auto& item : step_.attributes.items())
     if (!contains(required, item.key()) && !contains(optional, item.key()))
       fail("'" + step_.op + "' has no attribute '" + item.key().substr(0, 80) + "'");
@@ -76,8 +70,7 @@ namespace {
 /// The integer, if `json` is one within the bounds.
 std::optional<int64_t> integer_in(const Json& json, int64_t lowest, int64_t highest) {
   if (!json.is_number_integer()) return std::nullopt;
-  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
-    return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
   const auto value = json.get<int64_t>();
   if (value < lowest || value > highest) return std::nullopt;
   return value;
@@ -88,8 +81,7 @@ std::optional<int64_t> integer_in(const Json& json, int64_t lowest, int64_t high
 int64_t StepCheck::integer(const char* name, int64_t lowest, int64_t highest) {
   if (const Json* json = attribute(name)) {
     if (const auto value = integer_in(*json, lowest, highest)) return *value;
-    fail(std::string("'") + name + "' must be an integer from " + std::to_string(lowest) + " to " +
-         std::to_string(highest));
+    fail(std::string("'") + name + "' must be an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
   }
   return lowest;
 }
@@ -105,8 +97,8 @@ std::vector<int64_t> StepCheck::integers(const char* name, size_t count, int64_t
     list[i] = value.value_or(lowest);
   }
   if (!good)
-    fail(std::string("'") + name + "' must be a list of " + std::to_string(count) + " integers from " +
-         std::to_string(lowest) + " to " + std::to_string(highest));
+    fail(std::string("'") + name + "' must be a list of " + std::to_string(count) + " integers from " + std::to_string(lowest) +
+         " to " + std::to_string(highest));
   return list;
 }
 
@@ -143,8 +135,7 @@ void StepCheck::floating(const Value& value, bool workspace) {
 
 void StepCheck::rank(const Value& value, size_t rank) {
   if (value.shape.size() != rank)
-    fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + std::to_string(rank) +
-         " dimensions");
+    fail("'" + value.name + "' has shape " + to_string(value.shape) + "; expected " + std::to_string(rank) + " dimensions");
 }
 
 void StepCheck::shape(const Value& value, const Shape& expected) {

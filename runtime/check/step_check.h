@@ -55,8 +55,7 @@ class StepCheck {
   const Value* operand(std::string_view role) const;
 
   /// Attributes have these names and no others; those not in `optional` are all there.
-  void attributes(std::initializer_list<std::string_view> required,
-                  std::initializer_list<std::string_view> optional = {});
+  void attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional = {});
   int64_t integer(const char* name, int64_t lowest, int64_t highest);
   std::vector<int64_t> integers(const char* name, size_t count, int64_t lowest, int64_t highest);
   bool boolean(const char* name);

@@ -7,8 +7,10 @@
 namespace sheaf {
 namespace {
 
-double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) {
-  const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& known) { return known.name == step.kernel; });
+double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
+                    std::span<const TensorSpec> outputs) {
+  const auto kernel =
+      std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& known) { return known.name == step.kernel; });
   double flops = 0;
   if (kernel == plan.kernels.end()) return flops;
   for (const KernelArithmetic& term : kernel->arithmetic) {
@@ -45,7 +47,8 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
 DType multiplied(const std::string& op, std::span<const TensorSpec> inputs) {
   const auto known = op_from_name(op);
   for (const TensorSpec& input : inputs) {
-    if (known && traits(*known).multiplies && (input.dtype == DType::bfloat16 || input.dtype == DType::float16)) return input.dtype;
+    if (known && traits(*known).multiplies && (input.dtype == DType::bfloat16 || input.dtype == DType::float16))
+      return input.dtype;
   }
   return DType::float32;
 }

@@ -43,8 +43,8 @@ void read_operations(const JsonNode& node, const char* name, std::map<std::strin
 }
 
 void read_device(const JsonNode& node, DeviceDescription& device) {
-  node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second", "cache_bytes",
-             "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
+  node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
+             "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
              "memory_bytes", "operations", "bf16_operations"});
   if (node.failed()) return;
   device.known = true;
@@ -128,13 +128,15 @@ std::string devices_text(const DeviceDescriptions& devices) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype, double bytes) {
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype,
+                       double bytes) {
   const double share = std::min(1.0, double(threads) / device.cores);
   const double crowd = std::min(1.0, double(threads) / std::max({busy, threads, 1}));
   Roofline roofline;
   roofline.flops_per_second = rate_of(device, op, dtype) * share;
   roofline.bytes_per_second = std::min(device.bytes_per_second * crowd, device.core_bytes_per_second * threads);
-  if (bytes <= device.cache_bytes * share) roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
+  if (bytes <= device.cache_bytes * share)
+    roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
   roofline.seconds_per_operation = device.seconds_per_operation;
   return roofline;
 }

@@ -17,8 +17,8 @@ DeviceListing list_cpu() {
   char memory[64];
   std::snprintf(memory, sizeof memory, "%.1f GiB", static_cast<double>(cpu.memory_bytes) / (1 << 30));
   return {{{"model", cpu.model}, {"cores", cpu.cores}, {"isa", cpu.isa}, {"memory_bytes", cpu.memory_bytes}},
-          "cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa + ", " + memory +
-              "; cpu:0, cpu:1, … share its cores out\n"};
+          "cpu   " + cpu.model + ", " + std::to_string(cpu.cores) + (cpu.cores == 1 ? " core, " : " cores, ") + cpu.isa + ", " +
+              memory + "; cpu:0, cpu:1, … share its cores out\n"};
 }
 
 /// Guesses. Two fused multiply-adds a cycle, of 16 floats with AVX-512, of 8 with AVX2, at 4 GHz: few machines do better.

@@ -30,9 +30,7 @@ class CpuQueue : public Queue {
  public:
   explicit CpuQueue(int threads) : threads_(threads) {}
 
-  void launch(Executable& executable, void* const* buffers, void* scratch, bool) override {
-    executable.run(buffers, scratch);
-  }
+  void launch(Executable& executable, void* const* buffers, void* scratch, bool) override { executable.run(buffers, scratch); }
 
   void copy(void* target, const void* source, const CopyShape& shape, bool) override {
     if (shape.row_bytes == 0 || shape.rows == 0) return;
@@ -61,7 +59,6 @@ class CpuQueue : public Queue {
 
 class CpuDevice : public Device {
  public:
-
   const DeviceInfo& info() const override { return cpu_info(); }
   int memory_space() const override { return 0; }
 

@@ -54,13 +54,17 @@ class KernelExecutable : public Executable {
  public:
   KernelExecutable(std::shared_ptr<const CpuKernels> kernels, KernelFunction function, std::vector<int64_t> extents,
                    int64_t work, int64_t grain, int threads, std::optional<Lookup> lookup)
-      : kernels_(std::move(kernels)), function_(function), extents_(std::move(extents)), work_(work), grain_(grain),
-        threads_(threads), lookup_(lookup) {}
+      : kernels_(std::move(kernels)),
+        function_(function),
+        extents_(std::move(extents)),
+        work_(work),
+        grain_(grain),
+        threads_(threads),
+        lookup_(lookup) {}
 
   void run(void* const* buffers, void*) override {
     if (lookup_) *static_cast<int64_t*>(buffers[lookup_->status]) = 0;
-    parallel_for(work_, grain_, threads_,
-                 [&](int64_t begin, int64_t end) { function_(buffers, extents_.data(), begin, end); });
+    parallel_for(work_, grain_, threads_, [&](int64_t begin, int64_t end) { function_(buffers, extents_.data(), begin, end); });
     if (!lookup_) return;
     const int64_t status = *static_cast<int64_t*>(buffers[lookup_->status]);
     failed_ = status != 0;
@@ -100,8 +104,9 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
   }
   if (!object) {
     for (const auto& [name, bytes] : plan.objects) offered += (offered.empty() ? "" : ", ") + name;
-    return Error({plan.file}, "the plan holds no kernels that this CPU can run: it has " + (offered.empty() ? "none" : offered) +
-                 ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
+    return Error({plan.file}, "the plan holds no kernels that this CPU can run: it has " +
+                                  (offered.empty() ? "none" : offered) +
+                                  ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
   }
   if (auto opened = open_object(*kernels, level, *object); !opened) {
     opened.error().diagnostics.front().location.file = plan.file;

@@ -99,8 +99,8 @@ Result<void> BackendState::settle(const Rows& memory, const PinnedRing* except) 
     std::shared_ptr<PinnedRing> results;
     {
       const std::lock_guard lock(mutex_);
-      const auto next = std::find_if(queues_.begin(), queues_.end(),
-                                     [&](const Watched& queue) { return queue.number > number; });
+      const auto next =
+          std::find_if(queues_.begin(), queues_.end(), [&](const Watched& queue) { return queue.number > number; });
       if (next == queues_.end()) return {};
       number = next->number;
       results = next->results;

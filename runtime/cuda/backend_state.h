@@ -36,8 +36,8 @@ class BackendState {
 
   /// What it takes to tell a queue's guarded work that it must do nothing, while other work of the queue still goes on.
   struct Alarm {
-    int32_t* flag = nullptr;   ///< in the device's memory
-    Stream stream = nullptr;   ///< of its own
+    int32_t* flag = nullptr;  ///< in the device's memory
+    Stream stream = nullptr;  ///< of its own
   };
   /// A queue's: how far it has come, what it copies to the host's memory, and its alarm. Until forget().
   void watch(Progress* queue, std::shared_ptr<PinnedRing> results, const Alarm& alarm);
@@ -82,9 +82,9 @@ class BackendState {
   void raise_alarms();
   void abort_communicators();
 
-  std::mutex failures_mutex_;  ///< held while alarms are raised
+  std::mutex failures_mutex_;                                                 ///< held while alarms are raised
   std::vector<std::pair<Progress*, std::shared_ptr<const Error>>> failures_;  ///< of queues, in order of time
-  std::vector<Watched> queues_;  ///< by number
+  std::vector<Watched> queues_;                                               ///< by number
   uint64_t last_queue_ = 0;
   Error why_lost_;
   std::atomic<const Error*> lost_{nullptr};

@@ -43,8 +43,7 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
   // Parts of the values are summed side by side, so that there are blocks enough; by the sizes alone.
   const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
   const uint64_t least = shape.last ? 64 : 2048;
-  const uint64_t parts = std::clamp<uint64_t>(
-      std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, 512);
+  const uint64_t parts = std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, 512);
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;
@@ -106,7 +105,8 @@ KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtyp
 
 size_t mask_bytes(const Dims& dims) { return size_t(product(dims, 0, dims.size()) + 31) / 32 * 4; }
 
-void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm, size_t& scratch_bytes) {
+void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                          size_t& scratch_bytes) {
   const Shape shape = shape_of(norm.dims, norm.channels_last);
   const float share = shape.values() ? 1 / float(shape.values()) : 0;
   add_pass(calls, kernels, {kSum, norm.mean, {}, share}, norm, scratch_bytes);
@@ -114,19 +114,19 @@ void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, c
   add_pass(calls, kernels, {kSquares, norm.var, {}, share}, norm, scratch_bytes);
   const uint64_t elements = shape.values() * shape.channels;
   if (!kernels || elements == 0) return;
-  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels),
-                             kThreads)
-                      .address(norm.y)
-                      .address(norm.mask)
-                      .address(norm.x)
-                      .address(norm.residual)
-                      .address(norm.mean)
-                      .address(norm.var)
-                      .address(norm.weight)
-                      .address(norm.bias)
-                      .value(norm.eps)
-                      .value(int32_t(norm.relu))
-                      .value(shape));
+  calls.push_back(
+      KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels), kThreads)
+          .address(norm.y)
+          .address(norm.mask)
+          .address(norm.x)
+          .address(norm.residual)
+          .address(norm.mean)
+          .address(norm.var)
+          .address(norm.weight)
+          .address(norm.bias)
+          .value(norm.eps)
+          .value(int32_t(norm.relu))
+          .value(shape));
 }
 
 void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,

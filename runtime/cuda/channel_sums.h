@@ -24,13 +24,14 @@ struct BatchNormCall {
   bool channels_last = false;
   float eps = 0;
   MemoryRef x, mean, var, weight, mask;
-  MemoryRef bias, residual, y;       ///< forward: y = relu(norm + residual); mean and var are made, var biased
+  MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
   MemoryRef gradient;                ///< dy where the mask is set, for others
 };
 size_t mask_bytes(const Dims& dims);
-void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm, size_t& scratch_bytes);
+void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                          size_t& scratch_bytes);
 void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                              size_t& scratch_bytes);
 

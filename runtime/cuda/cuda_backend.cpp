@@ -45,7 +45,8 @@ DeviceDescription describe_gpu() {
   DeviceDescription gpu;
   gpu.model = "a graphics card";
   gpu.flops_per_second = 50e12;
-  gpu.bf16_flops_per_second = 16 * gpu.flops_per_second;  // an A100's tensor cores do 312 Tflop/s, its f32 units 19.5 (data sheet)
+  gpu.bf16_flops_per_second =
+      16 * gpu.flops_per_second;  // an A100's tensor cores do 312 Tflop/s, its f32 units 19.5 (data sheet)
   gpu.bytes_per_second = gpu.core_bytes_per_second = 1.5e12;
   gpu.cache_bytes = 32e6;
   gpu.cache_bytes_per_second = 4e12;

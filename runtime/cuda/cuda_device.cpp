@@ -47,14 +47,15 @@ class CudaDevice final : public Device {
 
   Result<void*> allocate(size_t bytes) override {
     if (bytes > static_cast<size_t>(info_.memory_bytes)) {
-      return Error(std::to_string(bytes) + " bytes of memory are needed; " + name_ + " has " + std::to_string(info_.memory_bytes));
+      return Error(std::to_string(bytes) + " bytes of memory are needed; " + name_ + " has " +
+                   std::to_string(info_.memory_bytes));
     }
     const size_t least = std::max<size_t>(bytes, 1);
     auto memory = driver_.allocate(device_, least);
     if (!memory) {
       Error error = memory.error();
-      return error.note(std::to_string(bytes) + " bytes were asked for on " + name_ + ", " +
-                        std::to_string(available_bytes()) + " are free");
+      return error.note(std::to_string(bytes) + " bytes were asked for on " + name_ + ", " + std::to_string(available_bytes()) +
+                        " are free");
     }
     state_->memory.add(*memory, least, device_);
     return memory;
@@ -183,7 +184,7 @@ class CudaDevice final : public Device {
   std::string name_;
   DeviceInfo info_;
   std::mutex mutex_;
-  std::unique_ptr<Library> library_;                     ///< opened when first asked for
+  std::unique_ptr<Library> library_;                   ///< opened when first asked for
   std::shared_ptr<const QueueKernels> queue_kernels_;  ///< loaded when first asked for
 };
 

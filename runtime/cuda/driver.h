@@ -22,13 +22,13 @@ using Function = struct FunctionHandle*;
 using Graph = struct GraphHandle*;  ///< instantiated, ready to be launched
 
 struct DeviceProperties {
-  std::string name;                  ///< "NVIDIA H200"
-  std::string pci_bus_id;            ///< "0000:3b:00.0"
-  int major = 0, minor = 0;          ///< compute capability: 9.0 is sm_90
+  std::string name;          ///< "NVIDIA H200"
+  std::string pci_bus_id;    ///< "0000:3b:00.0"
+  int major = 0, minor = 0;  ///< compute capability: 9.0 is sm_90
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int l2_bytes = 0;
-  int shared_bytes_per_block = 0;    ///< without opting in to more
+  int shared_bytes_per_block = 0;  ///< without opting in to more
 };
 
 struct MemoryInUse {

@@ -17,11 +17,11 @@ class CudaEvent final : public Event {
 
   // Of the queue that recorded it last. Read by those who know that it did: no lock is needed.
   DriverEvent computed = nullptr, copied = nullptr;
-  bool copies = false;                   ///< `copied` counts too
-  std::shared_ptr<PinnedRing> results;   ///< on their way to the host
-  uint64_t results_until = 0;            ///< piece
+  bool copies = false;                  ///< `copied` counts too
+  std::shared_ptr<PinnedRing> results;  ///< on their way to the host
+  uint64_t results_until = 0;           ///< piece
   Failure failure;
-  Seconds deadline = kDeadline;          ///< the queue's
+  Seconds deadline = kDeadline;  ///< the queue's
   const BackendState& state() const { return *state_; }
 
  private:

@@ -65,7 +65,8 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
                                                               const Plan& plan) {
   auto kernels = std::make_shared<PtxKernels>();
   if (plan.kernels.empty()) return std::shared_ptr<const Kernels>(kernels);
-  const auto ptx = std::find_if(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == "ptx"; });
+  const auto ptx =
+      std::find_if(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == "ptx"; });
   if (ptx == plan.objects.end()) {
     std::string has;
     for (const auto& object : plan.objects) has += (has.empty() ? "" : ", ") + object.first;
@@ -84,7 +85,8 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.gpu_block <= 0) continue;
     auto function = kernels->module->function(kernel.name);
-    if (!function) return Error({plan.file}, "the plan's PTX has no kernel '" + kernel.name + "': " + function.error().message());
+    if (!function)
+      return Error({plan.file}, "the plan's PTX has no kernel '" + kernel.name + "': " + function.error().message());
     PtxKernels::Entry entry{*function, nullptr};
     if (ptx->second.find(".entry " + kernel.name + "_many(") != std::string::npos) {
       auto many = kernels->module->function(kernel.name + "_many");
@@ -96,11 +98,12 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
   return std::shared_ptr<const Kernels>(kernels);
 }
 
-Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state,
-                                          int device, const std::shared_ptr<const QueueKernels>& queue_kernels) {
+Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state, int device,
+                                          const std::shared_ptr<const QueueKernels>& queue_kernels) {
   auto* loaded = dynamic_cast<const PtxKernels*>(request.kernels);
   if (request.kernels && !loaded) return kernel_error(request, "was not loaded for GPUs");
-  if (loaded && loaded->module && loaded->module->device() != device) return kernel_error(request, "was loaded for another GPU");
+  if (loaded && loaded->module && loaded->module->device() != device)
+    return kernel_error(request, "was loaded for another GPU");
   auto step = prepare_kernel_step(request, same_layout_of);
   if (!step) return step.error();
   const Kernel& kernel = *step->kernel;
@@ -111,10 +114,9 @@ Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const s
   if (!loaded) return std::move(step->prepared);
   const auto entry = loaded->entries.find(kernel.name);
   if (entry == loaded->entries.end()) return kernel_error(request, "was not loaded");
-  GeneratedLaunch launch(std::static_pointer_cast<const PtxKernels>(request.kernels->shared_from_this()), entry->second,
-                         kernel, request.extents.first(static_cast<size_t>(kernel.extents)), request.gpu_work,
-                         request.inputs.size() + request.outputs.size(),
-                         state->driver().properties(device).multiprocessors);
+  GeneratedLaunch launch(std::static_pointer_cast<const PtxKernels>(request.kernels->shared_from_this()), entry->second, kernel,
+                         request.extents.first(static_cast<size_t>(kernel.extents)), request.gpu_work,
+                         request.inputs.size() + request.outputs.size(), state->driver().properties(device).multiprocessors);
   if (!step->lookup) {
     step->prepared.executable = std::make_unique<GeneratedLaunch>(std::move(launch));
     return std::move(step->prepared);

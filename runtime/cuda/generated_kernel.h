@@ -18,8 +18,8 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
 
 /// Binds a step of op `kernel` (runtime/steps/kernel_step.h). `queue_kernels`: for those that report a lookup; null where a
 /// binding is only planned.
-Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state,
-                                          int device, const std::shared_ptr<const QueueKernels>& queue_kernels);
+Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state, int device,
+                                          const std::shared_ptr<const QueueKernels>& queue_kernels);
 
 /// One launch for all of `parts`, if they are the same kernel over elements; null if they aren't, or there is too little memory
 /// for the table of their operands.

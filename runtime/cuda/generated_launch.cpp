@@ -7,9 +7,13 @@ namespace sheaf::cuda {
 GeneratedLaunch::GeneratedLaunch(std::shared_ptr<const PtxKernels> kernels, const PtxKernels::Entry& entry,
                                  const Kernel& kernel, std::span<const int64_t> extents, int64_t work, size_t operands,
                                  int multiprocessors)
-    : kernels_(std::move(kernels)), entry_(entry), buffers_(operands), work_(work),
+    : kernels_(std::move(kernels)),
+      entry_(entry),
+      buffers_(operands),
+      work_(work),
       threads_(static_cast<unsigned>(kernel.gpu_block)),
-      blocks_(blocks_for(work, kernel.gpu_items, kernel.gpu_block, multiprocessors)), items_(kernel.gpu_items) {
+      blocks_(blocks_for(work, kernel.gpu_items, kernel.gpu_block, multiprocessors)),
+      items_(kernel.gpu_items) {
   values_.assign(operands, 0);
   values_.insert(values_.end(), extents.begin(), extents.end());
   values_.push_back(static_cast<uint64_t>(work));

@@ -50,8 +50,8 @@ class GeneratedLaunch : public Operation {
   int64_t work_;
   unsigned threads_, blocks_;
   int items_;
-  std::vector<uint64_t> values_;    ///< the parameters; buffers and guard are put in at each launch
-  std::vector<void*> arguments_;    ///< their addresses
+  std::vector<uint64_t> values_;  ///< the parameters; buffers and guard are put in at each launch
+  std::vector<void*> arguments_;  ///< their addresses
 };
 
 }  // namespace sheaf::cuda

@@ -6,9 +6,7 @@
 namespace sheaf::cuda {
 namespace {
 
-std::string architecture(const DeviceProperties& gpu) {
-  return "sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor);
-}
+std::string architecture(const DeviceProperties& gpu) { return "sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor); }
 
 std::string in_gib(int64_t bytes) {
   char text[32];

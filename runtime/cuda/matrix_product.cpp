@@ -55,8 +55,7 @@ MatrixProduct linear_weight_gradient(int64_t rows, int64_t in, int64_t out) {
   return {in, out, rows, false, true, row_major(rows, in), row_major(rows, out), row_major(out, in), 1};
 }
 
-BatchedProduct matmul_product(const Dims& a_dims, const Dims& b_dims, const Dims& y_dims, bool transpose_a,
-                              bool transpose_b) {
+BatchedProduct matmul_product(const Dims& a_dims, const Dims& b_dims, const Dims& y_dims, bool transpose_a, bool transpose_b) {
   const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
   require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
   require((!transpose_a || a_dims.size() > 1) && (!transpose_b || b_dims.size() > 1),

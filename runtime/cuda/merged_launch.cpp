@@ -15,8 +15,11 @@ constexpr size_t kMostRows = 65535;  ///< of a grid's y
 class MergedLaunch final : public Operation {
  public:
   MergedLaunch(std::vector<const GeneratedLaunch*> parts, std::shared_ptr<const PtxKernels> kernels)
-      : kernels_(std::move(kernels)), entry_(parts.front()->entry()), rows_(parts.size()),
-        columns_(1 + parts.front()->buffers()), threads_(parts.front()->threads()) {
+      : kernels_(std::move(kernels)),
+        entry_(parts.front()->entry()),
+        rows_(parts.size()),
+        columns_(1 + parts.front()->buffers()),
+        threads_(parts.front()->threads()) {
     int64_t all = 0, most = 0;
     for (const GeneratedLaunch* part : parts) {
       work_.push_back(part->work());

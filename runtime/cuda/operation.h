@@ -9,11 +9,11 @@ namespace sheaf::cuda {
 /// Where and on what an operation is enqueued.
 struct Enqueue {
   Stream stream = nullptr;
-  void* const* buffers = nullptr;   ///< inputs, then outputs
-  void* scratch = nullptr;          ///< in the device's memory
-  const int32_t* guard = nullptr;   ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
-  int32_t* flag = nullptr;          ///< device memory: an operation that can fail makes it not 0 where it does
-  Seconds deadline = kDeadline;     ///< the queue's
+  void* const* buffers = nullptr;  ///< inputs, then outputs
+  void* scratch = nullptr;         ///< in the device's memory
+  const int32_t* guard = nullptr;  ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
+  int32_t* flag = nullptr;         ///< device memory: an operation that can fail makes it not 0 where it does
+  Seconds deadline = kDeadline;    ///< the queue's
 };
 
 /// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().
@@ -30,8 +30,8 @@ class Operation : public Executable {
   std::vector<Operand> operands;
   size_t operand_alignment = 1;  ///< that its kernels take for granted; of scratch memory it is kAlignment always
   size_t scratch_bytes = 0;
-  std::vector<Access> own;   ///< memory of its own that its kernels touch besides: a table, a report
-  std::string what;  ///< "layer 'conv1', operation conv"
+  std::vector<Access> own;  ///< memory of its own that its kernels touch besides: a table, a report
+  std::string what;         ///< "layer 'conv1', operation conv"
 };
 
 }  // namespace sheaf::cuda

@@ -6,8 +6,7 @@
 
 namespace sheaf::cuda {
 OwnKernels::OwnKernels(Driver& driver, int device)
-    : driver_(driver), device_(device),
-      most_blocks_(unsigned(std::max(driver.properties(device).multiprocessors, 1)) * 16) {}
+    : driver_(driver), device_(device), most_blocks_(unsigned(std::max(driver.properties(device).multiprocessors, 1)) * 16) {}
 
 OwnKernels::~OwnKernels() {
   for (const Loaded& loaded : modules_) driver_.unload(device_, loaded.module);

@@ -53,8 +53,7 @@ KernelCall transpose(Function function, uint64_t batch, uint64_t rows, uint64_t 
 
 }  // namespace
 
-Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to,
-                                     const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels) {
   const auto known = [](const TensorSpec& tensor) { return tensor.plain() || is_channels_last(tensor); };
   const auto name = [](const TensorSpec& tensor) { return tensor.plain() ? std::string("plain") : tensor.format->name(); };
   const std::string what = "reorder of " + to_string(from.dims) + " from " + name(from) + " to " + name(to);

@@ -12,8 +12,7 @@ namespace sheaf::cuda {
 
 /// Between the plain format and channels last, or a copy where both are the same: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
 /// and more. Guardable. Errors: other formats; from and to are not the same tensor.
-Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to,
-                                     const std::shared_ptr<OwnKernels>& kernels);
+Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels);
 
 // These throw OperationError (runtime/steps/step_operands.h).
 
@@ -27,8 +26,7 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
 /// in the format in which x (dy) is at hand. `why`: why no library does it.
 /// The workspace of max_pool_train is read by max_pool_backward of this function alone; the latter gives dx the format that x
 /// had.
-Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
-                             const std::string& why);
+Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels, const std::string& why);
 bool is_own_pool_workspace(const TensorSpec& tensor);
 
 /// One of all these, the reorder too, with the reasons that go with them.

@@ -45,8 +45,12 @@ void fill(int32_t (&to)[3], const Dims& from, size_t skip, int32_t otherwise) {
 class PoolBuilder {
  public:
   PoolBuilder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels)
-      : operands_(request), op_(op_of(request.step)), kernels_(kernels), backward_(traits(op_).pass == Pass::backward),
-        max_(pool_kind(op_) == PoolKind::maximum), suffix_(kernel_suffix(operands_.dtype())) {
+      : operands_(request),
+        op_(op_of(request.step)),
+        kernels_(kernels),
+        backward_(traits(op_).pass == Pass::backward),
+        max_(pool_kind(op_) == PoolKind::maximum),
+        suffix_(kernel_suffix(operands_.dtype())) {
     require(!suffix_.empty(), "pooling is of floating-point numbers");
     read();
   }
@@ -126,7 +130,9 @@ class PoolBuilder {
     const size_t element = size_of(operands_.dtype());
     const int inputs = int(operands_.request.inputs.size());
     const std::string kernel = std::string(max_ ? "max_pool_" : "avg_pool_") + (backward_ ? "backward_" : "") + suffix_ +
-                               (!max_ ? "" : tap_bytes() == 1 ? "_u8" : "_i32");
+                               (!max_              ? ""
+                                : tap_bytes() == 1 ? "_u8"
+                                                   : "_i32");
     std::vector<KernelCall> calls;
     // Elements are counted in 32 bits: as many images at a time as that allows.
     const uint64_t at_once = image == 0 ? images : uint64_t{INT32_MAX} / image;

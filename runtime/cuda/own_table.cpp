@@ -7,10 +7,12 @@ namespace sheaf::cuda {
 namespace {
 
 Result<Prepared> prepare_maximum(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
-  return prepare_own_pooling(request, kernels, "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation");
+  return prepare_own_pooling(request, kernels,
+                             "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation");
 }
 Result<Prepared> prepare_average(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
-  return prepare_own_pooling(request, kernels, "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
+  return prepare_own_pooling(request, kernels,
+                             "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
 }
 Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
@@ -50,7 +52,8 @@ class Nothing final : public Operation {
 }  // namespace
 
 PrepareOwn find_own_operation(Op op) {
-  const auto found = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
+  const auto found =
+      std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
   return found == std::end(operations) ? nullptr : found->prepare;
 }
 

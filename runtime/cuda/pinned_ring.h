@@ -15,12 +15,12 @@ namespace sheaf::cuda {
 class PinnedRing {
  public:
   struct Piece {
-    DriverEvent event = nullptr;  ///< recorded behind the piece's copy, if `stream` is null
-    Stream stream = nullptr;      ///< the copy is done when all of this stream is: for the queue's thread alone to ask
-    uint64_t number = 0;          ///< of the queue's pieces of both directions
-    uintptr_t begin = 0, end = 0; ///< what it touches in the device's memory; empty: it is in the compute stream
+    DriverEvent event = nullptr;   ///< recorded behind the piece's copy, if `stream` is null
+    Stream stream = nullptr;       ///< the copy is done when all of this stream is: for the queue's thread alone to ask
+    uint64_t number = 0;           ///< of the queue's pieces of both directions
+    uintptr_t begin = 0, end = 0;  ///< what it touches in the device's memory; empty: it is in the compute stream
     char* pinned = nullptr;
-    void* target = nullptr;       ///< in the caller's memory, if it has to be copied out to there
+    void* target = nullptr;  ///< in the caller's memory, if it has to be copied out to there
     CopyPiece shape;
   };
 

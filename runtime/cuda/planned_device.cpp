@@ -68,7 +68,9 @@ class PlanningBackend final : public Backend {
  public:
   Driver& driver() override { return driver_; }
   bool fuses_norms() const override { return planning_library().fuses_norms; }
-  Result<std::unique_ptr<Library>> open_library(int) override { return std::unique_ptr<Library>(std::make_unique<SharedLibrary>()); }
+  Result<std::unique_ptr<Library>> open_library(int) override {
+    return std::unique_ptr<Library>(std::make_unique<SharedLibrary>());
+  }
   Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string&) override {
     return std::shared_ptr<Communicator>(std::make_shared<PlanningCommunicator>(devices.size()));
   }

@@ -29,9 +29,9 @@ class Progress {
   std::string report();
 
  private:
-  static constexpr uint64_t kEvery = 8;   ///< operations between marks
+  static constexpr uint64_t kEvery = 8;  ///< operations between marks
   static constexpr size_t kMarks = 16;
-  static constexpr size_t kText = 200;    ///< of a description, so that noting it allocates nothing
+  static constexpr size_t kText = 200;  ///< of a description, so that noting it allocates nothing
 
   struct Note {
     uint64_t number = 0;  ///< counts from 1

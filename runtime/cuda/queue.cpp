@@ -208,7 +208,8 @@ Result<std::unique_ptr<RecordedWork>> CudaQueue::end_recording() {
     return error;
   }
   if (!graph) return graph.error();
-  const std::string what = std::to_string(recorded_) + " recorded operations, from " + first_recorded_ + " to " + last_recorded_;
+  const std::string what =
+      std::to_string(recorded_) + " recorded operations, from " + first_recorded_ + " to " + last_recorded_;
   return std::unique_ptr<RecordedWork>(std::make_unique<CudaRecordedWork>(state_, *graph, what));
 }
 

@@ -55,9 +55,14 @@ class CudaQueue final : public Queue {
 
   CudaQueue(std::shared_ptr<BackendState> state, int device, const std::string& name,
             std::shared_ptr<const QueueKernels> kernels, Seconds deadline)
-      : state_(std::move(state)), driver_(state_->driver()), device_(device),
-        copy_threads_(std::clamp(available_cpus() / std::max(1, driver_.devices()), 1, 8)), name_(name), kernels_(std::move(kernels)),
-        deadline_(deadline), progress_(driver_, name) {}
+      : state_(std::move(state)),
+        driver_(state_->driver()),
+        device_(device),
+        copy_threads_(std::clamp(available_cpus() / std::max(1, driver_.devices()), 1, 8)),
+        name_(name),
+        kernels_(std::move(kernels)),
+        deadline_(deadline),
+        progress_(driver_, name) {}
   Result<void> open();
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
@@ -77,8 +82,8 @@ class CudaQueue final : public Queue {
   Result<void> follow_compute();
 
   Result<void> enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded);
-  Result<void> copy_on_devices(void* target, int target_device, const void* source, int source_device,
-                               const CopyShape& shape, bool guarded);
+  Result<void> copy_on_devices(void* target, int target_device, const void* source, int source_device, const CopyShape& shape,
+                               bool guarded);
   /// All of it, by the caller.
   bool pinned(const void* memory, size_t bytes);
   Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
@@ -87,8 +92,8 @@ class CudaQueue final : public Queue {
   /// Before copies of `bytes` in all between the host's memory and `range` of the device's: the stream that they go into.
   Result<Stream> stream_for_copies(size_t bytes, const Range& range);
   /// Puts the copy of a piece, one end of which is the host's, into `stream`.
-  Result<void> put(Stream stream, PinnedRing::Piece& piece, void* target, int target_device, const void* source, int source_device,
-                   const CopyShape& shape);
+  Result<void> put(Stream stream, PinnedRing::Piece& piece, void* target, int target_device, const void* source,
+                   int source_device, const CopyShape& shape);
   Result<void> copy_on_host(void* target, const void* source, const CopyShape& shape);
   Result<void> drain();
   void watch(const Operation& operation, void* const* buffers, void* scratch, bool guarded);
@@ -106,13 +111,13 @@ class CudaQueue final : public Queue {
   Seconds deadline_;
   Progress progress_;
 
-  uint64_t pieces_ = 0;        ///< put into the copy stream
-  uint64_t joined_ = 0;        ///< of them, those that the compute stream waits for
-  bool compute_ahead_ = false; ///< the compute stream has work that the copy stream doesn't wait for
-  bool copying_ = false;       ///< the copy stream has work that isn't known to be done
-  bool pending_ = false;       ///< anything was put into a stream since all was known to be done
+  uint64_t pieces_ = 0;         ///< put into the copy stream
+  uint64_t joined_ = 0;         ///< of them, those that the compute stream waits for
+  bool compute_ahead_ = false;  ///< the compute stream has work that the copy stream doesn't wait for
+  bool copying_ = false;        ///< the copy stream has work that isn't known to be done
+  bool pending_ = false;        ///< anything was put into a stream since all was known to be done
   Failure failure_;
-  bool drained_ = false;       ///< after the failure the streams were waited for
+  bool drained_ = false;  ///< after the failure the streams were waited for
 
   bool recording_ = false;
   Error recording_error_;

@@ -47,8 +47,13 @@ Result<void> QueueKernels::copy(Stream stream, void* target, const void* source,
     return all % unit == 0;
   };
   const Copy& copy = *std::find_if(copies_.begin(), copies_.end(), [&](const Copy& one) { return fits(one.unit); });
-  uint64_t values[] = {reinterpret_cast<uint64_t>(target), reinterpret_cast<uint64_t>(source), shape.row_bytes / copy.unit,
-                       shape.rows, shape.source_pitch, shape.target_pitch, reinterpret_cast<uint64_t>(guard)};
+  uint64_t values[] = {reinterpret_cast<uint64_t>(target),
+                       reinterpret_cast<uint64_t>(source),
+                       shape.row_bytes / copy.unit,
+                       shape.rows,
+                       shape.source_pitch,
+                       shape.target_pitch,
+                       reinterpret_cast<uint64_t>(guard)};
   void* arguments[std::size(values)];
   for (size_t i = 0; i < std::size(values); ++i) arguments[i] = &values[i];
   Launch launch;

@@ -7,9 +7,7 @@
 
 namespace sheaf {
 
-bool is_floating(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-}
+bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16; }
 
 namespace {
 
@@ -31,12 +29,8 @@ void store_float(HostTensor& tensor, size_t i, float value) {
 bool store_integer(HostTensor& tensor, size_t i, int64_t value) {
   switch (tensor.dtype) {
     case DType::int64: tensor.as<int64_t>()[i] = value; return true;
-    case DType::int32:
-      tensor.as<int32_t>()[i] = static_cast<int32_t>(value);
-      return value == static_cast<int32_t>(value);
-    case DType::uint8:
-      tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value);
-      return value == static_cast<uint8_t>(value);
+    case DType::int32: tensor.as<int32_t>()[i] = static_cast<int32_t>(value); return value == static_cast<int32_t>(value);
+    case DType::uint8: tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value); return value == static_cast<uint8_t>(value);
     default: break;
   }
   // Integers up to 2^24 are exact in float32; the narrower types must give the same number back.
@@ -109,8 +103,7 @@ Result<HostTensor> convert(HostTensor tensor, DType to) {
   if (tensor.dtype == to) return tensor;
   const bool from_floating = is_floating(tensor.dtype);
   if (from_floating && !is_floating(to))
-    return Error("floating-point numbers can't become " + std::string(name_of(to)) +
-                 " without loss; convert the data first");
+    return Error("floating-point numbers can't become " + std::string(name_of(to)) + " without loss; convert the data first");
   Result<HostTensor> made = make_tensor(to, tensor.shape);
   if (!made) return made;
   const size_t count = tensor.bytes.size() / size_of(tensor.dtype);
@@ -118,8 +111,7 @@ Result<HostTensor> convert(HostTensor tensor, DType to) {
     if (from_floating) {
       store_float(*made, i, load_float(tensor, i));
     } else if (const int64_t value = integer_at(tensor, i); !store_integer(*made, i, value)) {
-      return Error("the number " + std::to_string(value) + " can't be represented as " +
-                   std::string(name_of(to)));
+      return Error("the number " + std::to_string(value) + " can't be represented as " + std::string(name_of(to)));
     }
   }
   return made;

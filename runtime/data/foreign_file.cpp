@@ -28,7 +28,9 @@ Format format_of(const std::string& file, std::string_view first) {
   const auto zip = ZipFile::open(file);
   if (!zip) return Format::unknown;
   const auto names = zip->names();
-  const auto has = [&](std::string_view ending) { return std::ranges::any_of(names, [&](const std::string& name) { return name.ends_with(ending); }); };
+  const auto has = [&](std::string_view ending) {
+    return std::ranges::any_of(names, [&](const std::string& name) { return name.ends_with(ending); });
+  };
   return has("data.pkl") ? Format::torch : has(".npy") ? Format::npz : Format::unknown;
 }
 
@@ -44,16 +46,22 @@ Error foreign_file(const std::string& file, const std::string& expected) {
   const auto is = [&](const std::string& what) { return Error({file, 0, 0}, what + ", not " + expected); };
   const std::string readable = "sheaf reads .npy, .npz:KEY, .safetensors:KEY and IDX files";
   // The command is there to be pasted into a shell, so a name that a shell would read otherwise stays out of it.
-  const bool plain = std::ranges::all_of(file, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
+  const bool plain = std::ranges::all_of(
+      file, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
   const std::string name = plain ? file : "FILE";
   switch (format_of(file, first)) {
     case Format::torch:
       return is("a PyTorch file (torch.save)")
-          .note("convert it: python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.clone() for k, v in "
-                "torch.load('" + name + "', map_location='cpu').items()}, '" + name + ".safetensors')\"");
+          .note(
+              "convert it: python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.clone() for k, v in "
+              "torch.load('" +
+              name + "', map_location='cpu').items()}, '" + name + ".safetensors')\"");
     case Format::npy: return is("a NumPy array").note("its name must end in .npy to be read as one");
-    case Format::npz: return is("an archive of NumPy arrays").note("its name must end in .npz, and which array is meant be said: FILE.npz:KEY");
-    case Format::safetensors: return is("a safetensors file").note("its name must end in .safetensors, and which tensor is meant be said: FILE.safetensors:KEY");
+    case Format::npz:
+      return is("an archive of NumPy arrays").note("its name must end in .npz, and which array is meant be said: FILE.npz:KEY");
+    case Format::safetensors:
+      return is("a safetensors file")
+          .note("its name must end in .safetensors, and which tensor is meant be said: FILE.safetensors:KEY");
     case Format::image:
       return is("an image").note("put the images into one array: numpy.save('images.npy', numpy.stack([...])); " + readable);
     case Format::parquet:

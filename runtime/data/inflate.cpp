@@ -54,12 +54,10 @@ Result<void> Inflater::read(std::span<std::byte> bytes) {
     const int status = inflate(&stream, Z_NO_FLUSH);
     const size_t made = piece - stream.avail_out;
     bytes = bytes.subspan(made);
-    if (status == Z_STREAM_END)
-      state_->ended = true;
+    if (status == Z_STREAM_END) state_->ended = true;
     else if (status == Z_BUF_ERROR && stream.avail_in == 0 && state_->rest.empty())
       return Error("the compressed data ends too early");
-    else if (status != Z_OK)
-      return Error("the compressed data is damaged");
+    else if (status != Z_OK) return Error("the compressed data is damaged");
   }
   return {};
 }
@@ -86,15 +84,12 @@ Result<void> Inflater::finish() {
     stream.avail_out = 1;
     const int status = inflate(&stream, Z_NO_FLUSH);
     if (stream.avail_out == 0) return Error("the compressed data goes on beyond its expected end");
-    if (status == Z_STREAM_END)
-      state_->ended = true;
+    if (status == Z_STREAM_END) state_->ended = true;
     else if (status == Z_BUF_ERROR && stream.avail_in == 0 && state_->rest.empty())
       return Error("the compressed data ends too early");
-    else if (status != Z_OK)
-      return Error("the compressed data is damaged");
+    else if (status != Z_OK) return Error("the compressed data is damaged");
   }
-  if (stream.avail_in > 0 || !state_->rest.empty())
-    return Error("something stands behind the compressed data");
+  if (stream.avail_in > 0 || !state_->rest.empty()) return Error("something stands behind the compressed data");
   return {};
 }
 

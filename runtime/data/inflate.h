@@ -31,9 +31,7 @@ class Inflater {
   Result<void> finish();
 
   /// An upper bound of what `packed` bytes unpack to: deflate's best ratio is 1032 to 1.
-  static constexpr size_t most(size_t packed) {
-    return packed >= (size_t{1} << 50) ? size_t{1} << 60 : (packed + 64) * 1032;
-  }
+  static constexpr size_t most(size_t packed) { return packed >= (size_t{1} << 50) ? size_t{1} << 60 : (packed + 64) * 1032; }
 
  private:
   struct State;

@@ -103,8 +103,7 @@ class HeaderParser {
 };
 
 /// Copies `count` elements of `size` bytes, from column-major to row-major order.
-void copy_transposed(const char* from, std::byte* to, std::span<const int64_t> shape, size_t count,
-                     size_t size) {
+void copy_transposed(const char* from, std::byte* to, std::span<const int64_t> shape, size_t count, size_t size) {
   std::vector<size_t> strides(shape.size());
   size_t stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -143,8 +142,7 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
   if (major < 1 || major > 3 || byte(7) != 0)
-    return Error("NumPy format " + std::to_string(major) + "." + std::to_string(byte(7)) +
-                 "; 1.0 to 3.0 can be read");
+    return Error("NumPy format " + std::to_string(major) + "." + std::to_string(byte(7)) + "; 1.0 to 3.0 can be read");
   size_t start = 10;
   size_t length = byte(8) | byte(9) << 8;
   if (major > 1) {
@@ -152,8 +150,7 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
     if (bytes.size() < start) return Error("the NumPy array ends within its header");
     length |= byte(10) << 16 | byte(11) << 24;
   }
-  if (length > kLargestHeader || length > bytes.size() - start)
-    return Error("the NumPy array ends within its header");
+  if (length > kLargestHeader || length > bytes.size() - start) return Error("the NumPy array ends within its header");
   const auto header = HeaderParser(bytes.substr(start, length)).parse();
   if (!header) return Error("the NumPy array's header is malformed");
   const auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
@@ -166,9 +163,8 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
   const Result<uint64_t> count = count_elements(header->shape, type->bytes);
   if (!count) return count.error();
   if (data.size() != *count * type->bytes)
-    return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " +
-                 std::to_string(*count * type->bytes) + " bytes, " + std::to_string(data.size()) +
-                 " are there");
+    return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " + std::to_string(*count * type->bytes) +
+                 " bytes, " + std::to_string(data.size()) + " are there");
   Result<HostTensor> made = make_tensor(type->dtype, header->shape);
   if (!made) return made.error();
   FileTensor tensor{*std::move(made), std::string(type->name)};
@@ -180,10 +176,8 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
     wide.resize(data.size());
     to = wide.data();
   }
-  if (header->fortran_order)
-    copy_transposed(data.data(), to, header->shape, *count, type->bytes);
-  else
-    std::memcpy(to, data.data(), data.size());
+  if (header->fortran_order) copy_transposed(data.data(), to, header->shape, *count, type->bytes);
+  else std::memcpy(to, data.data(), data.size());
   if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), *count}, tensor.as<float>());
   return tensor;
 }

@@ -37,8 +37,7 @@ void fill_integers(std::span<int64_t> values, int64_t bound, uint64_t seed, uint
       const uint64_t wide = uint64_t{bits[2 * k]} << 32 | bits[2 * k + 1];
       // The high half of a product maps 64 bits onto [0, bound); its bias is below bound / 2^64.
       __extension__ using Wide = unsigned __int128;
-      values[i + k] =
-          static_cast<int64_t>(static_cast<uint64_t>(Wide{wide} * static_cast<uint64_t>(bound) >> 64));
+      values[i + k] = static_cast<int64_t>(static_cast<uint64_t>(Wide{wide} * static_cast<uint64_t>(bound) >> 64));
     }
   }
 }

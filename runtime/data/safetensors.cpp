@@ -45,15 +45,13 @@ constexpr std::array<ElementType, 17> kElementTypes = {{
 }};
 
 const ElementType* find_type(std::string_view name) {
-  const auto found = std::find_if(kElementTypes.begin(), kElementTypes.end(),
-                                  [&](const auto& type) { return type.name == name; });
+  const auto found =
+      std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.name == name; });
   return found == kElementTypes.end() ? nullptr : &*found;
 }
 
 std::string_view type_name(DType dtype) {
-  return std::find_if(kElementTypes.begin(), kElementTypes.end(),
-                      [&](const auto& type) { return type.dtype == dtype; })
-      ->name;
+  return std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.dtype == dtype; })->name;
 }
 
 /// Sizes and offsets: integers below 2^60.
@@ -90,9 +88,8 @@ Result<SafetensorsFile::Entry> entry_in(const nlohmann::json& json) {
   const Result<uint64_t> count = count_elements(entry.shape, type->bytes);
   if (!count) return count.error();
   if (*count * type->bytes != entry.end - entry.begin)
-    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " +
-                 std::to_string(*count * type->bytes) + " bytes, data_offsets span " +
-                 std::to_string(entry.end - entry.begin));
+    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " + std::to_string(*count * type->bytes) +
+                 " bytes, data_offsets span " + std::to_string(entry.end - entry.begin));
   return entry;
 }
 
@@ -110,20 +107,16 @@ Result<SafetensorsFile> SafetensorsFile::open(const Folder& folder, const std::s
 
 Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   const std::string file = input.name();
-  const auto refuse = [&](const std::string& message) {
-    return Error({file, 0, 0}, "not a safetensors file: " + message);
-  };
+  const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, "not a safetensors file: " + message); };
   SafetensorsFile opened(std::move(input));
   const uint64_t size = opened.file_.size();
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
-  if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done)
-    return done.error();
+  if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done) return done.error();
   if (header_size > kLargestHeader) return foreign_file(file, "a safetensors file");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
-  if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done)
-    return done.error();
+  if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done) return done.error();
   if (!header.starts_with('{')) return refuse("its header is not a JSON object");
   const Result<nlohmann::json> parsed = parse_sorted_json(file, header, {4, 20'000'000, 1'000'000});
   if (!parsed) return refuse("its header: " + parsed.error().message());
@@ -151,14 +144,13 @@ Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   uint64_t filled = 0;
   for (const auto& [name, entry] : order) {
     if (entry->begin != filled)
-      return refuse("tensor '" + name->substr(0, 200) + "' starts at byte " + std::to_string(entry->begin) +
-                    " of the data, " + (entry->begin < filled ? "within another one" : "behind a hole") +
-                    " that ends at " + std::to_string(std::max(filled, entry->begin)));
+      return refuse("tensor '" + name->substr(0, 200) + "' starts at byte " + std::to_string(entry->begin) + " of the data, " +
+                    (entry->begin < filled ? "within another one" : "behind a hole") + " that ends at " +
+                    std::to_string(std::max(filled, entry->begin)));
     filled = entry->end;
   }
   if (filled != size - opened.data_)
-    return refuse("its tensors have " + std::to_string(filled) + " bytes, it holds " +
-                  std::to_string(size - opened.data_));
+    return refuse("its tensors have " + std::to_string(filled) + " bytes, it holds " + std::to_string(size - opened.data_));
   return opened;
 }
 
@@ -199,8 +191,7 @@ Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
   return read;
 }
 
-Result<void> write_safetensors(const std::string& file,
-                               std::span<const std::pair<std::string, const HostTensor*>> tensors,
+Result<void> write_safetensors(const std::string& file, std::span<const std::pair<std::string, const HostTensor*>> tensors,
                                const std::map<std::string, std::string>& metadata) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) views.push_back({name, tensor->dtype, tensor->shape, tensor->bytes.data()});
@@ -210,15 +201,15 @@ Result<void> write_safetensors(const std::string& file,
 namespace {
 
 /// The header, in what stands at a file's beginning: its size, then text.
-Result<std::string> header_of(const std::string& file, std::span<const TensorView> tensors, const std::map<std::string, std::string>& metadata) {
+Result<std::string> header_of(const std::string& file, std::span<const TensorView> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   // Text made by hand: an object with very many keys would cost nlohmann's ordered one dearly.
   const auto quoted = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   std::string header = "{";
   if (!metadata.empty())
-    header += "\"__metadata__\":" +
-              nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    header += "\"__metadata__\":" + nlohmann::json(metadata).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::set<std::string> names;
   uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
@@ -227,9 +218,9 @@ Result<std::string> header_of(const std::string& file, std::span<const TensorVie
     const Result<uint64_t> count = count_elements(tensor.shape, size_of(tensor.dtype));
     if (!count) return Error({file, 0, 0}, "can't be written: tensor '" + tensor.name + "': " + count.error().message());
     const uint64_t bytes = *count * size_of(tensor.dtype), end = offset + bytes;
-    header += (header.size() > 1 ? "," : "") + quoted(tensor.name) + ":{\"dtype\":\"" +
-              std::string(type_name(tensor.dtype)) + "\",\"shape\":" + nlohmann::json(tensor.shape).dump() +
-              ",\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(end) + "]}";
+    header += (header.size() > 1 ? "," : "") + quoted(tensor.name) + ":{\"dtype\":\"" + std::string(type_name(tensor.dtype)) +
+              "\",\"shape\":" + nlohmann::json(tensor.shape).dump() + ",\"data_offsets\":[" + std::to_string(offset) + "," +
+              std::to_string(end) + "]}";
     offset = end;
   }
   header += "}";

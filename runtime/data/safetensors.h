@@ -48,8 +48,7 @@ class SafetensorsFile {
 
 /// Writes `tensors` in this order, atomically. Errors: a name twice or "__metadata__"; the file can't be
 /// written.
-Result<void> write_safetensors(const std::string& file,
-                               std::span<const std::pair<std::string, const HostTensor*>> tensors,
+Result<void> write_safetensors(const std::string& file, std::span<const std::pair<std::string, const HostTensor*>> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 /// The same of tensors that lie anywhere.
 Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,

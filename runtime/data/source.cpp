@@ -59,9 +59,7 @@ Error missing_key(const Source& source) {
   return error;
 }
 
-std::string found_text(const FileTensor& tensor) {
-  return tensor.stored + " " + shape_text(tensor.shape);
-}
+std::string found_text(const FileTensor& tensor) { return tensor.stored + " " + shape_text(tensor.shape); }
 
 std::string expected_text(const SourceRequest& request) {
   return std::string(name_of(request.dtype)) + " " + shape_text(request.shape);
@@ -97,8 +95,7 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
 /// IDX images: bytes to float32 / 255, a channel dimension where one is declared.
 Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
   const std::vector<int64_t>& wanted = request.shape;
-  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1)
-    tensor.shape.insert(tensor.shape.begin() + 1, 1);
+  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1) tensor.shape.insert(tensor.shape.begin() + 1, 1);
   if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !is_floating(request.dtype)) return tensor;
   Result<HostTensor> image = make_tensor(DType::float32, tensor.shape);
   if (!image) return image;
@@ -169,11 +166,15 @@ Result<HostTensor> load_source(const std::string& text, const SourceRequest& req
     tensor = as_image(*std::move(tensor), request);
     if (!tensor) return refuse(tensor.error().message());
   } else if (tensor->dtype == DType::uint8 && is_floating(request.dtype) && request.note) {
-    request.note({Severity::note, {text, 0, 0}, "'" + request.name + "' takes the bytes as the numbers 0 to 255; divide images by 255 where "
-                  "the model expects numbers up to 1, as those of an IDX file are", {}, {}});
+    request.note({Severity::note,
+                  {text, 0, 0},
+                  "'" + request.name +
+                      "' takes the bytes as the numbers 0 to 255; divide images by 255 where "
+                      "the model expects numbers up to 1, as those of an IDX file are",
+                  {},
+                  {}});
   }
-  const std::string both =
-      "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
+  const std::string both = "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
   if (!fits(*tensor, request)) return refuse(both);
   tensor = convert(*std::move(tensor), request.dtype);
   if (!tensor) return refuse(both + ": " + tensor.error().message());

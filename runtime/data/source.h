@@ -15,7 +15,7 @@ struct SourceRequest {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;  ///< -1 for the batch, which stands at most once
   uint64_t seed = 0;           ///< of random:ROWS
-  int64_t upper_bound = 0;  ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
+  int64_t upper_bound = 0;     ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
   /// Takes what is worth knowing of data that is taken all the same, located at its file; null: nobody does.
   void (*note)(const Diagnostic&) = nullptr;
 };

@@ -53,8 +53,7 @@ bool apply_zip64(std::string_view extra, std::initializer_list<uint64_t*> fields
     }
     return true;
   }
-  return std::none_of(fields.begin(), fields.end(),
-                      [](const uint64_t* field) { return *field == kElsewhere; });
+  return std::none_of(fields.begin(), fields.end(), [](const uint64_t* field) { return *field == kElsewhere; });
 }
 
 }  // namespace
@@ -77,16 +76,14 @@ Result<void> ZipFile::read_directory() {
   if (!tail) return tail.error();
   std::optional<size_t> end;
   for (size_t at = tail->size(); at-- > 0 && !end;)
-    if (tail->size() - at >= 22 && number(*tail, at, 4) == kDirectoryEnd &&
-        number(*tail, at + 20, 2) == tail->size() - at - 22)
+    if (tail->size() - at >= 22 && number(*tail, at, 4) == kDirectoryEnd && number(*tail, at + 20, 2) == tail->size() - at - 22)
       end = at;
   if (!end) return refuse("it has no directory");
 
   uint64_t count = number(*tail, *end + 10, 2);
   uint64_t size = number(*tail, *end + 12, 4);
   uint64_t offset = number(*tail, *end + 16, 4);
-  if (number(*tail, *end + 4, 2) != 0 || number(*tail, *end + 8, 2) != count)
-    return refuse("it is split into parts");
+  if (number(*tail, *end + 4, 2) != 0 || number(*tail, *end + 8, 2) != count) return refuse("it is split into parts");
   if (count == 0xFFFF || size == kElsewhere || offset == kElsewhere) {
     if (*end < 20 || number(*tail, *end - 20, 4) != kLocator64) return refuse("its directory is nowhere");
     const Result<std::string> record = read_range(file_, number(*tail, *end - 12, 8), 56);
@@ -114,11 +111,9 @@ Result<void> ZipFile::read_directory() {
     entry.compressed = number(rest, 20, 4);
     entry.size = number(rest, 24, 4);
     entry.header = number(rest, 42, 4);
-    if (!apply_zip64(rest.substr(46 + name_size, extra_size),
-                     {&entry.size, &entry.compressed, &entry.header}))
+    if (!apply_zip64(rest.substr(46 + name_size, extra_size), {&entry.size, &entry.compressed, &entry.header}))
       return refuse("its directory is damaged");
-    if (!entries_.emplace(std::string(rest.substr(46, name_size)), entry).second)
-      return refuse("it has a name twice");
+    if (!entries_.emplace(std::string(rest.substr(46, name_size)), entry).second) return refuse("it has a name twice");
     rest.remove_prefix(whole);
   }
   return {};
@@ -138,10 +133,8 @@ Result<std::string> ZipFile::read(const std::string& name) const {
   if (found == entries_.end()) return refuse("is not in the archive");
   const Entry& entry = found->second;
   if (entry.method != 0 && entry.method != 8)
-    return refuse("is compressed by method " + std::to_string(entry.method) +
-                  "; stored and deflated can be read");
-  if (entry.size > physical_memory() / 4)
-    return refuse("would have " + std::to_string(entry.size) + " bytes");
+    return refuse("is compressed by method " + std::to_string(entry.method) + "; stored and deflated can be read");
+  if (entry.size > physical_memory() / 4) return refuse("would have " + std::to_string(entry.size) + " bytes");
 
   const Result<std::string> local = read_range(file_, entry.header, 30);
   if (!local) return local.error();

@@ -14,10 +14,10 @@ namespace sheaf {
 class CallLog {
  public:
   struct Call {
-    const char* name = "";        ///< of static storage: "cuGraphLaunch"
-    int device = -1;              ///< -1: of none in particular
-    int64_t begin = 0, end = 0;   ///< ticks (runtime/machine/tick_clock.h)
-    unsigned thread = 0;          ///< set by note(): calls of one thread don't overlap
+    const char* name = "";       ///< of static storage: "cuGraphLaunch"
+    int device = -1;             ///< -1: of none in particular
+    int64_t begin = 0, end = 0;  ///< ticks (runtime/machine/tick_clock.h)
+    unsigned thread = 0;         ///< set by note(): calls of one thread don't overlap
   };
 
   /// Keeps the first `capacity` calls of a step.

@@ -21,13 +21,13 @@
 namespace sheaf {
 
 struct DeviceInfo {
-  std::string kind;          ///< its backend's name, for people and for what is described by kind; nothing is decided by it
-  std::string model;         ///< "AMD EPYC …"
-  int cores = 1;             ///< of the host that this process may use; of other devices 1
-  std::string isa;           ///< "x86-64-v4", "sm_90"
+  std::string kind;   ///< its backend's name, for people and for what is described by kind; nothing is decided by it
+  std::string model;  ///< "AMD EPYC …"
+  int cores = 1;      ///< of the host that this process may use; of other devices 1
+  std::string isa;    ///< "x86-64-v4", "sm_90"
   int64_t memory_bytes = 0;
-  int multiprocessors = 0;   ///< of a GPU
-  size_t alignment = 64;     ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64
+  int multiprocessors = 0;  ///< of a GPU
+  size_t alignment = 64;    ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64
 
   // What it can do, and does.
   bool asynchronous = false;        ///< queues return before the work is done
@@ -123,10 +123,10 @@ struct CollectiveRequest {
     gather,     ///< every other member's buffers to buffers of the root's: the root has one for each part and other member
     reduce,     ///< the sum of all members' to root's, in whatever order the library takes
   } kind = broadcast;
-  int root = 0;                ///< a rank: position among the members
-  std::vector<size_t> parts;   ///< bytes of each
+  int root = 0;               ///< a rank: position among the members
+  std::vector<size_t> parts;  ///< bytes of each
   DType dtype = DType::float32;
-  std::string what;            ///< for messages and explain: "gradients of 12 parameters"
+  std::string what;              ///< for messages and explain: "gradients of 12 parameters"
   Seconds deadline = kDeadline;  ///< of a first run, where preparing takes one
 };
 
@@ -162,8 +162,7 @@ class Device {
   /// By member, this device being the first: the operation that it launches. An empty list where these devices have no
   /// collectives: then copies do. Buffers of an operation: broadcast: the parts'; gather: root: for each other member
   /// its parts, in rank order; others: their parts; reduce: the parts', root's being also the results.
-  virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,
-                                                           std::span<Device* const> members) {
+  virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request, std::span<Device* const> members) {
     return std::vector<Prepared>{};
   }
 };

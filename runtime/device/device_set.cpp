@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries,
-                     std::vector<std::string> names, int threads)
+DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
+                     int threads)
     : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)) {
   const auto on_host = [](const auto& device) { return device->info().uses_host_cores; };
   const auto sharers = static_cast<int>(std::count_if(entries_.begin(), entries_.end(), on_host));

@@ -69,7 +69,7 @@ struct PrepareRequest {
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
-  bool explain = false;  ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
+  bool explain = false;       ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
   bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order in which threads come
   int64_t gpu_work = 0;       ///< as `work`, of the kernel's form for GPUs
 };
@@ -82,11 +82,11 @@ struct Prepared {
   /// Of a device that is only planned for: why scratch_bytes, or what is kept for the backward pass, is not what a run takes, and
   /// what was counted instead. Empty: it is.
   std::string uncertain;
-  std::string implementation;       ///< for explain: "jit:avx512_core", "generated", …
-  std::string reason;               ///< for explain: why that one and no other, a sentence or two
+  std::string implementation;  ///< for explain: "jit:avx512_core", "generated", …
+  std::string reason;          ///< for explain: why that one and no other, a sentence or two
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;
-  bool can_fail = false;            ///< Executable::failed() is asked after each run
+  bool can_fail = false;  ///< Executable::failed() is asked after each run
 };
 
 }  // namespace sheaf

@@ -138,7 +138,8 @@ void Executor::execute(Lane& lane) {
     if (runs) {
       try {
         enqueue(lane, operation);
-        if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
+        if (operation.can_fail && operation.executable->failed())
+          note_failure(lane, operation, operation.executable->failure());
       } catch (const std::exception& thrown) {
         note_exception(lane, operation, thrown);
       }
@@ -182,15 +183,12 @@ void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
     case LaneOperation::launch:
       program.queue->launch(*operation.executable, slots, operation.scratch, operation.guarded);
       return;
-    case LaneOperation::copy:
-      program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded);
-      return;
+    case LaneOperation::copy: program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded); return;
     case LaneOperation::fetch:
-      program.queue->fetch(slots[0], slots + 1, {program.parts.data() + operation.first_part, program.parts.data() + operation.end_part});
+      program.queue->fetch(slots[0], slots + 1,
+                           {program.parts.data() + operation.first_part, program.parts.data() + operation.end_part});
       return;
-    case LaneOperation::print:
-      print(*operation.text);
-      return;
+    case LaneOperation::print: print(*operation.text); return;
   }
 }
 

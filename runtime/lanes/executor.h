@@ -30,7 +30,7 @@ struct LaneFailure {
 struct DeviceFailure {
   Error error;
   int lane = 0;
-  int instance = -1;     ///< that waited; -1: it was found when all had been handed over
+  int instance = -1;  ///< that waited; -1: it was found when all had been handed over
 };
 
 /// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks
@@ -75,7 +75,7 @@ class Executor {
     std::atomic<int32_t> started{0};   ///< number of the run that the lane is asked to do
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
-    DeviceFailure device_failure;      ///< an empty error: none in this run
+    DeviceFailure device_failure;     ///< an empty error: none in this run
     OperationTimes* times = nullptr;  ///< of this run; null: nobody asks
   };
 

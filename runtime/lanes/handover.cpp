@@ -113,8 +113,7 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size
     if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
     for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
   }
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
   lost_.store(false, std::memory_order_relaxed);
   int collective = -1;  // handed over last
   for (const auto& [i, operation] : order) {
@@ -127,7 +126,8 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size
       enqueue_collective(collective = operation->collective);
     }
     if (!synchronize(lane)) return lane.device_failure.error;
-    if (operation->can_fail && operation->executable->failed()) note_failure(lane, *operation, operation->executable->failure());
+    if (operation->can_fail && operation->executable->failed())
+      note_failure(lane, *operation, operation->executable->failure());
     if (!look(i, *operation)) break;
   }
   return {};

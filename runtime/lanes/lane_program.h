@@ -21,34 +21,34 @@ struct LaneWait {
 struct LaneOperation {
   enum Kind : uint8_t { launch, copy, fetch, print } kind = launch;
   bool can_fail = false;
-  bool commits = false;    ///< writes a variable: left out once the run has failed
-  bool guarded = false;    ///< and is so on the device too: whether the run failed is known there alone
-  int32_t signal = 0;  ///< position to make known when done; 0: nobody waits
+  bool commits = false;  ///< writes a variable: left out once the run has failed
+  bool guarded = false;  ///< and is so on the device too: whether the run failed is known there alone
+  int32_t signal = 0;    ///< position to make known when done; 0: nobody waits
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
   Executable* executable = nullptr;
   void* scratch = nullptr;
-  CopyShape copy_shape;              ///< copy: slots are target, source
+  CopyShape copy_shape;                   ///< copy: slots are target, source
   uint32_t first_part = 0, end_part = 0;  ///< fetch: slots are the target, then a source for each of LaneProgram::parts
-  const std::string* text = nullptr; ///< print
-  Event* event = nullptr;            ///< to record before the signal, on an asynchronous device
-  int collective = -1;               ///< other lanes' operations with the same number are launched at the same time
-  int replica = -1;                  ///< of a region, for messages; -1 outside
-  int instance = -1;                 ///< index into the binding's steps
+  const std::string* text = nullptr;      ///< print
+  Event* event = nullptr;                 ///< to record before the signal, on an asynchronous device
+  int collective = -1;                    ///< other lanes' operations with the same number are launched at the same time
+  int replica = -1;                       ///< of a region, for messages; -1 outside
+  int instance = -1;                      ///< index into the binding's steps
 };
 
 /// Of an asynchronous lane: what is handed over in one call, an operation or several merged into one.
 struct LaneLaunch {
-  uint32_t first = 0, end = 0;     ///< operations
-  Executable* merged = nullptr;    ///< does what all of them do; null: there is one
+  uint32_t first = 0, end = 0;   ///< operations
+  Executable* merged = nullptr;  ///< does what all of them do; null: there is one
 };
 
 /// Launches of which the first alone may wait and the last alone signals: noted down at their second run, and replayed
 /// from then on.
 struct LaneSegment {
-  uint32_t first = 0, end = 0;     ///< launches
-  bool commits = false;            ///< some of them do
-  bool seen = false;               ///< they have been run once
+  uint32_t first = 0, end = 0;  ///< launches
+  bool commits = false;         ///< some of them do
+  bool seen = false;            ///< they have been run once
   std::unique_ptr<RecordedWork> work = nullptr;
 };
 

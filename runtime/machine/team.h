@@ -57,13 +57,13 @@ class Team {
   void (*body_)(void*) = nullptr;
   void* data_ = nullptr;
   int shares_ = 0;
-  std::atomic<int32_t> started_{0};   ///< number of the work at hand; may wrap around
-  std::atomic<int32_t> finished_{0};  ///< of its shares
+  std::atomic<int32_t> started_{0};                  ///< number of the work at hand; may wrap around
+  std::atomic<int32_t> finished_{0};                 ///< of its shares
   std::unique_ptr<std::atomic<int32_t>[]> claimed_;  ///< by share: the last work in which it was taken
   std::atomic<int32_t> arrived_{0}, phase_{0};       ///< of wait_for_all()
   std::atomic<bool> stop_{false}, saw_invalid_{false};
-  bool spins_ = true;                 ///< there is a core for each
-  unsigned forks_;                    ///< of the process before the team was made: a child has none of its threads
+  bool spins_ = true;  ///< there is a core for each
+  unsigned forks_;     ///< of the process before the team was made: a child has none of its threads
   std::vector<std::thread> members_;
 };
 

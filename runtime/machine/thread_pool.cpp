@@ -68,8 +68,7 @@ void set_team_size(int threads) {
   omp_set_num_threads(std::max(1, threads));
 }
 
-void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void*, int64_t, int64_t),
-                     void* context) {
+void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void*, int64_t, int64_t), void* context) {
   if (work <= 0) return;
   const int64_t useful = work / std::max<int64_t>(1, grain);
   const int64_t team = std::min<int64_t>(threads, useful);

@@ -35,8 +35,8 @@ class TeamSize {
 /// Calls body(context, begin, end) on disjoint ranges that make up [0, work), on at most `threads` threads
 /// and with at least `grain` (>= 1) indices a thread; inline where one thread is enough. Never allocates
 /// once the team exists.
-void parallel_ranges(int64_t work, int64_t grain, int threads,
-                     void (*body)(void* context, int64_t begin, int64_t end), void* context);
+void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void* context, int64_t begin, int64_t end),
+                     void* context);
 
 template <typename Body>
 void parallel_for(int64_t work, int64_t grain, int threads, Body&& body) {

@@ -5,6 +5,7 @@
 namespace sheaf {
 namespace {
 
+// clang-format off
 constexpr ActivationTraits kRows[] = {
     {ActivationKind::relu, "relu", {}, 1},
     {ActivationKind::leaky_relu, "leaky_relu", {"negative_slope"}, 2},
@@ -16,6 +17,7 @@ constexpr ActivationTraits kRows[] = {
     {ActivationKind::sigmoid, "sigmoid", {}, 3},
     {ActivationKind::hardtanh, "hardtanh", {"min_val", "max_val"}, 2},
 };
+// clang-format on
 
 }  // namespace
 

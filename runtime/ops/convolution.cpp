@@ -8,19 +8,21 @@ namespace {
 /// A weight's sizes over space, which no batch may change.
 Result<std::vector<int64_t>> kernel_sizes(const Shape& weight, size_t spatial) {
   std::vector<int64_t> sizes;
-  if (weight.size() != spatial + 2) return Error("expects a weight of " + std::to_string(spatial + 2) + " dimensions, but got " + to_string(weight));
+  if (weight.size() != spatial + 2)
+    return Error("expects a weight of " + std::to_string(spatial + 2) + " dimensions, but got " + to_string(weight));
   for (size_t i = 0; i < spatial; ++i) {
     const Extent& size = weight[i + 2];
     if (!size.is_static() || size.constant < 1 || size.constant > kLargestStep)
-      return Error("expects a kernel of sizes from 1 to " + std::to_string(kLargestStep) + ", but the weight is " + to_string(weight));
+      return Error("expects a kernel of sizes from 1 to " + std::to_string(kLargestStep) + ", but the weight is " +
+                   to_string(weight));
     sizes.push_back(size.constant);
   }
   return sizes;
 }
 
 std::vector<SlidingWindow> windows_of(const OpShapes& op, std::span<const int64_t> kernel) {
-  return sliding_windows(kernel, op.integers("stride"), op.integers("dilation"), op.integers("padding_begin"), op.integers("padding_end"),
-                         false);
+  return sliding_windows(kernel, op.integers("stride"), op.integers("dilation"), op.integers("padding_begin"),
+                         op.integers("padding_end"), false);
 }
 
 Result<void> check_channels(const Shape& x, size_t spatial, const Extent& channels) {
@@ -33,7 +35,8 @@ Result<void> check_epilogue(const OpShapes& op, const Extent& channels, const Sh
   if (bias && !may_equal(*bias, Shape{channels}))
     return Error("expects a bias of " + to_string(channels) + " elements, but got " + to_string(*bias));
   const Shape* residual = op.find("residual");
-  if (residual && !may_equal(*residual, y)) return Error("expects a residual of shape " + to_string(y) + ", but got " + to_string(*residual));
+  if (residual && !may_equal(*residual, y))
+    return Error("expects a residual of shape " + to_string(y) + ", but got " + to_string(*residual));
   return {};
 }
 
@@ -58,7 +61,8 @@ Result<ResultShapes> conv_transpose(const OpShapes& op) {
   if (auto fits = check_image(x, spatial, op.unbatched, "an input"); !fits) return fits.error();
   if (auto fits = check_channels(x, spatial, weight[0]); !fits) return fits.error();
   if (weight[0].is_static() && weight[0].constant % op.integer("groups") != 0)
-    return Error("expects channels divisible by " + std::to_string(op.integer("groups")) + " groups, but the weight is " + to_string(weight));
+    return Error("expects channels divisible by " + std::to_string(op.integer("groups")) + " groups, but the weight is " +
+                 to_string(weight));
   Shape y = x;
   const Extent channels = weight[1] * op.integer("groups");
   y[x.size() - spatial - 1] = channels;
@@ -122,29 +126,63 @@ double weight_flops(const SizedOp& op) {
   return 2 * op.input_elements("dy") * products + bias_gradient_flops(op);
 }
 
-constexpr RoleRow kRoles[] = {{"x"}, {"weight"}, {"bias", true}, {"residual", true}}, kTransposeRoles[] = {{"x"}, {"weight"}, {"bias", true}},
-               kDataRoles[] = {{"dy"}, {"weight"}}, kWeightRoles[] = {{"x"}, {"dy"}};
+constexpr RoleRow kRoles[] = {{"x"}, {"weight"}, {"bias", true}, {"residual", true}},
+                  kTransposeRoles[] = {{"x"}, {"weight"}, {"bias", true}}, kDataRoles[] = {{"dy"}, {"weight"}},
+                  kWeightRoles[] = {{"x"}, {"dy"}};
 
+// clang-format off
 #define SHEAF_GRID \
   {AttributeRow::per_dimension, "stride", 1, kLargestStep}, {AttributeRow::per_dimension, "dilation", 1, kLargestStep}, {AttributeRow::integer, "groups", 1, kLargestStep}
 #define SHEAF_PADDING {AttributeRow::per_dimension, "padding_begin", 0, kLargestStep}, {AttributeRow::per_dimension, "padding_end", 0, kLargestStep}
+// clang-format on
 #define SHEAF_ACTIVATION {AttributeRow::activation, "activation", 0, 0, true}
 
 constexpr AttributeRow kConv[] = {SHEAF_GRID, SHEAF_PADDING, SHEAF_ACTIVATION},
-                    kTranspose[] = {SHEAF_GRID, {AttributeRow::per_dimension, "padding", 0, kLargestStep},
-                                    {AttributeRow::per_dimension, "output_padding", 0, kLargestStep}, SHEAF_ACTIVATION},
-                    kData[] = {SHEAF_GRID, SHEAF_PADDING, {AttributeRow::per_dimension, "size", 1, kLargestSize}},
-                    kWeight[] = {SHEAF_GRID, SHEAF_PADDING, {AttributeRow::per_dimension, "kernel_size", 1, kLargestStep}, {AttributeRow::flag, "bias"}};
+                       kTranspose[] = {SHEAF_GRID,
+                                       {AttributeRow::per_dimension, "padding", 0, kLargestStep},
+                                       {AttributeRow::per_dimension, "output_padding", 0, kLargestStep},
+                                       SHEAF_ACTIVATION},
+                       kData[] = {SHEAF_GRID, SHEAF_PADDING, {AttributeRow::per_dimension, "size", 1, kLargestSize}},
+                       kWeight[] = {SHEAF_GRID,
+                                    SHEAF_PADDING,
+                                    {AttributeRow::per_dimension, "kernel_size", 1, kLargestStep},
+                                    {AttributeRow::flag, "bias"}};
 
 constexpr OpTraits kRows[] = {
-    {.op = Op::conv, .source = Source::library, .roles = kRoles, .attributes = kConv, .shapes = conv, .flops = conv_flops,
-     .multiplies = true, .compares = Compares::activation},
-    {.op = Op::conv_transpose, .source = Source::library, .roles = kTransposeRoles, .attributes = kTranspose, .shapes = conv_transpose,
-     .flops = transpose_flops, .multiplies = true, .compares = Compares::activation},
-    {.op = Op::conv_backward_data, .source = Source::library, .pass = Pass::backward, .roles = kDataRoles, .attributes = kData,
-     .shapes = conv_backward_data, .flops = data_flops, .multiplies = true, .sums_rows = true},
-    {.op = Op::conv_backward_weight, .source = Source::library, .pass = Pass::backward, .roles = kWeightRoles, .attributes = kWeight,
-     .shapes = conv_backward_weight, .flops = weight_flops, .multiplies = true, .sums_rows = true},
+    {.op = Op::conv,
+     .source = Source::library,
+     .roles = kRoles,
+     .attributes = kConv,
+     .shapes = conv,
+     .flops = conv_flops,
+     .multiplies = true,
+     .compares = Compares::activation},
+    {.op = Op::conv_transpose,
+     .source = Source::library,
+     .roles = kTransposeRoles,
+     .attributes = kTranspose,
+     .shapes = conv_transpose,
+     .flops = transpose_flops,
+     .multiplies = true,
+     .compares = Compares::activation},
+    {.op = Op::conv_backward_data,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kDataRoles,
+     .attributes = kData,
+     .shapes = conv_backward_data,
+     .flops = data_flops,
+     .multiplies = true,
+     .sums_rows = true},
+    {.op = Op::conv_backward_weight,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kWeightRoles,
+     .attributes = kWeight,
+     .shapes = conv_backward_weight,
+     .flops = weight_flops,
+     .multiplies = true,
+     .sums_rows = true},
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ Result<ResultShapes> linear(const OpShapes& op) {
   if (bias && !may_equal(*bias, Shape{weight[0]}))
     return Error("expects a bias of " + to_string(weight[0]) + " elements, but got " + to_string(*bias));
   const Shape* residual = op.find("residual");
-  if (residual && !may_equal(*residual, y)) return Error("expects a residual of shape " + to_string(y) + ", but got " + to_string(*residual));
+  if (residual && !may_equal(*residual, y))
+    return Error("expects a residual of shape " + to_string(y) + ", but got " + to_string(*residual));
   return ResultShapes{{std::move(y)}};
 }
 
@@ -38,7 +39,8 @@ Result<ResultShapes> linear_backward_weight(const OpShapes& op) {
   if (x.empty() || dy.empty()) return Error("expects an input and a gradient of at least one dimension");
   Shape expected = x;
   expected.back() = dy.back();
-  if (!may_equal(expected, dy)) return Error("expects a gradient of shape " + to_string(expected) + ", but got " + to_string(dy));
+  if (!may_equal(expected, dy))
+    return Error("expects a gradient of shape " + to_string(expected) + ", but got " + to_string(dy));
   ResultShapes results = {{{dy.back(), x.back()}, ResultShape::sums}};
   if (op.flag("bias")) results.push_back({{dy.back()}, ResultShape::sums});
   return results;
@@ -66,7 +68,8 @@ Result<ResultShapes> matmul(const OpShapes& op) {
   const size_t a_batch = row ? 0 : a.size() - 2, b_batch = column ? 0 : b.size() - 2, batch = std::max(a_batch, b_batch);
   Shape y;
   for (size_t i = 0; i < batch; ++i) {
-    const auto both = broadcast(i + a_batch >= batch ? a[i + a_batch - batch] : Extent(1), i + b_batch >= batch ? b[i + b_batch - batch] : Extent(1));
+    const auto both = broadcast(i + a_batch >= batch ? a[i + a_batch - batch] : Extent(1),
+                                i + b_batch >= batch ? b[i + b_batch - batch] : Extent(1));
     if (!both) return misfit();
     y.push_back(*both);
   }
@@ -92,19 +95,46 @@ double matmul_flops(const SizedOp& op) {
 }
 
 constexpr RoleRow kLinearRoles[] = {{"x"}, {"weight"}, {"bias", true}, {"residual", true}}, kDataRoles[] = {{"dy"}, {"weight"}},
-               kWeightRoles[] = {{"x"}, {"dy"}}, kMatmulRoles[] = {{"a"}, {"b"}};
-constexpr AttributeRow kLinear[] = {{AttributeRow::activation, "activation", 0, 0, true}}, kWeight[] = {{AttributeRow::flag, "bias"}},
-                    kMatmul[] = {{AttributeRow::flag, "transpose_a", 0, 0, true}, {AttributeRow::flag, "transpose_b", 0, 0, true}};
+                  kWeightRoles[] = {{"x"}, {"dy"}}, kMatmulRoles[] = {{"a"}, {"b"}};
+constexpr AttributeRow kLinear[] = {{AttributeRow::activation, "activation", 0, 0, true}},
+                       kWeight[] = {{AttributeRow::flag, "bias"}},
+                       kMatmul[] = {{AttributeRow::flag, "transpose_a", 0, 0, true},
+                                    {AttributeRow::flag, "transpose_b", 0, 0, true}};
 
 constexpr OpTraits kRows[] = {
-    {.op = Op::linear, .source = Source::library, .roles = kLinearRoles, .attributes = kLinear, .shapes = linear, .flops = linear_flops,
-     .multiplies = true, .compares = Compares::activation},
-    {.op = Op::linear_backward_data, .source = Source::library, .pass = Pass::backward, .roles = kDataRoles,
-     .shapes = linear_backward_data, .flops = data_flops, .multiplies = true, .sums_rows = true},
-    {.op = Op::linear_backward_weight, .source = Source::library, .pass = Pass::backward, .roles = kWeightRoles, .attributes = kWeight,
-     .shapes = linear_backward_weight, .flops = weight_flops, .multiplies = true, .sums_rows = true},
-    {.op = Op::matmul, .source = Source::library, .roles = kMatmulRoles, .attributes = kMatmul, .shapes = matmul, .flops = matmul_flops,
-     .multiplies = true, .sums_rows = true},
+    {.op = Op::linear,
+     .source = Source::library,
+     .roles = kLinearRoles,
+     .attributes = kLinear,
+     .shapes = linear,
+     .flops = linear_flops,
+     .multiplies = true,
+     .compares = Compares::activation},
+    {.op = Op::linear_backward_data,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kDataRoles,
+     .shapes = linear_backward_data,
+     .flops = data_flops,
+     .multiplies = true,
+     .sums_rows = true},
+    {.op = Op::linear_backward_weight,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kWeightRoles,
+     .attributes = kWeight,
+     .shapes = linear_backward_weight,
+     .flops = weight_flops,
+     .multiplies = true,
+     .sums_rows = true},
+    {.op = Op::matmul,
+     .source = Source::library,
+     .roles = kMatmulRoles,
+     .attributes = kMatmul,
+     .shapes = matmul,
+     .flops = matmul_flops,
+     .multiplies = true,
+     .sums_rows = true},
 };
 
 }  // namespace

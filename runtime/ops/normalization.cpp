@@ -27,7 +27,8 @@ Result<ResultShapes> train(const OpShapes& op) {
 }
 
 Result<ResultShapes> backward(const OpShapes& op) {
-  if (op.has("activation") != (op.find("workspace") != nullptr)) return Error("expects a workspace with an activation, and only then");
+  if (op.has("activation") != (op.find("workspace") != nullptr))
+    return Error("expects a workspace with an activation, and only then");
   const Shape &x = op.operand("x"), &dy = op.operand("dy");
   if (auto fits = check_norm(op, {"mean", "var", "weight"}); !fits) return fits.error();
   if (!may_equal(x, dy)) return Error("expects a gradient of shape " + to_string(x) + ", but got " + to_string(dy));
@@ -39,17 +40,32 @@ Result<ResultShapes> backward(const OpShapes& op) {
 /// Mean (1), variance (3), x̂·γ + β (2 once the channel's factors are known).
 double train_flops(const SizedOp& op) { return (6 + activation_flops(op.attributes)) * op.first_input_elements(); }
 /// x̂ (2), Σdy (1), Σdy·x̂ (2), dx = a·dy + b·x̂ + c (4); the mask of a relu (1).
-double backward_flops(const SizedOp& op) { return (9 + (op.attributes.contains("activation") ? 1 : 0)) * op.first_input_elements(); }
+double backward_flops(const SizedOp& op) {
+  return (9 + (op.attributes.contains("activation") ? 1 : 0)) * op.first_input_elements();
+}
 
 constexpr RoleRow kTrainRoles[] = {{"x"}, {"weight", true}, {"bias", true}},
-               kBackwardRoles[] = {{"x"}, {"dy"}, {"mean"}, {"var"}, {"weight", true}, {"workspace", true}};
+                  kBackwardRoles[] = {{"x"}, {"dy"}, {"mean"}, {"var"}, {"weight", true}, {"workspace", true}};
 constexpr AttributeRow kNorm[] = {{AttributeRow::number, "eps", 0}, {AttributeRow::activation, "activation", 0, 0, true}};
 
 constexpr OpTraits kRows[] = {
-    {.op = Op::batch_norm_train, .source = Source::library, .pass = Pass::training, .roles = kTrainRoles, .attributes = kNorm,
-     .shapes = train, .flops = train_flops, .sums_rows = true, .compares = Compares::activation},
-    {.op = Op::batch_norm_backward, .source = Source::library, .pass = Pass::backward, .roles = kBackwardRoles, .attributes = kNorm,
-     .shapes = backward, .flops = backward_flops, .sums_rows = true},
+    {.op = Op::batch_norm_train,
+     .source = Source::library,
+     .pass = Pass::training,
+     .roles = kTrainRoles,
+     .attributes = kNorm,
+     .shapes = train,
+     .flops = train_flops,
+     .sums_rows = true,
+     .compares = Compares::activation},
+    {.op = Op::batch_norm_backward,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kBackwardRoles,
+     .attributes = kNorm,
+     .shapes = backward,
+     .flops = backward_flops,
+     .sums_rows = true},
 };
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 std::vector<SlidingWindow> windows_of(const OpShapes& op) {
   const auto padding = op.integers("padding");
   return sliding_windows(op.integers("kernel_size"), op.integers("stride"),
-                         op.has("dilation") ? op.integers("dilation") : std::vector<int64_t>(), padding, padding, op.flag("ceil_mode"));
+                         op.has("dilation") ? op.integers("dilation") : std::vector<int64_t>(), padding, padding,
+                         op.flag("ceil_mode"));
 }
 
 Result<ResultShapes> pool(const OpShapes& op) {
@@ -83,33 +84,69 @@ double pool_flops(const SizedOp& op) { return window(op) * op.output_elements();
 
 constexpr RoleRow kX[] = {{"x"}}, kGradient[] = {{"dy"}}, kGradientOfMaximum[] = {{"dy"}, {"workspace"}};
 
-#define SHEAF_WINDOW                                                                                              \
+#define SHEAF_WINDOW                                                                                                       \
   {AttributeRow::per_dimension, "kernel_size", 1, kLargestStep}, {AttributeRow::per_dimension, "stride", 1, kLargestStep}, \
       {AttributeRow::per_dimension, "padding", 0, kLargestStep}, {AttributeRow::flag, "ceil_mode"}
-#define SHEAF_DIVISOR {AttributeRow::flag, "count_include_pad"}, {AttributeRow::integer, "divisor_override", 0, INT32_MAX}
+#define SHEAF_DIVISOR \
+  {AttributeRow::flag, "count_include_pad"}, { AttributeRow::integer, "divisor_override", 0, INT32_MAX }
 #define SHEAF_DILATION {AttributeRow::per_dimension, "dilation", 1, kLargestStep}
 #define SHEAF_SIZE {AttributeRow::per_dimension, "size", 1, kLargestSize}
 
-constexpr AttributeRow kMaximum[] = {SHEAF_WINDOW, SHEAF_DILATION}, kMaximumBackward[] = {SHEAF_WINDOW, SHEAF_DILATION, SHEAF_SIZE},
-                    kAverage[] = {SHEAF_WINDOW, SHEAF_DIVISOR}, kAverageBackward[] = {SHEAF_WINDOW, SHEAF_DIVISOR, SHEAF_SIZE},
-                    kSize[] = {SHEAF_SIZE}, kOutputSize[] = {{AttributeRow::per_dimension, "output_size", -1, kLargestSize, true, true}};
+constexpr AttributeRow kMaximum[] = {SHEAF_WINDOW, SHEAF_DILATION},
+                       kMaximumBackward[] = {SHEAF_WINDOW, SHEAF_DILATION, SHEAF_SIZE},
+                       kAverage[] = {SHEAF_WINDOW, SHEAF_DIVISOR},
+                       kAverageBackward[] = {SHEAF_WINDOW, SHEAF_DIVISOR, SHEAF_SIZE}, kSize[] = {SHEAF_SIZE},
+                       kOutputSize[] = {{AttributeRow::per_dimension, "output_size", -1, kLargestSize, true, true}};
 
 constexpr OpTraits kRows[] = {
-    {.op = Op::max_pool, .source = Source::library, .roles = kX, .attributes = kMaximum, .shapes = pool, .flops = pool_flops,
-     .training = Op::max_pool_train, .compares = Compares::window},
-    {.op = Op::max_pool_train, .source = Source::library, .pass = Pass::training, .roles = kX, .attributes = kMaximum, .shapes = pool,
-     .flops = pool_flops, .sums_rows = true, .compares = Compares::window},
-    {.op = Op::max_pool_backward, .source = Source::library, .pass = Pass::backward, .roles = kGradientOfMaximum,
-     .attributes = kMaximumBackward, .shapes = pool_backward,
-     .flops = [](const SizedOp& op) { return op.input_elements("dy"); }, .sums_rows = true},
+    {.op = Op::max_pool,
+     .source = Source::library,
+     .roles = kX,
+     .attributes = kMaximum,
+     .shapes = pool,
+     .flops = pool_flops,
+     .training = Op::max_pool_train,
+     .compares = Compares::window},
+    {.op = Op::max_pool_train,
+     .source = Source::library,
+     .pass = Pass::training,
+     .roles = kX,
+     .attributes = kMaximum,
+     .shapes = pool,
+     .flops = pool_flops,
+     .sums_rows = true,
+     .compares = Compares::window},
+    {.op = Op::max_pool_backward,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kGradientOfMaximum,
+     .attributes = kMaximumBackward,
+     .shapes = pool_backward,
+     .flops = [](const SizedOp& op) { return op.input_elements("dy"); },
+     .sums_rows = true},
     {.op = Op::avg_pool, .source = Source::library, .roles = kX, .attributes = kAverage, .shapes = pool, .flops = pool_flops},
-    {.op = Op::avg_pool_backward, .source = Source::library, .pass = Pass::backward, .roles = kGradient,
-     .attributes = kAverageBackward, .shapes = pool_backward,
-     .flops = [](const SizedOp& op) { return window(op) * op.input_elements("dy"); }, .sums_rows = true},
-    {.op = Op::adaptive_avg_pool, .source = Source::library, .roles = kX, .attributes = kOutputSize, .shapes = adaptive_pool,
+    {.op = Op::avg_pool_backward,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kGradient,
+     .attributes = kAverageBackward,
+     .shapes = pool_backward,
+     .flops = [](const SizedOp& op) { return window(op) * op.input_elements("dy"); },
+     .sums_rows = true},
+    {.op = Op::adaptive_avg_pool,
+     .source = Source::library,
+     .roles = kX,
+     .attributes = kOutputSize,
+     .shapes = adaptive_pool,
      .flops = [](const SizedOp& op) { return op.first_input_elements(); }},
-    {.op = Op::adaptive_avg_pool_backward, .source = Source::library, .pass = Pass::backward, .roles = kGradient, .attributes = kSize,
-     .shapes = adaptive_pool_backward, .flops = [](const SizedOp& op) { return op.output_elements(); }, .sums_rows = true},
+    {.op = Op::adaptive_avg_pool_backward,
+     .source = Source::library,
+     .pass = Pass::backward,
+     .roles = kGradient,
+     .attributes = kSize,
+     .shapes = adaptive_pool_backward,
+     .flops = [](const SizedOp& op) { return op.output_elements(); },
+     .sums_rows = true},
 };
 
 }  // namespace

@@ -14,13 +14,16 @@ Result<void> check_shape(const OpShapes& op, std::string_view role, const Shape&
 Result<ResultShapes> recurrent(const OpShapes& op) {
   const Shape& x = op.operand("x");
   if (x.size() != 3 && !(op.unbatched && x.size() == 2))
-    return Error(std::string("expects an input of 3 dimensions") + (op.unbatched ? " (or 2 without the batch)" : "") + ", but got " + to_string(x));
-  if (!x.back().is_static() && !is_unknown(x.back())) return Error("expects features that don't depend on the batch, but the input is " + to_string(x));
+    return Error(std::string("expects an input of 3 dimensions") + (op.unbatched ? " (or 2 without the batch)" : "") +
+                 ", but got " + to_string(x));
+  if (!x.back().is_static() && !is_unknown(x.back()))
+    return Error("expects features that don't depend on the batch, but the input is " + to_string(x));
   const RecurrentSizes sizes = recurrent_sizes(op.op, op.attributes);
   const auto [y, state] = recurrent_results(sizes, x);
   const auto weights = recurrent_weights(sizes, x.back());
   if (const Shape* first = op.find(weights.front().role); first->size() != 2 || !may_equal(x.back(), first->back()))
-    return Error("expects " + (first->empty() ? "?" : to_string(first->back())) + " input features, but the input is " + to_string(x));
+    return Error("expects " + (first->empty() ? "?" : to_string(first->back())) + " input features, but the input is " +
+                 to_string(x));
   for (const RecurrentWeight& weight : weights)
     if (auto fits = check_shape(op, weight.role, weight.shape, "'" + weight.role + "'"); !fits) return fits.error();
   const bool cell = has_cell(op.op);
@@ -33,7 +36,8 @@ Result<ResultShapes> recurrent(const OpShapes& op) {
   if (traits(op.op).pass != Pass::backward) return results;
 
   for (const char* role : {"y", "h", "c"})
-    if (auto fits = check_shape(op, role, role[0] == 'y' ? y : state, "a result of the forward pass"); !fits) return fits.error();
+    if (auto fits = check_shape(op, role, role[0] == 'y' ? y : state, "a result of the forward pass"); !fits)
+      return fits.error();
   if (!op.find("dy") && !op.find("dh") && !op.find("dc")) return Error("expects the gradient of at least one result");
   for (const char* role : {"dy", "dh", "dc"})
     if (auto fits = check_shape(op, role, role[1] == 'y' ? y : state, role); !fits) return fits.error();
@@ -65,20 +69,34 @@ double flops(const SizedOp& op) {
 
 constexpr RoleRow kWeights = {"weights", false, true};
 constexpr RoleRow kLstm[] = {{"x"}, {"h0", true}, {"c0", true}, kWeights}, kGru[] = {{"x"}, {"h0", true}, kWeights},
-               kLstmBackward[] = {{"x"}, {"h0", true}, {"c0", true}, kWeights, {"y"}, {"h"}, {"c"}, {"workspace"}, {"dy", true}, {"dh", true}, {"dc", true}},
-               kGruBackward[] = {{"x"}, {"h0", true}, kWeights, {"y"}, {"h"}, {"workspace"}, {"dy", true}, {"dh", true}};
-constexpr AttributeRow kAttributes[] = {{AttributeRow::integer, "hidden_size", 1, 1 << 24}, {AttributeRow::integer, "num_layers", 1, 1 << 10},
-                                     {AttributeRow::flag, "bidirectional"}, {AttributeRow::flag, "batch_first"}, {AttributeRow::flag, "bias"}};
+                  kLstmBackward[] = {{"x"}, {"h0", true},  {"c0", true}, kWeights,     {"y"},       {"h"},
+                                     {"c"}, {"workspace"}, {"dy", true}, {"dh", true}, {"dc", true}},
+                  kGruBackward[] = {{"x"}, {"h0", true}, kWeights, {"y"}, {"h"}, {"workspace"}, {"dy", true}, {"dh", true}};
+constexpr AttributeRow kAttributes[] = {{AttributeRow::integer, "hidden_size", 1, 1 << 24},
+                                        {AttributeRow::integer, "num_layers", 1, 1 << 10},
+                                        {AttributeRow::flag, "bidirectional"},
+                                        {AttributeRow::flag, "batch_first"},
+                                        {AttributeRow::flag, "bias"}};
 
 constexpr OpTraits row(Op op, Pass pass, std::span<const RoleRow> roles, std::optional<Op> training = std::nullopt) {
-  return {.op = op, .source = Source::library, .pass = pass, .roles = roles, .attributes = kAttributes, .shapes = recurrent,
-          .flops = flops, .training = training, .sums_rows = pass != Pass::forward};
+  return {.op = op,
+          .source = Source::library,
+          .pass = pass,
+          .roles = roles,
+          .attributes = kAttributes,
+          .shapes = recurrent,
+          .flops = flops,
+          .training = training,
+          .sums_rows = pass != Pass::forward};
 }
 
 constexpr OpTraits kRows[] = {
-    row(Op::lstm, Pass::forward, kLstm, Op::lstm_train), row(Op::lstm_train, Pass::training, kLstm),
-    row(Op::lstm_backward, Pass::backward, kLstmBackward), row(Op::gru, Pass::forward, kGru, Op::gru_train),
-    row(Op::gru_train, Pass::training, kGru), row(Op::gru_backward, Pass::backward, kGruBackward),
+    row(Op::lstm, Pass::forward, kLstm, Op::lstm_train),
+    row(Op::lstm_train, Pass::training, kLstm),
+    row(Op::lstm_backward, Pass::backward, kLstmBackward),
+    row(Op::gru, Pass::forward, kGru, Op::gru_train),
+    row(Op::gru_train, Pass::training, kGru),
+    row(Op::gru_backward, Pass::backward, kGruBackward),
 };
 
 }  // namespace
@@ -86,8 +104,12 @@ constexpr OpTraits kRows[] = {
 int64_t gates_of(Op op) { return has_cell(op) ? 4 : 3; }
 
 RecurrentSizes recurrent_sizes(Op op, const nlohmann::ordered_json& attributes) {
-  return {gates_of(op), attributes.at("hidden_size").get<int64_t>(), attributes.at("num_layers").get<int64_t>(),
-          attributes.at("bidirectional").get<bool>() ? 2 : 1, attributes.at("batch_first").get<bool>(), attributes.at("bias").get<bool>()};
+  return {gates_of(op),
+          attributes.at("hidden_size").get<int64_t>(),
+          attributes.at("num_layers").get<int64_t>(),
+          attributes.at("bidirectional").get<bool>() ? 2 : 1,
+          attributes.at("batch_first").get<bool>(),
+          attributes.at("bias").get<bool>()};
 }
 
 std::vector<RecurrentWeight> recurrent_weights(const RecurrentSizes& sizes, const Extent& features) {

@@ -22,7 +22,8 @@ bool is_unknown(const Extent& size) { return size.terms.contains(kUnknownSize); 
 bool may_equal(const Extent& a, const Extent& b) { return a == b || is_unknown(a) || is_unknown(b); }
 
 bool may_equal(const Shape& a, const Shape& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const Extent& x, const Extent& y) { return may_equal(x, y); });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const Extent& x, const Extent& y) { return may_equal(x, y); });
 }
 
 const Shape* OpShapes::find(std::string_view role) const {

@@ -26,14 +26,17 @@ bool is_integer_in(const Json& json, int64_t least, int64_t most) {
   return value >= least && value <= most;
 }
 
-std::string bounds(const AttributeRow& attribute) { return "from " + std::to_string(attribute.least) + " to " + std::to_string(attribute.most); }
+std::string bounds(const AttributeRow& attribute) {
+  return "from " + std::to_string(attribute.least) + " to " + std::to_string(attribute.most);
+}
 
 /// How many spatial dimensions the lists are for: what most of them say.
 size_t list_length(std::span<const AttributeRow> rows, const Json& attributes) {
   std::array<int, 4> lists{};
   for (const AttributeRow& row : rows) {
     const auto found = attributes.find(row.name);
-    if (row.kind == AttributeRow::per_dimension && found != attributes.end() && found->is_array() && found->size() < lists.size())
+    if (row.kind == AttributeRow::per_dimension && found != attributes.end() && found->is_array() &&
+        found->size() < lists.size())
       ++lists[found->size()];
   }
   return static_cast<size_t>(std::max_element(lists.begin() + 1, lists.end()) - lists.begin());
@@ -41,7 +44,9 @@ size_t list_length(std::span<const AttributeRow> rows, const Json& attributes) {
 
 /// `count`: how many entries lists for spatial dimensions have.
 Result<void> check_attribute(const AttributeRow& attribute, const Json& value, size_t count) {
-  const auto wrong = [&](const std::string& expected) { return Error("'" + std::string(attribute.name) + "' must be " + expected); };
+  const auto wrong = [&](const std::string& expected) {
+    return Error("'" + std::string(attribute.name) + "' must be " + expected);
+  };
   switch (attribute.kind) {
     case AttributeRow::integer:
       if (!is_integer_in(value, attribute.least, attribute.most)) return wrong("an integer " + bounds(attribute));
@@ -108,13 +113,15 @@ Result<void> check_roles(Op op, const Json& attributes, std::span<const std::str
     if (std::none_of(known.begin(), known.end(), [&](const KnownRole& row) { return row.name == role; }))
       return Error("has no operand '" + role.substr(0, 80) + "'");
     // At most as many as there are known roles: the first repeated or unknown one ends this.
-    if (std::find(roles.begin(), roles.begin() + static_cast<std::ptrdiff_t>(i), role) != roles.begin() + static_cast<std::ptrdiff_t>(i))
+    if (std::find(roles.begin(), roles.begin() + static_cast<std::ptrdiff_t>(i), role) !=
+        roles.begin() + static_cast<std::ptrdiff_t>(i))
       return Error("the operand '" + role.substr(0, 80) + "' stands twice");
   }
   for (const KnownRole& row : known)
     if (!row.optional && std::find(roles.begin(), roles.end(), row.name) == roles.end())
       return Error("needs an operand '" + row.name + "'");
-  if (!known.empty() && roles.front() != known.front().name) return Error("'" + known.front().name + "' must be the first operand");
+  if (!known.empty() && roles.front() != known.front().name)
+    return Error("'" + known.front().name + "' must be the first operand");
   return {};
 }
 

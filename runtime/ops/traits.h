@@ -90,7 +90,7 @@ double epilogue_flops(const SizedOp& op);
 double bias_gradient_flops(const SizedOp& op);
 
 // The families' rows.
-std::span<const OpTraits> movements();      ///< data movement, and what has no family
+std::span<const OpTraits> movements();  ///< data movement, and what has no family
 std::span<const OpTraits> linear_ops();
 std::span<const OpTraits> convolutions();
 std::span<const OpTraits> normalizations();

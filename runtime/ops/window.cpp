@@ -22,8 +22,8 @@ Result<Extent> places(const Extent& size, const SlidingWindow& window) {
   // The symbols' share of the last window's start equals their share of the size: only constants remain.
   if (window.ceil_mode && (count.constant - 1) * window.stride >= size.constant + window.padding_begin) count.constant -= 1;
   if (count.is_static() && count.constant < 1)
-    return Error("a window that spans " + std::to_string(window.span()) + " finds no place in " + to_string(size) + " elements" +
-                 (paddings ? " and a padding of " + std::to_string(paddings) : ""));
+    return Error("a window that spans " + std::to_string(window.span()) + " finds no place in " + to_string(size) +
+                 " elements" + (paddings ? " and a padding of " + std::to_string(paddings) : ""));
   return count;
 }
 
@@ -52,7 +52,8 @@ Result<void> check_image(const Shape& image, size_t spatial, bool unbatched, std
   if (spatial < 1 || spatial > 3) return Error("a window has one to three spatial dimensions");
   if (image.size() == spatial + 2 || (unbatched && image.size() == spatial + 1)) return {};
   return Error("expects " + std::string(what) + " of " + std::to_string(spatial + 2) + " dimensions" +
-               (unbatched ? " (or " + std::to_string(spatial + 1) + " without the batch)" : "") + ", but got " + to_string(image));
+               (unbatched ? " (or " + std::to_string(spatial + 1) + " without the batch)" : "") + ", but got " +
+               to_string(image));
 }
 
 }  // namespace sheaf

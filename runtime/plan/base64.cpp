@@ -12,8 +12,7 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 constexpr std::array<int8_t, 256> kValues = [] {
   std::array<int8_t, 256> values;
   values.fill(-1);
-  for (size_t i = 0; i < kDigits.size(); ++i)
-    values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
   return values;
 }();
 
@@ -25,16 +24,14 @@ std::string to_base64(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); at += 3) {
     const size_t count = std::min<size_t>(3, bytes.size() - at);
     uint32_t group = 0;
-    for (size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    for (size_t i = 0; i < 3; ++i) group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
     for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[(group >> (18 - 6 * i)) & 63] : '=';
   }
   return text;
 }
 
 Result<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0)
-    return Error("base64 of " + std::to_string(text.size()) + " digits; expected a multiple of 4");
+  if (text.size() % 4 != 0) return Error("base64 of " + std::to_string(text.size()) + " digits; expected a multiple of 4");
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   std::string bytes;

@@ -61,9 +61,9 @@ bool JsonNode::boolean() const {
 
 int64_t JsonNode::integer(int64_t lowest, int64_t highest) const {
   // An unsigned number beyond int64 would come out negative.
-  const bool fits = json_->is_number_integer() &&
-                    (!json_->is_number_unsigned() ||
-                     json_->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+  const bool fits =
+      json_->is_number_integer() &&
+      (!json_->is_number_unsigned() || json_->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
   if (fits) {
     const auto value = json_->get<int64_t>();
     if (value >= lowest && value <= highest) return value;

@@ -44,9 +44,7 @@ class JsonNode {
   std::string text() const;
   bool boolean() const;
   int64_t integer(int64_t lowest, int64_t highest) const;
-  int number() const {
-    return static_cast<int>(integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-  }
+  int number() const { return static_cast<int>(integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max())); }
   std::vector<std::string> texts() const;
   std::vector<int> numbers() const;
 

@@ -24,14 +24,12 @@ class Guard {
       if (event == Event::object_end) keys_.pop_back();
       return true;
     }
-    if (++values_ > limits_.values)
-      throw Refused{"more than " + std::to_string(limits_.values) + " JSON values"};
+    if (++values_ > limits_.values) throw Refused{"more than " + std::to_string(limits_.values) + " JSON values"};
     if (depth >= limits_.depth) throw Refused{"JSON nested deeper than " + std::to_string(limits_.depth)};
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::key) {
       const std::string& key = parsed.template get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second)
-        throw Refused{"the key '" + key.substr(0, 80) + "' stands twice in one object"};
+      if (!keys_.back().insert(key).second) throw Refused{"the key '" + key.substr(0, 80) + "' stands twice in one object"};
       if (keys_.back().size() > limits_.keys)
         throw Refused{"an object with more than " + std::to_string(limits_.keys) + " keys"};
     }
@@ -76,13 +74,11 @@ Result<AnyJson> parse(const std::string& file, std::string_view text, const Json
 
 }  // namespace
 
-Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::string_view text,
-                                                  const JsonLimits& limits) {
+Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::string_view text, const JsonLimits& limits) {
   return parse<nlohmann::ordered_json>(file, text, limits);
 }
 
-Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text,
-                                         const JsonLimits& limits) {
+Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text, const JsonLimits& limits) {
   return parse<nlohmann::json>(file, text, limits);
 }
 

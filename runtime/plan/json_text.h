@@ -23,7 +23,6 @@ Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::
                                                   const JsonLimits& limits = {});
 
 /// The same without keeping the order of keys; for objects with very many of them.
-Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text,
-                                         const JsonLimits& limits);
+Result<nlohmann::json> parse_sorted_json(const std::string& file, std::string_view text, const JsonLimits& limits);
 
 }  // namespace sheaf

@@ -26,8 +26,7 @@ Result<ValueLayout> parse_layout(const std::string& text) {
     if (status == std::errc() && end == text.data() + text.size() && layout.dim >= 0 && to_string(layout) == text)
       return layout;
   }
-  return Error("'" + text.substr(0, 80) +
-               "' is not a layout; expected 'whole', 'split:D', 'replicated', 'partial' or 'local'");
+  return Error("'" + text.substr(0, 80) + "' is not a layout; expected 'whole', 'split:D', 'replicated', 'partial' or 'local'");
 }
 
 }  // namespace sheaf

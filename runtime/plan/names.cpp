@@ -27,11 +27,7 @@ std::string_view name_of(const Plan& plan, const Program& program) {
   return "infer";
 }
 
-std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name) {
-  return find<Symbol::Kind>(kSymbolKinds, name);
-}
-std::optional<Value::Role> value_role_from_name(std::string_view name) {
-  return find<Value::Role>(kValueRoles, name);
-}
+std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name) { return find<Symbol::Kind>(kSymbolKinds, name); }
+std::optional<Value::Role> value_role_from_name(std::string_view name) { return find<Value::Role>(kValueRoles, name); }
 
 }  // namespace sheaf

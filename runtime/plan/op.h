@@ -13,16 +13,14 @@ namespace sheaf {
 /// `layer`: a node of a logical program, whose Step::type says which. `kernel`: a generated kernel. `view`: the same
 /// elements under another shape. Then data movement between places, the libraries' operations by family, and what
 /// binding adds: no plan has those.
-#define SHEAF_OPS(row)                                                                                              \
-  row(layer) row(kernel) row(view) row(print)                                                                       \
-  row(scatter) row(replicate) row(gather) row(transfer) row(reduce) row(first)                                      \
-  row(linear) row(linear_backward_data) row(linear_backward_weight) row(matmul)                                     \
-  row(conv) row(conv_transpose) row(conv_backward_data) row(conv_backward_weight)                                   \
-  row(batch_norm_train) row(batch_norm_backward)                                                                    \
-  row(max_pool) row(max_pool_train) row(max_pool_backward) row(avg_pool) row(avg_pool_backward)                     \
-  row(adaptive_avg_pool) row(adaptive_avg_pool_backward)                                                            \
-  row(lstm) row(lstm_train) row(lstm_backward) row(gru) row(gru_train) row(gru_backward)                            \
-  row(check_finite) row(reorder) row(copy) row(update) row(broadcast) row(sum) row(share)
+#define SHEAF_OPS(row)                                                                                                     \
+  row(layer) row(kernel) row(view) row(print) row(scatter) row(replicate) row(gather) row(transfer) row(reduce) row(first) \
+      row(linear) row(linear_backward_data) row(linear_backward_weight) row(matmul) row(conv) row(conv_transpose)          \
+          row(conv_backward_data) row(conv_backward_weight) row(batch_norm_train) row(batch_norm_backward) row(max_pool)   \
+              row(max_pool_train) row(max_pool_backward) row(avg_pool) row(avg_pool_backward) row(adaptive_avg_pool)       \
+                  row(adaptive_avg_pool_backward) row(lstm) row(lstm_train) row(lstm_backward) row(gru) row(gru_train)     \
+                      row(gru_backward) row(check_finite) row(reorder) row(copy) row(update) row(broadcast) row(sum)       \
+                          row(share)
 
 enum class Op : uint8_t {
 #define SHEAF_OP(name) name,

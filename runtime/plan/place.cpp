@@ -26,9 +26,7 @@ Result<Place> parse_place(const std::string& text) {
   if (place.kind != Place::host) {
     rest.remove_prefix(7);
     const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), place.index);
-    if (status == std::errc() && end == rest.data() + rest.size() && to_string(place) == text &&
-        place.index >= 0)
-      return place;
+    if (status == std::errc() && end == rest.data() + rest.size() && to_string(place) == text && place.index >= 0) return place;
   }
   return Error("'" + text.substr(0, 80) + "' is not a place; expected 'host', 'device:K' or 'region:R'");
 }

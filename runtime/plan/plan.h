@@ -96,8 +96,9 @@ struct Step {
   Location location;               ///< of that layer in the model file, for errors that a device list causes
   std::vector<std::string> fused;  ///< further layers whose work this step does, in order
   std::string reason;              ///< inserted and placed steps: one sentence
-  std::vector<std::string> notes;  ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
-  bool once = false;               ///< depends on parameters and buffers alone: runs when weights are set, not each step
+  std::vector<std::string>
+      notes;          ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
+  bool once = false;  ///< depends on parameters and buffers alone: runs when weights are set, not each step
 };
 
 struct Output {
@@ -132,9 +133,9 @@ struct KernelArithmetic {
 /// over the index range [begin, end) of its outermost loop. Buffers: the step's inputs, then outputs.
 struct Kernel {
   std::string name;
-  std::string description;      ///< one line for people: which ops it does
-  int extents = 0;              ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
-  bool elementwise = false;     ///< any layout will do, if all operands of more than one element have the same
+  std::string description;   ///< one line for people: which ops it does
+  int extents = 0;           ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
+  bool elementwise = false;  ///< any layout will do, if all operands of more than one element have the same
   std::vector<KernelArithmetic> arithmetic;  ///< for estimates: what it computes, by its definition
   /// On a GPU (docs/cuda.md): threads of a block, and how many items of the range one block does at a time. 0: the plan
   /// has no such form of it.
@@ -148,16 +149,16 @@ struct Parameter {
   std::vector<int64_t> shape;
   bool buffer = false;
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
-  Json init = Json::object();  ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
-  bool transient = false;  ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
+  Json init = Json::object();        ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
+  bool transient = false;            ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
 };
 
 struct Plan {
-  std::string file;                   ///< that it was read from, for messages; not part of the plan
+  std::string file;  ///< that it was read from, for messages; not part of the plan
   std::string producer;
-  std::string name;                   ///< the model's name
+  std::string name;  ///< the model's name
   std::string precision = "f32";
-  std::vector<std::string> requires_; ///< features a reader must know, or refuse
+  std::vector<std::string> requires_;  ///< features a reader must know, or refuse
   std::vector<Region> regions;
   std::vector<Parameter> parameters;
   std::vector<Parameter> state;  ///< of the training step: the optimiser's, then what is transient
@@ -172,10 +173,10 @@ struct Plan {
   /// where `train` is.
   Program accumulate, update;
   Program accumulate_graph, update_graph;  ///< the same before fusion
-  std::string train_ir; ///< of the training step, as `ir`
-  std::string accumulate_ir;  ///< of `accumulate` and `update`
-  std::string ir;       ///< the dist-level IR as text, for `dump --format mlir`
-  Json training;        ///< the model's `training` section as checked by the frontend; null if absent
+  std::string train_ir;                    ///< of the training step, as `ir`
+  std::string accumulate_ir;               ///< of `accumulate` and `update`
+  std::string ir;                          ///< the dist-level IR as text, for `dump --format mlir`
+  Json training;                           ///< the model's `training` section as checked by the frontend; null if absent
 };
 
 }  // namespace sheaf

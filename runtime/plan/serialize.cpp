@@ -32,8 +32,7 @@ Json json_of(const Region& region) {
 }
 
 Json json_of(const Parameter& parameter) {
-  Json json = {
-      {"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
+  Json json = {{"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
   if (parameter.buffer) json["buffer"] = true;
   if (parameter.transient) json["transient"] = true;
   if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
@@ -45,7 +44,8 @@ Json json_of(const Kernel& kernel) {
   Json json = {{"name", kernel.name}, {"description", kernel.description}, {"extents", kernel.extents}};
   if (kernel.elementwise) json["elementwise"] = true;
   if (kernel.gpu_block) json["gpu"] = {{"block", kernel.gpu_block}, {"items", kernel.gpu_items}};
-  for (const KernelArithmetic& term : kernel.arithmetic) json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
+  for (const KernelArithmetic& term : kernel.arithmetic)
+    json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
   return json;
 }
 
@@ -105,9 +105,7 @@ Json json_of(const Program& program) {
 
 /// One element of a list a line, and a line for each field down to `depth`: readable, and good to diff.
 void lay_out(const Json& json, int depth, const std::string& indent, std::string& text) {
-  const auto compact = [](const Json& part) {
-    return part.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
+  const auto compact = [](const Json& part) { return part.dump(-1, ' ', false, Json::error_handler_t::replace); };
   const bool list = json.is_array() && !json.empty() && json.front().is_object();
   if (!list && (depth == 0 || !json.is_object() || json.empty())) {
     text += compact(json);
@@ -136,11 +134,13 @@ bool states_layouts(const Program& program) {
 }
 
 int minor_version(const Plan& plan, bool trains) {
-  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; })) return 3;
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }))
+    return 3;
   const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
   if (holds_program(plan.accumulate)) return 2;
-  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return !kernel.arithmetic.empty(); })) return 2;
+  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return !kernel.arithmetic.empty(); }))
+    return 2;
   return trains ? 1 : 0;
 }
 
@@ -149,7 +149,8 @@ int minor_version(const Plan& plan, bool trains) {
 std::string serialize(const Plan& plan) {
   Json objects = Json::array();
   for (const auto& [level, bytes] : plan.objects)
-    objects.push_back({{"level", level}, level == kPtxObject ? std::pair("text", Json(bytes)) : std::pair("data", Json(to_base64(bytes)))});
+    objects.push_back(
+        {{"level", level}, level == kPtxObject ? std::pair("text", Json(bytes)) : std::pair("data", Json(to_base64(bytes)))});
 
   const bool trains = holds_program(plan.train);
   Json programs = {{"infer", json_of(plan.infer)}}, graphs = {{"infer", json_of(plan.infer_graph)}};

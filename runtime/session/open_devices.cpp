@@ -55,7 +55,9 @@ Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::s
   return backend->plan(spec.index, why);
 }
 
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads) { return devices_of(list, threads, open_device); }
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads) {
+  return devices_of(list, threads, open_device);
+}
 
 Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads) {
   std::map<std::string, std::string> closed;  // why; a device that is there and one that isn't have nothing in common

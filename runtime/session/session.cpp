@@ -29,8 +29,7 @@ Result<void> Session::run(std::span<const void* const> inputs, std::span<void* c
   return error_of_exception();
 }
 
-Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs,
-                          const RunOptions& options) try {
+Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options) try {
   return state_->binding->run(inputs, outputs, &options.print, options.trace.get());
 } catch (...) {
   return error_of_exception();

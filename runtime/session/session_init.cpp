@@ -25,7 +25,8 @@ Result<void> draw_all(const Parameter& parameter, uint64_t seed, std::span<float
     for (int64_t i = 0; i < count; i += 4) {
       const auto words = sequence.words(static_cast<uint64_t>(i / 4));
       for (int64_t j = 0; j < 4 && i + j < count; ++j) {
-        data[static_cast<size_t>(i + j)] = static_cast<float>(low + (high - low) * PhiloxSequence::unit(words[static_cast<size_t>(j)]));
+        data[static_cast<size_t>(i + j)] =
+            static_cast<float>(low + (high - low) * PhiloxSequence::unit(words[static_cast<size_t>(j)]));
       }
     }
     return {};
@@ -35,7 +36,8 @@ Result<void> draw_all(const Parameter& parameter, uint64_t seed, std::span<float
     for (int64_t i = 0; i < count; i += 2) {
       const auto words = sequence.words(static_cast<uint64_t>(i / 2));
       data[static_cast<size_t>(i)] = static_cast<float>(mean + std * PhiloxSequence::normal(words[0], words[1]));
-      if (i + 1 < count) data[static_cast<size_t>(i + 1)] = static_cast<float>(mean + std * PhiloxSequence::normal(words[2], words[3]));
+      if (i + 1 < count)
+        data[static_cast<size_t>(i + 1)] = static_cast<float>(mean + std * PhiloxSequence::normal(words[2], words[3]));
     }
     return {};
   }

@@ -34,7 +34,8 @@ class Mismatches {
   }
 
   Error error(const std::string& model) const {
-    static constexpr const char* kNames[kKinds] = {"missing", "superfluous", "misshapen", "of another dtype", "given twice", "tied, but of different values"};
+    static constexpr const char* kNames[kKinds] = {"missing",          "superfluous", "misshapen",
+                                                   "of another dtype", "given twice", "tied, but of different values"};
     std::string list;
     for (size_t kind = 0; kind < kKinds; ++kind) {
       if (counts_[kind] > 0) list += (list.empty() ? "" : ", ") + std::to_string(counts_[kind]) + " " + kNames[kind];
@@ -42,7 +43,8 @@ class Mismatches {
     Error error("the weights don't fit model '" + model + "': " + list);
     for (size_t kind = 0; kind < kKinds; ++kind) {
       for (const std::string& text : shown_[kind]) error.note(std::string(kNames[kind]) + ": " + text);
-      if (counts_[kind] > kShown) error.note(std::string(kNames[kind]) + ": " + std::to_string(counts_[kind] - kShown) + " more");
+      if (counts_[kind] > kShown)
+        error.note(std::string(kNames[kind]) + ": " + std::to_string(counts_[kind] - kShown) + " more");
     }
     return error;
   }
@@ -79,12 +81,14 @@ class Assignment {
     for (size_t i = 0; i < found_.size(); ++i) {
       settle(i);
       if (!found_[i].tensor && !counts_batches(plan.parameters[i].name)) {
-        mismatches_.add(Mismatches::missing, "'" + plan.parameters[i].name + "', " + described(plan.parameters[i].dtype, plan.parameters[i].shape));
+        mismatches_.add(Mismatches::missing,
+                        "'" + plan.parameters[i].name + "', " + described(plan.parameters[i].dtype, plan.parameters[i].shape));
       }
     }
     // Nothing fits by its name: a pair of examples says more than a list.
     if (mismatches_.count(Mismatches::superfluous) > 0 && mismatches_.count(Mismatches::missing) == plan.parameters.size()) {
-      hint_ = "no name is one of this model's, which has '" + plan.parameters[0].name + "' where the weights have '" + first_superfluous_ +
+      hint_ = "no name is one of this model's, which has '" + plan.parameters[0].name + "' where the weights have '" +
+              first_superfluous_ +
               "': names are taken with or without `module.` and with or without what all of them begin with; rename the rest";
     }
   }
@@ -113,10 +117,12 @@ class Assignment {
     const bool alias = *match >= plan_.parameters.size();
     Found& found = (alias ? tied_ : found_)[index];
     if (found.tensor && !alias) {
-      mismatches_.add(Mismatches::doubled, "'" + parameter.name + "', as '" + found.tensor->name + "' and '" + tensor.name + "'");
+      mismatches_.add(Mismatches::doubled,
+                      "'" + parameter.name + "', as '" + found.tensor->name + "' and '" + tensor.name + "'");
     }
     found = {&tensor, nullptr};
-    const std::string both = "'" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " + described(parameter.dtype, parameter.shape);
+    const std::string both = "'" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " +
+                             described(parameter.dtype, parameter.shape);
     if (tensor.shape != parameter.shape) return mismatches_.add(Mismatches::misshapen, both);
     found.data = tensor.data;
     if (tensor.dtype == parameter.dtype) return;
@@ -149,8 +155,8 @@ class Assignment {
   }
 
   const Plan& plan_;
-  std::vector<std::string> known_;     ///< the parameters' names, then the names of what is tied to them
-  std::vector<size_t> parameter_of_;   ///< of each of them
+  std::vector<std::string> known_;    ///< the parameters' names, then the names of what is tied to them
+  std::vector<size_t> parameter_of_;  ///< of each of them
   std::vector<Found> found_, tied_;
   std::vector<std::unique_ptr<HostTensor>> converted_;
   Mismatches mismatches_;

@@ -38,7 +38,7 @@ struct BindingInfo;  // runtime/bind/binding.h: what `estimate` and `bench` prin
 class ArenaPool;
 class Binding;
 class DeviceSet;
-class Trace;         // runtime/trace/trace.h
+class Trace;  // runtime/trace/trace.h
 
 /// An input or output: its shape in terms of the batch ("batch", and for gathered scalars a number of replicas).
 struct ValueInfo {
@@ -63,11 +63,11 @@ struct BindOptions {
   /// Seconds without any progress after which a run gives up waiting for a GPU: it fails, and so does all that uses the process's GPUs
   /// from then on. Above 0.
   double deadline_seconds = 300;
-  int64_t micro_batches = 1;   ///< of a Trainer: parts that a step's batch is run in
+  int64_t micro_batches = 1;  ///< of a Trainer: parts that a step's batch is run in
   /// Memory shared with what was bound with the same pool and never runs at the same time (runtime/bind/arena_pool.h).
   std::shared_ptr<ArenaPool> arenas = nullptr;
-  int threads = 0;             ///< CPU threads in all, shared out among CPU devices; 0: all that the process may use
-  bool explain = false;        ///< reasons in info() name the alternatives too; binding takes longer
+  int threads = 0;       ///< CPU threads in all, shared out among CPU devices; 0: all that the process may use
+  bool explain = false;  ///< reasons in info() name the alternatives too; binding takes longer
 };
 
 struct RunOptions {
@@ -138,7 +138,7 @@ class Model {
 
  private:
   friend class Session;
-  friend class Trainer;  // runtime/training/trainer.h
+  friend class Trainer;       // runtime/training/trainer.h
   friend class MicroBatches;  // and what it is made of
   friend class StepProgram;
   struct State;

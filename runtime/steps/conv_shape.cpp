@@ -7,11 +7,9 @@ namespace sheaf {
 ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
                      const std::string& y_name) {
   const size_t rank = x.size();
-  require(rank >= 3 && rank <= 5,
-          "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
-  require(weight.size() == rank && y.size() == rank, "x " + to_string(x) + ", weight " + to_string(weight) +
-                                                         " and " + y_name + " " + to_string(y) +
-                                                         " should have one rank");
+  require(rank >= 3 && rank <= 5, "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
+  require(weight.size() == rank && y.size() == rank, "x " + to_string(x) + ", weight " + to_string(weight) + " and " + y_name +
+                                                         " " + to_string(y) + " should have one rank");
   ConvShape g;
   const size_t spatial = rank - 2;
   g.groups = operation.integer("groups", 1);
@@ -20,7 +18,8 @@ ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& w
   g.padding_begin = operation.integers("padding_begin", spatial, 0, 0);
   g.padding_end = operation.integers("padding_end", spatial, 0, 0);
   require(g.groups >= 1, "attribute 'groups' should be at least 1");
-  const auto windows = sliding_windows(std::span(weight).subspan(2), g.stride, g.dilation, g.padding_begin, g.padding_end, false);
+  const auto windows =
+      sliding_windows(std::span(weight).subspan(2), g.stride, g.dilation, g.padding_begin, g.padding_end, false);
   auto expected = convolved_shape(Shape(x.begin(), x.end()), Shape(weight.begin(), weight.end()), g.groups, windows);
   require(bool(expected), expected ? "" : expected.error().message());
   require(Shape(y.begin(), y.end()) == *expected, y_name + " has shape " + to_string(y) + ", expected " + to_string(*expected));
@@ -47,8 +46,7 @@ ConvShape conv_shape(const StepOperands& operation) {
 Dims spatial_sizes(const StepOperands& operation, const char* name, size_t rank) {
   require(rank >= 3 && rank <= 5, "expected operands [N, C, …] with 1 to 3 more dims");
   const Dims sizes = operation.integers(name, rank - 2, 0, 0);
-  for (const int64_t size : sizes)
-    require(size > 0, std::string("attribute '") + name + "' is missing or not positive");
+  for (const int64_t size : sizes) require(size > 0, std::string("attribute '") + name + "' is missing or not positive");
   return sizes;
 }
 

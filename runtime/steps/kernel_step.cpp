@@ -15,8 +15,8 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
       (request.inputs[0].dtype != DType::int64 && request.inputs[0].dtype != DType::int32)) {
     return kernel_error(request, "has a 'status' that is not an output of one int64, or no indices and table to go with it");
   }
-  return std::optional<Lookup>({request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype,
-                                request.inputs[1].dims[0]});
+  return std::optional<Lookup>(
+      {request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype, request.inputs[1].dims[0]});
 }
 
 }  // namespace

@@ -9,10 +9,8 @@ namespace sheaf {
 namespace {
 
 void check_shapes(const Dims& x, const Dims& y) {
-  require(x.size() >= 3 && x.size() <= 5,
-          "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
-  require(y.size() == x.size() && y[0] == x[0] && y[1] == x[1],
-          "output " + to_string(y) + " doesn't fit x " + to_string(x));
+  require(x.size() >= 3 && x.size() <= 5, "x has shape " + to_string(x) + ", expected [N, C, …] with 1 to 3 more dims");
+  require(y.size() == x.size() && y[0] == x[0] && y[1] == x[1], "output " + to_string(y) + " doesn't fit x " + to_string(x));
 }
 
 }  // namespace
@@ -39,7 +37,8 @@ Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y) 
   const auto windows = sliding_windows(p.kernel, p.stride, p.dilation, p.padding_begin, p.padding_begin, ceil_mode);
   auto expected = pooled_shape(Shape(x.begin(), x.end()), windows);
   require(bool(expected), expected ? "" : expected.error().message());
-  require(Shape(y.begin(), y.end()) == *expected, "output " + to_string(y) + " doesn't fit x " + to_string(x) + ": it should be " + to_string(*expected));
+  require(Shape(y.begin(), y.end()) == *expected,
+          "output " + to_string(y) + " doesn't fit x " + to_string(x) + ": it should be " + to_string(*expected));
   for (size_t i = 0; i < spatial; ++i) {
     // What the last window needs; at least the padding asked for, which oneDNN checks against the output's size.
     const int64_t needed = (y[i + 2] - 1) * p.stride[i] + windows[i].span() - x[i + 2] - p.padding_begin[i];

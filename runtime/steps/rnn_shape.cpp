@@ -2,13 +2,13 @@
 
 #include "runtime/ops/recurrent.h"
 
-
 namespace sheaf {
 namespace {
 
 void check(const StepOperands& operation, const std::string& role, const Shape& expected) {
   const auto& dims = operation.operand(role).dims;
-  require(Shape(dims.begin(), dims.end()) == expected, role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
+  require(Shape(dims.begin(), dims.end()) == expected,
+          role + " has shape " + to_string(dims) + ", expected " + to_string(expected));
 }
 
 }  // namespace
@@ -40,13 +40,14 @@ RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vect
   for (size_t i = 0; i < outputs; ++i) {
     const Dims& dims = results[i];
     const Shape& expected = i == 0 ? y : state;
-    require(Shape(dims.begin(), dims.end()) == expected, "output " + std::to_string(i) + " has shape " + to_string(dims) +
-                                                             ", expected " + to_string(expected));
+    require(Shape(dims.begin(), dims.end()) == expected,
+            "output " + std::to_string(i) + " has shape " + to_string(dims) + ", expected " + to_string(expected));
   }
   if (operation.has("h0")) check(operation, "h0", state);
   if (operation.has("c0")) check(operation, "c0", state);
   require(gates == 3 || operation.has("h0") == operation.has("c0"), "h0 and c0 should be given together");
-  for (const RecurrentWeight& weight : recurrent_weights(sizes, Extent(s.features))) check(operation, weight.role, weight.shape);
+  for (const RecurrentWeight& weight : recurrent_weights(sizes, Extent(s.features)))
+    check(operation, weight.role, weight.shape);
   return s;
 }
 

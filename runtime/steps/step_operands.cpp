@@ -33,8 +33,8 @@ const TensorSpec& StepOperands::operand(std::string_view role, DType dtype) cons
 const TensorSpec& StepOperands::output(size_t index, DType dtype) const {
   require(index < request.outputs.size(), "output " + std::to_string(index) + " is missing");
   const TensorSpec& tensor = request.outputs[index];
-  require(tensor.dtype == dtype, "the output is " + std::string(name_of(tensor.dtype)) + ", expected " +
-                                     std::string(name_of(dtype)));
+  require(tensor.dtype == dtype,
+          "the output is " + std::string(name_of(tensor.dtype)) + ", expected " + std::string(name_of(dtype)));
   return tensor;
 }
 
@@ -58,8 +58,8 @@ Dims StepOperands::integers(const char* name, size_t count, int64_t otherwise, i
   Dims values(count, otherwise);
   auto it = request.step.attributes.find(name);
   if (it == request.step.attributes.end() || it->is_null()) return values;
-  const std::string wanted = std::string("attribute '") + name + "' should be " + std::to_string(count) +
-                             " integer(s) from " + std::to_string(least) + " to 2147483647";
+  const std::string wanted = std::string("attribute '") + name + "' should be " + std::to_string(count) + " integer(s) from " +
+                             std::to_string(least) + " to 2147483647";
   require(!it->is_array() || it->size() == count, wanted);
   for (size_t i = 0; i < count; ++i) {
     const Json& value = it->is_array() ? (*it)[i] : *it;
@@ -72,10 +72,8 @@ Dims StepOperands::integers(const char* name, size_t count, int64_t otherwise, i
 
 Prepared StepOperands::prepared() const {
   Prepared result;
-  for (const TensorSpec& tensor : request.inputs)
-    result.inputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
-  for (const TensorSpec& tensor : request.outputs)
-    result.outputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
+  for (const TensorSpec& tensor : request.inputs) result.inputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
+  for (const TensorSpec& tensor : request.outputs) result.outputs.push_back(plain_tensor(tensor.dtype, tensor.dims));
   return result;
 }
 

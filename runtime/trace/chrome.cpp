@@ -44,12 +44,17 @@ class Writer {
     for (const auto& recording : state_.recordings) describe(*recording);
     for (const KeptStep& step : steps) add_step(*recordings_.at(step.recording), step);
     add_data_waits(steps);
-    Json other = {{"producer", "sheaf " SHEAF_VERSION}, {"most_operations", state_.most_operations}, {"programs", Json::array()}};
+    Json other = {
+        {"producer", "sheaf " SHEAF_VERSION}, {"most_operations", state_.most_operations}, {"programs", Json::array()}};
     for (const auto& recording : state_.recordings) {
-      const auto kept = std::count_if(steps.begin(), steps.end(), [&](const KeptStep& s) { return s.recording == recording.get(); });
+      const auto kept =
+          std::count_if(steps.begin(), steps.end(), [&](const KeptStep& s) { return s.recording == recording.get(); });
       const TracedProgram& program = recording->program();
-      other["programs"].push_back({{"model", program.model}, {"program", program.program}, {"batch", program.batch},
-                                   {"steps", recording->steps()}, {"kept_steps", kept}});
+      other["programs"].push_back({{"model", program.model},
+                                   {"program", program.program},
+                                   {"batch", program.batch},
+                                   {"steps", recording->steps()},
+                                   {"kept_steps", kept}});
     }
     return events_.text(other);
   }
@@ -92,9 +97,11 @@ class Writer {
         const TracedOperation& operation = lane.operations[i];
         slices.push_back(slice_text(operation));
         std::string others;
-        for (int other : lane.waits_for[i]) others += (others.empty() ? "" : ", ") + program.lanes[static_cast<size_t>(other)].name;
-        waits.push_back(others.empty() ? "" : "\"name\":" + json_string("wait for " + others) +
-                                                  ",\"cat\":\"wait\",\"args\":{\"for\":" + json_string(others) + ",");
+        for (int other : lane.waits_for[i])
+          others += (others.empty() ? "" : ", ") + program.lanes[static_cast<size_t>(other)].name;
+        waits.push_back(others.empty() ? ""
+                                       : "\"name\":" + json_string("wait for " + others) +
+                                             ",\"cat\":\"wait\",\"args\":{\"for\":" + json_string(others) + ",");
         const auto instance = static_cast<size_t>(operation.instance);
         if (described->places.size() <= instance) described->places.resize(instance + 1, {SIZE_MAX, 0});
         described->places[instance] = {l, i};
@@ -111,8 +118,9 @@ class Writer {
     const int64_t begin = ns(step.begin), end = ns(step.end);
     const bool whole = program.program == "infer" || program.program == "train";  // others are parts of a training step
     const std::string name = (whole ? "step " : program.program + " ") + std::to_string(step.number);
-    events_.add_slice(0, begin, end, "\"name\":" + json_string(name) + ",\"cat\":\"step\",\"args\":{\"program\":" +
-                                         json_string(program.program) + ",\"rows\":" + std::to_string(program.batch) + "," + number);
+    events_.add_slice(0, begin, end,
+                      "\"name\":" + json_string(name) + ",\"cat\":\"step\",\"args\":{\"program\":" +
+                          json_string(program.program) + ",\"rows\":" + std::to_string(program.batch) + "," + number);
     for (size_t l = 0; l < program.lanes.size(); ++l) {
       const TracedLane& lane = program.lanes[l];
       if (lane.operations.empty()) continue;
@@ -120,7 +128,8 @@ class Writer {
       size_t live = 0;
       for (size_t i = 0; i < lane.operations.size(); ++i) {
         const OperationTimes& at = times[i];
-        if (!described.waits[l][i].empty()) events_.add_slice(described.tids[l], ns(at.ready), ns(at.begin), described.waits[l][i] + number);
+        if (!described.waits[l][i].empty())
+          events_.add_slice(described.tids[l], ns(at.ready), ns(at.begin), described.waits[l][i] + number);
         events_.add_slice(described.tids[l], ns(at.begin), ns(at.done), described.slices[l][i] + number);
         if (i < lane.live_bytes.size() && lane.live_bytes[i] != live) {
           live = lane.live_bytes[i];
@@ -129,7 +138,8 @@ class Writer {
       }
       const OperationTimes& last = times.back();
       if (lane.asynchronous) {
-        events_.add_slice(described.tids[l], ns(last.begin), ns(last.done), "\"name\":\"synchronize\",\"cat\":\"wait\",\"args\":{" + number);
+        events_.add_slice(described.tids[l], ns(last.begin), ns(last.done),
+                          "\"name\":\"synchronize\",\"cat\":\"wait\",\"args\":{" + number);
       }
       if (live != 0) events_.add_counter(ns(last.done), described.counters[l], 0);
     }
@@ -143,7 +153,8 @@ class Writer {
     for (const CallLog::Call& call : calls) {
       const int track = kCallTrack + static_cast<int>(call.thread);
       if (call_tracks_.insert(track).second) {
-        events_.add_track(track, "driver calls" + (call_tracks_.size() > 1 ? " (" + std::to_string(call_tracks_.size()) + ")" : ""));
+        events_.add_track(track,
+                          "driver calls" + (call_tracks_.size() > 1 ? " (" + std::to_string(call_tracks_.size()) + ")" : ""));
       }
       const std::string device = call.device >= 0 ? "\"device\":\"cuda:" + std::to_string(call.device) + "\"," : "";
       events_.add_slice(track, ns(call.begin), ns(call.end),
@@ -151,7 +162,8 @@ class Writer {
     }
   }
 
-  void add_flow(const Described& described, const KeptStep& kept, const Communication& communication, const std::string& number) {
+  void add_flow(const Described& described, const KeptStep& kept, const Communication& communication,
+                const std::string& number) {
     const Recording& recording = *kept.recording;
     struct End {
       int tid;

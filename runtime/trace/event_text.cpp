@@ -27,7 +27,8 @@ std::string json_string(std::string_view text) {
 
 std::string slice_text(const TracedOperation& operation) {
   const std::string op = json_string(operation.op);
-  std::string text = "\"name\":" + (operation.layer.empty() ? op : json_string(operation.layer)) + ",\"cat\":" + op + ",\"args\":{\"op\":" + op;
+  std::string text = "\"name\":" + (operation.layer.empty() ? op : json_string(operation.layer)) + ",\"cat\":" + op +
+                     ",\"args\":{\"op\":" + op;
   if (!operation.layer.empty()) text += ",\"layer\":" + json_string(operation.layer);
   if (!operation.implementation.empty()) text += ",\"implementation\":" + json_string(operation.implementation);
   if (operation.replica >= 0) text += ",\"replica\":" + std::to_string(operation.replica);
@@ -42,8 +43,10 @@ void EventText::add_process(const std::string& name) {
 
 void EventText::add_track(int tid, const std::string& name) {
   const std::string number = std::to_string(tid);
-  head_ += "{\"ph\":\"M\",\"pid\":1,\"tid\":" + number + ",\"name\":\"thread_name\",\"args\":{\"name\":" + json_string(name) + "}},\n";
-  head_ += "{\"ph\":\"M\",\"pid\":1,\"tid\":" + number + ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":" + number + "}},\n";
+  head_ += "{\"ph\":\"M\",\"pid\":1,\"tid\":" + number + ",\"name\":\"thread_name\",\"args\":{\"name\":" + json_string(name) +
+           "}},\n";
+  head_ += "{\"ph\":\"M\",\"pid\":1,\"tid\":" + number + ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":" + number +
+           "}},\n";
 }
 
 void EventText::add_slice(int tid, int64_t begin_at, int64_t end_at, const std::string& rest) {
@@ -67,13 +70,15 @@ void EventText::add_flow(Point from, Point to, const std::string& rest) {
 
 void EventText::add_counter(int64_t at, const std::string& name, size_t bytes) {
   begin(at);
-  body_ += "{\"ph\":\"C\",\"pid\":1,\"ts\":" + microseconds(at) + ",\"name\":" + name + ",\"args\":{\"live\":" + std::to_string(bytes) + "}}";
+  body_ += "{\"ph\":\"C\",\"pid\":1,\"ts\":" + microseconds(at) + ",\"name\":" + name +
+           ",\"args\":{\"live\":" + std::to_string(bytes) + "}}";
   end();
 }
 
 std::string EventText::text(const Json& other_data) const {
   std::vector<Event> sorted = events_;
-  std::sort(sorted.begin(), sorted.end(), [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.offset < b.offset; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Event& a, const Event& b) { return a.at != b.at ? a.at < b.at : a.offset < b.offset; });
   const std::string other = other_data.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string file = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + other + ",\n\"traceEvents\":[\n";
   file.reserve(file.size() + head_.size() + body_.size() + 2 * sorted.size() + 16);

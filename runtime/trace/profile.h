@@ -10,33 +10,33 @@ namespace sheaf {
 /// One operation of a lane, or several that have something in common. Times are those of one step: the median over
 /// steps of each operation.
 struct OperationProfile {
-  std::string lane;            ///< "cpu:1"
-  std::string op;              ///< the kind: "conv", "kernel", "reorder", …
-  std::string layer;           ///< empty for what belongs to none, such as an update of a parameter
+  std::string lane;   ///< "cpu:1"
+  std::string op;     ///< the kind: "conv", "kernel", "reorder", …
+  std::string layer;  ///< empty for what belongs to none, such as an update of a parameter
   std::string implementation;
-  int replica = -1;            ///< -1 outside regions
+  int replica = -1;  ///< -1 outside regions
   int64_t operations = 1;
   double seconds = 0;
   double flops = 0;
-  double bytes = 0;            ///< read and written
-  double least_seconds = 0;    ///< what the roofline allows: the longer of its arithmetic and its traffic
+  double bytes = 0;          ///< read and written
+  double least_seconds = 0;  ///< what the roofline allows: the longer of its arithmetic and its traffic
 };
 
 struct LaneProfile {
   std::string name;
-  double seconds = 0;          ///< in operations
-  double wait_seconds = 0;     ///< for other lanes
-  double flops_per_second = 0; ///< its roofline
+  double seconds = 0;           ///< in operations
+  double wait_seconds = 0;      ///< for other lanes
+  double flops_per_second = 0;  ///< its roofline
   double bytes_per_second = 0;
 };
 
 /// Of one program at one batch size.
 struct Profile {
-  std::string program;         ///< "infer", "train"
+  std::string program;  ///< "infer", "train"
   int64_t batch = 0;
-  int64_t steps = 0;           ///< that it is made of
-  double step_seconds = 0;     ///< median of whole steps
-  double data_wait_seconds = 0;  ///< a step, in the mean: the training loop waited for its batch
+  int64_t steps = 0;                         ///< that it is made of
+  double step_seconds = 0;                   ///< median of whole steps
+  double data_wait_seconds = 0;              ///< a step, in the mean: the training loop waited for its batch
   std::vector<OperationProfile> operations;  ///< by lane, in order
   std::vector<LaneProfile> lanes;            ///< those with operations
   std::string roofline_source;               ///< "a guess from the CPU's model", or a file

@@ -12,7 +12,9 @@ size_t TracedProgram::operations() const {
 
 Recording::Recording(TracedProgram program, size_t most_operations, std::shared_ptr<const void> owner,
                      std::shared_ptr<int64_t> counter)
-    : program_(std::move(program)), owner_(std::move(owner)), counter_(std::move(counter)),
+    : program_(std::move(program)),
+      owner_(std::move(owner)),
+      counter_(std::move(counter)),
       capacity_(std::max<size_t>(1, most_operations / std::max<size_t>(1, program_.operations()))) {
   step_times_.resize(capacity_);
   for (const TracedLane& lane : program_.lanes) times_.emplace_back(capacity_ * (lane.operations.size() + 1));
@@ -36,9 +38,7 @@ void Recording::commit(int64_t begin, int64_t end, std::span<const CallLog::Call
 
 size_t Recording::kept() const { return std::min(static_cast<size_t>(steps_), capacity_); }
 
-size_t Recording::slot(size_t kept_index) const {
-  return (static_cast<size_t>(steps_) - kept() + kept_index) % capacity_;
-}
+size_t Recording::slot(size_t kept_index) const { return (static_cast<size_t>(steps_) - kept() + kept_index) % capacity_; }
 
 const StepTimes& Recording::step(size_t kept_index) const { return step_times_[slot(kept_index)]; }
 

@@ -17,18 +17,18 @@ namespace sheaf {
 struct TracedOperation {
   std::string op, layer, implementation;
   int replica = -1;
-  int instance = -1;        ///< what communications call it
+  int instance = -1;  ///< what communications call it
   Cost cost;
-  double least_seconds = 0; ///< by the device's roofline
+  double least_seconds = 0;  ///< by the device's roofline
 };
 
 struct TracedLane {
   std::string name;
   bool asynchronous = false;
   double flops_per_second = 0, bytes_per_second = 0;  ///< the device's roofline
-  std::vector<TracedOperation> operations;  ///< in the lane's order
-  std::vector<std::vector<int>> waits_for;  ///< by operation: lanes
-  std::vector<size_t> live_bytes;           ///< of the arena, by operation; empty where there is no arena
+  std::vector<TracedOperation> operations;            ///< in the lane's order
+  std::vector<std::vector<int>> waits_for;            ///< by operation: lanes
+  std::vector<size_t> live_bytes;                     ///< of the arena, by operation; empty where there is no arena
 };
 
 /// Copied from a binding, so that a trace can be read when that is gone.
@@ -52,8 +52,7 @@ struct StepTimes {
 class Recording {
  public:
   /// `owner`: the trace's identity, kept alive. `counter`: of steps of the program.
-  Recording(TracedProgram program, size_t most_operations, std::shared_ptr<const void> owner,
-            std::shared_ptr<int64_t> counter);
+  Recording(TracedProgram program, size_t most_operations, std::shared_ptr<const void> owner, std::shared_ptr<int64_t> counter);
 
   const void* owner() const { return owner_.get(); }
   /// Where the next step's times go, by lane. One that isn't committed is recorded over.
@@ -62,9 +61,9 @@ class Recording {
   void commit(int64_t begin, int64_t end, std::span<const CallLog::Call> calls);
 
   const TracedProgram& program() const { return program_; }
-  int64_t steps() const { return steps_; }                    ///< committed
-  size_t kept() const;                                        ///< of them, the last
-  const StepTimes& step(size_t kept_index) const;             ///< the oldest first
+  int64_t steps() const { return steps_; }                                      ///< committed
+  size_t kept() const;                                                          ///< of them, the last
+  const StepTimes& step(size_t kept_index) const;                               ///< the oldest first
   std::span<const OperationTimes> times(size_t kept_index, size_t lane) const;  ///< one an operation, and the end's
   std::span<const CallLog::Call> calls(size_t kept_index) const { return calls_[slot(kept_index)]; }
 
@@ -76,10 +75,10 @@ class Recording {
   std::shared_ptr<int64_t> counter_;
   size_t capacity_;
   int64_t steps_ = 0;
-  std::vector<StepTimes> step_times_;                   ///< by slot
-  std::vector<std::vector<OperationTimes>> times_;      ///< by lane: slots one after another
-  std::vector<OperationTimes*> next_;                   ///< by lane
-  std::vector<std::vector<CallLog::Call>> calls_;       ///< by slot
+  std::vector<StepTimes> step_times_;               ///< by slot
+  std::vector<std::vector<OperationTimes>> times_;  ///< by lane: slots one after another
+  std::vector<OperationTimes*> next_;               ///< by lane
+  std::vector<std::vector<CallLog::Call>> calls_;   ///< by slot
 };
 
 }  // namespace sheaf

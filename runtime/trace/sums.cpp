@@ -30,7 +30,7 @@ void add(OperationProfile& sum, const OperationProfile& operation) {
   sum.least_seconds += operation.least_seconds;
 }
 
-std::vector<OperationProfile> sums_by(const Profile& profile, std::string OperationProfile::*key) {
+std::vector<OperationProfile> sums_by(const Profile& profile, std::string OperationProfile::* key) {
   std::map<std::string, OperationProfile> sums;
   for (const OperationProfile& operation : profile.operations) {
     const auto [at, fresh] = sums.emplace(operation.*key, operation);
@@ -38,9 +38,8 @@ std::vector<OperationProfile> sums_by(const Profile& profile, std::string Operat
   }
   std::vector<OperationProfile> sorted;
   for (auto& [name, sum] : sums) sorted.push_back(std::move(sum));
-  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
-    return a.seconds != b.seconds ? a.seconds > b.seconds : a.*key < b.*key;
-  });
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const auto& a, const auto& b) { return a.seconds != b.seconds ? a.seconds > b.seconds : a.*key < b.*key; });
   return sorted;
 }
 

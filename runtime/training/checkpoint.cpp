@@ -41,7 +41,8 @@ Result<nlohmann::json> metadata_json(const SafetensorsFile& file, const char* ke
 
 std::string plan_hash(const Plan& plan) { return sha256(serialize(plan)); }
 
-Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint, std::span<const TensorView> tensors) {
+Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint,
+                              std::span<const TensorView> tensors) {
   const std::string content = json_of(checkpoint).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   nlohmann::json sums = {{"", crc_of(content.data(), content.size())}};
   for (const TensorView& tensor : tensors) {
@@ -53,7 +54,9 @@ Result<void> write_checkpoint(const Folder& folder, const std::string& name, con
 }
 
 Result<CheckpointFile> CheckpointFile::open(const Folder& folder, const std::string& name) {
-  const auto refuse = [&](const std::string& why) { return Error({folder.path_of(name), 0, 0}, "not a sound checkpoint: " + why); };
+  const auto refuse = [&](const std::string& why) {
+    return Error({folder.path_of(name), 0, 0}, "not a sound checkpoint: " + why);
+  };
   auto opened = SafetensorsFile::open(folder, name);
   if (!opened) return opened.error();
   auto content = metadata_json(*opened, kContent);
@@ -67,7 +70,8 @@ Result<CheckpointFile> CheckpointFile::open(const Folder& folder, const std::str
     by_name[name] = sum.get<uint32_t>();
   }
   const std::string& text = opened->metadata().at(kContent);
-  if (!by_name.contains("") || by_name[""] != crc_of(text.data(), text.size())) return refuse("its metadata is damaged (CRC-32)");
+  if (!by_name.contains("") || by_name[""] != crc_of(text.data(), text.size()))
+    return refuse("its metadata is damaged (CRC-32)");
   auto checkpoint = checkpoint_of(*content);
   if (!checkpoint) return refuse(checkpoint.error().message());
   return CheckpointFile(std::move(*opened), std::move(*checkpoint), std::move(by_name));
@@ -99,8 +103,8 @@ Result<std::vector<HostTensor>> CheckpointFile::read(std::span<const Parameter* 
     auto tensor = file_.read(parameter->name);
     if (!tensor) return tensor.error();
     if (tensor->dtype != parameter->dtype)
-      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor->dtype)) + "; expected " +
-                                      std::string(name_of(parameter->dtype)));
+      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor->dtype)) +
+                                             "; expected " + std::string(name_of(parameter->dtype)));
     const auto sum = sums_.find(parameter->name);
     const uint32_t found = tensor->bytes.empty() ? crc_of("", 0) : crc_of(tensor->bytes.data(), tensor->bytes.size());
     if (sum == sums_.end() || sum->second != found)
@@ -113,8 +117,8 @@ Result<std::vector<HostTensor>> CheckpointFile::read(std::span<const Parameter* 
 Result<void> check_same_run(const std::string& file, const RunIdentity& then, const RunIdentity& now) {
   const auto refuse = [&](const std::string& why) { return Error({file, 0, 0}, "can't be resumed from: " + why); };
   if (then.plan != now.plan) {
-    return refuse("it is of another plan (model '" + then.model + "', SHA-256 " + then.plan.substr(0, 12) + "…; this one is of model '" +
-                  now.model + "', " + now.plan.substr(0, 12) + "…)")
+    return refuse("it is of another plan (model '" + then.model + "', SHA-256 " + then.plan.substr(0, 12) +
+                  "…; this one is of model '" + now.model + "', " + now.plan.substr(0, 12) + "…)")
         .note("train on with the plan file that the run began with; a changed model can start from its weights with --weights");
   }
   const auto differ = [&](const char* what, auto before, auto after) {
@@ -128,7 +132,8 @@ Result<void> check_same_run(const std::string& file, const RunIdentity& then, co
     return refuse("its rows (--data) had another content than this run's: their CRC-32 sums differ")
         .note("to train on with other data, begin a new run from its weights (--weights)");
   if (then.shuffle != now.shuffle)
-    return refuse(then.shuffle ? "its rows were shuffled, this run has --no-shuffle" : "its rows were not shuffled (--no-shuffle), this run's are");
+    return refuse(then.shuffle ? "its rows were shuffled, this run has --no-shuffle"
+                               : "its rows were not shuffled (--no-shuffle), this run's are");
   return {};
 }
 

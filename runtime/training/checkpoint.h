@@ -25,8 +25,8 @@ struct RunIdentity {
   bool shuffle = true;
   // With other ones than these, results are equal within rounding.
   std::vector<std::string> devices;
-  std::string numerics;  ///< "strict", "fast"
-  std::string cpu;       ///< instruction set and cores: "x86-64-v4, 8 cores"
+  std::string numerics;       ///< "strict", "fast"
+  std::string cpu;            ///< instruction set and cores: "x86-64-v4, 8 cores"
   int64_t micro_batches = 1;  ///< another number is another run, too,
   uint32_t data = 0;          ///< and so is other content of the rows: Dataset::checksum()
 };
@@ -38,7 +38,8 @@ struct Checkpoint {
 };
 
 /// Writes one atomically, as `name` in `folder`. `tensors`: parameters, buffers, optimiser state.
-Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint, std::span<const TensorView> tensors);
+Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint,
+                              std::span<const TensorView> tensors);
 
 /// The SHA-256 that RunIdentity::plan holds.
 std::string plan_hash(const Plan& plan);

@@ -33,7 +33,8 @@ std::optional<int64_t> step_of(std::string_view name) {
 int make_folders(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> parents;  // of what isn't there yet
   std::error_code status;
-  for (std::filesystem::path at = std::filesystem::absolute(folder, status).lexically_normal(); !std::filesystem::exists(at, status) && at.has_relative_path();)
+  for (std::filesystem::path at = std::filesystem::absolute(folder, status).lexically_normal();
+       !std::filesystem::exists(at, status) && at.has_relative_path();)
     parents.push_back(at = at.parent_path());
   std::filesystem::create_directories(folder, status);
   if (status) return status.value();
@@ -90,8 +91,9 @@ std::vector<CheckpointFolder::File> CheckpointFolder::list() const {
   return files;
 }
 
-Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(
-    const RunIdentity& run, std::span<const Parameter* const> expected, const std::function<void(const Error&)>& told) const {
+Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(const RunIdentity& run,
+                                                                        std::span<const Parameter* const> expected,
+                                                                        const std::function<void(const Error&)>& told) const {
   const std::vector<File> files = list();
   for (const File& file : files) {
     auto opened = CheckpointFile::open(folder_, file.name);
@@ -104,8 +106,9 @@ Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(
     told(opened.error());
   }
   if (files.empty()) return std::optional<Found>();
-  return Error({folder_.path(), 0, 0}, "none of the " + std::to_string(files.size()) +
-                                    " checkpoints in this folder is sound; to begin anew, remove them or give another folder");
+  return Error({folder_.path(), 0, 0},
+               "none of the " + std::to_string(files.size()) +
+                   " checkpoints in this folder is sound; to begin anew, remove them or give another folder");
 }
 
 Result<void> CheckpointFolder::save(const Checkpoint& checkpoint, std::span<const TensorView> tensors) {

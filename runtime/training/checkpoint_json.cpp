@@ -9,8 +9,9 @@ constexpr int64_t kLargest = int64_t{1} << 53;
 constexpr int kVersion = 2;
 
 nlohmann::json json_of(const EpochRecord& record) {
-  nlohmann::json json = {{"steps", record.steps}, {"seconds", record.seconds}, {"data_wait_seconds", record.data_wait_seconds},
-                         {"train_loss", record.train_loss}, {"lr", record.lr}, {"rows", record.rows}};
+  nlohmann::json json = {
+      {"steps", record.steps},           {"seconds", record.seconds}, {"data_wait_seconds", record.data_wait_seconds},
+      {"train_loss", record.train_loss}, {"lr", record.lr},           {"rows", record.rows}};
   if (record.evaluation) {
     const Evaluation& found = *record.evaluation;
     json["eval_rows"] = found.rows;
@@ -193,7 +194,8 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
     fields.adopt(inner);
   }
   const int64_t stride = fields.integer("epochs_stride", 1);
-  const bool all_epochs = EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride, fields.number("epochs_seconds"));
+  const bool all_epochs =
+      EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride, fields.number("epochs_seconds"));
   state.curve = curve_of(fields);
   if (!fields.error().empty()) return Error(fields.error());
 

@@ -23,9 +23,8 @@ std::vector<ValueInfo> training_values(const Plan& plan) {
   return infos;
 }
 
-Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources,
-                              uint64_t seed, const std::map<std::string, int64_t>& bounds,
-                              void (*note)(const Diagnostic&)) {
+Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
+                              const std::map<std::string, int64_t>& bounds, void (*note)(const Diagnostic&)) {
   std::vector<HostTensor> tensors;
   for (const ValueInfo& value : values) {
     const auto bound = bounds.find(value.name);

@@ -76,7 +76,8 @@ Result<void> Evaluator::add(Bound& bound, int64_t first, int64_t rows, Evaluatio
   }
   for (const HostTensor& output : bound.outputs) out.push_back(address_of<void*>(output));
   data_->gather(target_place_, order, bound.target.bytes.data());
-  if (auto ok = bound.session.run(in, out, run_); !ok) return ok.error().note("in evaluation, rows from " + std::to_string(first));
+  if (auto ok = bound.session.run(in, out, run_); !ok)
+    return ok.error().note("in evaluation, rows from " + std::to_string(first));
   return add_batch(loss_, bound.outputs[loss_.output_index], bound.target, sums);
 }
 

@@ -32,7 +32,8 @@ class Evaluator {
   };
   Evaluator(const Dataset& data, LossSection loss, int64_t batch_size)
       : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
-  Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, const BindOptions& options) const;
+  Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
+                     const BindOptions& options) const;
   Result<void> add(Bound& bound, int64_t first, int64_t rows, EvaluationSums& sums) const;
 
   const Dataset* data_;

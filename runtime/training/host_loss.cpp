@@ -50,7 +50,8 @@ double class_loss(const LossSection& loss, const Scores& scores, size_t target) 
 
 void add_classes(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
   size_t inner = 1;
-  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d) inner *= static_cast<size_t>(output.shape[d]);
+  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d)
+    inner *= static_cast<size_t>(output.shape[d]);
   const auto classes = static_cast<size_t>(loss.class_count);
   for (size_t i = 0; i < count_of(target); ++i) {
     const int64_t wanted = integer_at(target, i);
@@ -68,7 +69,8 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
 /// Of targets that are probabilities of the classes; a mean is over the positions, whatever the weights.
 void add_probabilities(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
   size_t inner = 1;
-  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d) inner *= static_cast<size_t>(output.shape[d]);
+  for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d)
+    inner *= static_cast<size_t>(output.shape[d]);
   const auto classes = static_cast<size_t>(loss.class_count);
   const double each = loss.label_smoothing / static_cast<double>(classes);
   for (size_t i = 0; i < count_of(output) / classes; ++i) {
@@ -137,7 +139,8 @@ Result<void> check_targets(const LossSection& loss, const std::string& option, c
   for (size_t i = 0; i < count_of(target); ++i) {
     if (fits(i)) continue;
     size_t row = i;
-    for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;) row /= static_cast<size_t>(target.shape[d]);
+    for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;)
+      row /= static_cast<size_t>(target.shape[d]);
     if (rows_dim >= 0) row %= static_cast<size_t>(target.shape[static_cast<size_t>(rows_dim)]);
     const std::string where = option + ": target '" + loss.target + "' of row " + std::to_string(row) + " (from 0) is ";
     if (binary) {

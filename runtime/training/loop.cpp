@@ -11,7 +11,11 @@ namespace {
 class Loop {
  public:
   Loop(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks, LoopState& state)
-      : learner_(learner), data_(data), settings_(settings), hooks_(hooks), state_(state),
+      : learner_(learner),
+        data_(data),
+        settings_(settings),
+        hooks_(hooks),
+        state_(state),
         per_epoch_(BatchLoader::batches_per_epoch(data.rows(), settings.batch_size)) {}
 
   Result<Ending> run() {
@@ -82,8 +86,9 @@ class Loop {
     if (hooks_.step) (void)hooks_.step(record);  // the error at hand matters more than one of the metrics file
     const char* value = std::isnan(record.loss) ? "nan" : record.loss > 0 ? "inf" : "-inf";
     Error error(std::string("the loss of step ") + std::to_string(record.step) + " (epoch " + std::to_string(record.epoch) +
-                ") is " + value + (layer.empty() ? ", though every layer's output is finite"
-                                                 : ": the first output that isn't finite is that of layer '" + layer + "'"));
+                ") is " + value +
+                (layer.empty() ? ", though every layer's output is finite"
+                               : ": the first output that isn't finite is that of layer '" + layer + "'"));
     return error.note("a smaller learning rate (--lr; it was " + number(record.lr) +
                       ") or \"clip_grad_norm\" in the model's training section may help; or the data holds such values");
   }

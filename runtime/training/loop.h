@@ -36,7 +36,7 @@ struct LoopState {
   int64_t rows = 0;      ///< of that epoch so far
   double seconds = 0;    ///< spent on them
   double data_wait_seconds = 0;
-  EpochHistory epochs;   ///< those done
+  EpochHistory epochs;  ///< those done
   LossCurve curve;
 };
 

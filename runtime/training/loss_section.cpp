@@ -52,8 +52,10 @@ Result<LossSection> loss_section(const Model& model) {
   if (!found || !target) return refuse("training.loss: its inputs are not an output of the model and a target");
   section.target = target->name;
   section.sum = text(member_of(arguments, "reduction")) == "sum";
-  if (const Json& ignored = member_of(arguments, "ignore_index"); ignored.is_number_integer()) section.ignore_index = ignored.get<int64_t>();
-  if (const Json& smoothing = member_of(arguments, "label_smoothing"); smoothing.is_number()) section.label_smoothing = smoothing.get<double>();
+  if (const Json& ignored = member_of(arguments, "ignore_index"); ignored.is_number_integer())
+    section.ignore_index = ignored.get<int64_t>();
+  if (const Json& smoothing = member_of(arguments, "label_smoothing"); smoothing.is_number())
+    section.label_smoothing = smoothing.get<double>();
   section.weight = numbers(member_of(arguments, "weight"));
   section.pos_weight = numbers(member_of(arguments, "pos_weight"));
   section.yes_above = section.type == "BCELoss" ? 0.5 : 0;

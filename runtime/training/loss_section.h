@@ -22,9 +22,9 @@ struct LossSection {
   /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
   bool classes = false;
   bool probabilities = false;  ///< or probabilities of the classes: cross entropy with a target of the output's shape
-  int class_dim = 0;        ///< dimension of the output that has the classes: 1, or 0 of a vector
-  int64_t class_count = 0;  ///< where `classes` or `probabilities`
-  bool accuracy = false;    ///< "metrics" asks for it
+  int class_dim = 0;           ///< dimension of the output that has the classes: 1, or 0 of a vector
+  int64_t class_count = 0;     ///< where `classes` or `probabilities`
+  bool accuracy = false;       ///< "metrics" asks for it
   /// Of binary cross entropy: an output above it says yes, as a target above 0.5 does.
   double yes_above = 0;
 };

@@ -7,8 +7,9 @@
 
 namespace sheaf {
 
-Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
-                                        const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings) {
+Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
+                                        int64_t parts, const BindOptions& options, std::span<const ValueInfo> inputs,
+                                        StepSettings& settings) {
   const Plan& plan = model.plan;
   if (plan.accumulate.steps.empty()) {
     return Error({plan.file, 0, 0}, "plan '" + plan.name + "' has no programs for micro-batches")
@@ -53,7 +54,8 @@ Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInf
     auto variable = model.constants->variable(update.name);
     if (!variable) return variable.error();
     if (model.constants->nodes()[static_cast<size_t>(*variable)].kind == ConstantStore::Kind::state) continue;
-    if (auto ok = kept_.add(*variable); !ok) return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
+    if (auto ok = kept_.add(*variable); !ok)
+      return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
   }
   return {};
 }

@@ -48,9 +48,9 @@ class MicroBatches {
   std::vector<int64_t> sizes_;
   std::map<int64_t, StepProgram> parts_;  ///< by rows
   std::unique_ptr<StepProgram> update_;
-  std::vector<Cut> cuts_;                 ///< by input
-  std::vector<const void*> taken_;        ///< by input
-  SavedVariables kept_;                   ///< buffers that `accumulate` changes, as they were before the step
+  std::vector<Cut> cuts_;           ///< by input
+  std::vector<const void*> taken_;  ///< by input
+  SavedVariables kept_;             ///< buffers that `accumulate` changes, as they were before the step
 };
 
 }  // namespace sheaf

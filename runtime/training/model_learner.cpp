@@ -21,7 +21,9 @@ Result<std::unique_ptr<ModelLearner>> ModelLearner::make(Model model, std::share
   return learner;
 }
 
-Result<float> ModelLearner::step(int64_t rows, std::span<const void* const> buffers) { return trainers_.at(rows).step(buffers, run_); }
+Result<float> ModelLearner::step(int64_t rows, std::span<const void* const> buffers) {
+  return trainers_.at(rows).step(buffers, run_);
+}
 
 std::string ModelLearner::first_not_finite(int64_t rows, std::span<const void* const> buffers) {
   return trainers_.at(rows).first_not_finite(buffers);
@@ -64,7 +66,8 @@ std::vector<const Parameter*> ModelLearner::declarations() const {
 Result<void> ModelLearner::restore(const std::vector<HostTensor>& tensors) {
   const std::vector<const Parameter*> declared = declarations();
   std::vector<TensorView> views;
-  for (size_t i = 0; i < tensors.size(); ++i) views.push_back({declared[i]->name, tensors[i].dtype, tensors[i].shape, tensors[i].bytes.data()});
+  for (size_t i = 0; i < tensors.size(); ++i)
+    views.push_back({declared[i]->name, tensors[i].dtype, tensors[i].shape, tensors[i].bytes.data()});
   const std::span<const TensorView> all(views);
   const size_t parameters = model_.plan().parameters.size();
   if (auto ok = model_.set_parameters(all.first(parameters)); !ok) return ok;

@@ -15,7 +15,8 @@ class ModelLearner : public Learner {
   /// Binds the train program to batches of `batch_size` rows and to those that `rows` leaves over. The values of a
   /// batch come in the order of training_values(plan). Errors: those of Trainer::bind.
   static Result<std::unique_ptr<ModelLearner>> make(Model model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
-                                                    int64_t batch_size, const TrainingProgress& progress, const BindOptions& options);
+                                                    int64_t batch_size, const TrainingProgress& progress,
+                                                    const BindOptions& options);
 
   Result<float> step(int64_t rows, std::span<const void* const> buffers) override;
   std::string first_not_finite(int64_t rows, std::span<const void* const> buffers) override;
@@ -34,7 +35,8 @@ class ModelLearner : public Learner {
   Result<void> restore(const std::vector<HostTensor>& tensors);
 
  private:
-  ModelLearner(Model model, std::shared_ptr<TrainingProgress> progress) : model_(std::move(model)), progress_(std::move(progress)) {}
+  ModelLearner(Model model, std::shared_ptr<TrainingProgress> progress)
+      : model_(std::move(model)), progress_(std::move(progress)) {}
 
   Model model_;
   std::shared_ptr<TrainingProgress> progress_;

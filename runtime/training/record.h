@@ -25,13 +25,13 @@ struct Evaluation {
 };
 
 struct EpochRecord {
-  int64_t epoch = 0;  ///< from 1
-  int64_t steps = 0;  ///< of this epoch
-  bool complete = true;  ///< false: --steps ended the run within it
-  double seconds = 0;    ///< of training, without evaluation
+  int64_t epoch = 0;             ///< from 1
+  int64_t steps = 0;             ///< of this epoch
+  bool complete = true;          ///< false: --steps ended the run within it
+  double seconds = 0;            ///< of training, without evaluation
   double data_wait_seconds = 0;  ///< part of them: steps waited for their batch
-  double train_loss = 0;  ///< mean over its rows, each as its step found it
-  double lr = 0;          ///< of its last step
+  double train_loss = 0;         ///< mean over its rows, each as its step found it
+  double lr = 0;                 ///< of its last step
   int64_t rows = 0;
   std::optional<Evaluation> evaluation;
 };

@@ -27,8 +27,10 @@ Result<StepProgram> StepProgram::bind(Model::State& model, const Program& progra
     if (value.role == Value::setting) {
       bound.buffers_.push_back(settings.find(value.name));
     } else if (value.role == Value::input || value.role == Value::target) {
-      const auto found = std::find_if(names.begin(), names.end(), [&](const ValueInfo& info) { return info.name == value.name; });
-      if (found == names.end()) return Error("the plan's programs of a training step differ in their inputs: '" + value.name + "'");
+      const auto found =
+          std::find_if(names.begin(), names.end(), [&](const ValueInfo& info) { return info.name == value.name; });
+      if (found == names.end())
+        return Error("the plan's programs of a training step differ in their inputs: '" + value.name + "'");
       bound.places_[static_cast<size_t>(found - names.begin())] = bound.buffers_.size();
       bound.buffers_.push_back(nullptr);
     }

@@ -25,7 +25,7 @@ struct Trainer::State {
   std::unique_ptr<StepProgram> whole;   ///< the step in one, or
   std::unique_ptr<MicroBatches> parts;  ///< in micro-batches
   double betas[2] = {0.9, 0.999};
-  bool corrects_bias = false;         ///< the program has Adam's settings
+  bool corrects_bias = false;  ///< the program has Adam's settings
   // The learning rate is worked out anew only where what it depends on has changed.
   double base = 0;
   int64_t epoch = -1;
@@ -105,7 +105,8 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   }
   const StepProgram* bound = nullptr;
   if (options.micro_batches > 1) {
-    auto parts = MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options, state->inputs, state->settings);
+    auto parts = MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options, state->inputs,
+                                    state->settings);
     if (!parts) return parts.error();
     state->parts = std::make_unique<MicroBatches>(std::move(*parts));
     bound = &state->parts->largest();
@@ -179,8 +180,8 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) try {
     if (!found[i]) problems.push_back("missing: '" + entries[i].name + "'");
   }
   if (!problems.empty()) {
-    Error error("the optimiser's state doesn't fit model '" + state_->model->plan.name + "': " +
-                std::to_string(problems.size()) + (problems.size() == 1 ? " problem" : " problems"));
+    Error error("the optimiser's state doesn't fit model '" + state_->model->plan.name +
+                "': " + std::to_string(problems.size()) + (problems.size() == 1 ? " problem" : " problems"));
     for (std::string& problem : problems) error.note(std::move(problem));
     return error;
   }

@@ -27,7 +27,8 @@ class KernelContract : public BackendTest {
     if (!loaded) return loaded.error();
     kernels = *loaded;
     const auto constant = std::make_unique<bool[]>(inputs.size());
-    PrepareRequest request{step, plan, inputs, outputs, 2, false, {constant.get(), inputs.size()}, kernels.get(), extents, work};
+    PrepareRequest request{step,          plan,    inputs, outputs, 2, false, {constant.get(), inputs.size()},
+                           kernels.get(), extents, work};
     request.gpu_work = work;
     return device->prepare(request);
   }
@@ -63,7 +64,8 @@ TEST_P(KernelContract, ALookupBeyondTheTableIsReported) {
   Step step = kernel_step("lookup");
   step.attributes["status"] = 1;
   const TensorSpec indices = plain_tensor(DType::int64, {4}), table = plain_tensor(DType::float32, {3, 1});
-  auto prepared = prepare(step, {indices, table}, {plain_tensor(DType::float32, {4, 1}), plain_tensor(DType::int64, {1})}, {3}, 4);
+  auto prepared =
+      prepare(step, {indices, table}, {plain_tensor(DType::float32, {4, 1}), plain_tensor(DType::int64, {1})}, {3}, 4);
   ASSERT_TRUE(prepared) << to_string(prepared.error());
   ASSERT_TRUE(prepared->can_fail);
   const Buffer i(*device, 32), t(*device, 12), y(*device, 16), status(*device, 8);

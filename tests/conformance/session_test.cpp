@@ -96,7 +96,8 @@ TEST_P(KernelsInASession, TheLowestFailingReplicaIsReported) {
   for (int i = 0; i < 20; ++i) {
     auto ran = session->run(in, out);
     ASSERT_FALSE(ran);
-    EXPECT_THAT(ran.error().message(), HasSubstr("replica 1 on device " + kind + ":0: layer 'net.embedding': index 9 (element 1"));
+    EXPECT_THAT(ran.error().message(),
+                HasSubstr("replica 1 on device " + kind + ":0: layer 'net.embedding': index 9 (element 1"));
   }
   indices = {0, 1, 2, 3, 4, 0};
   ASSERT_TRUE(session->run(in, out));

@@ -24,8 +24,6 @@ struct Request {
   bool fast = false;
 };
 
-
-
 /// One line an operation; those of other replicas that are the same are left out.
 void show(const PlannedProgram& planned, const Program& program) {
   std::set<std::string> shown;
@@ -49,8 +47,8 @@ int count_failures(const Plan& plan, const std::string& name, const DeviceSet& d
       {"infer", &plan.infer}, {"train", &plan.train}, {"accumulate", &plan.accumulate}, {"update", &plan.update}};
   for (const auto& [kind, program] : programs) {
     if (program->steps.empty()) continue;
-    std::printf("%s %s, batch %lld, %d device(s)%s\n", name.c_str(), kind, static_cast<long long>(request.batch), request.devices,
-                request.fast ? ", fast" : "");
+    std::printf("%s %s, batch %lld, %d device(s)%s\n", name.c_str(), kind, static_cast<long long>(request.batch),
+                request.devices, request.fast ? ", fast" : "");
     BindOptions options;
     options.fast_numerics = request.fast;
     const auto planned = plan_program(plan, *program, devices, request.batch, options);

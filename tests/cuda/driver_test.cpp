@@ -35,7 +35,8 @@ TEST(SharedLibrary, ErrorsNameTheLibraryAndTheSymbol) {
   EXPECT_EQ(length("four"), 4U);
   auto missing = Symbols(*library)("strlen", length)("no_such_function", absent)("nor_this", absent).result();
   ASSERT_FALSE(missing);
-  EXPECT_THAT(missing.error().message(), AllOf(HasSubstr("The C library"), HasSubstr("libc.so.6"), HasSubstr("no_such_function")));
+  EXPECT_THAT(missing.error().message(),
+              AllOf(HasSubstr("The C library"), HasSubstr("libc.so.6"), HasSubstr("no_such_function")));
 }
 
 /// The toolkit's stub of the driver has all names that a driver has; it is read, not loaded, since it would stand for the driver.
@@ -46,7 +47,9 @@ TEST(DriverFunctions, AllAreInTheToolkitsList) {
   const auto has = [&](const std::string& name) { return stub.find('\0' + name + '\0') != stub.npos; };
   size_t count = 0;
 #define SHEAF_TEXT(name) #name
-#define SHEAF_LOOK(name) ++count; EXPECT_TRUE(has(SHEAF_TEXT(name))) << SHEAF_TEXT(name);
+#define SHEAF_LOOK(name) \
+  ++count;               \
+  EXPECT_TRUE(has(SHEAF_TEXT(name))) << SHEAF_TEXT(name);
   SHEAF_DRIVER_FUNCTIONS(SHEAF_LOOK)
 #undef SHEAF_LOOK
 #undef SHEAF_TEXT

@@ -10,8 +10,8 @@ namespace sheaf::cuda {
 namespace {
 
 /// A test of what a library has to say is left out where the library isn't.
-#define OPENED_OR_SKIP(name, call)                                        \
-  auto name = call;                                                       \
+#define OPENED_OR_SKIP(name, call)                                                                                          \
+  auto name = call;                                                                                                         \
   if (!name && name.error().message().find("has no function") == std::string::npos) GTEST_SKIP() << name.error().message(); \
   ASSERT_TRUE(name) << name.error().message()
 

@@ -36,11 +36,12 @@ struct Planned {
 Planned linear(Json activation, DType dtype = kF32) {
   Json attributes = Json::object();
   if (!activation.is_null()) attributes["activation"] = {{"kind", activation}};
-  return {"linear",
-          {"x", "weight", "bias", "residual"},
-          {plain_tensor(dtype, {6, 2, 4}), plain_tensor(dtype, {5, 4}), plain_tensor(kF32, {5}), plain_tensor(dtype, {6, 2, 5})},
-          {plain_tensor(dtype, {6, 2, 5})},
-          attributes};
+  return {
+      "linear",
+      {"x", "weight", "bias", "residual"},
+      {plain_tensor(dtype, {6, 2, 4}), plain_tensor(dtype, {5, 4}), plain_tensor(kF32, {5}), plain_tensor(dtype, {6, 2, 5})},
+      {plain_tensor(dtype, {6, 2, 5})},
+      attributes};
 }
 
 TEST(PlannedLinear, SaysWhoActivates) {
@@ -102,15 +103,18 @@ TEST(PlannedLinear, SumsOverNothingAreFilled) {
 
 /// A two-layer LSTM or GRU, 7 steps of 3 rows.
 struct Recurrent {
-  explicit Recurrent(bool lstm, bool bidirectional) : op(lstm ? "lstm" : "gru"), gates(lstm ? 4 : 3), directions(bidirectional ? 2 : 1) {
+  explicit Recurrent(bool lstm, bool bidirectional)
+      : op(lstm ? "lstm" : "gru"), gates(lstm ? 4 : 3), directions(bidirectional ? 2 : 1) {
     states = lstm ? 2 : 1;
     roles = {"x"};
     inputs = {plain_tensor(kF32, {7, 3, 4})};
     for (int64_t layer = 0; layer < 2; ++layer) {
       for (int64_t d = 0; d < directions; ++d) {
         const int64_t width = layer == 0 ? 4 : 5 * directions;
-        for (const auto& [name, dims] : {std::pair<const char*, Dims>("weight_ih", {gates * 5, width}), {"weight_hh", {gates * 5, 5}},
-                                         {"bias_ih", {gates * 5}}, {"bias_hh", {gates * 5}}}) {
+        for (const auto& [name, dims] : {std::pair<const char*, Dims>("weight_ih", {gates * 5, width}),
+                                         {"weight_hh", {gates * 5, 5}},
+                                         {"bias_ih", {gates * 5}},
+                                         {"bias_hh", {gates * 5}}}) {
           roles.push_back(RnnShape::role(name, layer, d));
           inputs.push_back(plain_tensor(kF32, dims));
         }
@@ -118,7 +122,8 @@ struct Recurrent {
     }
     results = {plain_tensor(kF32, {7, 3, 5 * directions})};
     for (int i = 0; i < states; ++i) results.push_back(plain_tensor(kF32, {2 * directions, 3, 5}));
-    attributes = {{"hidden_size", 5}, {"num_layers", 2}, {"bidirectional", bidirectional}, {"batch_first", false}, {"bias", true}};
+    attributes = {
+        {"hidden_size", 5}, {"num_layers", 2}, {"bidirectional", bidirectional}, {"batch_first", false}, {"bias", true}};
   }
   Planned training() const {
     auto outputs = results;

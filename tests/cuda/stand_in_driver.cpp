@@ -54,13 +54,16 @@ extern "C" {
 CUresult cuInit(unsigned int) { return std::getenv("STAND_IN_NO_GPU") ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult code, const char** name) {
-  *name = code == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : code == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE"
-          : code == CUDA_ERROR_INVALID_PTX ? "CUDA_ERROR_INVALID_PTX" : "CUDA_ERROR_OF_SOME_KIND";
+  *name = code == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == CUDA_ERROR_NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
+          : code == CUDA_ERROR_INVALID_PTX ? "CUDA_ERROR_INVALID_PTX"
+                                           : "CUDA_ERROR_OF_SOME_KIND";
   return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult code, const char** words) {
-  *words = code == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : code == CUDA_ERROR_NO_DEVICE ? "no CUDA-capable device is detected"
-           : "something went wrong";
+  *words = code == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory"
+           : code == CUDA_ERROR_NO_DEVICE   ? "no CUDA-capable device is detected"
+                                            : "something went wrong";
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
@@ -146,7 +149,9 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream stream) { return delete &state(stream), CUDA_SUCCESS; }
-CUresult cuStreamQuery(CUstream stream) { return state(stream).capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS; }
+CUresult cuStreamQuery(CUstream stream) {
+  return state(stream).capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned int) { return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {
   NEEDS_CONTEXT;
@@ -184,8 +189,8 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
   *function = reinterpret_cast<CUfunction>(&device_memory);
   return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned int x, unsigned int y, unsigned int z, unsigned int block, unsigned int, unsigned int,
-                        unsigned int, CUstream, void**, void**) {
+CUresult cuLaunchKernel(CUfunction, unsigned int x, unsigned int y, unsigned int z, unsigned int block, unsigned int,
+                        unsigned int, unsigned int, CUstream, void**, void**) {
   NEEDS_CONTEXT;
   return x && y && z && block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -203,7 +208,9 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
   if (!current || !on_device(from, bytes) || !on_device(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes), CUDA_SUCCESS;
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) {
+  return CUDA_ERROR_INVALID_VALUE;
+}
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER*, CUstream) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream) {
   NEEDS_CONTEXT;

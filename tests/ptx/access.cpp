@@ -9,18 +9,17 @@ std::string hexadecimal(uint64_t address) {
   return text;
 }
 
-[[gnu::cold]] void* refuse(Warp& warp, const Instruction& in, uint32_t lane, uint64_t address, uint32_t bytes,
-                           bool writes, const std::string& why) {
+[[gnu::cold]] void* refuse(Warp& warp, const Instruction& in, uint32_t lane, uint64_t address, uint32_t bytes, bool writes,
+                           const std::string& why) {
   warp.fail(in, lane,
-            std::string(writes ? "write" : "read") + " of " + std::to_string(bytes) + " bytes at " +
-                hexadecimal(address) + ": " + why);
+            std::string(writes ? "write" : "read") + " of " + std::to_string(bytes) + " bytes at " + hexadecimal(address) +
+                ": " + why);
   return nullptr;
 }
 
 }  // namespace
 
-void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes,
-             Touch touch) {
+void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes, Touch touch) {
   const BlockState& block = *warp.block;
   const bool writes = touch == Touch::write || touch == Touch::atomic;
   if (space == Space::generic) {
@@ -31,8 +30,7 @@ void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint
                                       : Space::param;
     address -= window;
   }
-  if (address % bytes)
-    return refuse(warp, in, lane, address, bytes, writes, "not a multiple of " + std::to_string(bytes));
+  if (address % bytes) return refuse(warp, in, lane, address, bytes, writes, "not a multiple of " + std::to_string(bytes));
   switch (space) {
     case Space::shared: {
       const bool in_static = address + bytes <= block.kernel->shared_bytes;

@@ -12,13 +12,11 @@ Space space_of(const Instruction& in);
 Touch touch_of(const Instruction& in);
 
 /// Where `bytes` at `address` of `space` lie for `lane`. Null after a fault: warp.fault says which.
-void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes,
-             Touch touch);
+void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes, Touch touch);
 
 /// The address that a load or store of `lane` names: the register in `slot`, displaced.
 inline uint64_t address_of(Warp& warp, const Instruction& in, size_t slot, uint32_t lane) {
-  const uint64_t base =
-      in.wide ? warp.at<uint64_t>(in.operand[slot])[lane] : warp.at<uint32_t>(in.operand[slot])[lane];
+  const uint64_t base = in.wide ? warp.at<uint64_t>(in.operand[slot])[lane] : warp.at<uint32_t>(in.operand[slot])[lane];
   return base + static_cast<uint64_t>(in.immediate);
 }
 

@@ -21,11 +21,9 @@ std::byte* aligned(const std::unique_ptr<std::byte[]>& memory) {
 
 }  // namespace
 
-BlockRun::BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size,
-                   const void* const* arguments, Memory& memory, RaceDetector* races)
-    : kernel_(kernel),
-      threads_(size.block[0] * size.block[1] * size.block[2]),
-      warps_((threads_ + kWarpSize - 1) / kWarpSize) {
+BlockRun::BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size, const void* const* arguments,
+                   Memory& memory, RaceDetector* races)
+    : kernel_(kernel), threads_(size.block[0] * size.block[1] * size.block[2]), warps_((threads_ + kWarpSize - 1) / kWarpSize) {
   registers_ = unwritten(kernel.register_bytes * warps_.size());
   local_ = unwritten(kernel.local_bytes * kWarpSize * warps_.size());
   state_.shared_bytes = size.shared_bytes ? kDynamicShared + size.shared_bytes : kernel.shared_bytes;
@@ -164,9 +162,8 @@ bool BlockRun::release(uint32_t barrier) {
       if (in.operand[2] != kNone) expected = warp.at<uint32_t>(in.operand[2])[lane];
       if (!first) first = &in;
       if (first->mode != in.mode) {
-        warp.fail(
-            in, lane,
-            "a barrier of another kind than the one at line " + std::to_string(first->line) + ", at the same time");
+        warp.fail(in, lane,
+                  "a barrier of another kind than the one at line " + std::to_string(first->line) + ", at the same time");
         fault_ = warp.fault;
         return false;
       }
@@ -196,14 +193,12 @@ void BlockRun::finish(std::span<const Waiting> waiting, const Instruction& first
   if (kind != Barrier::sync) {
     for (const Waiting& w : waiting) {
       all += static_cast<uint32_t>(std::popcount(w.split->mask));
-      set += static_cast<uint32_t>(
-          std::popcount(w.split->mask & w.warp->predicate(kernel_.code[w.split->pc].operand[3])));
+      set += static_cast<uint32_t>(std::popcount(w.split->mask & w.warp->predicate(kernel_.code[w.split->pc].operand[3])));
     }
   }
   for (const Waiting& w : waiting) {
     const Instruction& in = kernel_.code[w.split->pc];
-    if (kind == Barrier::popc)
-      each(w.split->mask, [&](uint32_t lane) { w.warp->at<uint32_t>(in.operand[0])[lane] = set; });
+    if (kind == Barrier::popc) each(w.split->mask, [&](uint32_t lane) { w.warp->at<uint32_t>(in.operand[0])[lane] = set; });
     if (kind == Barrier::all) set_predicate(*w.warp, in.operand[0], w.split->mask, set == all ? ~0u : 0);
     if (kind == Barrier::any) set_predicate(*w.warp, in.operand[0], w.split->mask, set ? ~0u : 0);
     ++w.split->pc;

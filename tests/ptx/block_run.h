@@ -8,8 +8,8 @@ namespace sheaf::ptx {
 class BlockRun {
  public:
   /// Memory for blocks of `size.block` threads, used by one block after another.
-  BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size, const void* const* arguments,
-           Memory& memory, RaceDetector* races);
+  BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size, const void* const* arguments, Memory& memory,
+           RaceDetector* races);
   /// Runs block `number`, x counting first. At a fault: what fault() says.
   Step run(uint64_t number, uint64_t& budget);
   const Fault& fault() const { return fault_; }

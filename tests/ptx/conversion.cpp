@@ -6,8 +6,10 @@ namespace sheaf::ptx {
 
 FloatFormat format_of(Type type) {
   switch (type) {
-    case Type::f16: case Type::f16x2: return kHalf;
-    case Type::bf16: case Type::bf16x2: return kBfloat;
+    case Type::f16:
+    case Type::f16x2: return kHalf;
+    case Type::bf16:
+    case Type::bf16x2: return kBfloat;
     case Type::f32: return kSingle;
     default: return kDouble;
   }
@@ -35,8 +37,7 @@ double integral(double value, Rounding rounding) {
 
 uint64_t sign_extended(uint64_t bits, Type type) {
   const int shift = 64 - 8 * bytes_of(type);
-  return is_signed(type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift)
-                         : bits << shift >> shift;
+  return is_signed(type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift) : bits << shift >> shift;
 }
 
 /// Clamped to the range. What is no number: 0 from narrow floats to 32 bits and less, else only the top bit set.
@@ -89,9 +90,8 @@ uint64_t convert(uint64_t bits, const Conversion& c) {
   const FloatFormat format = format_of(c.to);
   uint64_t result;
   if (c.integral) {
-    result =
-        encode_float(decode_float(std::bit_cast<uint64_t>(integral(to_double(bits, c.from), c.rounding)), kDouble),
-                     format, Rounding::zero);
+    result = encode_float(decode_float(std::bit_cast<uint64_t>(integral(to_double(bits, c.from), c.rounding)), kDouble), format,
+                          Rounding::zero);
   } else {
     result = encode_float(decode_float(bits, format_of(c.from)), format, c.rounding, c.satfinite);
   }

@@ -17,8 +17,8 @@ struct Conversion {
            int64_t{sat} << 26 | int64_t{relu} << 27 | int64_t{satfinite} << 28;
   }
   static Conversion unpack(int64_t bits) {
-    return {Type(bits & 255), Type(bits >> 8 & 255), Rounding(bits >> 16 & 255), bool(bits >> 24 & 1),
-            bool(bits >> 25 & 1), bool(bits >> 26 & 1), bool(bits >> 27 & 1), bool(bits >> 28 & 1)};
+    return {Type(bits & 255),     Type(bits >> 8 & 255), Rounding(bits >> 16 & 255), bool(bits >> 24 & 1),
+            bool(bits >> 25 & 1), bool(bits >> 26 & 1),  bool(bits >> 27 & 1),       bool(bits >> 28 & 1)};
   }
 };
 

@@ -36,8 +36,7 @@ void BlockRun::report_deadlock() {
         at_line[in.line].push_back(warp.number * kWarpSize + lane);
         if (in.kind == Instruction::meet) named |= warp.at<uint32_t>(in.operand[5])[lane];
       });
-      each(named & warp.live & ~split.mask,
-           [&](uint32_t lane) { missing[in.line].push_back(warp.number * kWarpSize + lane); });
+      each(named & warp.live & ~split.mask, [&](uint32_t lane) { missing[in.line].push_back(warp.number * kWarpSize + lane); });
     }
   }
   fault_.line = at_line.begin()->first;
@@ -45,13 +44,12 @@ void BlockRun::report_deadlock() {
   fault_.what = "deadlock:";
   for (auto& [line, threads] : at_line) {
     std::sort(threads.begin(), threads.end());
-    fault_.what +=
-        " " + ranges(threads) + (threads.size() == 1 ? " waits" : " wait") + " at line " + std::to_string(line);
+    fault_.what += " " + ranges(threads) + (threads.size() == 1 ? " waits" : " wait") + " at line " + std::to_string(line);
     if (missing.contains(line)) fault_.what += " for " + ranges(missing[line]);
     fault_.what += ";";
   }
-  fault_.what += exited.empty() ? " none has ended"
-                                : " " + ranges(exited) + (exited.size() == 1 ? " has ended" : " have ended");
+  fault_.what +=
+      exited.empty() ? " none has ended" : " " + ranges(exited) + (exited.size() == 1 ? " has ended" : " have ended");
 }
 
 }  // namespace sheaf::ptx

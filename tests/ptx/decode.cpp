@@ -18,8 +18,7 @@ Result<std::shared_ptr<const Program>> decode(const Text& text) {
   }
   constexpr size_t kAlignment = 256;
   program->memory = std::make_unique<std::byte[]>(bytes + kAlignment);
-  program->memory_begin =
-      (reinterpret_cast<uint64_t>(program->memory.get()) + kAlignment - 1) / kAlignment * kAlignment;
+  program->memory_begin = (reinterpret_cast<uint64_t>(program->memory.get()) + kAlignment - 1) / kAlignment * kAlignment;
   program->memory_end = program->memory_begin + bytes;
   for (auto& [variable, place] : places) place += program->memory_begin;
   for (auto& [variable, place] : places) {
@@ -28,8 +27,8 @@ Result<std::shared_ptr<const Program>> decode(const Text& text) {
     for (const Variable::Relocation& relocation : variable->relocations) {
       auto found = text.variable_by_name.find(relocation.symbol);
       if (found == text.variable_by_name.end() || !places.contains(found->second))
-        return Error({text.name, variable->line, 0}, "initial value of '" + variable->name + "': no variable '" +
-                                                         relocation.symbol + "' in global memory");
+        return Error({text.name, variable->line, 0},
+                     "initial value of '" + variable->name + "': no variable '" + relocation.symbol + "' in global memory");
       const uint64_t value = places.at(found->second) + static_cast<uint64_t>(relocation.addend);
       std::memcpy(target + relocation.offset, &value, sizeof value);
     }

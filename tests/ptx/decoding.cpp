@@ -7,9 +7,9 @@ namespace sheaf::ptx {
 
 Type type_of(std::string_view name) {
   static const std::unordered_map<std::string_view, Type> types = {
-      {"pred", Type::pred}, {"u8", Type::u8},   {"u16", Type::u16}, {"u32", Type::u32},     {"u64", Type::u64},
-      {"s8", Type::s8},     {"s16", Type::s16}, {"s32", Type::s32}, {"s64", Type::s64},     {"b8", Type::b8},
-      {"b16", Type::b16},   {"b32", Type::b32}, {"b64", Type::b64}, {"f16", Type::f16},     {"f16x2", Type::f16x2},
+      {"pred", Type::pred}, {"u8", Type::u8},   {"u16", Type::u16}, {"u32", Type::u32},      {"u64", Type::u64},
+      {"s8", Type::s8},     {"s16", Type::s16}, {"s32", Type::s32}, {"s64", Type::s64},      {"b8", Type::b8},
+      {"b16", Type::b16},   {"b32", Type::b32}, {"b64", Type::b64}, {"f16", Type::f16},      {"f16x2", Type::f16x2},
       {"bf16", Type::bf16}, {"f32", Type::f32}, {"f64", Type::f64}, {"bf16x2", Type::bf16x2}};
   auto found = types.find(name);
   return found == types.end() ? Type::none : found->second;
@@ -75,8 +75,7 @@ void Decoding::destination(const Operand& operand, int slot, int bytes) {
     out.operand[static_cast<size_t>(slot)] = bytes ? builder_.temporary(bytes) : kNone;
     return;
   }
-  if (!operand.reg || operand.kind != Operand::name)
-    return fail("the result of '" + statement_.opcode + "' is no register");
+  if (!operand.reg || operand.kind != Operand::name) return fail("the result of '" + statement_.opcode + "' is no register");
   if (operand.reg->bytes != bytes)
     return fail("register '" + operand.text + "' is of another size than the result of '" + statement_.opcode + "'");
   out.operand[static_cast<size_t>(slot)] = builder_.place(*operand.reg);
@@ -99,15 +98,14 @@ void Decoding::source(const Operand& operand, int slot, Type type) {
       return;
     case Operand::float32:
       if (type == Type::f64)
-        place = builder_.constant(
-            8, std::bit_cast<uint64_t>(double(std::bit_cast<float>(static_cast<uint32_t>(operand.bits)))));
+        place =
+            builder_.constant(8, std::bit_cast<uint64_t>(double(std::bit_cast<float>(static_cast<uint32_t>(operand.bits)))));
       else if (bytes == 4) place = builder_.constant(4, operand.bits);
       else fail("a float of 32 bits as an operand of another size");
       return;
     case Operand::float64:
       if (type == Type::f32)
-        place =
-            builder_.constant(4, std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(operand.bits))));
+        place = builder_.constant(4, std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(operand.bits))));
       else if (bytes == 8) place = builder_.constant(8, operand.bits);
       else fail("a float of 64 bits as an operand of another size");
       return;
@@ -177,8 +175,7 @@ Space Decoding::address(size_t index, int slot, Space space) {
 void Decoding::emit(Handler handler, size_t operand_count) {
   for (size_t i = 0; i < taken_.size(); ++i)
     if (!taken_[i])
-      return fail("modifier '." + statement_.modifiers[i] + "' of '" + statement_.opcode +
-                  "' is not known to the emulator");
+      return fail("modifier '." + statement_.modifiers[i] + "' of '" + statement_.opcode + "' is not known to the emulator");
   if (statement_.operands.size() != operand_count)
     return fail("'" + statement_.opcode + "' has " + std::to_string(statement_.operands.size()) + " operands, not " +
                 std::to_string(operand_count));

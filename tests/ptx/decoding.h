@@ -19,8 +19,7 @@ struct Placed {
 class KernelBuilder {
  public:
   /// `globals`: host addresses of the module's variables.
-  KernelBuilder(const Text& text, const std::map<const Variable*, uint64_t>& globals)
-      : text_(text), globals_(globals) {}
+  KernelBuilder(const Text& text, const std::map<const Variable*, uint64_t>& globals) : text_(text), globals_(globals) {}
   Result<Kernel> build(const Function& entry);
 
   uint32_t place(const Register& reg);

@@ -27,8 +27,7 @@ std::string wrong_size(const Kernel& kernel, const LaunchSize& size) {
   if (!kernel.max_threads.empty() && threads > most)
     return "a block of " + words(block) + " threads, of which .maxntid allows fewer";
   for (size_t i = 0; i < kernel.required_threads.size(); ++i)
-    if (kernel.required_threads[i] != block[i])
-      return "a block of " + words(block) + " threads, not what .reqntid says";
+    if (kernel.required_threads[i] != block[i]) return "a block of " + words(block) + " threads, not what .reqntid says";
   constexpr size_t kMostShared = 227 * 1024;
   if (kernel.shared_bytes + size.shared_bytes > kMostShared)
     return std::to_string(size.shared_bytes) + " bytes of dynamic shared memory";

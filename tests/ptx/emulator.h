@@ -41,9 +41,7 @@ class Memory {
   /// writes.
   virtual void* access(uint64_t address, size_t bytes, bool writes) = 0;
   /// For the message where access() gave null: what is there, e.g. "16 bytes behind the arena of lane 0".
-  virtual std::string explain(uint64_t address, size_t bytes, bool writes) {
-    return "outside of the memory given to it";
-  }
+  virtual std::string explain(uint64_t address, size_t bytes, bool writes) { return "outside of the memory given to it"; }
 };
 
 /// The process's own memory, all of it: a wild access faults in the process.
@@ -86,8 +84,8 @@ class PtxModule {
   /// it. Errors: no such entry, a size that the entry or the hardware doesn't allow; a fault, with entry, line of
   /// the text, block and thread: memory that `memory` refuses, a misaligned address, a barrier that cannot
   /// complete, a race.
-  Result<LaunchCounts> launch(std::string_view entry, const LaunchSize& size, const void* const* arguments,
-                              Memory& memory, const LaunchOptions& options = {}) const;
+  Result<LaunchCounts> launch(std::string_view entry, const LaunchSize& size, const void* const* arguments, Memory& memory,
+                              const LaunchOptions& options = {}) const;
 
  private:
   explicit PtxModule(std::shared_ptr<const Program> program) : program_(std::move(program)) {}

@@ -54,7 +54,8 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
   }
   bool up = false;
   switch (rounding) {
-    case Rounding::none: case Rounding::nearest_even: up = half && (rest || (mantissa & 1)); break;
+    case Rounding::none:
+    case Rounding::nearest_even: up = half && (rest || (mantissa & 1)); break;
     case Rounding::nearest_away: up = half; break;
     case Rounding::zero: break;
     case Rounding::down: up = number.negative && (half || rest); break;
@@ -68,13 +69,11 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
   const bool normal = mantissa >> format.mantissa;
   const int biased = normal ? exponent + format.bias() + format.mantissa : 0;
   if (biased >= (1 << format.exponent) - 1) {
-    const bool clamp = saturate_finite || rounding == Rounding::zero ||
-                       (rounding == Rounding::down && !number.negative) ||
+    const bool clamp = saturate_finite || rounding == Rounding::zero || (rounding == Rounding::down && !number.negative) ||
                        (rounding == Rounding::up && number.negative);
     return sign | (clamp ? largest : format.infinity());
   }
-  return sign | static_cast<uint64_t>(biased) << format.mantissa |
-         (mantissa & ((uint64_t{1} << format.mantissa) - 1));
+  return sign | static_cast<uint64_t>(biased) << format.mantissa | (mantissa & ((uint64_t{1} << format.mantissa) - 1));
 }
 
 }  // namespace sheaf::ptx

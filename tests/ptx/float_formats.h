@@ -40,8 +40,7 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
 inline float half_to_float(uint16_t bits) {
   const uint32_t exponent = bits >> 10 & 31, mantissa = bits & 1023, sign = uint32_t(bits & 0x8000) << 16;
   if (exponent == 31) return std::bit_cast<float>(sign | (mantissa ? 0x7fffffffu : 0x7f800000u));
-  if (exponent == 0)
-    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
+  if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 inline float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
@@ -61,9 +60,7 @@ inline uint16_t float_to_bfloat(float value) {
 }
 
 /// Subnormal numbers become zeros of their sign.
-inline float flush(float value) {
-  return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
-}
+inline float flush(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 inline float canonical(float value) { return value != value ? std::bit_cast<float>(0x7fffffffu) : value; }
 inline double canonical(double value) { return value; }
 /// .sat: to [0, 1]; what is no number becomes 0.

@@ -11,10 +11,9 @@ namespace sheaf::ptx {
 template <typename T>
 using Unsigned = std::make_unsigned_t<T>;
 template <typename T>
-using Wide = std::conditional_t<
-    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
-                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+using Wide = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+                                std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                                                   std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
 
 // Arithmetic wraps: it is done on unsigned numbers of at least 32 bits.
 template <typename T>

@@ -8,9 +8,8 @@ namespace {
 uint64_t align(uint64_t offset, uint64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 DecodeFunction opcode(std::string_view name) {
-  for (auto* table :
-       {&integer_opcodes, &bit_opcodes, &field_opcodes, &float_opcodes, &approximate_opcodes, &compare_opcodes,
-        &convert_opcodes, &move_opcodes, &memory_opcodes, &atomic_opcodes, &exchange_opcodes, &control_opcodes})
+  for (auto* table : {&integer_opcodes, &bit_opcodes, &field_opcodes, &float_opcodes, &approximate_opcodes, &compare_opcodes,
+                      &convert_opcodes, &move_opcodes, &memory_opcodes, &atomic_opcodes, &exchange_opcodes, &control_opcodes})
     if (auto found = table().find(name); found != table().end()) return found->second;
   return nullptr;
 }
@@ -46,15 +45,27 @@ uint32_t KernelBuilder::constant(int bytes, uint64_t bits) {
 }
 
 std::optional<uint32_t> KernelBuilder::special(const std::string& name) {
-  static const std::unordered_map<std::string_view, Special> specials = {
-      {"%tid.x", Special::tid_x},         {"%tid.y", Special::tid_y},         {"%tid.z", Special::tid_z},
-      {"%ntid.x", Special::ntid_x},       {"%ntid.y", Special::ntid_y},       {"%ntid.z", Special::ntid_z},
-      {"%ctaid.x", Special::ctaid_x},     {"%ctaid.y", Special::ctaid_y},     {"%ctaid.z", Special::ctaid_z},
-      {"%nctaid.x", Special::nctaid_x},   {"%nctaid.y", Special::nctaid_y},   {"%nctaid.z", Special::nctaid_z},
-      {"%laneid", Special::laneid},       {"%warpid", Special::warpid},       {"%nwarpid", Special::nwarpid},
-      {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_le", Special::lanemask_le},
-      {"%lanemask_lt", Special::lanemask_lt}, {"%lanemask_ge", Special::lanemask_ge},
-      {"%lanemask_gt", Special::lanemask_gt}, {"%dynamic_smem_size", Special::dynamic_smem_size}};
+  static const std::unordered_map<std::string_view, Special> specials = {{"%tid.x", Special::tid_x},
+                                                                         {"%tid.y", Special::tid_y},
+                                                                         {"%tid.z", Special::tid_z},
+                                                                         {"%ntid.x", Special::ntid_x},
+                                                                         {"%ntid.y", Special::ntid_y},
+                                                                         {"%ntid.z", Special::ntid_z},
+                                                                         {"%ctaid.x", Special::ctaid_x},
+                                                                         {"%ctaid.y", Special::ctaid_y},
+                                                                         {"%ctaid.z", Special::ctaid_z},
+                                                                         {"%nctaid.x", Special::nctaid_x},
+                                                                         {"%nctaid.y", Special::nctaid_y},
+                                                                         {"%nctaid.z", Special::nctaid_z},
+                                                                         {"%laneid", Special::laneid},
+                                                                         {"%warpid", Special::warpid},
+                                                                         {"%nwarpid", Special::nwarpid},
+                                                                         {"%lanemask_eq", Special::lanemask_eq},
+                                                                         {"%lanemask_le", Special::lanemask_le},
+                                                                         {"%lanemask_lt", Special::lanemask_lt},
+                                                                         {"%lanemask_ge", Special::lanemask_ge},
+                                                                         {"%lanemask_gt", Special::lanemask_gt},
+                                                                         {"%dynamic_smem_size", Special::dynamic_smem_size}};
   auto found = specials.find(name);
   if (found == specials.end()) return std::nullopt;
   auto [entry, made] = kernel_.specials.try_emplace(found->second, 0);
@@ -70,7 +81,8 @@ std::optional<Placed> KernelBuilder::variable(const Operand& operand) {
     variable = found->second;
   }
   switch (variable->space) {
-    case Space::global: case Space::constant: return Placed{variable->space, globals_.at(variable)};
+    case Space::global:
+    case Space::constant: return Placed{variable->space, globals_.at(variable)};
     case Space::shared: {
       auto [entry, made] = shared_.try_emplace(variable, Placed{Space::shared, 0});
       if (made && variable->bytes == 0) {
@@ -115,8 +127,7 @@ Result<Kernel> KernelBuilder::build(const Function& entry) {
   end.kind = Instruction::exit;
   end.line = static_cast<uint32_t>(entry.line);
   emit(end);
-  if (kernel_.shared_bytes > kDynamicShared)
-    fail(entry.line, "'" + entry.name + "' has more than 48 KiB of shared variables");
+  if (kernel_.shared_bytes > kDynamicShared) fail(entry.line, "'" + entry.name + "' has more than 48 KiB of shared variables");
   if (failed()) return error_;
   kernel_.register_bytes = align(kernel_.register_bytes, 64);
   kernel_.local_bytes = align(kernel_.local_bytes, 16);
@@ -125,8 +136,7 @@ Result<Kernel> KernelBuilder::build(const Function& entry) {
 
 void KernelBuilder::expand(Frame& frame) {
   for (const Frame* outer : frames_)
-    if (outer->function == frame.function)
-      return fail(frame.function->line, "'" + frame.function->name + "' calls itself");
+    if (outer->function == frame.function) return fail(frame.function->line, "'" + frame.function->name + "' calls itself");
   frames_.push_back(&frame);
   for (const Statement& statement : frame.function->statements) {
     frame.starts.push_back(static_cast<uint32_t>(kernel_.code.size()));
@@ -201,8 +211,7 @@ void KernelBuilder::call(const Statement& statement) {
   auto bind = [&](const std::vector<Operand>& given, const std::vector<const Variable*>& formal) {
     if (given.size() != formal.size()) return fail(statement.line, "a call with another number of arguments");
     for (size_t i = 0; i < given.size(); ++i) {
-      if (!given[i].variable || given[i].variable->space != Space::param ||
-          given[i].variable->bytes != formal[i]->bytes)
+      if (!given[i].variable || given[i].variable->space != Space::param || given[i].variable->bytes != formal[i]->bytes)
         return fail(statement.line, "an argument of a call must be a .param variable of the parameter's size");
       frame.variables[formal[i]] = *variable(given[i]);
     }

@@ -54,8 +54,8 @@ struct GrossDouble {
     const double upper = std::bit_cast<double>(std::bit_cast<uint64_t>(a) & kUpper);
     const double operand = std::fabs(upper) < 0x1p-1022 ? std::copysign(0.0, upper) : upper;
     const double result = F{}(operand);
-    return std::bit_cast<double>(
-        std::bit_cast<uint64_t>(std::fabs(result) < 0x1p-1022 ? std::copysign(0.0, result) : result) & kUpper);
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(std::fabs(result) < 0x1p-1022 ? std::copysign(0.0, result) : result) &
+                                 kUpper);
   }
 };
 template <typename F>
@@ -82,8 +82,7 @@ void decode_approximate(Decoding& d) {
   d.source(1, 1, type);
   Handler handler = nullptr;
   if (type == Type::f32) handler = ftz ? unary<float, float, Single<F, true>> : unary<float, float, Single<F, false>>;
-  if (Double && type == Type::f64)
-    handler = ftz ? unary<double, double, GrossDouble<F>> : unary<double, double, OfDouble<F>>;
+  if (Double && type == Type::f64) handler = ftz ? unary<double, double, GrossDouble<F>> : unary<double, double, OfDouble<F>>;
   if (Narrow && type == Type::f16) handler = unary<uint16_t, uint16_t, OfHalf<F>>;
   if (Narrow && type == Type::f16x2) handler = unary<uint32_t, uint32_t, Both<OfHalf<F>>>;
   if (Narrow && type == Type::bf16) handler = unary<uint16_t, uint16_t, OfBfloat<F>>;
@@ -97,8 +96,7 @@ struct DivApproximate {
   float operator()(float a, float b) const {
     if (Ftz) a = flush(a), b = flush(b);
     if (!Full && std::fabs(b) > 0x1p126f && std::fabs(b) < INFINITY)
-      return std::isfinite(a) ? std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f)
-                              : canonical(NAN);
+      return std::isfinite(a) ? std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f) : canonical(NAN);
     const float result = a / b;
     return canonical(Ftz ? flush(result) : result);
   }
@@ -116,9 +114,8 @@ void decode_approximate_div(Decoding& d) {
   d.source(2, 2, type);
   using T = float;
   d.emit(type != Type::f32 ? nullptr
-         : full
-             ? (ftz ? binary<T, T, T, DivApproximate<true, true>> : binary<T, T, T, DivApproximate<true, false>>)
-             : (ftz ? binary<T, T, T, DivApproximate<false, true>> : binary<T, T, T, DivApproximate<false, false>>),
+         : full            ? (ftz ? binary<T, T, T, DivApproximate<true, true>> : binary<T, T, T, DivApproximate<true, false>>)
+                : (ftz ? binary<T, T, T, DivApproximate<false, true>> : binary<T, T, T, DivApproximate<false, false>>),
          3);
 }
 void decode_approximate_sqrt(Decoding& d) { decode_approximate<Sqrt, false, false>(d); }

@@ -126,9 +126,11 @@ void decode_atomic(Decoding& d, bool gives) {
   if (kind == Atomic::cas) d.source(first + 2, 2, bits);
   Handler handler = nullptr;
   switch (type) {
-    case Type::b32: case Type::u32: handler = of_operation<uint32_t>(kind); break;
+    case Type::b32:
+    case Type::u32: handler = of_operation<uint32_t>(kind); break;
     case Type::s32: handler = of_operation<int32_t>(kind); break;
-    case Type::b64: case Type::u64: handler = of_operation<uint64_t>(kind); break;
+    case Type::b64:
+    case Type::u64: handler = of_operation<uint64_t>(kind); break;
     case Type::s64: handler = of_operation<int64_t>(kind); break;
     case Type::b16: handler = kind == Atomic::cas ? atomic<Atomic::cas, uint16_t> : nullptr; break;
     case Type::f32: handler = of_operation<float>(kind); break;

@@ -87,8 +87,7 @@ struct Bfind {
 // A predicate is a word of the warp.
 template <template <typename> typename F>
 Step predicate_logic(Warp& warp, const Instruction& in, uint32_t mask) {
-  set_predicate(warp, in.operand[0], mask,
-                F<uint32_t>{}(warp.predicate(in.operand[1]), warp.predicate(in.operand[2])));
+  set_predicate(warp, in.operand[0], mask, F<uint32_t>{}(warp.predicate(in.operand[1]), warp.predicate(in.operand[2])));
   return Step::next;
 }
 Step predicate_not(Warp& warp, const Instruction& in, uint32_t mask) {
@@ -114,9 +113,9 @@ void decode_not(Decoding& d) {
   const Type type = d.type();
   d.destination(0, 0, bytes_of(type));
   d.source(1, 1, type);
-  d.emit(type == Type::b16   ? unary<uint16_t, uint16_t, F<uint16_t>>
-         : type == Type::b32 ? unary<uint32_t, uint32_t, F<uint32_t>>
-         : type == Type::b64 ? unary<uint64_t, uint64_t, F<uint64_t>>
+  d.emit(type == Type::b16                                     ? unary<uint16_t, uint16_t, F<uint16_t>>
+         : type == Type::b32                                   ? unary<uint32_t, uint32_t, F<uint32_t>>
+         : type == Type::b64                                   ? unary<uint64_t, uint64_t, F<uint64_t>>
          : type == Type::pred && d.statement().opcode == "not" ? predicate_not
                                                                : nullptr,
          2);
@@ -129,9 +128,12 @@ void decode_shift(Decoding& d) {
   d.source(2, 2, Type::u32);
   Handler handler = nullptr;
   switch (type) {
-    case Type::b16: case Type::u16: handler = binary<uint16_t, uint16_t, uint32_t, F<uint16_t>>; break;
-    case Type::b32: case Type::u32: handler = binary<uint32_t, uint32_t, uint32_t, F<uint32_t>>; break;
-    case Type::b64: case Type::u64: handler = binary<uint64_t, uint64_t, uint32_t, F<uint64_t>>; break;
+    case Type::b16:
+    case Type::u16: handler = binary<uint16_t, uint16_t, uint32_t, F<uint16_t>>; break;
+    case Type::b32:
+    case Type::u32: handler = binary<uint32_t, uint32_t, uint32_t, F<uint32_t>>; break;
+    case Type::b64:
+    case Type::u64: handler = binary<uint64_t, uint64_t, uint32_t, F<uint64_t>>; break;
     case Type::s16: handler = binary<int16_t, int16_t, uint32_t, F<int16_t>>; break;
     case Type::s32: handler = binary<int32_t, int32_t, uint32_t, F<int32_t>>; break;
     case Type::s64: handler = binary<int64_t, int64_t, uint32_t, F<int64_t>>; break;
@@ -170,45 +172,30 @@ void decode_bfind(Decoding& d) {
   Handler handler = nullptr;
   switch (type) {
     case Type::u32:
-      handler = amount ? unary<uint32_t, uint32_t, Bfind<uint32_t, true>>
-                       : unary<uint32_t, uint32_t, Bfind<uint32_t, false>>;
+      handler = amount ? unary<uint32_t, uint32_t, Bfind<uint32_t, true>> : unary<uint32_t, uint32_t, Bfind<uint32_t, false>>;
       break;
     case Type::s32:
-      handler =
-          amount ? unary<uint32_t, int32_t, Bfind<int32_t, true>> : unary<uint32_t, int32_t, Bfind<int32_t, false>>;
+      handler = amount ? unary<uint32_t, int32_t, Bfind<int32_t, true>> : unary<uint32_t, int32_t, Bfind<int32_t, false>>;
       break;
     case Type::u64:
-      handler = amount ? unary<uint32_t, uint64_t, Bfind<uint64_t, true>>
-                       : unary<uint32_t, uint64_t, Bfind<uint64_t, false>>;
+      handler = amount ? unary<uint32_t, uint64_t, Bfind<uint64_t, true>> : unary<uint32_t, uint64_t, Bfind<uint64_t, false>>;
       break;
     case Type::s64:
-      handler =
-          amount ? unary<uint32_t, int64_t, Bfind<int64_t, true>> : unary<uint32_t, int64_t, Bfind<int64_t, false>>;
+      handler = amount ? unary<uint32_t, int64_t, Bfind<int64_t, true>> : unary<uint32_t, int64_t, Bfind<int64_t, false>>;
       break;
     default: break;
   }
   d.emit(handler, 2);
 }
-void decode_brev(Decoding& d) {
-  decode_not<Brev>(d);
-}
+void decode_brev(Decoding& d) { decode_not<Brev>(d); }
 
 }  // namespace
 
 const OpcodeTable& bit_opcodes() {
   static const OpcodeTable table = {
-      {"and", decode_logic<And>},
-      {"or", decode_logic<Or>},
-      {"xor", decode_logic<Xor>},
-      {"not", decode_not<Not>},
-      {"cnot", decode_not<LogicalNot>},
-      {"shl", decode_shift<Shl>},
-      {"shr", decode_shift<Shr>},
-      {"shf", decode_funnel},
-      {"popc", decode_count<Popc>},
-      {"clz", decode_count<Clz>},
-      {"brev", decode_brev},
-      {"bfind", decode_bfind},
+      {"and", decode_logic<And>},       {"or", decode_logic<Or>},   {"xor", decode_logic<Xor>}, {"not", decode_not<Not>},
+      {"cnot", decode_not<LogicalNot>}, {"shl", decode_shift<Shl>}, {"shr", decode_shift<Shr>}, {"shf", decode_funnel},
+      {"popc", decode_count<Popc>},     {"clz", decode_count<Clz>}, {"brev", decode_brev},      {"bfind", decode_bfind},
   };
   return table;
 }

@@ -115,9 +115,12 @@ Handler comparison(Type type, Relation relation, bool ftz, bool predicate) {
   if (ftz) return type == Type::f32 ? of_relation<Flushed>(relation, predicate) : nullptr;
   if (!is_float(type) && relation > Relation::ge) return nullptr;
   switch (type) {
-    case Type::b16: case Type::u16: return of_relation<Plain<uint16_t>>(relation, predicate);
-    case Type::b32: case Type::u32: return of_relation<Plain<uint32_t>>(relation, predicate);
-    case Type::b64: case Type::u64: return of_relation<Plain<uint64_t>>(relation, predicate);
+    case Type::b16:
+    case Type::u16: return of_relation<Plain<uint16_t>>(relation, predicate);
+    case Type::b32:
+    case Type::u32: return of_relation<Plain<uint32_t>>(relation, predicate);
+    case Type::b64:
+    case Type::u64: return of_relation<Plain<uint64_t>>(relation, predicate);
     case Type::s16: return of_relation<Plain<int16_t>>(relation, predicate);
     case Type::s32: return of_relation<Plain<int32_t>>(relation, predicate);
     case Type::s64: return of_relation<Plain<int64_t>>(relation, predicate);
@@ -130,8 +133,7 @@ Handler comparison(Type type, Relation relation, bool ftz, bool predicate) {
 }
 
 std::optional<Relation> take_relation(Decoding& d) {
-  const int relation =
-      d.one_of({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
+  const int relation = d.one_of({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
   if (relation >= 0) return static_cast<Relation>(relation);
   const int of_unsigned = d.one_of({"lo", "ls", "hi", "hs"});  // names of lt, le, gt, ge
   if (of_unsigned < 0) return std::nullopt;
@@ -194,9 +196,8 @@ Step slct(Warp& warp, const Instruction& in, uint32_t mask) {
   const T *a = warp.at<T>(in.operand[1]), *b = warp.at<T>(in.operand[2]);
   const C* c = warp.at<C>(in.operand[3]);
   const bool ftz = in.mode;
-  store<T>(warp, in, mask, [&](uint32_t i) {
-    return (std::is_same_v<C, float> && ftz ? flush(float(c[i])) >= 0 : c[i] >= 0) ? a[i] : b[i];
-  });
+  store<T>(warp, in, mask,
+           [&](uint32_t i) { return (std::is_same_v<C, float> && ftz ? flush(float(c[i])) >= 0 : c[i] >= 0) ? a[i] : b[i]; });
   return Step::next;
 }
 void decode_slct(Decoding& d) {
@@ -208,9 +209,7 @@ void decode_slct(Decoding& d) {
   d.source(3, 3, by);
   Handler handler = nullptr;
   if (by == Type::s32)
-    handler = bytes_of(type) == 4   ? slct<uint32_t, int32_t>
-              : bytes_of(type) == 8 ? slct<uint64_t, int32_t>
-                                    : nullptr;
+    handler = bytes_of(type) == 4 ? slct<uint32_t, int32_t> : bytes_of(type) == 8 ? slct<uint64_t, int32_t> : nullptr;
   if (by == Type::f32)
     handler = bytes_of(type) == 4 ? slct<uint32_t, float> : bytes_of(type) == 8 ? slct<uint64_t, float> : nullptr;
   d.emit(handler, 4);
@@ -219,8 +218,7 @@ void decode_slct(Decoding& d) {
 }  // namespace
 
 const OpcodeTable& compare_opcodes() {
-  static const OpcodeTable table = {
-      {"setp", decode_setp}, {"set", decode_set}, {"selp", decode_selp}, {"slct", decode_slct}};
+  static const OpcodeTable table = {{"setp", decode_setp}, {"set", decode_set}, {"selp", decode_selp}, {"slct", decode_slct}};
   return table;
 }
 

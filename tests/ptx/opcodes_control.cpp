@@ -38,9 +38,7 @@ void decode_return(Decoding& d) {
 }
 
 /// Blocks and threads see each other's writes at once here.
-void decode_fence(Decoding& d) {
-  only(d, {"cta", "gl", "sys", "gpu", "cluster", "acq_rel", "sc", "acquire", "release"});
-}
+void decode_fence(Decoding& d) { only(d, {"cta", "gl", "sys", "gpu", "cluster", "acq_rel", "sc", "acquire", "release"}); }
 
 void decode_trap(Decoding& d) {
   only(d, {});
@@ -51,17 +49,15 @@ void decode_trap(Decoding& d) {
 }
 
 /// Waits and hints without an effect on values.
-void decode_nothing(Decoding& d) {
-  only(d, {"u32"});
-}
+void decode_nothing(Decoding& d) { only(d, {"u32"}); }
 
 }  // namespace
 
 const OpcodeTable& control_opcodes() {
   static const OpcodeTable table = {
-      {"bra", decode_bra},     {"brx", decode_brx},    {"call", decode_call},   {"ret", decode_return},
-      {"exit", decode_return}, {"fence", decode_fence}, {"membar", decode_fence}, {"trap", decode_trap},
-      {"nanosleep", decode_nothing},
+      {"bra", decode_bra},      {"brx", decode_brx},     {"call", decode_call},
+      {"ret", decode_return},   {"exit", decode_return}, {"fence", decode_fence},
+      {"membar", decode_fence}, {"trap", decode_trap},   {"nanosleep", decode_nothing},
   };
   return table;
 }

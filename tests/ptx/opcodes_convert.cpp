@@ -29,9 +29,7 @@ Step convert_any(Warp& warp, const Instruction& in, uint32_t mask) {
 Step convert_pair(Warp& warp, const Instruction& in, uint32_t mask) {
   const Conversion c = Conversion::unpack(in.immediate);
   const uint32_t *a = warp.at<uint32_t>(in.operand[1]), *b = warp.at<uint32_t>(in.operand[2]);
-  store<uint32_t>(warp, in, mask, [&](uint32_t i) {
-    return static_cast<uint32_t>(convert(a[i], c) << 16 | convert(b[i], c));
-  });
+  store<uint32_t>(warp, in, mask, [&](uint32_t i) { return static_cast<uint32_t>(convert(a[i], c) << 16 | convert(b[i], c)); });
   return Step::next;
 }
 
@@ -57,8 +55,7 @@ struct Truncate {
 };
 
 Handler fast_form(const Conversion& c, int to_bytes, int from_bytes) {
-  if (to_bytes != bytes_of(c.to) || from_bytes != bytes_of(c.from) || c.ftz || c.sat || c.relu || c.satfinite)
-    return nullptr;
+  if (to_bytes != bytes_of(c.to) || from_bytes != bytes_of(c.from) || c.ftz || c.sat || c.relu || c.satfinite) return nullptr;
   auto is = [&](Type to, Type from) { return c.to == to && c.from == from; };
   const bool nearest = c.rounding == Rounding::nearest_even;
   if (is(Type::u64, Type::u32)) return unary<uint64_t, uint32_t, Cast<uint64_t, uint32_t>>;
@@ -95,8 +92,7 @@ void decode_cvt(Decoding& d) {
   if (c.to == Type::f16x2 || c.to == Type::bf16x2) {
     const bool bfloat = c.to == Type::bf16x2;
     c.to = bfloat ? Type::bf16 : Type::f16;
-    if (c.from != Type::f32 || (c.rounding != Rounding::nearest_even && c.rounding != Rounding::zero) ||
-        c.integral || c.sat)
+    if (c.from != Type::f32 || (c.rounding != Rounding::nearest_even && c.rounding != Rounding::zero) || c.integral || c.sat)
       return d.fail("'cvt' of these types and modifiers is not known to the emulator");
     d.out.immediate = c.pack();
     d.destination(0, 0, 4);
@@ -108,20 +104,17 @@ void decode_cvt(Decoding& d) {
   const bool known = (is_integer(c.to) || is_float(c.to)) && (is_integer(c.from) || is_float(c.from)) &&
                      c.from != Type::f16x2 && c.from != Type::bf16x2;
   // A rounding must stand where precision can be lost, and nowhere else.
-  const bool loses = floats ? format_of(c.to).mantissa < format_of(c.from).mantissa ||
-                                  format_of(c.to).exponent < format_of(c.from).exponent
-                            : is_float(c.to) != is_float(c.from);
+  const bool loses =
+      floats ? format_of(c.to).mantissa < format_of(c.from).mantissa || format_of(c.to).exponent < format_of(c.from).exponent
+             : is_float(c.to) != is_float(c.from);
   const bool same = c.to == c.from;
   const bool rounds = c.rounding != Rounding::none;
   if (!known || (loses != rounds && !(same && floats && c.integral)) ||
-      (c.integral && !(is_float(c.from) && (!is_float(c.to) || same))) ||
-      (loses && !is_float(c.to) && !c.integral) ||
+      (c.integral && !(is_float(c.from) && (!is_float(c.to) || same))) || (loses && !is_float(c.to) && !c.integral) ||
       ((c.relu || c.satfinite) && c.to != Type::f16 && c.to != Type::bf16))
     return d.fail("'cvt' of these types and modifiers is not known to the emulator");
-  const int to_bytes = d.register_bytes(d.operand(0)),
-            from_bytes = std::max(d.register_bytes(d.operand(1)), bytes_of(c.from));
-  if (to_bytes < bytes_of(c.to) && !(to_bytes == 2 && bytes_of(c.to) == 1))
-    return d.fail("the result's register is too small");
+  const int to_bytes = d.register_bytes(d.operand(0)), from_bytes = std::max(d.register_bytes(d.operand(1)), bytes_of(c.from));
+  if (to_bytes < bytes_of(c.to) && !(to_bytes == 2 && bytes_of(c.to) == 1)) return d.fail("the result's register is too small");
   auto as_bits = [](int bytes) { return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16; };
   d.out.immediate = c.pack();
   d.out.mode = static_cast<uint8_t>(to_bytes | from_bytes << 4);

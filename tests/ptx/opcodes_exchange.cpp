@@ -27,10 +27,22 @@ Step shfl(Warp& warp, const Instruction& in, uint32_t mask) {
     uint32_t source = lane;
     bool valid = false;
     switch (in.mode) {
-      case up: source = lane - value; valid = static_cast<int32_t>(source) >= static_cast<int32_t>(last); break;
-      case down: source = lane + value; valid = source <= last; break;
-      case butterfly: source = lane ^ value; valid = source <= last; break;
-      case index: source = first | (value & ~segment); valid = source <= last; break;
+      case up:
+        source = lane - value;
+        valid = static_cast<int32_t>(source) >= static_cast<int32_t>(last);
+        break;
+      case down:
+        source = lane + value;
+        valid = source <= last;
+        break;
+      case butterfly:
+        source = lane ^ value;
+        valid = source <= last;
+        break;
+      case index:
+        source = first | (value & ~segment);
+        valid = source <= last;
+        break;
     }
     if (!valid) source = lane;
     results[lane] = mask & members[lane] & 1u << source ? a[source] : kUndefined;
@@ -110,7 +122,7 @@ void decode_match(Decoding& d) {
   else d.destination(0, 0, 4);
   d.source(1, 1, type);
   d.source(2, 5, Type::b32);
-  d.emit(mode < 0              ? nullptr
+  d.emit(mode < 0            ? nullptr
          : type == Type::b32 ? (mode ? match<uint32_t, true> : match<uint32_t, false>)
          : type == Type::b64 ? (mode ? match<uint64_t, true> : match<uint64_t, false>)
                              : nullptr,
@@ -129,13 +141,13 @@ Step redux(Warp& warp, const Instruction& in, uint32_t mask) {
       const T value = a[other];
       if (first) sum = value;
       else switch (in.mode) {
-        case 0: sum = static_cast<T>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(value)); break;
-        case 1: sum = std::min(sum, value); break;
-        case 2: sum = std::max(sum, value); break;
-        case 3: sum &= value; break;
-        case 4: sum |= value; break;
-        default: sum ^= value; break;
-      }
+          case 0: sum = static_cast<T>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(value)); break;
+          case 1: sum = std::min(sum, value); break;
+          case 2: sum = std::max(sum, value); break;
+          case 3: sum &= value; break;
+          case 4: sum |= value; break;
+          default: sum ^= value; break;
+        }
       first = false;
     });
     results[lane] = sum;
@@ -154,10 +166,10 @@ void decode_redux(Decoding& d) {
   d.source(1, 1, type);
   d.source(2, 5, Type::b32);
   const bool bits = operation >= 3;
-  d.emit(operation < 0                                                                       ? nullptr
-         : !bits && type == Type::s32                                                        ? redux<int32_t>
+  d.emit(operation < 0                                                 ? nullptr
+         : !bits && type == Type::s32                                  ? redux<int32_t>
          : (!bits && type == Type::u32) || (bits && type == Type::b32) ? redux<uint32_t>
-                                                                                             : nullptr,
+                                                                       : nullptr,
          3);
 }
 
@@ -233,10 +245,8 @@ void decode_barrier(Decoding& d) {
 
 const OpcodeTable& exchange_opcodes() {
   static const OpcodeTable table = {
-      {"shfl", decode_shfl},       {"vote", decode_vote},
-      {"match", decode_match},     {"redux", decode_redux},
-      {"elect", decode_elect},     {"bar", decode_barrier},
-      {"barrier", decode_barrier}, {"activemask", decode_activemask},
+      {"shfl", decode_shfl},   {"vote", decode_vote},   {"match", decode_match},     {"redux", decode_redux},
+      {"elect", decode_elect}, {"bar", decode_barrier}, {"barrier", decode_barrier}, {"activemask", decode_activemask},
   };
   return table;
 }

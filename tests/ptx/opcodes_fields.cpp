@@ -111,9 +111,8 @@ void decode_prmt(Decoding& d) {
   d.destination(0, 0, 4);
   for (int i = 1; i < 4; ++i) d.source(static_cast<size_t>(i), i, Type::b32);
   using U = uint32_t;
-  constexpr Handler handlers[] = {ternary<U, U, U, U, Prmt<-1>>, ternary<U, U, U, U, Prmt<0>>,
-                                  ternary<U, U, U, U, Prmt<1>>,  ternary<U, U, U, U, Prmt<2>>,
-                                  ternary<U, U, U, U, Prmt<3>>,  ternary<U, U, U, U, Prmt<4>>,
+  constexpr Handler handlers[] = {ternary<U, U, U, U, Prmt<-1>>, ternary<U, U, U, U, Prmt<0>>, ternary<U, U, U, U, Prmt<1>>,
+                                  ternary<U, U, U, U, Prmt<2>>,  ternary<U, U, U, U, Prmt<3>>, ternary<U, U, U, U, Prmt<4>>,
                                   ternary<U, U, U, U, Prmt<5>>};
   d.emit(type == Type::b32 ? handlers[mode + 1] : nullptr, 4);
 }
@@ -121,8 +120,7 @@ void decode_prmt(Decoding& d) {
 }  // namespace
 
 const OpcodeTable& field_opcodes() {
-  static const OpcodeTable table = {
-      {"bfe", decode_bfe}, {"bfi", decode_bfi}, {"lop3", decode_lop3}, {"prmt", decode_prmt}};
+  static const OpcodeTable table = {{"bfe", decode_bfe}, {"bfi", decode_bfi}, {"lop3", decode_lop3}, {"prmt", decode_prmt}};
   return table;
 }
 

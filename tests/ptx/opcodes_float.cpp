@@ -12,25 +12,46 @@ namespace sheaf::ptx {
 namespace {
 
 struct Add {
-  template <typename T> T operator()(T a, T b) const { return a + b; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct Sub {
-  template <typename T> T operator()(T a, T b) const { return a - b; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a - b;
+  }
 };
 struct Mul {
-  template <typename T> T operator()(T a, T b) const { return a * b; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a * b;
+  }
 };
 struct Div {
-  template <typename T> T operator()(T a, T b) const { return a / b; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
 };
 struct Fma {
-  template <typename T> T operator()(T a, T b, T c) const { return std::fma(a, b, c); }
+  template <typename T>
+  T operator()(T a, T b, T c) const {
+    return std::fma(a, b, c);
+  }
 };
 struct Sqrt {
-  template <typename T> T operator()(T a) const { return std::sqrt(a); }
+  template <typename T>
+  T operator()(T a) const {
+    return std::sqrt(a);
+  }
 };
 struct Rcp {
-  template <typename T> T operator()(T a) const { return T(1) / a; }
+  template <typename T>
+  T operator()(T a) const {
+    return T(1) / a;
+  }
 };
 
 template <bool Ftz, typename T>
@@ -93,9 +114,8 @@ void decode_rounded(Decoding& d) {
   d.out.mode = static_cast<uint8_t>(rounding);
   d.out.immediate = ftz + 2 * sat;
   if (type == Type::f32) {
-    constexpr Handler handlers[] = {
-        nearest<F, float, Operands, false, false>(), nearest<F, float, Operands, true, false>(),
-        nearest<F, float, Operands, false, true>(), nearest<F, float, Operands, true, true>()};
+    constexpr Handler handlers[] = {nearest<F, float, Operands, false, false>(), nearest<F, float, Operands, true, false>(),
+                                    nearest<F, float, Operands, false, true>(), nearest<F, float, Operands, true, true>()};
     handler = to_nearest ? handlers[ftz + 2 * sat] : directed<F, float, Operands>;
   } else if (type == Type::f64 && !ftz && !sat) {
     handler = to_nearest ? nearest<F, double, Operands, false, false>() : directed<F, double, Operands>;
@@ -136,10 +156,8 @@ void decode_extreme(Decoding& d) {
   Handler handler = nullptr;
   if (type == Type::f32) {
     using T = float;
-    handler =
-        ftz ? (nan ? binary<T, T, T, Extreme<Greater, true, true>> : binary<T, T, T, Extreme<Greater, true, false>>)
-            : (nan ? binary<T, T, T, Extreme<Greater, false, true>>
-                   : binary<T, T, T, Extreme<Greater, false, false>>);
+    handler = ftz ? (nan ? binary<T, T, T, Extreme<Greater, true, true>> : binary<T, T, T, Extreme<Greater, true, false>>)
+                  : (nan ? binary<T, T, T, Extreme<Greater, false, true>> : binary<T, T, T, Extreme<Greater, false, false>>);
   } else if (type == Type::f64 && !ftz && !nan) {
     handler = binary<double, double, double, Extreme<Greater, false, false>>;
   }
@@ -148,11 +166,17 @@ void decode_extreme(Decoding& d) {
 
 template <bool Ftz>
 struct Abs {
-  template <typename T> T operator()(T a) const { return std::fabs(flushed<Ftz>(a)); }
+  template <typename T>
+  T operator()(T a) const {
+    return std::fabs(flushed<Ftz>(a));
+  }
 };
 template <bool Ftz>
 struct Neg {
-  template <typename T> T operator()(T a) const { return -flushed<Ftz>(a); }
+  template <typename T>
+  T operator()(T a) const {
+    return -flushed<Ftz>(a);
+  }
 };
 template <template <bool> typename F>
 void decode_sign(Decoding& d) {
@@ -160,14 +184,17 @@ void decode_sign(Decoding& d) {
   const Type type = d.type();
   d.destination(0, 0, bytes_of(type));
   d.source(1, 1, type);
-  d.emit(type == Type::f32 ? (ftz ? unary<float, float, F<true>> : unary<float, float, F<false>>)
+  d.emit(type == Type::f32           ? (ftz ? unary<float, float, F<true>> : unary<float, float, F<false>>)
          : type == Type::f64 && !ftz ? unary<double, double, F<false>>
                                      : nullptr,
          2);
 }
 
 struct CopySign {  // a's sign, b's magnitude
-  template <typename T> T operator()(T a, T b) const { return std::copysign(b, a); }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return std::copysign(b, a);
+  }
 };
 void decode_copysign(Decoding& d) {
   const Type type = d.type();
@@ -186,8 +213,12 @@ Step testp(Warp& warp, const Instruction& in, uint32_t mask) {
   uint32_t result = 0;
   each(mask, [&](uint32_t i) {
     const int kind = std::fpclassify(a[i]);
-    const bool is[] = {kind != FP_NAN && kind != FP_INFINITE, kind == FP_INFINITE, kind != FP_NAN,
-                       kind == FP_NAN, kind == FP_NORMAL, kind == FP_SUBNORMAL};
+    const bool is[] = {kind != FP_NAN && kind != FP_INFINITE,
+                       kind == FP_INFINITE,
+                       kind != FP_NAN,
+                       kind == FP_NAN,
+                       kind == FP_NORMAL,
+                       kind == FP_SUBNORMAL};
     result |= uint32_t{is[in.mode]} << i;
   });
   set_predicate(warp, in.operand[0], mask, result);

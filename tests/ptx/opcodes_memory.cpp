@@ -17,8 +17,7 @@ template <typename T, typename R, int N>
 Step load(Warp& warp, const Instruction& in, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    const void* from =
-        locate(warp, in, lane, space_of(in), address_of(warp, in, 4, lane), sizeof(T) * N, touch_of(in));
+    const void* from = locate(warp, in, lane, space_of(in), address_of(warp, in, 4, lane), sizeof(T) * N, touch_of(in));
     if (!from) return Step::fault;
     T values[N];
     std::memcpy(values, from, sizeof values);
@@ -45,14 +44,17 @@ Handler of_count(bool loads, int count) {
   switch (count) {
     case 1: return loads ? load<T, R, 1> : save<T, R, 1>;
     case 2: return loads ? load<T, R, 2> : save<T, R, 2>;
-    case 4: if constexpr (sizeof(T) <= 4) return loads ? load<T, R, 4> : save<T, R, 4>;
+    case 4:
+      if constexpr (sizeof(T) <= 4) return loads ? load<T, R, 4> : save<T, R, 4>;
   }
   return nullptr;
 }
 template <typename T>
 Handler of_register(bool loads, int bytes, int count) {
-  if (bytes == 2) if constexpr (sizeof(T) <= 2) return of_count<T, uint16_t>(loads, count);
-  if (bytes == 4) if constexpr (sizeof(T) <= 4) return of_count<T, uint32_t>(loads, count);
+  if (bytes == 2)
+    if constexpr (sizeof(T) <= 2) return of_count<T, uint16_t>(loads, count);
+  if (bytes == 4)
+    if constexpr (sizeof(T) <= 4) return of_count<T, uint32_t>(loads, count);
   if (bytes == 8) return of_count<T, uint64_t>(loads, count);
   return nullptr;
 }
@@ -60,14 +62,11 @@ Handler transfer(Type type, bool loads, int register_bytes, int count) {
   const bool extends = is_signed(type) && loads;
   switch (bytes_of(type)) {
     case 1:
-      return extends ? of_register<int8_t>(loads, register_bytes, count)
-                     : of_register<uint8_t>(loads, register_bytes, count);
+      return extends ? of_register<int8_t>(loads, register_bytes, count) : of_register<uint8_t>(loads, register_bytes, count);
     case 2:
-      return extends ? of_register<int16_t>(loads, register_bytes, count)
-                     : of_register<uint16_t>(loads, register_bytes, count);
+      return extends ? of_register<int16_t>(loads, register_bytes, count) : of_register<uint16_t>(loads, register_bytes, count);
     case 4:
-      return extends ? of_register<int32_t>(loads, register_bytes, count)
-                     : of_register<uint32_t>(loads, register_bytes, count);
+      return extends ? of_register<int32_t>(loads, register_bytes, count) : of_register<uint32_t>(loads, register_bytes, count);
     case 8: return of_register<uint64_t>(loads, register_bytes, count);
     default: return nullptr;
   }
@@ -126,9 +125,12 @@ void decode_prefetch(Decoding& d) {
 Space take_space(Decoding& d) {
   switch (d.one_of({"global", "shared", "local", "param", "const", "shared::cta", "param::entry", "param::func"})) {
     case 0: return Space::global;
-    case 1: case 5: return Space::shared;
+    case 1:
+    case 5: return Space::shared;
     case 2: return Space::local;
-    case 3: case 6: case 7: return Space::param;
+    case 3:
+    case 6:
+    case 7: return Space::param;
     case 4: return Space::constant;
     default: return Space::generic;
   }

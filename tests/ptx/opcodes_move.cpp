@@ -90,8 +90,7 @@ Step from_generic(Warp& warp, const Instruction& in, uint32_t mask) {
   const auto window = static_cast<uint64_t>(in.immediate);
   for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
-    if ((a[lane] & kWindowBits) != window)
-      return warp.fail(in, lane, "cvta.to: the address lies in another space");
+    if ((a[lane] & kWindowBits) != window) return warp.fail(in, lane, "cvta.to: the address lies in another space");
   }
   store<uint64_t>(warp, in, mask, [&](uint32_t i) { return a[i] - window; });
   return Step::next;
@@ -99,8 +98,7 @@ Step from_generic(Warp& warp, const Instruction& in, uint32_t mask) {
 Step is_in_space(Warp& warp, const Instruction& in, uint32_t mask) {
   const uint64_t* a = warp.at<uint64_t>(in.operand[1]);
   uint32_t result = 0;
-  each(mask,
-       [&](uint32_t i) { result |= uint32_t{(a[i] & kWindowBits) == static_cast<uint64_t>(in.immediate)} << i; });
+  each(mask, [&](uint32_t i) { result |= uint32_t{(a[i] & kWindowBits) == static_cast<uint64_t>(in.immediate)} << i; });
   set_predicate(warp, in.operand[0], mask, result);
   return Step::next;
 }

@@ -37,7 +37,8 @@ uint16_t compute(uint16_t a, uint16_t b, uint16_t c, uint8_t mode) {
     case Narrow::sub: result = fma_round_to_odd(x, 1, -y); break;
     case Narrow::mul: result = x * y; break;
     case Narrow::fma: result = fma_round_to_odd(x, y, z); break;
-    case Narrow::min: case Narrow::max: {
+    case Narrow::min:
+    case Narrow::max: {
       const bool greater = Operation == Narrow::max;
       if (x != x || y != y) result = (mode & kNan) || (x != x && y != y) ? NAN : x != x ? y : x;
       else if (x == y) result = std::signbit(x) == greater ? y : x;

@@ -53,8 +53,7 @@ void Parser::body_directive(const std::string& directive) {
 void Parser::registers() {
   const Token type = take();
   const int bytes = type.kind == Token::directive ? bytes_of_type(type.spelling.substr(1)) : -1;
-  if (bytes < 0)
-    return fail(type.line, "registers of type '" + std::string(type.spelling) + "' are not known to the emulator");
+  if (bytes < 0) return fail(type.line, "registers of type '" + std::string(type.spelling) + "' are not known to the emulator");
   auto add = [&](std::string name) {
     function_->registers.push_back({std::move(name), bytes == 1 ? 2 : bytes});
     scopes_.back().registers[function_->registers.back().name] = &function_->registers.back();
@@ -163,8 +162,7 @@ void Parser::statement(Token first) {
     statement.guard_negated = negated;
     first = take();
   }
-  if (first.kind != Token::word)
-    return fail(first.line, "expected an instruction, not '" + std::string(first.spelling) + "'");
+  if (first.kind != Token::word) return fail(first.line, "expected an instruction, not '" + std::string(first.spelling) + "'");
   if (!statement.guard && take_if(':')) {  // a label, of an instruction or of a list of targets
     const std::string label(first.spelling);
     const std::string directive = directive_here();

@@ -34,8 +34,7 @@ void Parser::expect(char c) {
 int64_t Parser::integer() {
   const bool negative = take_if('-');
   const Token token = take();
-  if (token.kind != Token::integer)
-    fail(token.line, "expected an integer, not '" + std::string(token.spelling) + "'");
+  if (token.kind != Token::integer) fail(token.line, "expected an integer, not '" + std::string(token.spelling) + "'");
   return static_cast<int64_t>(negative ? 0 - token.bits : token.bits);
 }
 
@@ -77,9 +76,7 @@ void Parser::module_directive() {
   } else if (directive == ".entry" || directive == ".func") {
     function(directive == ".entry");
   } else if (directive == ".global" || directive == ".const" || directive == ".shared") {
-    const Space space = directive == ".global"  ? Space::global
-                        : directive == ".const" ? Space::constant
-                                                : Space::shared;
+    const Space space = directive == ".global" ? Space::global : directive == ".const" ? Space::constant : Space::shared;
     variable(space, true, text_.variables, nullptr);
     if (!failed()) text_.variable_by_name[text_.variables.back().name] = &text_.variables.back();
   } else if (directive == ".file") {
@@ -105,8 +102,7 @@ void Parser::variable(Space space, bool initialised, std::deque<Variable>& into,
   int element = -1;
   while (!failed() && element < 0) {
     const Token token = take();
-    if (token.kind != Token::directive)
-      return fail(token.line, "expected a type, not '" + std::string(token.spelling) + "'");
+    if (token.kind != Token::directive) return fail(token.line, "expected a type, not '" + std::string(token.spelling) + "'");
     variable.line = token.line;
     const std::string_view word = token.spelling.substr(1);
     if (word == "align") variable.alignment = static_cast<size_t>(integer());
@@ -120,8 +116,7 @@ void Parser::variable(Space space, bool initialised, std::deque<Variable>& into,
         integer();
       }
     } else if ((element = bytes_of_type(word)) <= 0) {
-      return fail(token.line,
-                  "type '" + std::string(token.spelling) + "' of a variable is not known to the emulator");
+      return fail(token.line, "type '" + std::string(token.spelling) + "' of a variable is not known to the emulator");
     }
     // A parameter's type comes before ".ptr".
     if (element > 0 && directive_here() == "ptr") {
@@ -195,8 +190,7 @@ std::vector<const Variable*> Parser::parameter_list(Function& function) {
   expect('(');
   while (!failed() && !at(')')) {
     const Token token = take();
-    if (token.spelling != ".param")
-      fail(token.line, "a parameter that is not in .param is not known to the emulator");
+    if (token.spelling != ".param") fail(token.line, "a parameter that is not in .param is not known to the emulator");
     variable(Space::param, false, function.variables, &list);
     if (!take_if(',')) break;
   }
@@ -214,8 +208,8 @@ void Parser::function(bool entry) {
   while (!failed() && lexer_.peek().kind == Token::directive) {
     const Token token = take();
     const std::string directive(token.spelling);
-    if (directive == ".maxntid" || directive == ".reqntid" || directive == ".minnctapersm" ||
-        directive == ".maxnreg" || directive == ".maxnctapersm") {
+    if (directive == ".maxntid" || directive == ".reqntid" || directive == ".minnctapersm" || directive == ".maxnreg" ||
+        directive == ".maxnctapersm") {
       std::vector<uint32_t> values;
       do values.push_back(static_cast<uint32_t>(integer()));
       while (take_if(','));
@@ -229,8 +223,7 @@ void Parser::function(bool entry) {
   }
   if (take_if(';')) return;  // declared; its definition follows
   if (failed()) return;
-  if (text_.function_by_name.contains(function.name))
-    return fail(function.line, "'" + function.name + "' stands twice");
+  if (text_.function_by_name.contains(function.name)) return fail(function.line, "'" + function.name + "' stands twice");
   text_.functions.push_back(std::move(function));
   function_ = &text_.functions.back();
   text_.function_by_name[function_->name] = function_;

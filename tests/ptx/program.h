@@ -35,11 +35,11 @@ struct Instruction {
   Handler handler = nullptr;
   Kind kind = plain;
   bool guard_negated = false;
-  uint8_t wide = 0;                ///< loads, stores: the address has 64 bits
-  uint8_t mode = 0;                ///< the handler's own
+  uint8_t wide = 0;  ///< loads, stores: the address has 64 bits
+  uint8_t mode = 0;  ///< the handler's own
   uint32_t guard = kNone;
   uint32_t line = 0;
-  uint32_t target = 0;             ///< branch; indexed: first of Kernel::targets
+  uint32_t target = 0;  ///< branch; indexed: first of Kernel::targets
   std::array<uint32_t, 6> operand{kNone, kNone, kNone, kNone, kNone, kNone};
   int64_t immediate = 0;
 };

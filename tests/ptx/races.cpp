@@ -46,16 +46,15 @@ void RaceDetector::remember_read(Cell& cell, const Access& access) {
 }
 
 std::string RaceDetector::words(const char* what, const Access& access) {
-  return std::string(what) + " at line " + std::to_string(access.line) + " by thread " +
-         std::to_string(access.thread()) + " of block " + std::to_string(access.block() - 1);
+  return std::string(what) + " at line " + std::to_string(access.line) + " by thread " + std::to_string(access.thread()) +
+         " of block " + std::to_string(access.block() - 1);
 }
 
 std::optional<std::string> RaceDetector::touch_cell(Cell& cell, const Access& access, Touch touch) {
   const bool writes = touch == Touch::write || touch == Touch::atomic;
   const bool atomic = touch == Touch::atomic || touch == Touch::atomic_read;
   if (touch == Touch::read_only) {
-    if (cell.written_line)
-      return "ld.global.nc of what line " + std::to_string(cell.written_line) + " wrote in this launch";
+    if (cell.written_line) return "ld.global.nc of what line " + std::to_string(cell.written_line) + " wrote in this launch";
     cell.read_only_line = access.line;
   }
   if (writes && cell.read_only_line)

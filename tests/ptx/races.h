@@ -16,8 +16,8 @@ enum class Touch : uint8_t { read, read_only, write, atomic, atomic_read };  // 
 class RaceDetector {
  public:
   /// What the access conflicts with, in words; nothing if it doesn't.
-  std::optional<std::string> touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared,
-                                   uint64_t address, uint32_t bytes, Touch touch);
+  std::optional<std::string> touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared, uint64_t address,
+                                   uint32_t bytes, Touch touch);
   /// Shared memory of the next block is another one.
   void next_block() { shared_.clear(); }
 

@@ -65,9 +65,9 @@ struct Function {
   int line = 0;
   std::vector<const Variable*> results, parameters;
   std::vector<Statement> statements;
-  std::unordered_map<std::string, size_t> labels;                   ///< → index of the statement that follows
+  std::unordered_map<std::string, size_t> labels;                            ///< → index of the statement that follows
   std::unordered_map<std::string, std::vector<std::string>> branch_targets;  ///< of brx.idx
-  std::vector<uint32_t> max_threads, required_threads;              ///< .maxntid, .reqntid
+  std::vector<uint32_t> max_threads, required_threads;                       ///< .maxntid, .reqntid
   std::deque<Register> registers;
   std::deque<Variable> variables;  ///< .param, .local and .shared ones declared in it
 };

@@ -50,8 +50,7 @@ void WarpRun::leave_indexed(const Instruction& in, uint32_t pc, uint32_t mask) {
   while (mask) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     if (index[lane] >= static_cast<uint64_t>(in.immediate)) {
-      fail(in, lane,
-           "brx.idx: index " + std::to_string(index[lane]) + " of " + std::to_string(in.immediate) + " targets");
+      fail(in, lane, "brx.idx: index " + std::to_string(index[lane]) + " of " + std::to_string(in.immediate) + " targets");
       return;
     }
     uint32_t same = 0;

@@ -7,7 +7,8 @@ namespace {
 
 class CollectiveOperation final : public cuda::Operation {
  public:
-  CollectiveOperation(std::shared_ptr<SimCommunicator> communicator, std::shared_ptr<const CollectiveRequest> request, size_t rank)
+  CollectiveOperation(std::shared_ptr<SimCommunicator> communicator, std::shared_ptr<const CollectiveRequest> request,
+                      size_t rank)
       : communicator_(std::move(communicator)), request_(std::move(request)), rank_(rank) {}
   Result<void> enqueue(const cuda::Enqueue& at) override {
     if (at.guard) communicator_->driver().violation("a collective is launched guarded: its members would part");
@@ -34,7 +35,8 @@ SimCommunicator::~SimCommunicator() {
   for (size_t number = 0; number < calls_.size() && !aborted_; ++number) {
     for (size_t rank = 0; rank < next_.size(); ++rank) {
       if (next_[rank] > number) continue;
-      driver_.violation("collective " + std::to_string(number) + " waits for rank " + std::to_string(rank) + ", which never came");
+      driver_.violation("collective " + std::to_string(number) + " waits for rank " + std::to_string(rank) +
+                        ", which never came");
     }
   }
 }
@@ -99,8 +101,8 @@ Result<void> SimCommunicator::enqueue(cuda::Stream stream, size_t rank, Part par
 Result<void> SimCommunicator::run(const std::vector<Part>& parts) {
   for (size_t rank = 1; rank < parts.size(); ++rank) {
     if (same(*parts[0].request, *parts[rank].request)) continue;
-    return Error("members meet in different collectives: rank 0 in '" + parts[0].what + "', rank " + std::to_string(rank) + " in '" +
-                 parts[rank].what + "'");
+    return Error("members meet in different collectives: rank 0 in '" + parts[0].what + "', rank " + std::to_string(rank) +
+                 " in '" + parts[rank].what + "'");
   }
   const CollectiveRequest& request = *parts[0].request;
   const size_t root = rank_of_root(request), count = request.parts.size();

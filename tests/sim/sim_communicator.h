@@ -9,7 +9,8 @@ namespace sheaf::sim {
 
 class SimCommunicator final : public cuda::Communicator, public std::enable_shared_from_this<SimCommunicator> {
  public:
-  SimCommunicator(SimDriver& driver, std::vector<int> devices) : driver_(driver), devices_(std::move(devices)), next_(devices_.size()) {}
+  SimCommunicator(SimDriver& driver, std::vector<int> devices)
+      : driver_(driver), devices_(std::move(devices)), next_(devices_.size()) {}
   ~SimCommunicator() override;
   Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) override;
 
@@ -36,7 +37,7 @@ class SimCommunicator final : public cuda::Communicator, public std::enable_shar
   SimDriver& driver_;
   std::vector<int> devices_;
   std::mutex mutex_;
-  std::vector<size_t> next_;                 ///< by rank: number of its next collective
+  std::vector<size_t> next_;  ///< by rank: number of its next collective
   std::vector<std::shared_ptr<Call>> calls_;
   bool aborted_ = false;
 };

@@ -9,10 +9,26 @@
 namespace sheaf::sim {
 
 std::string_view name_of(Call call) {
-  static constexpr std::string_view names[] = {
-      "cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemFreeHost", "cuCtxEnablePeerAccess", "cuStreamCreate", "cuEventCreate",
-      "cuModuleLoadData", "cuModuleGetFunction", "cuEventRecord", "cuStreamWaitEvent", "cuEventQuery", "cuMemcpyAsync", "cuMemsetAsync",
-      "cuLaunchKernel", "host function", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphLaunch", "ncclGroupEnd"};
+  static constexpr std::string_view names[] = {"cuMemAlloc",
+                                               "cuMemFree",
+                                               "cuMemHostAlloc",
+                                               "cuMemFreeHost",
+                                               "cuCtxEnablePeerAccess",
+                                               "cuStreamCreate",
+                                               "cuEventCreate",
+                                               "cuModuleLoadData",
+                                               "cuModuleGetFunction",
+                                               "cuEventRecord",
+                                               "cuStreamWaitEvent",
+                                               "cuEventQuery",
+                                               "cuMemcpyAsync",
+                                               "cuMemsetAsync",
+                                               "cuLaunchKernel",
+                                               "host function",
+                                               "cuStreamBeginCapture",
+                                               "cuStreamEndCapture",
+                                               "cuGraphLaunch",
+                                               "ncclGroupEnd"};
   return names[static_cast<size_t>(call)];
 }
 
@@ -125,7 +141,8 @@ Result<void> SimDriver::begin(Call call, int device, const Stream* stream) {
     if (!unsafe || !other->capturing) continue;
     const bool own = stream == other.get();
     if (!own && other->capturer != std::this_thread::get_id()) continue;
-    if (!own && (call == Call::record || call == Call::wait || call == Call::collective || call == Call::launch_graph)) continue;
+    if (!own && (call == Call::record || call == Call::wait || call == Call::collective || call == Call::launch_graph))
+      continue;
     other->capture_broken = true;
     violate(name + " while a stream is captured");
     return Error(name + ": operation not permitted when stream is capturing");
@@ -241,7 +258,8 @@ void SimDriver::unload(int device, cuda::Module handle) {
   const Lock lock(mutex_);
   auto* module = reinterpret_cast<LoadedModule*>(handle);
   if (modules_.erase(module) == 0) return violate("a module is unloaded that isn't there (twice?)");
-  if (module->device != device) violate("a module of cuda:" + std::to_string(module->device) + " is unloaded from another device");
+  if (module->device != device)
+    violate("a module of cuda:" + std::to_string(module->device) + " is unloaded from another device");
   delete module;  // what is enqueued keeps the code
 }
 
@@ -249,7 +267,8 @@ Result<cuda::Function> SimDriver::function(int device, cuda::Module handle, cons
   const Lock lock(mutex_);
   auto* module = reinterpret_cast<LoadedModule*>(handle);
   if (modules_.count(module) == 0) return Error("cuModuleGetFunction: invalid resource handle");
-  if (module->device != device) violate("a function of a module of cuda:" + std::to_string(module->device) + " is looked up on another device");
+  if (module->device != device)
+    violate("a function of a module of cuda:" + std::to_string(module->device) + " is looked up on another device");
   if (auto ok = begin(Call::function, module->device); !ok) return ok.error();
   const auto sizes = module->code->parameters(name);
   if (!sizes) return Error("cuModuleGetFunction: named symbol not found");

@@ -18,8 +18,27 @@ namespace sheaf::sim {
 
 /// What is counted, and can be made to fail.
 enum class Call {
-  allocate, release, allocate_pinned, release_pinned, enable_peer, make_stream, make_event, load, function, record, wait,
-  query, copy, fill, launch, host_function, begin_capture, end_capture, launch_graph, collective, count
+  allocate,
+  release,
+  allocate_pinned,
+  release_pinned,
+  enable_peer,
+  make_stream,
+  make_event,
+  load,
+  function,
+  record,
+  wait,
+  query,
+  copy,
+  fill,
+  launch,
+  host_function,
+  begin_capture,
+  end_capture,
+  launch_graph,
+  collective,
+  count
 };
 std::string_view name_of(Call call);
 

@@ -6,8 +6,8 @@
 namespace sheaf::sim {
 
 Name SimDriver::named(const Stream& stream, std::string_view what) const {
-  return std::make_shared<const std::string>(std::string(what) + " in stream " + std::to_string(stream.id) + " of cuda:" +
-                                             std::to_string(stream.device));
+  return std::make_shared<const std::string>(std::string(what) + " in stream " + std::to_string(stream.id) +
+                                             " of cuda:" + std::to_string(stream.device));
 }
 
 Result<void> SimDriver::push(Stream& stream, Item item) {
@@ -16,7 +16,8 @@ Result<void> SimDriver::push(Stream& stream, Item item) {
     return Error("invalid resource handle");
   }
   if (stream.capturing) {
-    if (stream.capturer != std::this_thread::get_id()) violate(*item.what + " is put into a stream that another thread captures");
+    if (stream.capturer != std::this_thread::get_id())
+      violate(*item.what + " is put into a stream that another thread captures");
     stream.captured.push_back(std::move(item));
     return {};
   }
@@ -30,7 +31,9 @@ void SimDriver::order(Stream& stream, Item item) {
   if (item.kind == Item::wait) stream.clock.join(item.event->clock);
   const Epoch epoch = stream.clock.advance(stream.id);
   for (const cuda::Access& access : item.accesses) {
-    if (item.kind == Item::operation && !memory_.reachable(access.data, access.bytes, stream.device, VirtualMemory::kAnywhere, *item.what)) continue;
+    if (item.kind == Item::operation &&
+        !memory_.reachable(access.data, access.bytes, stream.device, VirtualMemory::kAnywhere, *item.what))
+      continue;
     if (!hung_ && !called_off_) memory_.touch(access, epoch, stream.clock, item.what);
   }
   if (item.kind == Item::record) {
@@ -123,7 +126,8 @@ std::vector<cuda::Access> SimDriver::rows(const void* data, size_t row_bytes, si
     if (row_bytes * count != 0) all.push_back({data, row_bytes * count, writes});
     return all;
   }
-  for (size_t row = 0; row < count && row_bytes != 0; ++row) all.push_back({static_cast<const char*>(data) + row * pitch, row_bytes, writes});
+  for (size_t row = 0; row < count && row_bytes != 0; ++row)
+    all.push_back({static_cast<const char*>(data) + row * pitch, row_bytes, writes});
   return all;
 }
 
@@ -136,8 +140,10 @@ Result<void> SimDriver::copy(cuda::Stream handle, void* target, int target_devic
   item.what = named(at, "copy of " + std::to_string(shape.row_bytes * shape.rows) + " bytes");
   const size_t rows_apart = shape.rows == 1 ? 0 : shape.rows - 1;
   if (shape.row_bytes == 0 || shape.rows == 0) return {};
-  const bool reads = memory_.reachable(source, rows_apart * shape.source_pitch + shape.row_bytes, at.device, source_device, *item.what);
-  const bool writes = memory_.reachable(target, rows_apart * shape.target_pitch + shape.row_bytes, at.device, target_device, *item.what);
+  const bool reads =
+      memory_.reachable(source, rows_apart * shape.source_pitch + shape.row_bytes, at.device, source_device, *item.what);
+  const bool writes =
+      memory_.reachable(target, rows_apart * shape.target_pitch + shape.row_bytes, at.device, target_device, *item.what);
   if (!reads || !writes) return Error("cuMemcpyAsync: invalid argument");
   const auto sources = rows(source, shape.row_bytes, shape.rows, shape.source_pitch, false);
   const auto targets = rows(target, shape.row_bytes, shape.rows, shape.target_pitch, true);
@@ -156,7 +162,8 @@ Result<void> SimDriver::copy(cuda::Stream handle, void* target, int target_devic
       if (memory_.quiet(row.data, row.bytes, host_, true)) std::memset(const_cast<void*>(row.data), 0xa5, row.bytes);
     }
   }
-  item.run = [this, sources, targets, before, shape, target, source, to_host = target_device == kHost, what = item.what](OperationMemory&) {
+  item.run = [this, sources, targets, before, shape, target, source, to_host = target_device == kHost,
+              what = item.what](OperationMemory&) {
     for (size_t i = 0; i < before.size(); ++i) {
       if (std::memcmp(before[i].data(), sources[i].data, before[i].size()) == 0) continue;
       violate("the host changed pinned memory before it was read by " + *what);

@@ -78,7 +78,8 @@ struct Body {
   size_t scratch_bytes = 0;
   std::atomic<bool> failed{false};  ///< the last run
 
-  Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag, OperationMemory& memory) {
+  Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag,
+                   OperationMemory& memory) {
     if (guard) {
       const int32_t* value = memory.at<int32_t>(guard, 1, false);
       if (!value) return Error("an illegal memory access was encountered");
@@ -127,16 +128,19 @@ struct Body {
 class LibraryOperation final : public cuda::Operation {
  public:
   LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
-      : driver_(driver), body_(std::move(body)), failure_(std::move(failure)), guardable_(options.guardable), recordable_(options.recordable) {
+      : driver_(driver),
+        body_(std::move(body)),
+        failure_(std::move(failure)),
+        guardable_(options.guardable),
+        recordable_(options.recordable) {
     operand_alignment = cuda::kOperandAlignment;
   }
   Result<void> enqueue(const cuda::Enqueue& at) override {
     std::vector<void*> addresses(at.buffers, at.buffers + body_->inputs.size() + body_->outputs.size());
     if (at.guard && !guardable_) driver_.violation(what + " is launched guarded, though it cannot be");
-    return driver_.enqueue(at.stream, what, [body = body_, addresses, scratch = at.scratch, guard = at.guard,
-                                             flag = at.flag](OperationMemory& memory) {
-      return body->run(addresses, scratch, guard, flag, memory);
-    });
+    return driver_.enqueue(at.stream, what,
+                           [body = body_, addresses, scratch = at.scratch, guard = at.guard, flag = at.flag](
+                               OperationMemory& memory) { return body->run(addresses, scratch, guard, flag, memory); });
   }
   bool failed() const override { return body_->failed; }
   std::string failure() const override { return failed() ? failure_ : std::string(); }
@@ -186,7 +190,8 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   plain.outputs = outputs;
   plain.threads = 1;
   Device& operations = options_.operations ? *options_.operations : *cpu_device();
-  auto prepared = options_.fuses_norms && is_fused_norm(request.step) ? prepare_fused_norm(plain, operations) : operations.prepare(plain);
+  auto prepared =
+      options_.fuses_norms && is_fused_norm(request.step) ? prepare_fused_norm(plain, operations) : operations.prepare(plain);
   if (!prepared) return prepared;
 
   const bool last = options_.channels_last && of_images(request.step.op);

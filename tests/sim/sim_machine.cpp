@@ -18,8 +18,10 @@ Result<std::shared_ptr<cuda::Communicator>> SimBackend::open_communicator(std::s
     why = "this machine was made without";
     return std::shared_ptr<cuda::Communicator>();
   }
-  if (std::set<int>(devices.begin(), devices.end()).size() != devices.size()) return Error("ncclCommInitAll: a device stands twice");
-  return std::shared_ptr<cuda::Communicator>(std::make_shared<SimCommunicator>(driver_, std::vector<int>(devices.begin(), devices.end())));
+  if (std::set<int>(devices.begin(), devices.end()).size() != devices.size())
+    return Error("ncclCommInitAll: a device stands twice");
+  return std::shared_ptr<cuda::Communicator>(
+      std::make_shared<SimCommunicator>(driver_, std::vector<int>(devices.begin(), devices.end())));
 }
 
 SimMachine::SimMachine(MachineOptions options) {
@@ -37,7 +39,8 @@ std::shared_ptr<Device> SimMachine::device(int index) {
 std::shared_ptr<const DeviceSet> SimMachine::list(const std::string& devices) {
   auto specs = parse_devices(devices);
   if (!specs) throw std::runtime_error(to_string(specs.error()));
-  if (is_host_only(*specs)) return std::make_shared<const DeviceSet>(host_, std::vector<std::shared_ptr<Device>>(), std::vector<std::string>(), 1);
+  if (is_host_only(*specs))
+    return std::make_shared<const DeviceSet>(host_, std::vector<std::shared_ptr<Device>>(), std::vector<std::string>(), 1);
   std::vector<std::shared_ptr<Device>> entries;
   std::vector<std::string> names;
   for (const DeviceSpec& spec : *specs) {

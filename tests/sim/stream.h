@@ -41,7 +41,7 @@ struct Item {
   std::vector<cuda::Access> accesses;
   std::function<Result<void>(OperationMemory&)> run;
   std::shared_ptr<Event> event;
-  uint64_t number = 0;               ///< record, wait: which recording
+  uint64_t number = 0;  ///< record, wait: which recording
   std::shared_ptr<Meeting> meeting;
   size_t member = 0;
   bool never_ends = false;
@@ -55,8 +55,8 @@ struct Stream {
   std::deque<Item> queue;
   std::unique_ptr<OperationMemory> open;  ///< the operation that is being executed
   std::vector<cuda::Access> announced_accesses;
-  bool announced = false;                 ///< one is open where things are enqueued
-  std::optional<Item> announcement;       ///< it was announced, and nothing of it came yet
+  bool announced = false;            ///< one is open where things are enqueued
+  std::optional<Item> announcement;  ///< it was announced, and nothing of it came yet
   bool destroyed = false;
   void close() {  ///< what comes next belongs to no operation
     announced = false;

@@ -13,12 +13,13 @@ namespace {
 constexpr size_t kRange = size_t{64} << 30;  ///< addresses of a device
 constexpr size_t kAlignment = 256;           ///< that cuMemAlloc promises
 constexpr size_t kMostPinned = size_t{4} << 30;
-constexpr size_t kGuard = 4096;              ///< between allocations
-constexpr int kNobody = 0x7b;                ///< what unwritten bytes are: as f32 1.3e36
+constexpr size_t kGuard = 4096;  ///< between allocations
+constexpr int kNobody = 0x7b;    ///< what unwritten bytes are: as f32 1.3e36
 
 /// Addresses that nobody can touch. Past the sanitizers, who would make shadows for all of it.
 std::byte* set_aside() {
-  const long address = syscall(SYS_mmap, nullptr, kRange, long{PROT_NONE}, long{MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE}, -1L, 0L);
+  const long address =
+      syscall(SYS_mmap, nullptr, kRange, long{PROT_NONE}, long{MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE}, -1L, 0L);
   return address == -1 ? nullptr : reinterpret_cast<std::byte*>(address);
 }
 
@@ -78,7 +79,8 @@ bool VirtualMemory::release(int device, void* memory, const Clock* host) {
     look(segment.write);
     std::for_each(segment.reads.begin(), segment.reads.end(), look);
   }
-  if (pending) violation_("memory of " + name(device) + " is released while nobody knows whether this is done: " + *pending->what);
+  if (pending)
+    violation_("memory of " + name(device) + " is released while nobody knows whether this is done: " + *pending->what);
   used_[index(device)] -= static_cast<int64_t>(found->second.bytes);
   allocations_.erase(found);
   return true;
@@ -106,16 +108,16 @@ bool VirtualMemory::reachable(const void* data, size_t bytes, int device, int pl
   if (bytes == 0) return true;
   const Place at = find(data);
   if (!at.allocation || at.offset == at.allocation->bytes) {
-    const bool device_address = std::any_of(ranges_.begin(), ranges_.end(), [&](const std::byte* range) {
-      return data >= range && data < range + kRange;
-    });
-    violation_(what + " touches " + (device_address ? "device memory that isn't allocated" : "pageable host memory, or none at all"));
+    const bool device_address = std::any_of(ranges_.begin(), ranges_.end(),
+                                            [&](const std::byte* range) { return data >= range && data < range + kRange; });
+    violation_(what + " touches " +
+               (device_address ? "device memory that isn't allocated" : "pageable host memory, or none at all"));
     return false;
   }
   const Allocation& allocation = *at.allocation;
   if (bytes > allocation.bytes - at.offset) {
-    violation_(what + " touches " + std::to_string(bytes) + " bytes from byte " + std::to_string(at.offset) + " of an allocation of " +
-               std::to_string(allocation.bytes));
+    violation_(what + " touches " + std::to_string(bytes) + " bytes from byte " + std::to_string(at.offset) +
+               " of an allocation of " + std::to_string(allocation.bytes));
     return false;
   }
   if (place != kAnywhere && allocation.device != place) {
@@ -146,8 +148,8 @@ void VirtualMemory::touch(const cuda::Access& access, const Epoch& epoch, const 
   const size_t end = at.offset + access.bytes;
   const std::string* before = nullptr;  // reported once
   const char* how = nullptr;
-  for (auto segment = split(allocation, at.offset, end);
-       segment != allocation.segments.end() && segment->first < end; ++segment) {
+  for (auto segment = split(allocation, at.offset, end); segment != allocation.segments.end() && segment->first < end;
+       ++segment) {
     auto& [write, reads] = segment->second;
     if (!before && write.what && !known.covers(write.epoch)) {
       before = write.what.get();
@@ -164,7 +166,8 @@ void VirtualMemory::touch(const cuda::Access& access, const Epoch& epoch, const 
       continue;
     }
     // Of one stream only the last read counts.
-    const auto same = std::find_if(reads.begin(), reads.end(), [&](const Touch& read) { return read.epoch.stream == epoch.stream; });
+    const auto same =
+        std::find_if(reads.begin(), reads.end(), [&](const Touch& read) { return read.epoch.stream == epoch.stream; });
     if (same == reads.end()) {
       reads.push_back({epoch, what});
     } else {

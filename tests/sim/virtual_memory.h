@@ -85,8 +85,8 @@ class VirtualMemory {
   int devices_;
   int64_t capacity_;
   Violation violation_;
-  std::vector<std::byte*> ranges_;     ///< by device: addresses set aside
-  std::vector<size_t> next_;           ///< by device: used up of them
+  std::vector<std::byte*> ranges_;  ///< by device: addresses set aside
+  std::vector<size_t> next_;        ///< by device: used up of them
   std::vector<int64_t> used_;
   std::vector<std::vector<bool>> peers_;
   std::map<const std::byte*, Allocation> allocations_;

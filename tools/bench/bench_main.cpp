@@ -102,8 +102,13 @@ Result<void> bench(const BenchSettings& settings) {
   if (!program) return program.error();
   auto measurement = measure(*program, settings.measure);
   if (!measurement) return measurement.error();
-  const BenchSubject subject{*model,           settings.devices, settings.program.options.threads, settings.program.train,
-                             settings.program.options.fast_numerics, settings.weights, settings.program.batch};
+  const BenchSubject subject{*model,
+                             settings.devices,
+                             settings.program.options.threads,
+                             settings.program.train,
+                             settings.program.options.fast_numerics,
+                             settings.weights,
+                             settings.program.batch};
   Json report = bench_report(subject, *program, *measurement);
   auto trace = traced(*program, settings.trace, *measurement);
   if (!trace) return trace.error();
@@ -177,7 +182,8 @@ int bench_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   if (options->has("--calibrate")) {
     for (const char* name : {"PLAN", "--devices", "--batch", "--compare", "--json"}) {
-      if (options->has(name)) return report_usage(Error(std::string("--calibrate measures the machine: it takes no ") + name), "bench");
+      if (options->has(name))
+        return report_usage(Error(std::string("--calibrate measures the machine: it takes no ") + name), "bench");
     }
     auto done = measure_devices(options->value("-o"));
     return done ? finish_stdout() : report(done.error(), kFailed);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr const char* kMeasured[] = {"samples_per_s", "step_seconds", "bind_seconds", "peak_MiB"};
 /// What, if it differs, says why two reports may.
-constexpr const char* kSettings[] = {"model",   "plan_sha256", "producer", "program", "batch", "devices",
-                                     "threads", "numerics",    "precision", "cpu",    "isa",   "cores"};
+constexpr const char* kSettings[] = {"model",   "plan_sha256", "producer",  "program", "batch", "devices",
+                                     "threads", "numerics",    "precision", "cpu",     "isa",   "cores"};
 
 double number(const Json& report, const char* name) { return report.value(name, 0.0); }
 
@@ -25,7 +25,9 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
-std::string padded(std::string text, size_t width) { return text + std::string(text.size() < width ? width - text.size() : 1, ' '); }
+std::string padded(std::string text, size_t width) {
+  return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
+}
 
 }  // namespace
 
@@ -36,10 +38,12 @@ Result<Json> read_report(const std::string& file) {
   Json report = Json::parse(*text, nullptr, false);
   if (report.is_discarded()) return Error({file, 0, 0}, "is no JSON; expected what `sheaf bench --json` prints");
   const char* missing = report.is_object() ? nullptr : "object";
-  for (const char* name : {"samples_per_s", "step_seconds", "step_seconds_q1", "step_seconds_q3", "bind_seconds", "peak_MiB", "batch"}) {
+  for (const char* name :
+       {"samples_per_s", "step_seconds", "step_seconds_q1", "step_seconds_q3", "bind_seconds", "peak_MiB", "batch"}) {
     if (!missing && !(report.contains(name) && report[name].is_number())) missing = name;
   }
-  if (missing) return Error({file, 0, 0}, std::string("holds no \"") + missing + "\"; expected what `sheaf bench --json` prints");
+  if (missing)
+    return Error({file, 0, 0}, std::string("holds no \"") + missing + "\"; expected what `sheaf bench --json` prints");
   return report;
 }
 
@@ -62,11 +66,15 @@ Json compare_reports(const std::string& old_file, const Json& old_report, const 
 std::string comparison_text(const Json& comparison, const Json& old_report, const Json& new_report) {
   std::string text = "\nagainst " + comparison["old"].get<std::string>() + "\n";
   for (const auto& [name, ratio] : comparison["ratios"].items()) {
-    text += "  " + padded(name, 15) + padded(printed("%.4g", number(old_report, name.c_str())) + " → " +
-            printed("%.4g", number(new_report, name.c_str())), 26) + printed("× %.3f", ratio.get<double>()) + "\n";
+    text +=
+        "  " + padded(name, 15) +
+        padded(printed("%.4g", number(old_report, name.c_str())) + " → " + printed("%.4g", number(new_report, name.c_str())),
+               26) +
+        printed("× %.3f", ratio.get<double>()) + "\n";
   }
   const std::string verdict = comparison["verdict"];
-  text += "  " + verdict + (verdict == "within the spread" ? ": the quartiles overlap" : ": the quartiles don't overlap") + "\n";
+  text +=
+      "  " + verdict + (verdict == "within the spread" ? ": the quartiles overlap" : ": the quartiles don't overlap") + "\n";
   for (const Json& difference : comparison["differences"]) {
     text += "  note: they differ in " + difference["what"].get<std::string>() + ": " + difference["old"].dump() + ", now " +
             difference["new"].dump() + "\n";

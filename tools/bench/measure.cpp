@@ -31,7 +31,8 @@ Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options
   for (int64_t least = options.warm_up > 0 ? options.warm_up : 2;
        found.warm_up < least || (options.warm_up == 0 && seconds_since(begin) < kWarmUp);) {
     // Short steps in groups, so that the last group's time says how long a step is.
-    const int64_t group = last > 0 && options.warm_up == 0 ? std::clamp<int64_t>(static_cast<int64_t>(1e-3 / last), 1, 10'000) : 1;
+    const int64_t group =
+        last > 0 && options.warm_up == 0 ? std::clamp<int64_t>(static_cast<int64_t>(1e-3 / last), 1, 10'000) : 1;
     auto seconds = timed(program, group);
     if (!seconds) return seconds.error();
     last = *seconds;
@@ -39,7 +40,9 @@ Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options
   }
   found.steps_each = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(kLeastTiming / std::max(last, 1e-9))));
   int64_t timings = options.steps;
-  if (timings == 0) timings = std::clamp<int64_t>(static_cast<int64_t>(kAll / std::max(last * static_cast<double>(found.steps_each), 1e-6)), 5, 1000);
+  if (timings == 0)
+    timings =
+        std::clamp<int64_t>(static_cast<int64_t>(kAll / std::max(last * static_cast<double>(found.steps_each), 1e-6)), 5, 1000);
   std::vector<double> seconds;
   for (int64_t i = 0; i < timings; ++i) {
     auto step = timed(program, found.steps_each);

@@ -15,9 +15,9 @@ struct MeasureOptions {
 };
 
 struct Measurement {
-  Durations step;           ///< seconds of one step
-  int64_t warm_up = 0;      ///< steps made before
-  int64_t steps_each = 1;   ///< of a timing: a step that is over in less than 50 µs is timed several times over
+  Durations step;          ///< seconds of one step
+  int64_t warm_up = 0;     ///< steps made before
+  int64_t steps_each = 1;  ///< of a timing: a step that is over in less than 50 µs is timed several times over
 };
 
 /// Errors: those of BoundProgram::run.

@@ -73,13 +73,14 @@ std::string bench_text(const Json& report) {
   const char* name = median < 1e-3 ? "µs" : median < 1 ? "ms" : "s";
   const auto in_unit = [&](const char* member) { return number(report[member].get<double>() * unit); };
   const int64_t threads = report["threads"], steps = report["steps"];
-  std::string text = report["model"].get<std::string>() + ", " + (report["program"] == "train" ? "training step" : "inference") +
-                     ", batch " + report["batch"].dump() + ", on " + list_text(report["devices"]) + ", " + std::to_string(threads) +
+  std::string text = report["model"].get<std::string>() + ", " +
+                     (report["program"] == "train" ? "training step" : "inference") + ", batch " + report["batch"].dump() +
+                     ", on " + list_text(report["devices"]) + ", " + std::to_string(threads) +
                      (threads == 1 ? " thread, " : " threads, ") + report["numerics"].get<std::string>() + " " +
                      report["precision"].get<std::string>() + "\n";
   text += "  step     " + in_unit("step_seconds") + " " + name + ", median of " + std::to_string(steps) + "; quartiles " +
-          in_unit("step_seconds_q1") + " to " + in_unit("step_seconds_q3") + ", fastest " + in_unit("step_seconds_min") + ", slowest " +
-          in_unit("step_seconds_max") + "\n";
+          in_unit("step_seconds_q1") + " to " + in_unit("step_seconds_q3") + ", fastest " + in_unit("step_seconds_min") +
+          ", slowest " + in_unit("step_seconds_max") + "\n";
   const double rate = report["samples_per_s"];
   text += "  rate     " + (rate < 1000 ? number(rate) : with_thousands(std::llround(rate))) + " samples/s\n";
   text += printed("  binding  %.3g s\n", report["bind_seconds"].get<double>());

@@ -13,9 +13,9 @@ namespace sheaf {
 struct BenchSubject {
   const Model& model;
   std::vector<DeviceSpec> devices;
-  int threads = 0;       ///< in all
+  int threads = 0;  ///< in all
   bool train = false, fast_numerics = false;
-  std::string weights;   ///< the file that they came from; empty: drawn
+  std::string weights;  ///< the file that they came from; empty: drawn
   int64_t batch = 0;
 };
 

@@ -35,11 +35,14 @@ void numerics_option(OptionParser& parser) {
 }
 
 void deterministic_option(OptionParser& parser) {
-  parser.flag("--no-deterministic", "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` says what it is good for");
+  parser.flag("--no-deterministic",
+              "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` says what "
+              "it is good for");
 }
 
 void deadline_option(OptionParser& parser) {
-  parser.option("--deadline", "SECONDS", "give up when a GPU has done nothing for so long, and say what ran last (default 300)");
+  parser.option("--deadline", "SECONDS",
+                "give up when a GPU has done nothing for so long, and say what ran last (default 300)");
 }
 
 void execution_options(OptionParser& parser) {

@@ -62,8 +62,12 @@ Result<void> load_weights(Model& model, const std::string& file) {
   }
   auto set = model.set_parameters(views);
   for (const auto& [dtype, count] : set ? converted : std::map<std::string, size_t>()) {
-    report_warning({Severity::note, {file, 0, 0}, std::to_string(count) + (count == 1 ? " tensor is " : " tensors are ") + dtype +
-                    "; converted to the parameters' float32", {}, {}});
+    report_warning({Severity::note,
+                    {file, 0, 0},
+                    std::to_string(count) + (count == 1 ? " tensor is " : " tensors are ") + dtype +
+                        "; converted to the parameters' float32",
+                    {},
+                    {}});
   }
   if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
   return set;

@@ -31,7 +31,8 @@ Result<void> compare(const NamedFile& a, const NamedFile& b) {
   Error error(called(*output.declared) + " writes '" + output.name + "', which " + called(*other.declared) +
               (other.written() ? " writes too" : " reads") +
               (other.name == output.name ? "" : " as '" + other.name + "', the same file"));
-  return error.note(other.written() ? "give each output a file of its own" : "give another name: what the file holds would be lost");
+  return error.note(other.written() ? "give each output a file of its own"
+                                    : "give another name: what the file holds would be lost");
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ Result<void> check_choice(const std::string& what, const std::string& value, con
 }
 
 /// What file names end in to say a format that someone may take an output of sheaf's for.
-constexpr const char* kFormats[] = {".npy", ".npz", ".safetensors", ".pt", ".pth", ".onnx", ".png", ".jpg", ".jpeg", ".gif", ".pdf",
-                                    ".svg", ".html", ".json", ".jsonl", ".csv", ".dot", ".mlir"};
+constexpr const char* kFormats[] = {".npy", ".npz", ".safetensors", ".pt",   ".pth",  ".onnx",  ".png", ".jpg", ".jpeg",
+                                    ".gif", ".pdf", ".svg",         ".html", ".json", ".jsonl", ".csv", ".dot", ".mlir"};
 
 std::string extension_of(const std::string& file) {
   const size_t dot = file.find_last_of("./");
@@ -39,7 +39,8 @@ Result<void> check_extension(const std::string& option, const std::string& file,
   const std::string extension = extension_of(file);
   if (std::ranges::find(kFormats, extension) == std::end(kFormats)) return {};
   if (std::ranges::find(extensions, extension) != extensions.end()) return {};
-  return Error(option + " '" + file + "': what is written isn't " + extension + "; expected a name that ends in " + quoted_list(extensions));
+  return Error(option + " '" + file + "': what is written isn't " + extension + "; expected a name that ends in " +
+               quoted_list(extensions));
 }
 
 Result<int64_t> parse_integer(const std::string& text, const std::string& what, int64_t least, int64_t most) {
@@ -67,8 +68,7 @@ Result<int64_t> Options::integer(const std::string& name, int64_t least, int64_t
   return has(name) ? parse_integer(value(name), name, least, most) : Result<int64_t>(otherwise);
 }
 
-OptionParser::OptionParser(std::string verb, std::string summary)
-    : verb_(std::move(verb)), summary_(std::move(summary)) {}
+OptionParser::OptionParser(std::string verb, std::string summary) : verb_(std::move(verb)), summary_(std::move(summary)) {}
 
 OptionParser& OptionParser::positional(std::string name, std::string help) {
   positionals_.push_back({std::move(name), "", std::move(help), "", true, false, {}, {}, ""});

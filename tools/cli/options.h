@@ -44,11 +44,11 @@ struct OptionInfo {
   std::string name;         ///< "--devices"; of a positional argument "PLAN"
   std::string placeholder;  ///< what its value is called; empty: a flag, or a positional argument
   std::string help;
-  std::string group;        ///< the heading it stands under; empty: the first, which has none
+  std::string group;  ///< the heading it stands under; empty: the first, which has none
   bool required = false, repeatable = false;
-  std::vector<std::string> choices;  ///< of an option, the first is the default
+  std::vector<std::string> choices;     ///< of an option, the first is the default
   std::vector<std::string> extensions;  ///< of an output: what its name may end in, of the endings that mean a format
-  std::string other_spelling;        ///< a second name, "--batch" of "--batch-size"; empty: there is none
+  std::string other_spelling;           ///< a second name, "--batch" of "--batch-size"; empty: there is none
   FileUse file = FileUse::none;
 };
 
@@ -81,7 +81,7 @@ class OptionParser {
   OptionParser& required();
   OptionParser& repeatable();
   OptionParser& choices(std::vector<std::string> allowed);  ///< of an option, the first is the default
-  OptionParser& file(FileUse use);  ///< the value is a file's name
+  OptionParser& file(FileUse use);                          ///< the value is a file's name
   /// The value is an output, in the format that these extensions mean: writes({".svg"}). Names that end in
   /// another format's extension are refused; all else, such as no extension at all, is the user's choice.
   OptionParser& writes(std::vector<std::string> extensions);

@@ -58,7 +58,8 @@ std::string explanation_of(const OptionInfo& option) {
   if (option.repeatable) text += " (may be repeated)";
   if (!option.other_spelling.empty()) text += " (also " + option.other_spelling + ")";
   for (size_t i = 0; i < option.choices.size(); ++i) text += (i == 0 ? ": " : ", ") + option.choices[i];
-  if (!option.choices.empty() && !option.placeholder.empty() && !option.required) text += " (default " + option.choices[0] + ")";
+  if (!option.choices.empty() && !option.placeholder.empty() && !option.required)
+    text += " (default " + option.choices[0] + ")";
   return text;
 }
 

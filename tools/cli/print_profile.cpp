@@ -24,9 +24,11 @@ std::string rate(double amount, double seconds) {
 }
 
 std::string row(const Unit& unit, const OperationProfile& sum, double all, const std::string& name) {
-  std::string text = formatted("%10.3f", sum.seconds * unit.per_second) + formatted("%7.1f", all > 0 ? 100 * sum.seconds / all : 0) +
-                     formatted("%6.0f", static_cast<double>(sum.operations)) + rate(sum.flops, sum.seconds) + rate(sum.bytes, sum.seconds);
-  text += sum.least_seconds > 0 && sum.seconds > 0 ? formatted("%9.0f%%", 100 * sum.least_seconds / sum.seconds) : std::string(10, ' ');
+  std::string text =
+      formatted("%10.3f", sum.seconds * unit.per_second) + formatted("%7.1f", all > 0 ? 100 * sum.seconds / all : 0) +
+      formatted("%6.0f", static_cast<double>(sum.operations)) + rate(sum.flops, sum.seconds) + rate(sum.bytes, sum.seconds);
+  text += sum.least_seconds > 0 && sum.seconds > 0 ? formatted("%9.0f%%", 100 * sum.least_seconds / sum.seconds)
+                                                   : std::string(10, ' ');
   return text + "  " + name + "\n";
 }
 
@@ -36,7 +38,7 @@ std::string head(const Unit& unit, const char* name) {
 
 /// The longest first; the rest as one row.
 std::string table(const Unit& unit, const char* name, const std::vector<OperationProfile>& sums, double all,
-                  std::string OperationProfile::*key) {
+                  std::string OperationProfile::* key) {
   constexpr size_t kMostRows = 40;
   std::string text = head(unit, name);
   const size_t shown = sums.size() > kMostRows ? kMostRows - 1 : sums.size();
@@ -58,11 +60,12 @@ std::string lanes_text(const Profile& profile, const Unit& unit) {
   std::string text = "\n        " + std::string(unit.name) + "   waits  roofline: GFLOP/s     GB/s  lane\n";
   for (const LaneProfile& lane : profile.lanes) {
     text += formatted("%10.3f", lane.seconds * unit.per_second) + formatted("%8.3f", lane.wait_seconds * unit.per_second) +
-            formatted("%19.0f", lane.flops_per_second * 1e-9) + formatted("%9.0f", lane.bytes_per_second * 1e-9) + "  " + lane.name + "\n";
+            formatted("%19.0f", lane.flops_per_second * 1e-9) + formatted("%9.0f", lane.bytes_per_second * 1e-9) + "  " +
+            lane.name + "\n";
   }
   if (profile.data_wait_seconds > 0) {
-    text += std::string(10, ' ') + formatted("%8.3f", profile.data_wait_seconds * unit.per_second) +
-            std::string(28, ' ') + "  the training loop, for data\n";
+    text += std::string(10, ' ') + formatted("%8.3f", profile.data_wait_seconds * unit.per_second) + std::string(28, ' ') +
+            "  the training loop, for data\n";
   }
   return text + "        (roofline: " + profile.roofline_source + ")\n";
 }
@@ -105,7 +108,8 @@ std::string profile_text(const Profile& profile, bool operations) {
   if (operations) {
     text += head(unit, "lane  operation  layer  [implementation]");
     for (const OperationProfile& operation : profile.operations) {
-      text += row(unit, operation, all, operation.lane + "  " + operation.op + "  " + operation.layer + "  [" + operation.implementation + "]");
+      text += row(unit, operation, all,
+                  operation.lane + "  " + operation.op + "  " + operation.layer + "  [" + operation.implementation + "]");
     }
   }
   text += table(unit, "layer", by_layer(profile), all, &OperationProfile::layer);
@@ -124,11 +128,17 @@ std::string profiles_text(std::span<const Profile> profiles) {
 }
 
 Json profile_json(const Profile& profile) {
-  Json json = {{"program", profile.program}, {"batch", profile.batch}, {"steps", profile.steps},
-               {"step_seconds", profile.step_seconds}, {"data_wait_seconds", profile.data_wait_seconds},
-               {"roofline_source", profile.roofline_source}, {"lanes", Json::array()}};
+  Json json = {{"program", profile.program},
+               {"batch", profile.batch},
+               {"steps", profile.steps},
+               {"step_seconds", profile.step_seconds},
+               {"data_wait_seconds", profile.data_wait_seconds},
+               {"roofline_source", profile.roofline_source},
+               {"lanes", Json::array()}};
   for (const LaneProfile& lane : profile.lanes) {
-    json["lanes"].push_back({{"name", lane.name}, {"seconds", lane.seconds}, {"wait_seconds", lane.wait_seconds},
+    json["lanes"].push_back({{"name", lane.name},
+                             {"seconds", lane.seconds},
+                             {"wait_seconds", lane.wait_seconds},
                              {"roofline", {{"flops_per_s", lane.flops_per_second}, {"bytes_per_s", lane.bytes_per_second}}}});
   }
   json["by_layer"] = sums_json(by_layer(profile));

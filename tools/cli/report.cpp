@@ -20,13 +20,12 @@ int report_usage(Error error, const std::string& verb) {
   return report(error.note("`sheaf " + verb + " --help` lists the options"), kUsage);
 }
 
-void report_warning(const Diagnostic& warning) {
-  std::fputs((to_string(warning, palette_of(stderr)) + "\n").c_str(), stderr);
-}
+void report_warning(const Diagnostic& warning) { std::fputs((to_string(warning, palette_of(stderr)) + "\n").c_str(), stderr); }
 
 int finish_stdout() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return kDone;
-  return report(Error(std::string("stdout cannot be written") + (errno ? std::string(": ") + std::strerror(errno) : "")), kFailed);
+  return report(Error(std::string("stdout cannot be written") + (errno ? std::string(": ") + std::strerror(errno) : "")),
+                kFailed);
 }
 
 int print(const std::string& plain) {

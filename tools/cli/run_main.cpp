@@ -71,10 +71,9 @@ OptionParser run_options() {
       .add(seed_option)
       .add(execution_options)
       .add(add_trace_options);
-  parser
-      .example("100 random rows in batches of 30 on three CPU devices",
-               {"sheaf compile models/tutorial.json -o tutorial.plan",
-                "sheaf run tutorial.plan --devices cpu:0-2 --input x=random:100 --batch-size 30"});
+  parser.example("100 random rows in batches of 30 on three CPU devices",
+                 {"sheaf compile models/tutorial.json -o tutorial.plan",
+                  "sheaf run tutorial.plan --devices cpu:0-2 --input x=random:100 --batch-size 30"});
   return parser;
 }
 
@@ -101,7 +100,8 @@ int run_verb(std::span<const std::string> arguments) {
   if (!opened) return report(opened.error(), kFailed);
   auto model = Model::load(options->value("PLAN"));
   if (!model) return report(model.error(), kFailed);
-  if (auto ok = check_names("--input", "inputs", model->name(), model->inputs(), *sources); !ok) return report(ok.error(), kFailed);
+  if (auto ok = check_names("--input", "inputs", model->name(), model->inputs(), *sources); !ok)
+    return report(ok.error(), kFailed);
   auto devices = open_devices(*list);
   if (!devices) return report(devices.error(), kFailed);
   auto weights = options->has("--weights") ? load_weights(*model, options->value("--weights"))

@@ -24,8 +24,8 @@ Rows rows_of(const std::vector<int64_t>& shape, int dim, DType dtype) {
 }
 
 /// Copies `count` rows between two tensors that differ in their number of rows alone.
-void copy_rows(const Rows& rows, std::byte* to, int64_t to_rows, int64_t to_first, const std::byte* from,
-               int64_t from_rows, int64_t from_first, int64_t count) {
+void copy_rows(const Rows& rows, std::byte* to, int64_t to_rows, int64_t to_first, const std::byte* from, int64_t from_rows,
+               int64_t from_first, int64_t count) {
   for (size_t i = 0; i < rows.outer; ++i) {
     std::memcpy(to + (i * static_cast<size_t>(to_rows) + static_cast<size_t>(to_first)) * rows.row_bytes,
                 from + (i * static_cast<size_t>(from_rows) + static_cast<size_t>(from_first)) * rows.row_bytes,
@@ -44,8 +44,8 @@ Result<int64_t> count_rows(const Model& model, const std::vector<HostTensor>& in
     if (info.batch_dim < 0) continue;
     const int64_t own = inputs[i].shape[static_cast<size_t>(info.batch_dim)];
     if (first && own != rows) {
-      return Error("inputs differ in their number of rows: '" + model.inputs()[*first].name + "' has " +
-                   std::to_string(rows) + ", '" + info.name + "' has " + std::to_string(own));
+      return Error("inputs differ in their number of rows: '" + model.inputs()[*first].name + "' has " + std::to_string(rows) +
+                   ", '" + info.name + "' has " + std::to_string(own));
     }
     if (!first) first = i;
     rows = own;
@@ -61,9 +61,8 @@ class BatchRunner {
 
   Session& session() { return session_; }
 
-  Result<void> run(const std::vector<HostTensor>& inputs, int64_t first_row, int64_t count,
-                   std::vector<HostTensor>& outputs, const std::vector<int64_t>& first_output_rows,
-                   const RunOptions& options) {
+  Result<void> run(const std::vector<HostTensor>& inputs, int64_t first_row, int64_t count, std::vector<HostTensor>& outputs,
+                   const std::vector<int64_t>& first_output_rows, const RunOptions& options) {
     std::vector<const void*> in(inputs.size());
     std::vector<void*> out(outputs.size());
     staged_inputs_.resize(inputs.size());
@@ -146,8 +145,8 @@ Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<con
   for (size_t i = 0; i < inputs.size(); ++i) {
     for (size_t d = 0; d < inputs[i].shape.size(); ++d) {
       if (static_cast<int>(d) == model.inputs()[i].batch_dim || inputs[i].shape[d] == any.input_shape(i)[d]) continue;
-      return Error("input '" + model.inputs()[i].name + "' has shape " + shape_text(inputs[i].shape) +
-                   "; a batch has shape " + shape_text(any.input_shape(i)));
+      return Error("input '" + model.inputs()[i].name + "' has shape " + shape_text(inputs[i].shape) + "; a batch has shape " +
+                   shape_text(any.input_shape(i)));
     }
   }
 

@@ -9,10 +9,12 @@ namespace sheaf {
 
 void add_trace_options(OptionParser& parser) {
   parser.group("Where the time goes")
-      .option("--trace", "FILE", "when each operation ran, on each lane, for ui.perfetto.dev or chrome://tracing; the last 100,000 operations")
+      .option("--trace", "FILE",
+              "when each operation ran, on each lane, for ui.perfetto.dev or chrome://tracing; the last 100,000 operations")
       .writes({".json"})
       .flag("--profile", "print the time by layer and by kind of operation, and what it achieved")
-      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess")
+      .option("--describe", "FILE",
+              "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess")
       .file(FileUse::input);
 }
 

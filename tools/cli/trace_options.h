@@ -13,9 +13,9 @@ void add_trace_options(OptionParser& parser);
 
 /// What a command line asks for.
 struct TraceRequest {
-  std::string file;      ///< empty: no file
+  std::string file;  ///< empty: no file
   bool profile = false;
-  std::string devices;   ///< a description of them; empty: guessed
+  std::string devices;  ///< a description of them; empty: guessed
 
   explicit TraceRequest(const Options& options)
       : file(options.value("--trace")), profile(options.has("--profile")), devices(options.value("--describe")) {}

@@ -22,7 +22,9 @@ namespace {
 class Collector {
  public:
   Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
-      : model_(model), warnings_(warnings), handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
+      : model_(model),
+        warnings_(warnings),
+        handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
 
   void take_no_warnings() { warnings_ = nullptr; }
 
@@ -43,7 +45,8 @@ class Collector {
     sheaf::Diagnostic made;
     made.severity = warning ? Severity::warning : Severity::error;
     if (FileLineColLoc position = nn::position_of(diagnostic.getLocation()))
-      made.location = {position.getFilename().str(), static_cast<int>(position.getLine()), static_cast<int>(position.getColumn())};
+      made.location = {position.getFilename().str(), static_cast<int>(position.getLine()),
+                       static_cast<int>(position.getColumn())};
     made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str();
     made.source_line = line(made.location.line);
     for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
@@ -74,9 +77,10 @@ Json json_of(const frontend::Training& training) {
     for (int64_t size : target.shape) shape.push_back(size < 0 ? Json("batch") : Json(size));
     targets[target.name] = {{"shape", shape}, {"dtype", std::string(name_of(target.dtype))}};
   }
-  Json json = {{"targets", targets},
-               {"loss", {{"type", training.loss_type}, {"inputs", training.loss_inputs}, {"arguments", training.loss_arguments}}},
-               {"optimizer", training.optimizer}};
+  Json json = {
+      {"targets", targets},
+      {"loss", {{"type", training.loss_type}, {"inputs", training.loss_inputs}, {"arguments", training.loss_arguments}}},
+      {"optimizer", training.optimizer}};
   if (!training.schedule.is_null()) json["schedule"] = training.schedule;
   if (training.clip_grad_norm) json["clip_grad_norm"] = *training.clip_grad_norm;
   json["metrics"] = training.metrics;
@@ -110,7 +114,8 @@ std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state"
 
 bool same_regions(const std::vector<sheaf::Region>& a, const std::vector<sheaf::Region>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const sheaf::Region& one, const sheaf::Region& other) {
-    return one.name == other.name && one.device_ids == other.device_ids && one.output_device == other.output_device && one.dim == other.dim;
+    return one.name == other.name && one.device_ids == other.device_ids && one.output_device == other.output_device &&
+           one.dim == other.dim;
   });
 }
 
@@ -136,7 +141,8 @@ struct Compiler {
     if (failed(to_dist.run(module))) return diagnostics.error("internal error: the model could not be partitioned");
     Compiled compiled;
     compiled.regions = codegen::regions_of(module);
-    for (StringRef name : names) compiled.mixes_rows |= module.lookupSymbol<func::FuncOp>(name)->removeAttr(nn::kMixesRows) != nullptr;
+    for (StringRef name : names)
+      compiled.mixes_rows |= module.lookupSymbol<func::FuncOp>(name)->removeAttr(nn::kMixesRows) != nullptr;
     compiled.ir = text_of(module);
     for (StringRef name : names) {
       auto function = module.lookupSymbol<func::FuncOp>(name);
@@ -146,7 +152,8 @@ struct Compiler {
       compiled.graphs.push_back(std::move(*graph));
       compiled.state = states_of(function);
     }
-    for (Parameter& sum : states_of(module.lookupSymbol<func::FuncOp>(names.back()), "accumulator")) compiled.state.push_back(std::move(sum));
+    for (Parameter& sum : states_of(module.lookupSymbol<func::FuncOp>(names.back()), "accumulator"))
+      compiled.state.push_back(std::move(sum));
     PassManager lowering(&context, ModuleOp::getOperationName());
     lower(lowering);
     if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
@@ -178,9 +185,11 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   if (model.training) plan.training = json_of(*model.training);
   const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned};
   auto* const lower_infer = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline;
-  auto* const lower_training = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;
+  auto* const lower_training =
+      options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;
   bool first = true;
-  const auto add = [&](Purpose purpose, ArrayRef<StringRef> names, void (*partition)(OpPassManager&, const passes::PipelineOptions&),
+  const auto add = [&](Purpose purpose, ArrayRef<StringRef> names,
+                       void (*partition)(OpPassManager&, const passes::PipelineOptions&),
                        void (*lower)(OpPassManager&)) -> Result<Compiled> {
     ImportedModel imported = import_model(model, *context, purpose);
     auto compiled = compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower);

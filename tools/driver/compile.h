@@ -8,19 +8,20 @@ namespace sheaf {
 
 struct CompileOptions {
   std::string precision = "f32";
-  bool objects = true;        ///< machine code of the kernels too: a plan without can be shown, not run
+  bool objects = true;  ///< machine code of the kernels too: a plan without can be shown, not run
   /// This program alone ("infer", "train", "accumulate", "update"), with what is made together with it: the plan can be shown,
   /// explained and bound for it. Empty: all that the model has.
   std::string only = "";
-  bool unpartitioned = false; ///< without parallel regions and devices: what `verify` compares the plan with
-  bool unfused = false;       ///< nothing folded or fused: every layer's value is there
-  int64_t device_memory = 0;  ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
+  bool unpartitioned = false;  ///< without parallel regions and devices: what `verify` compares the plan with
+  bool unfused = false;        ///< nothing folded or fused: every layer's value is there
+  int64_t device_memory = 0;   ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated
 };
 
 /// What compiling has to say besides the plan.
 struct CompileReport {
   std::vector<Diagnostic> warnings;
-  bool mixes_rows = false;  ///< a parallel region mixes what it splits, as one of the warnings says: results depend on the devices
+  bool mixes_rows =
+      false;  ///< a parallel region mixes what it splits, as one of the warnings says: results depend on the devices
 };
 
 /// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are

@@ -30,7 +30,8 @@ class LibraryTimer {
   };
 
   /// Of operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
-  Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs, const std::vector<int64_t>& output) {
+  Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs,
+                        const std::vector<int64_t>& output) {
     const Plan plan;
     const bool of_weight = step.op == to_string(Op::conv_backward_weight);
     std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
@@ -120,14 +121,15 @@ double triad(size_t floats, int threads) {
 /// A second thread that does its part each time it is asked to.
 class Partner {
  public:
-  explicit Partner(std::function<void()> part) : thread_([this, part] {
-    for (int turn = 1;; turn += 2) {
-      await(turn);
-      if (stop_) return;
-      part();
-      turn_.store(turn + 1, std::memory_order_release);
-    }
-  }) {}
+  explicit Partner(std::function<void()> part)
+      : thread_([this, part] {
+          for (int turn = 1;; turn += 2) {
+            await(turn);
+            if (stop_) return;
+            part();
+            turn_.store(turn + 1, std::memory_order_release);
+          }
+        }) {}
   ~Partner() {
     stop_ = true;
     turn_.store(next_, std::memory_order_release);
@@ -158,8 +160,9 @@ Result<void> measure_lanes(DeviceDescription& cpu) {
   {
     Partner echo([] {});
     cpu.seconds_per_wait = least_seconds([&] {
-      for (int i = 0; i < kTrips; ++i) echo.ask();
-    }) / (2 * kTrips);
+                             for (int i = 0; i < kTrips; ++i) echo.ask();
+                           }) /
+                           (2 * kTrips);
   }
   auto queue = cpu_device()->open_queue(1);
   if (!queue) return queue.error();
@@ -187,7 +190,8 @@ Result<DeviceDescriptions> calibrate() {
   DeviceDescription& cpu = devices.kinds[cpu_info().kind];
   if (auto ok = measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations); !ok) return ok.error();
   if (has_bf16()) {
-    if (auto ok = measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations); !ok) return ok.error();
+    if (auto ok = measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations); !ok)
+      return ok.error();
   }
   if (auto ok = measure_overhead(cpu.cores, cpu); !ok) return ok.error();
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);

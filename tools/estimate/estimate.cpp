@@ -81,7 +81,8 @@ void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
     });
     if (known == estimate.uncertain.end()) known = estimate.uncertain.insert(known, {operation.op, operation.uncertain, {}, 0});
     ++known->operations;
-    if (std::find(known->devices.begin(), known->devices.end(), operation.lane) == known->devices.end()) known->devices.push_back(operation.lane);
+    if (std::find(known->devices.begin(), known->devices.end(), operation.lane) == known->devices.end())
+      known->devices.push_back(operation.lane);
   }
 }
 
@@ -90,7 +91,8 @@ void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
 std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
   std::vector<PlannedDevice> planned;
   for (int lane = 0; lane < devices.lanes(); ++lane) {
-    if (const std::string& why = devices.device(lane).info().planned; !why.empty()) planned.push_back({devices.name(lane), why});
+    if (const std::string& why = devices.device(lane).info().planned; !why.empty())
+      planned.push_back({devices.name(lane), why});
   }
   return planned;
 }

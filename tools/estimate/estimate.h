@@ -28,23 +28,23 @@ struct LiveTensor {
 
 /// One device of the list, or the host.
 struct DeviceEstimate {
-  std::string device;            ///< "host", "cpu:1"
+  std::string device;  ///< "host", "cpu:1"
   int threads = 1;
-  MemoryByClass lasting = {};    ///< there from the start to the end, outside of the arena
-  MemoryByClass at_peak = {};    ///< in the arena at its fullest
-  MemoryByClass most = {};       ///< in the arena, the most of each class at any time
-  size_t arena_bytes = 0;        ///< as a run allocates
-  size_t arena_bound = 0;        ///< live at the fullest; the rest of the arena is gaps
-  size_t peak_bytes = 0;         ///< arena and lasting
-  int peak_operation = -1;       ///< in Estimate::operations; -1: the arena is empty
+  MemoryByClass lasting = {};       ///< there from the start to the end, outside of the arena
+  MemoryByClass at_peak = {};       ///< in the arena at its fullest
+  MemoryByClass most = {};          ///< in the arena, the most of each class at any time
+  size_t arena_bytes = 0;           ///< as a run allocates
+  size_t arena_bound = 0;           ///< live at the fullest; the rest of the arena is gaps
+  size_t peak_bytes = 0;            ///< arena and lasting
+  int peak_operation = -1;          ///< in Estimate::operations; -1: the arena is empty
   std::vector<LiveTensor> largest;  ///< at the peak, at most ten, the largest first
-  Cost cost;                     ///< of a step
+  Cost cost;                        ///< of a step
   size_t operations = 0;
-  double compute_seconds = 0;    ///< arithmetic at the device's rate
-  double memory_seconds = 0;     ///< traffic at its bandwidth
+  double compute_seconds = 0;        ///< arithmetic at the device's rate
+  double memory_seconds = 0;         ///< traffic at its bandwidth
   double communication_seconds = 0;  ///< copies and sums that data movement makes, and waits for other lanes' signals
   double overhead_seconds = 0;
-  double busy_seconds = 0;       ///< each operation by the larger of its arithmetic and traffic
+  double busy_seconds = 0;  ///< each operation by the larger of its arithmetic and traffic
 };
 
 /// Data that an inserted node moves (contract, section 3: what logically goes from one device to another).
@@ -59,18 +59,18 @@ struct LayerEstimate {
   std::string layer;
   Cost cost;
   size_t operations = 0;
-  double seconds = 0;   ///< over all lanes
+  double seconds = 0;           ///< over all lanes
   Bound bound = Bound::memory;  ///< of most of that time
 };
 
 struct LargestBatch {
-  double memory_bytes = 0;   ///< the limit, per device
-  int64_t batch = 0;         ///< 0: not even one row fits
-  bool at_least = false;     ///< the search ended there, more would fit
-  size_t peak_bytes = 0;     ///< of the fullest device at that batch
-  bool monotonic = true;     ///< in all plans that were made, more rows took no less memory
+  double memory_bytes = 0;  ///< the limit, per device
+  int64_t batch = 0;        ///< 0: not even one row fits
+  bool at_least = false;    ///< the search ended there, more would fit
+  size_t peak_bytes = 0;    ///< of the fullest device at that batch
+  bool monotonic = true;    ///< in all plans that were made, more rows took no less memory
   int plans = 0;
-  std::string limit;         ///< where it isn't memory: why a larger batch has no plan
+  std::string limit;  ///< where it isn't memory: why a larger batch has no plan
 };
 
 /// Operations whose memory is not known without their device.
@@ -95,23 +95,23 @@ struct Estimate {
   std::vector<DeviceEstimate> devices;  ///< by lane
   std::vector<LaneMemory> memory;       ///< by lane: over time
   std::vector<OperationInfo> operations;
-  std::vector<Cost> costs;              ///< by operation
+  std::vector<Cost> costs;  ///< by operation
   std::vector<MovementEstimate> movements;
-  std::vector<LayerEstimate> layers;    ///< in the order of the program
-  Cost cost;                            ///< of a step, on all devices
+  std::vector<LayerEstimate> layers;  ///< in the order of the program
+  Cost cost;                          ///< of a step, on all devices
   int64_t bytes_moved = 0;
-  size_t parameter_bytes = 0;           ///< BindingInfo's: parameters, buffers and optimiser state
+  size_t parameter_bytes = 0;  ///< BindingInfo's: parameters, buffers and optimiser state
   size_t derived_bytes = 0;
   size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
-  std::vector<PlannedDevice> planned;   ///< those that aren't there
+  std::vector<PlannedDevice> planned;        ///< those that aren't there
   std::vector<UncertainMemory> uncertain;
-  double step_seconds = 0;              ///< longest way through all lanes
-  std::string no_times;                 ///< why no times are estimated, which are all 0 then; empty: they are
-  std::string description;              ///< where the devices' figures come from
+  double step_seconds = 0;  ///< longest way through all lanes
+  std::string no_times;     ///< why no times are estimated, which are all 0 then; empty: they are
+  std::string description;  ///< where the devices' figures come from
 };
 
 struct EstimateOptions {
-  BindOptions bind;  ///< numerics and deterministic of it
+  BindOptions bind;                               ///< numerics and deterministic of it
   std::optional<DeviceDescriptions> description;  ///< none: guessed_devices()
 };
 

@@ -78,7 +78,8 @@ Json json_of(const LargestBatch& largest) {
 }  // namespace
 
 std::string estimate_json(const Estimate& estimate, const LargestBatch* largest) {
-  Json json = {{"model", estimate.model}, {"program", estimate.program}, {"device_list", estimate.list}, {"batch", estimate.batch}};
+  Json json = {
+      {"model", estimate.model}, {"program", estimate.program}, {"device_list", estimate.list}, {"batch", estimate.batch}};
   Json devices = Json::array(), movements = Json::array(), layers = Json::array();
   size_t memory = 0;
   for (const DeviceEstimate& device : estimate.devices) {
@@ -97,9 +98,11 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
   json["layers"] = std::move(layers);
   json["bytes_moved"] = estimate.bytes_moved;
   json["movements"] = std::move(movements);
-  for (const PlannedDevice& device : estimate.planned) json["planned"].push_back({{"device", device.device}, {"why", device.why}});
+  for (const PlannedDevice& device : estimate.planned)
+    json["planned"].push_back({{"device", device.device}, {"why", device.why}});
   for (const UncertainMemory& part : estimate.uncertain) {
-    json["memory"]["uncertain"].push_back({{"op", part.op}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});
+    json["memory"]["uncertain"].push_back(
+        {{"op", part.op}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});
   }
   const double rows = estimate.step_seconds > 0 ? static_cast<double>(estimate.batch) / estimate.step_seconds : 0;
   if (!estimate.no_times.empty()) json["time"] = {{"none", estimate.no_times}};

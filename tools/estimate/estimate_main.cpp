@@ -19,7 +19,9 @@ constexpr int64_t kMostRows = int64_t{1} << 40;
 
 constexpr const char* kPrograms[] = {"infer", "train", "accumulate", "update"};
 
-bool is_program(const std::string& name) { return std::find(std::begin(kPrograms), std::end(kPrograms), name) != std::end(kPrograms); }
+bool is_program(const std::string& name) {
+  return std::find(std::begin(kPrograms), std::end(kPrograms), name) != std::end(kPrograms);
+}
 
 /// `train` where the plan has it and nothing else is asked for.
 Result<const Program*> program_of(const Plan& plan, const Options& options) {
@@ -28,13 +30,15 @@ Result<const Program*> program_of(const Plan& plan, const Options& options) {
   const std::string& name = options.value("--program");
   const auto index = static_cast<size_t>(std::find(std::begin(kPrograms), std::end(kPrograms), name) - std::begin(kPrograms));
   if (index == 0 || !all[index]->steps.empty()) return all[index];
-  return Error({plan.file}, "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
+  return Error({plan.file},
+               "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
 }
 
 }  // namespace
 
 OptionParser estimate_options() {
-  OptionParser parser("estimate", "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
+  OptionParser parser("estimate",
+                      "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
       .file(FileUse::input)
       .add(devices_option)
@@ -42,7 +46,8 @@ OptionParser estimate_options() {
       .option("--batch", "N", "rows of a batch")
       .also("--batch-size")
       .required()
-      .option("--program", "NAME", "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
+      .option("--program", "NAME",
+              "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
       .add(numerics_option)
       .add(deterministic_option)
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
@@ -50,7 +55,8 @@ OptionParser estimate_options() {
       .file(FileUse::input)
       .flag("--json", "print one JSON object")
       .example("what a training step of 32 rows takes on two devices",
-               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan", "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
+                "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})
       .example("the largest batch that fits 64 MiB a device",
                {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
                 "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32 --memory 64MiB"});

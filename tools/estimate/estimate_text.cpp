@@ -16,7 +16,9 @@ std::string in_units(double value, double step, std::initializer_list<const char
   auto unit = units.begin();
   for (; value >= step && unit + 1 != units.end(); ++unit) value /= step;
   char text[48];
-  std::snprintf(text, sizeof text, unit == units.begin() && value == static_cast<double>(static_cast<int64_t>(value)) ? "%.0f %s" : "%.1f %s", value, *unit);
+  std::snprintf(text, sizeof text,
+                unit == units.begin() && value == static_cast<double>(static_cast<int64_t>(value)) ? "%.0f %s" : "%.1f %s",
+                value, *unit);
   return text;
 }
 
@@ -71,7 +73,8 @@ std::string memory_table(const Estimate& estimate) {
   table.row(heading);
   for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
     std::vector<std::string> cells = {name_of(static_cast<MemoryClass>(kind))};
-    for (const DeviceEstimate& device : estimate.devices) cells.push_back(size_text(device.lasting[kind] + device.at_peak[kind]));
+    for (const DeviceEstimate& device : estimate.devices)
+      cells.push_back(size_text(device.lasting[kind] + device.at_peak[kind]));
     table.row(cells);
   }
   std::vector<std::string> gaps = {"gaps"}, total = {"peak"}, arena = {"of it the arena"};
@@ -92,7 +95,8 @@ std::string assumptions(const Estimate& estimate) {
   for (size_t i = 0; i < estimate.planned.size();) {  // one line for those of one reason
     std::string devices = estimate.planned[i].device;
     size_t end = i + 1;
-    for (; end < estimate.planned.size() && estimate.planned[end].why == estimate.planned[i].why; ++end) devices += ", " + estimate.planned[end].device;
+    for (; end < estimate.planned.size() && estimate.planned[end].why == estimate.planned[i].why; ++end)
+      devices += ", " + estimate.planned[end].device;
     text += "  " + printable(devices) + ": " + printable(estimate.planned[i].why) + "\n";
     i = end;
   }
@@ -100,8 +104,9 @@ std::string assumptions(const Estimate& estimate) {
   for (const UncertainMemory& part : estimate.uncertain) {
     std::string devices;
     for (const std::string& device : part.devices) devices += (devices.empty() ? "" : ", ") + device;
-    text += "  " + part.op + " (" + std::to_string(part.operations) + (part.operations == 1 ? " operation on " : " operations on ") + printable(devices) +
-            "): " + printable(part.why) + "\n";
+    text += "  " + part.op + " (" + std::to_string(part.operations) +
+            (part.operations == 1 ? " operation on " : " operations on ") + printable(devices) + "): " + printable(part.why) +
+            "\n";
   }
   return text;
 }
@@ -111,7 +116,8 @@ std::string peaks(const Estimate& estimate) {
   for (const DeviceEstimate& device : estimate.devices) {
     if (device.largest.empty()) continue;
     text += "\nlargest on " + device.device;
-    if (device.peak_operation >= 0) text += " at its peak, in " + operation_text(estimate.operations[static_cast<size_t>(device.peak_operation)]);
+    if (device.peak_operation >= 0)
+      text += " at its peak, in " + operation_text(estimate.operations[static_cast<size_t>(device.peak_operation)]);
     text += "\n";
     Table table;
     for (const LiveTensor& tensor : device.largest) {
@@ -123,11 +129,14 @@ std::string peaks(const Estimate& estimate) {
 }
 
 std::string work(const Estimate& estimate) {
-  std::string text = "\nwork: " + flops_text(estimate.cost.flops) + ", " + size_text(estimate.cost.bytes()) + " read and written\n";
+  std::string text =
+      "\nwork: " + flops_text(estimate.cost.flops) + ", " + size_text(estimate.cost.bytes()) + " read and written\n";
   std::vector<size_t> order(estimate.layers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const auto weight = [&](const LayerEstimate& layer) { return estimate.no_times.empty() ? layer.seconds : layer.cost.flops + layer.cost.bytes(); };
+    const auto weight = [&](const LayerEstimate& layer) {
+      return estimate.no_times.empty() ? layer.seconds : layer.cost.flops + layer.cost.bytes();
+    };
     const double first = weight(estimate.layers[a]), second = weight(estimate.layers[b]);
     return first != second ? first > second : a < b;
   });
@@ -143,7 +152,8 @@ std::string work(const Estimate& estimate) {
     table.row(cells);
   }
   text += table.text("  ");
-  if (order.size() > kShownLayers) text += "  … and " + std::to_string(order.size() - kShownLayers) + " layers more (--json has them all)\n";
+  if (order.size() > kShownLayers)
+    text += "  … and " + std::to_string(order.size() - kShownLayers) + " layers more (--json has them all)\n";
   return text;
 }
 
@@ -158,7 +168,8 @@ std::string movements(const Estimate& estimate) {
       ++more;
     } else {
       ++shown;
-      table.row({movement.op, layer_text(movement.layer), movement.chunks.empty() ? "" : "chunks " + chunks_text(movement.chunks),
+      table.row({movement.op, layer_text(movement.layer),
+                 movement.chunks.empty() ? "" : "chunks " + chunks_text(movement.chunks),
                  size_text(static_cast<double>(movement.bytes_moved))});
     }
   }
@@ -173,15 +184,17 @@ std::string times(const Estimate& estimate) {
   std::string text = "\ntime: a step takes " + time_text(estimate.step_seconds) + " or more";
   if (estimate.step_seconds > 0) {
     char rows[64];
-    std::snprintf(rows, sizeof rows, ", %.0f rows a second or fewer", static_cast<double>(estimate.batch) / estimate.step_seconds);
+    std::snprintf(rows, sizeof rows, ", %.0f rows a second or fewer",
+                  static_cast<double>(estimate.batch) / estimate.step_seconds);
     text += rows;
   }
   text += " (by " + printable(estimate.description) + ")\n";
   Table table;
   table.row({"", "operations", "arithmetic", "memory", "communication", "overhead", "busy"});
   for (const DeviceEstimate& device : estimate.devices) {
-    table.row({device.device, std::to_string(device.operations), time_text(device.compute_seconds), time_text(device.memory_seconds),
-               time_text(device.communication_seconds), time_text(device.overhead_seconds), time_text(device.busy_seconds)});
+    table.row({device.device, std::to_string(device.operations), time_text(device.compute_seconds),
+               time_text(device.memory_seconds), time_text(device.communication_seconds), time_text(device.overhead_seconds),
+               time_text(device.busy_seconds)});
   }
   return text + table.text("  ");
 }
@@ -189,9 +202,11 @@ std::string times(const Estimate& estimate) {
 std::string largest_text(const LargestBatch& largest) {
   std::string text = "\nlargest batch in " + size_text(largest.memory_bytes) + " a device: ";
   if (largest.batch == 0) return text + "none; not even one row fits\n";
-  text += (largest.at_least ? "at least " : "") + std::to_string(largest.batch) + ", which needs " + size_text(largest.peak_bytes) + "\n";
+  text += (largest.at_least ? "at least " : "") + std::to_string(largest.batch) + ", which needs " +
+          size_text(largest.peak_bytes) + "\n";
   if (!largest.limit.empty()) text += "  one row more has no plan: " + printable(largest.limit) + "\n";
-  if (!largest.monotonic) text += "  of the batches tried a larger one needed less memory than a smaller one; others may fit too\n";
+  if (!largest.monotonic)
+    text += "  of the batches tried a larger one needed less memory than a smaller one; others may fit too\n";
   return text;
 }
 
@@ -200,9 +215,11 @@ std::string largest_text(const LargestBatch& largest) {
 std::string estimate_text(const Estimate& estimate, const LargestBatch* largest) {
   std::string list;
   for (const std::string& device : estimate.list) list += (list.empty() ? "" : ",") + device;
-  std::string text = printable(estimate.model) + ", program " + estimate.program + ", batch " + std::to_string(estimate.batch) + " on " + list + "\n\n";
+  std::string text = printable(estimate.model) + ", program " + estimate.program + ", batch " + std::to_string(estimate.batch) +
+                     " on " + list + "\n\n";
   text += memory_table(estimate);
-  text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " + size_text(estimate.output_bytes) + "\n";
+  text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " +
+          size_text(estimate.output_bytes) + "\n";
   text += assumptions(estimate) + peaks(estimate) + work(estimate) + movements(estimate) + times(estimate);
   return largest ? text + largest_text(*largest) : text;
 }

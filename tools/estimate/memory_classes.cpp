@@ -23,7 +23,11 @@ bool is_sum_of_gradients(const Plan& plan, const std::string& state) {
 class Gradients {
  public:
   Gradients(const Plan& plan, const Program& program, std::vector<MemoryClass>& classes)
-      : plan_(plan), program_(program), classes_(classes), producers_(program.values.size(), nullptr), seen_(program.values.size(), false) {
+      : plan_(plan),
+        program_(program),
+        classes_(classes),
+        producers_(program.values.size(), nullptr),
+        seen_(program.values.size(), false) {
     for (const Step& step : program.steps) {
       for (int output : step.outputs) producers_[index_of(output)] = &step;
     }
@@ -35,7 +39,9 @@ class Gradients {
   void find() {
     for (const Update& update : program_.updates) {
       const Value& value = program_.values[index_of(update.value)];
-      if ((is_parameter(update.name) || is_sum_of_gradients(plan_, update.name)) && has_state_or_parameter(update.value, update.name)) visit(update.value, value.shape);
+      if ((is_parameter(update.name) || is_sum_of_gradients(plan_, update.name)) &&
+          has_state_or_parameter(update.value, update.name))
+        visit(update.value, value.shape);
     }
   }
 
@@ -107,7 +113,8 @@ class Gradients {
 
 /// Library operations that keep something for their backward one have it as a last output of one opaque byte shape.
 bool is_workspace(const Step& step, const Value& value) {
-  return traits(op_of(step)).pass == Pass::training && value.dtype == DType::uint8 && value.shape == std::vector<Extent>{Extent(1)};
+  return traits(op_of(step)).pass == Pass::training && value.dtype == DType::uint8 &&
+         value.shape == std::vector<Extent>{Extent(1)};
 }
 
 MemoryClass class_of_role(const Plan& plan, const Value& value) {
@@ -126,7 +133,8 @@ MemoryClass class_of_role(const Plan& plan, const Value& value) {
 }  // namespace
 
 const char* name_of(MemoryClass kind) {
-  constexpr const char* kNames[] = {"parameters", "derived", "gradients", "optimizer", "activations", "workspace", "communication"};
+  constexpr const char* kNames[] = {"parameters",  "derived",   "gradients",    "optimizer",
+                                    "activations", "workspace", "communication"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -150,9 +158,10 @@ std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& prog
   }
   Gradients(plan, program, classes).find();
   for (const Update& update : program.updates) {
-    const bool state = std::any_of(plan.state.begin(), plan.state.end(), [&](const Parameter& entry) { return entry.name == update.name; });
+    const bool state =
+        std::any_of(plan.state.begin(), plan.state.end(), [&](const Parameter& entry) { return entry.name == update.name; });
     if (program.values[index_of(update.value)].role != Value::temporary) continue;
-    classes[index_of(update.value)] = !state                                    ? MemoryClass::parameters
+    classes[index_of(update.value)] = !state                                   ? MemoryClass::parameters
                                       : is_sum_of_gradients(plan, update.name) ? MemoryClass::gradients
                                                                                : MemoryClass::optimizer;
   }
@@ -163,7 +172,8 @@ MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node) {
   switch (node.kind) {
     case ConstantStore::Kind::parameter:
     case ConstantStore::Kind::buffer: return MemoryClass::parameters;
-    case ConstantStore::Kind::state: return is_sum_of_gradients(plan, node.name) ? MemoryClass::gradients : MemoryClass::optimizer;
+    case ConstantStore::Kind::state:
+      return is_sum_of_gradients(plan, node.name) ? MemoryClass::gradients : MemoryClass::optimizer;
     case ConstantStore::Kind::derived: return MemoryClass::derived;
   }
   return MemoryClass::derived;
@@ -181,8 +191,8 @@ std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan
     const auto known = by_name.find(tensor.name);
     MemoryClass kind = known == by_name.end() ? MemoryClass::activations : known->second;
     // Made by a reorder: a parameter in a library's format.
-    const bool reordered = !tensor.writers.empty() &&
-                           graph.instances[index_of(tensor.writers.front())].implementation.starts_with("reorder");
+    const bool reordered =
+        !tensor.writers.empty() && graph.instances[index_of(tensor.writers.front())].implementation.starts_with("reorder");
     if (reordered && kind == MemoryClass::parameters) kind = MemoryClass::derived;
     classes.push_back(kind);
   }

@@ -19,10 +19,15 @@ std::string shape_of(const TensorSpec& spec) {
 
 class LaneMeasure {
  public:
-  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const std::vector<MemoryClass>& classes, const Estimate& estimate,
-              size_t lane)
-      : plan_(plan), graph_(planned.binding.graph), arena_(planned.binding.memory.lanes[lane]), constants_(*planned.constants),
-        classes_(classes), estimate_(estimate), lane_(lane) {}
+  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const std::vector<MemoryClass>& classes,
+              const Estimate& estimate, size_t lane)
+      : plan_(plan),
+        graph_(planned.binding.graph),
+        arena_(planned.binding.memory.lanes[lane]),
+        constants_(*planned.constants),
+        classes_(classes),
+        estimate_(estimate),
+        lane_(lane) {}
 
   void add_to(DeviceEstimate& device) {
     const ArenaPeak peak = peak_of(arena_);

@@ -5,8 +5,8 @@
 
 namespace sheaf {
 
-Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
-                                                 int64_t batch) {
+Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program& program,
+                                                 const std::vector<std::string>& devices, int64_t batch) {
   if (program.steps.empty()) return Error("the plan holds no executable program");
   std::string list;
   for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;

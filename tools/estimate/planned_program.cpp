@@ -8,7 +8,8 @@ size_t sum(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), b
 
 size_t PlannedProgram::peak_bytes() const {
   size_t most = 0;
-  for (size_t lane = 0; lane < lasting.size(); ++lane) most = std::max(most, binding.memory.lanes[lane].bytes + sum(lasting[lane]));
+  for (size_t lane = 0; lane < lasting.size(); ++lane)
+    most = std::max(most, binding.memory.lanes[lane].bytes + sum(lasting[lane]));
   return most;
 }
 
@@ -22,7 +23,8 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
     if (auto known = planned.constants->variable(parameter.name); !known) return known.error();
   }
   const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
-  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics, options.explain, options.deterministic});
+  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
+                               options.explain, options.deterministic});
   if (!binding) return binding.error();
   planned.binding = std::move(*binding);
   planned.lasting.assign(kernels.size(), {});

@@ -21,12 +21,14 @@ class Clock {
  public:
   Clock(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate)
       : graph_(graph), devices_(devices), description_(description), estimate_(estimate) {
-    for (int lane = 1; lane < devices.lanes(); ++lane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
+    for (int lane = 1; lane < devices.lanes(); ++lane)
+      busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
     by_bound_.resize(estimate.layers.size());
     for (int lane = 0; lane < devices.lanes() && timed_; ++lane) {
       timed_ = devices.device(lane).info().planned.empty() || this->description(lane).known;
-      if (!timed_) estimate.no_times = "it isn't known how fast " + devices.name(lane) + " is: it isn't here, and --describe doesn't say";
+      if (!timed_)
+        estimate.no_times = "it isn't known how fast " + devices.name(lane) + " is: it isn't here, and --describe doesn't say";
     }
   }
 
@@ -69,7 +71,7 @@ class Clock {
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
     Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op,
-                                       multiplied(info.op, info.input_specs), cost.bytes());
+                                      multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != "update";
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
@@ -88,7 +90,7 @@ class Clock {
   const DeviceDescriptions& description_;
   Estimate& estimate_;
   bool timed_ = true;  ///< all devices' figures are known
-  int busy_ = 0;  ///< threads of all lanes on the host's cores but the host's own
+  int busy_ = 0;       ///< threads of all lanes on the host's cores but the host's own
   std::map<std::string, size_t> layers_;
   std::vector<std::array<double, 3>> by_bound_;
 };

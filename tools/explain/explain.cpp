@@ -45,9 +45,8 @@ void add_steps(const Plan& plan, const Program& program, std::vector<ExplainedLa
   for (ExplainedLayer& layer : layers) {
     const auto computes = [](const PlacementNode& node) { return !node.inserted; };
     if (!layer.steps.empty() || std::none_of(layer.nodes.begin(), layer.nodes.end(), computes)) continue;
-    const bool passes = std::any_of(layer.nodes.begin(), layer.nodes.end(), [](const PlacementNode& node) {
-      return node.op == "dropout" || node.op == "identity";
-    });
+    const bool passes = std::any_of(layer.nodes.begin(), layer.nodes.end(),
+                                    [](const PlacementNode& node) { return node.op == "dropout" || node.op == "identity"; });
     layer.vanished = passes ? "it gives its input as it is, so no step is left of it" : "the compiler simplified it away";
   }
 }

@@ -27,8 +27,8 @@ struct ExplainRequest {
 
 /// An operand of an operation, as it lies in memory.
 struct ExplainedOperand {
-  std::string role;    ///< "x", "weight"; of results "y", "y1", …
-  std::string value;   ///< the plan's name of it
+  std::string role;   ///< "x", "weight"; of results "y", "y1", …
+  std::string value;  ///< the plan's name of it
   TensorSpec tensor;
   bool from_weights = false;  ///< made when weights are set, not at each run
   std::string format() const { return tensor.plain() ? "plain" : tensor.format->name(); }
@@ -36,30 +36,30 @@ struct ExplainedOperand {
 
 /// What runs at each step, on one device or alike on several; a reorder or copy that binding inserted too.
 struct ExplainedOperation {
-  std::string op;                     ///< "reorder", "copy", or the step's
-  std::vector<std::string> devices;   ///< one for each replica that it runs for
-  std::vector<int> replicas;          ///< empty outside of regions
+  std::string op;                    ///< "reorder", "copy", or the step's
+  std::vector<std::string> devices;  ///< one for each replica that it runs for
+  std::vector<int> replicas;         ///< empty outside of regions
   std::string implementation, reason;
-  std::string launch;                 ///< "update of 62 parameters": what is launched at once, this among it; empty: this alone
+  std::string launch;  ///< "update of 62 parameters": what is launched at once, this among it; empty: this alone
   std::vector<ExplainedOperand> inputs, outputs;
-  std::string uncertain;              ///< what of its memory isn't known without the device (Prepared::uncertain)
-  Cost cost;                          ///< of one replica
+  std::string uncertain;  ///< what of its memory isn't known without the device (Prepared::uncertain)
+  Cost cost;              ///< of one replica
 };
 
 /// A step of the executable program.
 struct ExplainedStep {
   const Step* step = nullptr;
-  std::string kernel;        ///< of a generated kernel: which ops it does
-  bool owned = true;         ///< by the layer that it is listed under; else it is fused into another layer's
+  std::string kernel;                          ///< of a generated kernel: which ops it does
+  bool owned = true;                           ///< by the layer that it is listed under; else it is fused into another layer's
   std::vector<ExplainedOperation> operations;  ///< with a device list
-  std::string idle;          ///< with a device list: why nothing runs for it
+  std::string idle;                            ///< with a device list: why nothing runs for it
 };
 
 struct ExplainedLayer {
-  std::string layer;  ///< empty: of no layer, as the optimiser's arithmetic
+  std::string layer;                 ///< empty: of no layer, as the optimiser's arithmetic
   std::vector<PlacementNode> nodes;  ///< of the logical program: for each replica its own, and what was inserted for the layer
   std::vector<ExplainedStep> steps;
-  std::string vanished;              ///< why no step is left of it
+  std::string vanished;  ///< why no step is left of it
 };
 
 struct Explanation {

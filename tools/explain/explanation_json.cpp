@@ -10,9 +10,12 @@ Json location_json(const Location& location) {
 }
 
 Json operand_json(const ExplainedOperand& operand) {
-  return {{"role", operand.role},          {"value", operand.value},
-          {"shape", operand.tensor.dims},  {"dtype", name_of(operand.tensor.dtype)},
-          {"format", operand.format()},    {"bytes", operand.tensor.bytes},
+  return {{"role", operand.role},
+          {"value", operand.value},
+          {"shape", operand.tensor.dims},
+          {"dtype", name_of(operand.tensor.dtype)},
+          {"format", operand.format()},
+          {"bytes", operand.tensor.bytes},
           {"from_weights", operand.from_weights}};
 }
 
@@ -24,15 +27,15 @@ Json operands_json(const std::vector<ExplainedOperand>& operands) {
 
 Json operation_json(const ExplainedOperation& operation) {
   Json json = {{"op", operation.op},
-          {"devices", operation.devices},
-          {"replicas", operation.replicas},
-          {"implementation", operation.implementation},
-          {"reason", operation.reason},
-          {"inputs", operands_json(operation.inputs)},
-          {"outputs", operands_json(operation.outputs)},
-          {"flops", operation.cost.flops},
-          {"read_bytes", operation.cost.read_bytes},
-          {"written_bytes", operation.cost.written_bytes}};
+               {"devices", operation.devices},
+               {"replicas", operation.replicas},
+               {"implementation", operation.implementation},
+               {"reason", operation.reason},
+               {"inputs", operands_json(operation.inputs)},
+               {"outputs", operands_json(operation.outputs)},
+               {"flops", operation.cost.flops},
+               {"read_bytes", operation.cost.read_bytes},
+               {"written_bytes", operation.cost.written_bytes}};
   if (!operation.uncertain.empty()) json["uncertain"] = operation.uncertain;
   return json;
 }
@@ -59,15 +62,18 @@ Json to_json(const Explanation& explanation) {
     Json nodes = Json::array(), steps = Json::array();
     for (const PlacementNode& node : layer.nodes) nodes.push_back(node_to_json(node, expanded));
     for (const ExplainedStep& step : layer.steps) steps.push_back(step_json(step));
-    Json json = {{"layer", layer.layer}, {"location", layer.nodes.empty() ? Json() : location_json(layer.nodes[0].location)},
-                 {"nodes", std::move(nodes)}, {"steps", std::move(steps)}};
+    Json json = {{"layer", layer.layer},
+                 {"location", layer.nodes.empty() ? Json() : location_json(layer.nodes[0].location)},
+                 {"nodes", std::move(nodes)},
+                 {"steps", std::move(steps)}};
     if (!layer.vanished.empty()) json["vanished"] = layer.vanished;
     layers.push_back(std::move(json));
   }
   Json json = {{"model", explanation.model}, {"program", explanation.program}};
   if (expanded) json["devices"] = explanation.devices;
   if (expanded) json["batch"] = explanation.batch;
-  for (const PlannedDevice& device : explanation.planned) json["planned"].push_back({{"device", device.device}, {"why", device.why}});
+  for (const PlannedDevice& device : explanation.planned)
+    json["planned"].push_back({{"device", device.device}, {"why", device.why}});
   json["layers"] = std::move(layers);
   return json;
 }

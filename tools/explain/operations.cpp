@@ -66,14 +66,16 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   operation.implementation = info.op == "print" ? "print" : info.implementation;
   operation.launch = info.launch;
   operation.uncertain = info.uncertain;
-  operation.reason = info.op == "print" ? "it prints its text, in which sizes are filled in, and hands its first input on as it is" : info.reason;
+  operation.reason = info.op == "print"
+                         ? "it prints its text, in which sizes are filled in, and hands its first input on as it is"
+                         : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
     operation.inputs.push_back({of_step ? step.roles[i] : "x" + (i ? std::to_string(i) : ""),
                                 value_name(info.inputs[i], info.input_specs[i]), info.input_specs[i], info.from_weights[i]});
   for (size_t i = 0; i < info.outputs.size(); ++i)
-    operation.outputs.push_back({"y" + (i ? std::to_string(i) : ""), value_name(info.outputs[i], info.output_specs[i]),
-                                 info.output_specs[i], false});
+    operation.outputs.push_back(
+        {"y" + (i ? std::to_string(i) : ""), value_name(info.outputs[i], info.output_specs[i]), info.output_specs[i], false});
   if (operation.op == "reorder" || operation.op == "copy") {
     // A copy may be of a part of either: of a chunk from the whole, or of a chunk into it.
     const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);
@@ -107,8 +109,9 @@ std::string idle_because(const Step& step) {
   switch (movement.carries) {
     case Carries::nothing: break;
     case Carries::chunks:
-      return movement.route == Route::to_replicas ? "each chunk is a view of the whole: it lies in memory that the devices share"
-                                                  : "the one chunk there is is the whole";
+      return movement.route == Route::to_replicas
+                 ? "each chunk is a view of the whole: it lies in memory that the devices share"
+                 : "the one chunk there is is the whole";
     case Carries::whole: return "both ends share one memory: the value is used where it is";
     case Carries::summands: return "there is one replica: its value is the sum";
   }
@@ -117,7 +120,8 @@ std::string idle_because(const Step& step) {
 
 }  // namespace
 
-Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers) {
+Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request,
+                                                  std::vector<ExplainedLayer>& layers) {
   const Program& program = request.program == "train" ? plan.train : plan.infer;
   auto bound = bind_plan(plan, program, request);
   if (!bound) return bound.error();

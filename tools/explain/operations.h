@@ -7,6 +7,7 @@ namespace sheaf {
 
 /// Binds the plan as `request` says and adds to each step the operations that run for it, alike ones of several replicas
 /// as one. Where devices of the list aren't there, the binding is only planned, and they are returned. Errors: those of binding.
-Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request, std::vector<ExplainedLayer>& layers);
+Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request,
+                                                  std::vector<ExplainedLayer>& layers);
 
 }  // namespace sheaf

@@ -49,7 +49,8 @@ std::string amount(double count, const char* unit) {
 
 std::string operand_text(const ExplainedOperand& operand) {
   const std::vector<Extent> shape(operand.tensor.dims.begin(), operand.tensor.dims.end());
-  std::string text = operand.role + " " + shape_text(shape) + " " + std::string(short_name(operand.tensor.dtype)) + " as " + operand.format();
+  std::string text =
+      operand.role + " " + shape_text(shape) + " " + std::string(short_name(operand.tensor.dtype)) + " as " + operand.format();
   return operand.from_weights ? text + " (made once, when weights are set)" : text;
 }
 
@@ -97,7 +98,8 @@ std::string step_text(const ExplainedStep& explained, bool bound, bool alone) {
     for (const std::string& note : step.notes) text += fact("", "- " + printable(note));
     if (!alone) return text;
   } else {
-    text = fact("computed", "by " + name + (step.fused.empty() ? "" : ", which does the work of " + list_text(step.fused) + " too"));
+    text = fact("computed",
+                "by " + name + (step.fused.empty() ? "" : ", which does the work of " + list_text(step.fused) + " too"));
     for (const std::string& note : step.notes) text += fact("", "- " + printable(note));
   }
   if (step.once) return text + fact("runs", "once, when weights are set: it depends on nothing else");
@@ -127,7 +129,8 @@ std::string where_text(const ExplainedLayer& layer) {
     std::string devices, ids;
     size_t end = n;
     for (; end < layer.nodes.size() && layer.nodes[end].op == node.op && layer.nodes[end].reason == node.reason &&
-           (end == n || layer.nodes[end].replica > layer.nodes[end - 1].replica); ++end) {
+           (end == n || layer.nodes[end].replica > layer.nodes[end - 1].replica);
+         ++end) {
       devices += (end > n ? ", " : "") + printable(layer.nodes[end].device);
       if (layer.nodes[end].replica >= 0) devices += " (replica " + std::to_string(layer.nodes[end].replica) + ")";
       ids += (end > n ? ", " : "") + layer.nodes[end].id;
@@ -137,7 +140,8 @@ std::string where_text(const ExplainedLayer& layer) {
     if (node.inserted) what += ", moves " + bytes_text(node.bytes_moved);
     text += fact(n == 0 ? "where" : "", what);
     if (!node.reason.empty()) text += fact("  because", printable(sentence(node.reason)));
-    else if (node.region >= 0 && !node.inserted) text += fact("  because", "it stands in a DataParallel layer: each replica computes its chunk, on its own device.");
+    else if (node.region >= 0 && !node.inserted)
+      text += fact("  because", "it stands in a DataParallel layer: each replica computes its chunk, on its own device.");
     n = end;
   }
   return text;
@@ -148,9 +152,11 @@ std::string where_text(const ExplainedLayer& layer) {
 std::string print_text(const Explanation& explanation) {
   const bool bound = !explanation.devices.empty(), alone = explanation.layers.size() == 1;
   std::string text = "model " + printable(explanation.model) + ", program " + printable(explanation.program);
-  text += bound ? " on " + list_text(explanation.devices) + " with batch " + std::to_string(explanation.batch) : ", any device list and batch";
+  text += bound ? " on " + list_text(explanation.devices) + " with batch " + std::to_string(explanation.batch)
+                : ", any device list and batch";
   text += "\n";
-  for (const PlannedDevice& device : explanation.planned) text += fact("not here", printable(device.device + ": " + sentence(device.why)));
+  for (const PlannedDevice& device : explanation.planned)
+    text += fact("not here", printable(device.device + ": " + sentence(device.why)));
   for (const ExplainedLayer& layer : explanation.layers) {
     text += "\n" + (layer.layer.empty() ? std::string("(of no layer)") : printable(layer.layer));
     if (!layer.nodes.empty() && layer.nodes[0].location.line > 0) {
@@ -172,7 +178,8 @@ std::string print_text(const Why& why) {
   const std::string& name = node.layer.empty() ? node.name : node.layer;
   if (!name.empty()) text += " " + printable(name);
   text += " on " + printable(node.device) + "\n";
-  for (const std::string& fact_text : why.chain) text += fact(&fact_text == &why.chain.front() ? "why" : "", printable(fact_text), 10);
+  for (const std::string& fact_text : why.chain)
+    text += fact(&fact_text == &why.chain.front() ? "why" : "", printable(fact_text), 10);
   for (const std::string& line : why.before) text += fact(&line == &why.before.front() ? "before" : "", printable(line), 10);
   for (const std::string& line : why.after) text += fact(&line == &why.after.front() ? "after" : "", printable(line), 10);
   return text;

@@ -51,7 +51,8 @@ class Chain {
       if (!in->device_ids) text += "device_ids null, every device of the run";
       for (size_t i = 0; in->device_ids && i < in->device_ids->size(); ++i)
         text += (i ? ", " : "device_ids ") + std::to_string((*in->device_ids)[i]);
-      text += in->output_device ? ", output_device " + std::to_string(*in->output_device) : ", no output_device (the first is taken)";
+      text += in->output_device ? ", output_device " + std::to_string(*in->output_device)
+                                : ", no output_device (the first is taken)";
       chain.push_back(text + ", dim " + std::to_string(in->dim) + ".");
     }
     const bool of_region = region() && node_.layer == region()->name;
@@ -62,7 +63,8 @@ class Chain {
     else if (node_.layer.empty() && node_.op == "output")
       chain.push_back("'" + node_.name + "' is an output of the program; outputs stay where they are made.");
     else if (node_.layer.empty())
-      chain.push_back("No layer asks for it: it is part of the training step that the model file's 'training' section asks for.");
+      chain.push_back(
+          "No layer asks for it: it is part of the training step that the model file's 'training' section asks for.");
   }
 
   /// "x: 30×5 f32 on host, made by in0 (input x on host)"; parameters without a node: "given with the weights".
@@ -72,11 +74,13 @@ class Chain {
     for (const PlacementEdge& edge : graph_.edges) {
       if (edge.to != index_) continue;
       const PlacementNode& from = graph_.nodes[static_cast<size_t>(edge.from)];
-      std::string line = edge.tensor.value + ": " + tensor_text(edge.tensor) + layout_of(edge.tensor.value) + ", made by " + node_text(from);
+      std::string line =
+          edge.tensor.value + ": " + tensor_text(edge.tensor) + layout_of(edge.tensor.value) + ", made by " + node_text(from);
       if (seen.insert(line).second) lines.push_back(std::move(line));
     }
     if (node_.parameter_bytes > 0)
-      lines.push_back("parameters and buffers: " + bytes_text(Extent(node_.parameter_bytes)) + (node_.op == "replicate" ? " a copy" : ""));
+      lines.push_back("parameters and buffers: " + bytes_text(Extent(node_.parameter_bytes)) +
+                      (node_.op == "replicate" ? " a copy" : ""));
     return lines;
   }
 
@@ -89,7 +93,8 @@ class Chain {
 
   /// " on each replica of 'net', split along dimension 0": where a value lives, in its type.
   std::string layout_of(const std::string& name) const {
-    const auto value = std::find_if(program_.values.begin(), program_.values.end(), [&](const Value& v) { return v.name == name; });
+    const auto value =
+        std::find_if(program_.values.begin(), program_.values.end(), [&](const Value& v) { return v.name == name; });
     if (value == program_.values.end()) return "";
     if (value->place.kind == Place::host) return " on host";
     if (value->place.kind == Place::device) {
@@ -108,15 +113,18 @@ class Chain {
   }
 
   void movement(std::vector<std::string>& chain) const {
-    std::string text = "The value's type before and after differs in its place, and a value moves only by an operation of its own: ";
+    std::string text =
+        "The value's type before and after differs in its place, and a value moves only by an operation of its own: ";
     text += node_.op + " is the one from there to here";
     if (!node_.chunks.empty()) text += ", in chunks of " + chunks_text(node_.chunks);
     chain.push_back(text + ". It moves " + bytes_text(node_.bytes_moved) + " from device to device.");
   }
 
   void replica(std::vector<std::string>& chain) const {
-    chain.push_back("Layers inside a DataParallel layer run once on each device of the group, each time on its replica's chunk; this is replica " +
-                    std::to_string(node_.replica) + ", on " + node_.device + ".");
+    chain.push_back(
+        "Layers inside a DataParallel layer run once on each device of the group, each time on its replica's chunk; this is "
+        "replica " +
+        std::to_string(node_.replica) + ", on " + node_.device + ".");
   }
 
   /// Who reads what it makes: the layers behind further movements.
@@ -133,7 +141,9 @@ class Chain {
     };
     follow(index_);
     if (users.empty()) {
-      if (node_.op != "output") chain.push_back("Nothing else in the program reads it: it becomes the new value of a parameter, buffer or state, or is printed.");
+      if (node_.op != "output")
+        chain.push_back(
+            "Nothing else in the program reads it: it becomes the new value of a parameter, buffer or state, or is printed.");
       return;
     }
     std::string text = "Read by ";

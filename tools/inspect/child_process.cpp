@@ -39,7 +39,8 @@ class BrokenPipeGuard {
   }
   ~BrokenPipeGuard() {
     const timespec now{0, 0};
-    while (sigtimedwait(&signal_, nullptr, &now) == SIGPIPE) {}
+    while (sigtimedwait(&signal_, nullptr, &now) == SIGPIPE) {
+    }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   const sigset_t& before() const { return before_; }
@@ -112,7 +113,8 @@ Result<ChildOutput> run_child(const std::vector<std::string>& command, const std
   const int cause = errno;
   in.close(1), out.close(0), err.close(0);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (!exchanged) return Error("lost the connection to '" + command[0] + "': " + std::strerror(cause));
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;

@@ -9,8 +9,10 @@ struct MovementColours {
 };
 
 const MovementColours* movement_colours(const Movement& movement) {
-  static constexpr MovementColours kScatter = {"scatter", {"#d6e8fa", "#2b78c5"}}, kReplicate = {"replicate", {"#e9dcf9", "#7b4fc9"}},
-                                   kGather = {"gather", {"#fde3c8", "#d9791a"}}, kTransfer = {"transfer", {"#d5f1dd", "#2a9d55"}},
+  static constexpr MovementColours kScatter = {"scatter", {"#d6e8fa", "#2b78c5"}},
+                                   kReplicate = {"replicate", {"#e9dcf9", "#7b4fc9"}},
+                                   kGather = {"gather", {"#fde3c8", "#d9791a"}},
+                                   kTransfer = {"transfer", {"#d5f1dd", "#2a9d55"}},
                                    kReduce = {"reduce", {"#fdf0b8", "#b58900"}};
   const bool outward = movement.route == Route::to_replicas;
   switch (movement.carries) {

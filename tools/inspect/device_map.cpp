@@ -59,7 +59,7 @@ Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const st
   for (const Step& step : program.steps)
     if (beyond(step.place))
       return Error(step.location, "layer '" + step.layer + "' is on device " + std::to_string(step.place.index) + ", but " +
-                   list_text(names) + "; give a longer list or change the layer's device");
+                                      list_text(names) + "; give a longer list or change the layer's device");
   for (const Value& value : program.values)
     if (beyond(value.place))
       return Error("value '" + value.name + "' is on device " + std::to_string(value.place.index) + ", but " +

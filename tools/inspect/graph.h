@@ -13,7 +13,7 @@ namespace sheaf {
 /// A tensor on its way from one node to another. In a symbolic graph the sizes are expressions in the program's
 /// symbols; in an expanded one all of them are static.
 struct PlacementTensor {
-  std::string value;          ///< the plan's name of it
+  std::string value;  ///< the plan's name of it
   DType dtype = DType::float32;
   std::vector<Extent> shape;
   std::optional<Extent> bytes;  ///< none where it isn't linear in the symbols (two symbolic dimensions)
@@ -34,9 +34,9 @@ struct PlacementNode {
   int region = -1;     ///< the region it is in, or moves data to or from
   bool inserted = false;
   Json attributes = Json::object();
-  std::vector<int64_t> chunks;        ///< expanded scatter, gather: sizes along the dimension
-  std::optional<Extent> bytes_moved;  ///< inserted: bytes that go from one device to another (docs/dump.md)
-  int64_t parameter_bytes = 0;        ///< of the parameters and buffers that it reads (replicate: of one copy)
+  std::vector<int64_t> chunks;           ///< expanded scatter, gather: sizes along the dimension
+  std::optional<Extent> bytes_moved;     ///< inserted: bytes that go from one device to another (docs/dump.md)
+  int64_t parameter_bytes = 0;           ///< of the parameters and buffers that it reads (replicate: of one copy)
   std::vector<PlacementTensor> results;  ///< what it makes; scatter and replicate: of replica 0
   NodeChange change = NodeChange::none;
 };
@@ -74,7 +74,6 @@ PlacementGraph symbolic_graph(const Plan& plan, const Program& program);
 /// operation, real sizes. The list {"cpu"} is host-only mode: everything on the host, nothing inserted.
 /// Errors: an index beyond the list's end, located at the region's layer; an empty list; sizes that can't be.
 /// `plan` has passed check() (runtime/check/check.h); `program` is one of its programs.
-Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
-                              int64_t batch);
+Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch);
 
 }  // namespace sheaf

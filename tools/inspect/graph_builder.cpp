@@ -12,12 +12,9 @@ namespace {
 std::optional<Extent> bytes_of(DType dtype, const std::vector<Extent>& shape) {
   Extent bytes(static_cast<int64_t>(size_of(dtype)));
   for (const Extent& dim : shape) {
-    if (dim.is_static())
-      bytes = bytes * dim.constant;
-    else if (bytes.is_static())
-      bytes = dim * bytes.constant;
-    else
-      return std::nullopt;
+    if (dim.is_static()) bytes = bytes * dim.constant;
+    else if (bytes.is_static()) bytes = dim * bytes.constant;
+    else return std::nullopt;
   }
   return bytes;
 }
@@ -79,12 +76,9 @@ void GraphBuilder::add_regions() {
     } else if (region.device_ids) {
       for (int id : *region.device_ids) shown.devices.push_back(device({Place::device, id}, 0));
     }
-    if (region.output_device)
-      shown.output_device = device({Place::device, *region.output_device}, 0);
-    else if (!shown.devices.empty())
-      shown.output_device = shown.devices.front();
-    else
-      shown.output_device = device({Place::device, 0}, 0);
+    if (region.output_device) shown.output_device = device({Place::device, *region.output_device}, 0);
+    else if (!shown.devices.empty()) shown.output_device = shown.devices.front();
+    else shown.output_device = device({Place::device, 0}, 0);
     graph_.regions.push_back(std::move(shown));
   }
 }

@@ -38,8 +38,8 @@ int GraphBuilder::movement_node(size_t index) {
   // together: one node, however many steps the compiler made of it.
   const Movement movement = traits(op_of(step)).movement;
   const bool to_all = movement.route == Route::to_replicas && movement.carries == Carries::whole;
-  const std::string key = step.op + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' +
-                          (to_all ? std::string() : step.layer);
+  const std::string key =
+      step.op + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' + (to_all ? std::string() : step.layer);
   if (parameters && shared_.contains(key)) return shared_[key];
 
   PlacementNode node;
@@ -53,12 +53,9 @@ int GraphBuilder::movement_node(size_t index) {
   node.bytes_moved = Extent(0);
   const bool outward = movement.route == Route::to_replicas;
   node.device = device(outward ? from : step.place, 0);
-  if (step.place.kind == Place::region)
-    node.region = step.place.index;
-  else if (from.kind == Place::region)
-    node.region = from.index;
-  if (parameters && to_all && node.region >= 0)
-    node.layer = plan_.regions[static_cast<size_t>(node.region)].name;
+  if (step.place.kind == Place::region) node.region = step.place.index;
+  else if (from.kind == Place::region) node.region = from.index;
+  if (parameters && to_all && node.region >= 0) node.layer = plan_.regions[static_cast<size_t>(node.region)].name;
   const int at = static_cast<int>(graph_.nodes.size());
   graph_.nodes.push_back(std::move(node));
   if (parameters) shared_[key] = at;
@@ -85,10 +82,8 @@ Result<void> GraphBuilder::add_movement(size_t index) {
     }
     PlacementNode& node = graph_.nodes[static_cast<size_t>(at)];
     node.results.push_back(std::move(*made));
-    if (node.bytes_moved && symbolic)
-      node.bytes_moved = *node.bytes_moved + *symbolic;
-    else
-      node.bytes_moved.reset();
+    if (node.bytes_moved && symbolic) node.bytes_moved = *node.bytes_moved + *symbolic;
+    else node.bytes_moved.reset();
     producers_[static_cast<size_t>(output)].assign(static_cast<size_t>(replicas(value(output).place)), at);
     parameter_[static_cast<size_t>(output)] = parameter_[static_cast<size_t>(input)];
   }

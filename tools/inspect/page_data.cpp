@@ -98,8 +98,11 @@ Json edges_json(const PlacementGraph& graph) {
   const auto id = [&](int node) { return graph.nodes[static_cast<size_t>(node)].id; };
   for (const PlacementEdge& edge : graph.edges) {
     if (edge.parameter) continue;
-    Json json = {{"from", id(edge.from)}, {"to", id(edge.to)}, {"value", edge.tensor.value},
-                 {"what", tensor_text(edge.tensor)}, {"size", bytes_text(edge.tensor.bytes)}};
+    Json json = {{"from", id(edge.from)},
+                 {"to", id(edge.to)},
+                 {"value", edge.tensor.value},
+                 {"what", tensor_text(edge.tensor)},
+                 {"size", bytes_text(edge.tensor.bytes)}};
     if (edge.tensor.bytes && edge.tensor.bytes->is_static()) json["bytes"] = edge.tensor.bytes->constant;
     edges.push_back(std::move(json));
   }
@@ -108,8 +111,12 @@ Json edges_json(const PlacementGraph& graph) {
   const auto first = [&](int box) { return id(picture.boxes[static_cast<size_t>(box)].nodes[0]); };
   for (const PictureArrow& arrow : picture.arrows)
     if (arrow.parameters)
-      edges.push_back({{"from", first(arrow.from)}, {"to", first(arrow.to)}, {"value", ""}, {"what", arrow.what},
-                       {"size", arrow.bytes}, {"parameter", true}});
+      edges.push_back({{"from", first(arrow.from)},
+                       {"to", first(arrow.to)},
+                       {"value", ""},
+                       {"what", arrow.what},
+                       {"size", arrow.bytes},
+                       {"parameter", true}});
   return edges;
 }
 
@@ -121,10 +128,16 @@ Json memory_json(const std::vector<LaneMemory>& lanes) {
       operations.push_back({{"op", operation.op}, {"layer", operation.layer}, {"replica", operation.replica}});
     for (const ProfiledTensor& tensor : lane.tensors)
       tensors.push_back({{"name", (tensor.scratch ? "scratch memory of " : "") + printable(tensor.name)},
-                         {"bytes", tensor.bytes}, {"begin", tensor.begin}, {"end", tensor.end}});
-    json.push_back({{"lane", lane.lane}, {"arena", lane.arena_bytes}, {"peak", lane.peak_bytes},
-                    {"peak_position", lane.peak_position}, {"live", lane.live_bytes},
-                    {"operations", std::move(operations)}, {"tensors", std::move(tensors)}});
+                         {"bytes", tensor.bytes},
+                         {"begin", tensor.begin},
+                         {"end", tensor.end}});
+    json.push_back({{"lane", lane.lane},
+                    {"arena", lane.arena_bytes},
+                    {"peak", lane.peak_bytes},
+                    {"peak_position", lane.peak_position},
+                    {"live", lane.live_bytes},
+                    {"operations", std::move(operations)},
+                    {"tensors", std::move(tensors)}});
   }
   return json;
 }
@@ -192,8 +205,11 @@ const std::string& title_of(const PageContent& content) {
 
 Json page_data(const PageContent& content) {
   const PlacementGraph& graph = content.graph;
-  Json data = {{"model", title_of(content)}, {"program", graph.program}, {"devices", graph.devices},
-               {"subtitle", subtitle_of(content)}, {"phases", graph.program == "train" || graph.program == "accumulate"}};
+  Json data = {{"model", title_of(content)},
+               {"program", graph.program},
+               {"devices", graph.devices},
+               {"subtitle", subtitle_of(content)},
+               {"phases", graph.program == "train" || graph.program == "accumulate"}};
   // In a symbolic graph a region's name stands for the devices of its replicas.
   data["each_replica"] = Json::array();
   if (!graph.expanded)

@@ -16,9 +16,9 @@ struct PageContent {
   const PlacementGraph& graph;
   const Program* executable = nullptr;              ///< says which layers are computed in one operation
   const std::vector<LaneMemory>* memory = nullptr;  ///< over time, on the graph's devices
-  std::string no_memory = "";                            ///< why `memory` isn't there although the graph has devices
+  std::string no_memory = "";                       ///< why `memory` isn't there although the graph has devices
   const Timeline* timeline = nullptr;
-  const GraphDiff* difference = nullptr;            ///< `graph` is merged() of it
+  const GraphDiff* difference = nullptr;  ///< `graph` is merged() of it
 };
 
 /// The model's name; of a difference the second's.

@@ -11,8 +11,7 @@ std::vector<std::string> phases_of(const PlacementGraph& graph) {
   for (const PlacementEdge& edge : graph.edges)
     if (graph.nodes[static_cast<size_t>(edge.to)].id == "out0") loss = static_cast<size_t>(edge.from);
   std::vector<std::vector<size_t>> users(count);
-  for (const PlacementEdge& edge : graph.edges)
-    users[static_cast<size_t>(edge.from)].push_back(static_cast<size_t>(edge.to));
+  for (const PlacementEdge& edge : graph.edges) users[static_cast<size_t>(edge.from)].push_back(static_cast<size_t>(edge.to));
   for (size_t n = count; n-- > 0;) {
     const PlacementNode& node = graph.nodes[n];
     if (n <= loss || node.op == "output" || node.op == "first") {  // first: of the forward part's statistics

@@ -59,7 +59,7 @@ Picture picture_of(const PlacementGraph& graph) {
 
   std::set<std::tuple<int, int, std::string>> drawn;
   std::map<std::pair<int, std::pair<int, int>>, std::pair<int, Extent>> parameters;  // → first user, bytes
-  std::set<std::tuple<int, std::pair<int, int>, std::string>> counted;  // a parameter may have several users
+  std::set<std::tuple<int, std::pair<int, int>, std::string>> counted;               // a parameter may have several users
   for (const PlacementEdge& edge : graph.edges) {
     const int from = box_of[static_cast<size_t>(edge.from)], to = box_of[static_cast<size_t>(edge.to)];
     if (from == to) continue;

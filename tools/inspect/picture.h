@@ -19,8 +19,8 @@ struct PictureBox {
 struct PictureArrow {
   int from = 0;  ///< indices into Picture::boxes
   int to = 0;
-  std::string what;   ///< "128×64×28×28 f32", or "parameters"
-  std::string bytes;  ///< "25.7 MB"
+  std::string what;         ///< "128×64×28×28 f32", or "parameters"
+  std::string bytes;        ///< "25.7 MB"
   bool parameters = false;  ///< all parameters that go from one node to one replica
 };
 

@@ -49,8 +49,8 @@ const char* name_of(NodeChange change) {
 
 std::string print_diff_text(const GraphDiff& difference) {
   const PlacementGraph& graph = difference.after.graph;
-  std::string text = "from " + printable(difference.before.label) + " to " + printable(difference.after.label) +
-                     ", program " + printable(graph.program);
+  std::string text = "from " + printable(difference.before.label) + " to " + printable(difference.after.label) + ", program " +
+                     printable(graph.program);
   if (graph.expanded) text += " with batch " + std::to_string(graph.batch);
   text += "\n";
   for (const PropertyChange& change : difference.header) text += in_words(change) + "\n";

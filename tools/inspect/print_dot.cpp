@@ -45,9 +45,7 @@ std::string broken(const std::string& text, size_t width) {
   return out + escaped(line) + "<BR ALIGN=\"LEFT\"/>";
 }
 
-std::string small(const std::string& markup) {
-  return "<FONT POINT-SIZE=\"9\" COLOR=\"#475569\">" + markup + "</FONT>";
-}
+std::string small(const std::string& markup) { return "<FONT POINT-SIZE=\"9\" COLOR=\"#475569\">" + markup + "</FONT>"; }
 
 std::string layer_row(const PlacementNode& node, bool inside_group) {
   const std::string name(inside_group ? last_component(node.layer) : std::string_view(node.layer));
@@ -64,8 +62,8 @@ std::string moving_rows(const PlacementNode& node) {
   if (!node.chunks.empty()) facts += ", chunks " + chunks_text(node.chunks);
   if (!facts.empty()) rows += "<TR><TD ALIGN=\"LEFT\">" + small(escaped(facts)) + "</TD></TR>";
   if (!node.reason.empty())
-    rows += "<TR><TD ALIGN=\"LEFT\" BALIGN=\"LEFT\">" + small("<I>" + broken(printable(node.reason), 46) + "</I>") +
-            "</TD></TR>";
+    rows +=
+        "<TR><TD ALIGN=\"LEFT\" BALIGN=\"LEFT\">" + small("<I>" + broken(printable(node.reason), 46) + "</I>") + "</TD></TR>";
   return rows;
 }
 
@@ -101,23 +99,23 @@ class DotPrinter {
     }
     for (const std::string& device : devices) print_device(device, boxes[device]);
     for (const PictureArrow& arrow : picture_.arrows) {
-      text_ += "  " + id(arrow.from) + " -> " + id(arrow.to) + " [label=" + dot_string(" " + arrow.what + ", " + arrow.bytes + " ");
+      text_ +=
+          "  " + id(arrow.from) + " -> " + id(arrow.to) + " [label=" + dot_string(" " + arrow.what + ", " + arrow.bytes + " ");
       text_ += arrow.parameters ? ", weight=1, style=dashed, color=\"#7b4fc9\"]\n" : "]\n";
     }
     return text_ + "}\n";
   }
 
  private:
-  const PlacementNode& first(size_t box) const {
-    return graph_.nodes[static_cast<size_t>(picture_.boxes[box].nodes[0])];
-  }
+  const PlacementNode& first(size_t box) const { return graph_.nodes[static_cast<size_t>(picture_.boxes[box].nodes[0])]; }
   /// "net.module.fc: linear (s3_r0)", "net.module.conv1: conv2d … relu (s4)": viewers that draw no labels show it, Netron
   /// from the last dot on.
   std::string id(int box) const {
     const PictureBox& of = picture_.boxes[static_cast<size_t>(box)];
     const PlacementNode &head = first(static_cast<size_t>(box)), &tail = graph_.nodes[static_cast<size_t>(of.nodes.back())];
     const std::string& name = head.layer.empty() ? head.name : head.layer;
-    return dot_string((name.empty() ? "" : name + ": ") + head.op + (of.nodes.size() > 1 ? " … " + tail.op : "") + " (" + head.id + ")");
+    return dot_string((name.empty() ? "" : name + ": ") + head.op + (of.nodes.size() > 1 ? " … " + tail.op : "") + " (" +
+                      head.id + ")");
   }
 
   std::string title() const {
@@ -160,11 +158,12 @@ class DotPrinter {
     return false;
   }
 
-  void open_cluster(const std::string& indent, const std::string& label, const char* style, const char* fill,
-                    const char* line, int font) {
-    text_ += indent + "subgraph cluster_" + std::to_string(clusters_++) + " {\n" + indent + "  graph [label=" +
-             dot_string(label) + ", labeljust=l, style=\"" + style + "\", fillcolor=\"" + fill + "\", color=\"" + line +
-             "\", fontsize=" + std::to_string(font) + ", margin=10, tooltip=" + dot_string(label) + "]\n";
+  void open_cluster(const std::string& indent, const std::string& label, const char* style, const char* fill, const char* line,
+                    int font) {
+    text_ += indent + "subgraph cluster_" + std::to_string(clusters_++) + " {\n" + indent +
+             "  graph [label=" + dot_string(label) + ", labeljust=l, style=\"" + style + "\", fillcolor=\"" + fill +
+             "\", color=\"" + line + "\", fontsize=" + std::to_string(font) + ", margin=10, tooltip=" + dot_string(label) +
+             "]\n";
   }
 
   void print_box(int index, bool inside_group) {
@@ -179,7 +178,8 @@ class DotPrinter {
     }
     text_ += "    " + id(index) + " [tooltip=" + dot_string(tooltip_of(graph_, box)) +
              ", label=<<TABLE STYLE=\"ROUNDED\" BORDER=\"1\" CELLBORDER=\"0\" CELLSPACING=\"1\" CELLPADDING=\"2\" "
-             "BGCOLOR=\"" + colours.fill + "\" COLOR=\"" + colours.line + "\">" + rows + "</TABLE>>]\n";
+             "BGCOLOR=\"" +
+             colours.fill + "\" COLOR=\"" + colours.line + "\">" + rows + "</TABLE>>]\n";
   }
 
   const PlacementGraph& graph_;

@@ -35,9 +35,9 @@ std::string print_html(const PageContent& content) {
   // Markers in their order in the template; each is looked for behind what was filled in before it, so that a
   // model's name can't be taken for one.
   const std::pair<std::string_view, std::string> parts[] = {{"<!--SHEAF:TITLE-->", escaped(title_of(content))},
-                                                           {"/*SHEAF:STYLE*/", page::kStyle},
-                                                           {"<!--SHEAF:DATA-->", script_json(page_data(content))},
-                                                           {"/*SHEAF:SCRIPT*/", page::kScript}};
+                                                            {"/*SHEAF:STYLE*/", page::kStyle},
+                                                            {"<!--SHEAF:DATA-->", script_json(page_data(content))},
+                                                            {"/*SHEAF:SCRIPT*/", page::kScript}};
   std::string out;
   std::string_view rest = page::kTemplate;
   for (const auto& [marker, content] : parts) {

@@ -10,9 +10,7 @@ namespace sheaf {
 
 namespace {
 
-Json attribute(const std::string& key, const std::string& value) {
-  return {{"key", key}, {"value", printable(value)}};
-}
+Json attribute(const std::string& key, const std::string& value) { return {{"key", key}, {"value", printable(value)}}; }
 
 /// A component of a namespace: in a device or layer name '/' would begin a further one.
 std::string component(std::string_view name) {
@@ -106,9 +104,9 @@ Json graph_to_model_explorer(const PlacementGraph& graph) {
   for (const PlacementRegion& region : graph.regions) {
     std::string devices;
     for (const std::string& device : region.devices) devices += (devices.empty() ? "" : ",") + printable(device);
-    of_graph["DataParallel " + printable(region.name)] =
-        "dimension " + std::to_string(region.dim) + " split over " + (devices.empty() ? "all devices" : devices) +
-        ", gathered on " + printable(region.output_device);
+    of_graph["DataParallel " + printable(region.name)] = "dimension " + std::to_string(region.dim) + " split over " +
+                                                         (devices.empty() ? "all devices" : devices) + ", gathered on " +
+                                                         printable(region.output_device);
   }
   if (graph.expanded) of_graph["batch"] = std::to_string(graph.batch);
   groups[""] = std::move(of_graph);

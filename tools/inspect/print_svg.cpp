@@ -11,8 +11,8 @@ Result<std::string> print_svg(const PlacementGraph& graph) {
     return error;
   }
   if (drawn->status != 0 || drawn->output.empty())
-    return Error("Graphviz could not draw the graph (dot -Tsvg, exit status " + std::to_string(drawn->status) + "): " +
-                 drawn->errors);
+    return Error("Graphviz could not draw the graph (dot -Tsvg, exit status " + std::to_string(drawn->status) +
+                 "): " + drawn->errors);
   return std::move(drawn->output);
 }
 

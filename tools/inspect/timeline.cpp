@@ -138,11 +138,9 @@ class TimelineReader {
     if (slice.name.empty()) return std::string("a slice needs a 'name'");
     for (const auto& [key, time] : {std::pair{"ts", &slice.begin_us}, {"dur", &slice.duration_us}}) {
       const Events* value = member(event, key);
-      if (!value || !value->is_number())
-        return "slice '" + slice.name + "' needs a number of microseconds in '" + key + "'";
+      if (!value || !value->is_number()) return "slice '" + slice.name + "' needs a number of microseconds in '" + key + "'";
       *time = value->get<double>();
-      if (!(std::abs(*time) <= kLongestTime))
-        return "slice '" + slice.name + "': '" + key + "' is beyond 1e15 microseconds";
+      if (!(std::abs(*time) <= kLongestTime)) return "slice '" + slice.name + "': '" + key + "' is beyond 1e15 microseconds";
     }
     if (slice.duration_us < 0) return "slice '" + slice.name + "' ends before it begins: 'dur' is negative";
     slice.op = text_of(event, "cat");

@@ -20,12 +20,12 @@ struct TimelineTrack {
 struct TimelineSlice {
   size_t track = 0;
   std::string name;
-  double begin_us = 0;     ///< after the first slice's begin
+  double begin_us = 0;  ///< after the first slice's begin
   double duration_us = 0;
-  std::string layer;       ///< args.layer, or empty
-  std::string op;          ///< args.op, or the event's category
-  int replica = -1;        ///< args.replica, or -1
-  int64_t step = -1;       ///< args.step, or -1
+  std::string layer;           ///< args.layer, or empty
+  std::string op;              ///< args.op, or the event's category
+  int replica = -1;            ///< args.replica, or -1
+  int64_t step = -1;           ///< args.step, or -1
   Json args = Json::object();  ///< the event's further arguments, for people: text, numbers and the like
 };
 

@@ -89,8 +89,8 @@ class EventReader : public nlohmann::json_sax<Events> {
   }
 
   std::optional<Error> error_;
-  size_t events_ = 0;         ///< seen so far
-  size_t events_depth_ = 0;   ///< nesting of the array's elements; 0: no such array was seen
+  size_t events_ = 0;        ///< seen so far
+  size_t events_depth_ = 0;  ///< nesting of the array's elements; 0: no such array was seen
 
  private:
   Events* put(Events&& value) {
@@ -132,8 +132,7 @@ class EventReader : public nlohmann::json_sax<Events> {
 
   bool finished(Events&& event) {
     const std::optional<std::string> wrong = take_(event);
-    if (wrong)
-      error_ = Error(place_of_event(file_, text_, events_), "event " + std::to_string(events_) + ": " + *wrong);
+    if (wrong) error_ = Error(place_of_event(file_, text_, events_), "event " + std::to_string(events_) + ": " + *wrong);
     ++events_;
     return !wrong;
   }
@@ -157,8 +156,9 @@ Result<size_t> for_each_event(const std::string& file, std::string_view text, co
   if (reader.error_) return *reader.error_;
   if (!read) return Error({file, 0, 0}, "this JSON can't be read");
   if (reader.events_depth_ == 0)
-    return Error({file, 1, 1}, "this is no trace: expected an array of events, or an object with one in 'traceEvents' "
-                               "(what `sheaf run --trace` writes)");
+    return Error({file, 1, 1},
+                 "this is no trace: expected an array of events, or an object with one in 'traceEvents' "
+                 "(what `sheaf run --trace` writes)");
   return reader.events_;
 }
 

@@ -61,15 +61,15 @@ std::string bar_line(const RunLength& length, const StepRecord& record, double s
                             clock_text(seconds_left) + " left";
   const int room = std::min(width - static_cast<int>(left.size() + right.size()) - 2, 40);
   if (room < 4) return (left + right.substr(1)).substr(0, static_cast<size_t>(std::max(width, 0)));
-  const int done = static_cast<int>(static_cast<double>(room) * static_cast<double>(position) / static_cast<double>(length.steps_per_epoch));
+  const int done =
+      static_cast<int>(static_cast<double>(room) * static_cast<double>(position) / static_cast<double>(length.steps_per_epoch));
   std::string bar(static_cast<size_t>(done), '=');
   if (done < room) bar += '>';
   bar.resize(static_cast<size_t>(room), ' ');
   return left + "[" + bar + "]" + right;
 }
 
-Display::Display(std::FILE* to, const RunLength& length)
-    : to_(to), terminal_(is_terminal(to)), length_(length) {}
+Display::Display(std::FILE* to, const RunLength& length) : to_(to), terminal_(is_terminal(to)), length_(length) {}
 
 void Display::clear() {
   if (bar_shown_) std::fputs("\r\x1b[K", to_);

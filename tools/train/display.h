@@ -44,9 +44,9 @@ class Display {
   bool terminal_;
   RunLength length_;
   bool bar_shown_ = false;
-  int64_t steps_ = 0;      ///< that this process has done,
-  double seconds_ = 0;     ///< in this time
-  double recent_rate_ = 0; ///< samples a second, smoothed
+  int64_t steps_ = 0;       ///< that this process has done,
+  double seconds_ = 0;      ///< in this time
+  double recent_rate_ = 0;  ///< samples a second, smoothed
   std::chrono::steady_clock::time_point drawn_{};
 };
 

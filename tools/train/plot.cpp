@@ -101,8 +101,8 @@ class Drawing {
     for (const Line& line : panel.lines) {
       if (line.points.empty()) continue;
       draw(line);
-      svg_ += formatted("<line x1=\"%.1f\" y1=\"41\" x2=\"%.1f\" y2=\"41\" stroke=\"%s\" stroke-width=\"%g\"/>\n", legend, legend + 16,
-                        line.colour.c_str(), std::max(line.width, 1.5));
+      svg_ += formatted("<line x1=\"%.1f\" y1=\"41\" x2=\"%.1f\" y2=\"41\" stroke=\"%s\" stroke-width=\"%g\"/>\n", legend,
+                        legend + 16, line.colour.c_str(), std::max(line.width, 1.5));
       text(legend + 21, 45, line.label, "font-size=\"11\"");
       legend += 40 + 6.2 * static_cast<double>(line.label.size());
     }
@@ -110,11 +110,13 @@ class Drawing {
 
   std::string finish(const std::string& title, double width) const {
     const double height = kHeight + 30;
-    return formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 -30 %g %g\" "
-                     "font-family=\"system-ui, sans-serif\" fill=\"#222\">\n<rect y=\"-30\" width=\"%g\" height=\"%g\" fill=\"#fff\"/>\n",
-                     width, height, width, height, width, height) +
-           "<title>" + escaped(title) + "</title>\n<text x=\"16\" y=\"-6\" font-size=\"17\" font-weight=\"700\">" + escaped(title) +
-           "</text>\n" + svg_ + "</svg>\n";
+    return formatted(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 -30 %g %g\" "
+               "font-family=\"system-ui, sans-serif\" fill=\"#222\">\n<rect y=\"-30\" width=\"%g\" height=\"%g\" "
+               "fill=\"#fff\"/>\n",
+               width, height, width, height, width, height) +
+           "<title>" + escaped(title) + "</title>\n<text x=\"16\" y=\"-6\" font-size=\"17\" font-weight=\"700\">" +
+           escaped(title) + "</text>\n" + svg_ + "</svg>\n";
   }
 
  private:
@@ -131,7 +133,8 @@ class Drawing {
     for (double tick = std::ceil(least_y_ / step_y) * step_y; tick <= most_y + step_y * 1e-6; tick += step_y) {
       const double y = at_y(tick);
       svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", left_, y, right, y);
-      text(left_ - 6, y + 4, formatted("%.4g", std::fabs(tick) < step_y / 1e6 ? 0.0 : tick), "font-size=\"11\" text-anchor=\"end\"");
+      text(left_ - 6, y + 4, formatted("%.4g", std::fabs(tick) < step_y / 1e6 ? 0.0 : tick),
+           "font-size=\"11\" text-anchor=\"end\"");
     }
     const double step_x = std::max(tick_distance(most_x), most_x >= 2 ? 1.0 : 0.0);
     for (double tick = 0; tick <= most_x * 1.0001; tick += step_x) {
@@ -140,8 +143,8 @@ class Drawing {
                         kHeight - kBottom + 4);
       text(x, kHeight - kBottom + 17, formatted("%.4g", tick), "font-size=\"11\" text-anchor=\"middle\"");
     }
-    svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#888\"/>\n", left_, kHeight - kBottom, right,
-                      kHeight - kBottom);
+    svg_ += formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#888\"/>\n", left_, kHeight - kBottom,
+                      right, kHeight - kBottom);
     text((left_ + right) / 2, kHeight - 10, "epoch", "font-size=\"12\" text-anchor=\"middle\"");
   }
 
@@ -150,10 +153,12 @@ class Drawing {
     for (const auto& [x, y] : line.points) {
       if (std::isfinite(y)) path += formatted("%.1f,%.1f ", at_x(x), at_y(y));
     }
-    svg_ += "<polyline fill=\"none\" stroke=\"" + line.colour + formatted("\" stroke-width=\"%g\" stroke-linejoin=\"round\" points=\"", line.width) + path + "\"/>\n";
+    svg_ += "<polyline fill=\"none\" stroke=\"" + line.colour +
+            formatted("\" stroke-width=\"%g\" stroke-linejoin=\"round\" points=\"", line.width) + path + "\"/>\n";
     if (!line.markers || line.points.size() > 60) return;
     for (const auto& [x, y] : line.points) {
-      if (std::isfinite(y)) svg_ += formatted("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x(x), at_y(y), line.colour.c_str());
+      if (std::isfinite(y))
+        svg_ += formatted("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x(x), at_y(y), line.colour.c_str());
     }
   }
 

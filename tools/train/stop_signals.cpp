@@ -11,7 +11,7 @@ void note_signal(int signal) { caught_signal = signal; }
 void install(int signal, struct sigaction& before) {
   sigaction(signal, nullptr, &before);
   if (before.sa_handler == SIG_IGN) return;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = note_signal;
   // Once: a second signal is the default's. Restart: writes of files go on.
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;

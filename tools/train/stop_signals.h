@@ -20,7 +20,7 @@ class StopSignals {
   static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP"; }
 
  private:
-  struct sigaction before_int_ {}, before_term_ {}, before_hangup_ {};
+  struct sigaction before_int_{}, before_term_{}, before_hangup_{};
 };
 
 }  // namespace sheaf

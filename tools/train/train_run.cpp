@@ -101,7 +101,9 @@ Result<void> TrainRun::load_data() {
     if (!data) return data.error().note(std::string("in ") + option);
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i].name != loss_.target) continue;
-      if (auto ok = check_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim); !ok)
+      if (auto ok =
+              check_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim);
+          !ok)
         return ok.error();
     }
     return data;
@@ -117,8 +119,17 @@ Result<void> TrainRun::load_data() {
 }
 
 RunIdentity TrainRun::identity() const {
-  RunIdentity run{plan_hash_, model_->name(), data_->rows(), loop_.batch_size, settings_.seed, settings_.shuffle,
-                  {}, settings_.bind.fast_numerics ? "fast" : "strict", isa_and_cores(*devices_), settings_.micro_batches, data_checksum_};
+  RunIdentity run{plan_hash_,
+                  model_->name(),
+                  data_->rows(),
+                  loop_.batch_size,
+                  settings_.seed,
+                  settings_.shuffle,
+                  {},
+                  settings_.bind.fast_numerics ? "fast" : "strict",
+                  isa_and_cores(*devices_),
+                  settings_.micro_batches,
+                  data_checksum_};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }
@@ -132,11 +143,13 @@ Result<void> TrainRun::resume() {
   if (!settings_.resume) {
     const auto files = folder_->list();
     if (files.empty()) return {};
-    return Error({settings_.checkpoint, 0, 0}, "holds checkpoints of a run already, the newest of step " + std::to_string(files[0].step))
+    return Error({settings_.checkpoint, 0, 0},
+                 "holds checkpoints of a run already, the newest of step " + std::to_string(files[0].step))
         .note("--resume goes on from it; for a new run give another folder or empty this one");
   }
   const RunIdentity run = identity();
-  auto found = folder_->newest(run, learner_->declarations(), [](const Error& error) { say("passed over: " + to_string(error)); });
+  auto found =
+      folder_->newest(run, learner_->declarations(), [](const Error& error) { say("passed over: " + to_string(error)); });
   if (!found) return found.error();
   if (!*found) {
     say(settings_.checkpoint + ": no checkpoint yet; beginning at the beginning");
@@ -156,8 +169,8 @@ Result<void> TrainRun::resume() {
 }
 
 Result<Ending> TrainRun::loop() {
-  say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr, devices_->any_asynchronous(),
-                     cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
+  say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
+                     devices_->any_asynchronous(), cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
   const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
   display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
   if (!settings_.metrics.empty()) {
@@ -183,8 +196,8 @@ Result<Ending> TrainRun::loop() {
   }
   if (!ending) return ending;
   if (*ending == Ending::stopped) {
-    say("stopped by " + std::string(StopSignals::name(signals.caught())) + " after step " + with_thousands(state_.step) + " of " +
-        with_thousands(loop_.steps) +
+    say("stopped by " + std::string(StopSignals::name(signals.caught())) + " after step " + with_thousands(state_.step) +
+        " of " + with_thousands(loop_.steps) +
         (folder_ ? "; a checkpoint is saved in " + settings_.checkpoint + ": the same command with --resume goes on from it"
                  : "; nothing is saved (no --checkpoint was given)"));
     return ending;

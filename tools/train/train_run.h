@@ -43,11 +43,11 @@ class TrainRun {
   std::optional<MetricsFile> metrics_;
   std::optional<Display> display_;
   std::shared_ptr<Trace> trace_;  ///< null: none is asked for
-  std::string plan_hash_;      ///< of a run with checkpoints,
-  uint32_t data_checksum_ = 0;  ///< as this is
+  std::string plan_hash_;         ///< of a run with checkpoints,
+  uint32_t data_checksum_ = 0;    ///< as this is
   LoopSettings loop_;
   LoopState state_;
-  std::string resumed_from_;  ///< a checkpoint; empty: the run begins
+  std::string resumed_from_;            ///< a checkpoint; empty: the run begins
   std::optional<EpochRecord> partial_;  ///< of an epoch that --steps cut short
 };
 

@@ -20,7 +20,8 @@ Result<std::optional<double>> learning_rate_of(const Options& options) {
   const std::string& text = options.value("--lr");
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code == std::errc() && end == text.data() + text.size() && std::isfinite(value) && value >= 0) return std::optional(value);
+  if (code == std::errc() && end == text.data() + text.size() && std::isfinite(value) && value >= 0)
+    return std::optional(value);
   return Error("--lr: '" + text + "' is not a number from 0 up");
 }
 
@@ -88,10 +89,11 @@ OptionParser train_options() {
       .flag("--resume", "go on from the newest checkpoint in DIR, as if the run had never stopped");
   parser.add(execution_options)
       .add(add_trace_options)
-      .example("two epochs on random rows, on two CPU devices",
-               {"sheaf compile models/data_parallel_model.json -o model.plan",
-                "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
-                "--save trained.safetensors"});
+      .example(
+          "two epochs on random rows, on two CPU devices",
+          {"sheaf compile models/data_parallel_model.json -o model.plan",
+           "sheaf train model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
+           "--save trained.safetensors"});
   return parser;
 }
 
@@ -113,10 +115,13 @@ Result<TrainSettings> train_settings(const Options& options) {
     const char* name;
     int64_t* value;
     int64_t least, most;
-  } numbers[] = {{"--batch-size", &settings.batch_size, 1, kMost}, {"--micro-batches", &settings.micro_batches, 1, kMost},
+  } numbers[] = {{"--batch-size", &settings.batch_size, 1, kMost},
+                 {"--micro-batches", &settings.micro_batches, 1, kMost},
                  {"--epochs", &settings.epochs, 1, kMost},
-                 {"--steps", &settings.steps, 1, kMost},           {"--checkpoint-every", &settings.checkpoint_every, 1, kMost},
-                 {"--keep", &keep, 1, 1'000'000},                  {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
+                 {"--steps", &settings.steps, 1, kMost},
+                 {"--checkpoint-every", &settings.checkpoint_every, 1, kMost},
+                 {"--keep", &keep, 1, 1'000'000},
+                 {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
   for (const auto& entry : numbers) {
     auto value = options.integer(entry.name, entry.least, entry.most, *entry.value);
     if (!value) return value.error();
@@ -157,15 +162,19 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("data", sources_text(settings.data, in_force.rows));
   const int64_t batch = std::min(settings.batch_size, in_force.rows), rest = in_force.rows % batch;
   const int64_t per_epoch = BatchLoader::batches_per_epoch(in_force.rows, batch);
-  row("batch size", with_thousands(settings.batch_size) + ", " + with_thousands(per_epoch) + (per_epoch == 1 ? " step" : " steps") +
-                        " an epoch" + (rest > 0 ? ", the last of " + with_thousands(rest) : batch < settings.batch_size ? " of " + with_thousands(batch) : ""));
+  row("batch size", with_thousands(settings.batch_size) + ", " + with_thousands(per_epoch) +
+                        (per_epoch == 1 ? " step" : " steps") + " an epoch" +
+                        (rest > 0                      ? ", the last of " + with_thousands(rest)
+                         : batch < settings.batch_size ? " of " + with_thousands(batch)
+                                                       : ""));
   if (settings.micro_batches > 1) {
     const int64_t part = (batch + settings.micro_batches - 1) / settings.micro_batches, parts = (batch + part - 1) / part;
     row("micro-batches", with_thousands(parts) + " of " + with_thousands(part) +
                              (batch % part > 0 ? ", the last of " + with_thousands(batch % part) : "") + ", then one update");
   }
-  row("length", (settings.epochs > 0 ? with_thousands(settings.epochs) + (settings.epochs == 1 ? " epoch, " : " epochs, ") : "") +
-                    with_thousands(in_force.loop.steps) + (in_force.loop.steps == 1 ? " step" : " steps"));
+  row("length",
+      (settings.epochs > 0 ? with_thousands(settings.epochs) + (settings.epochs == 1 ? " epoch, " : " epochs, ") : "") +
+          with_thousands(in_force.loop.steps) + (in_force.loop.steps == 1 ? " step" : " steps"));
   row("order", settings.shuffle ? "shuffled anew each epoch" : "as it stands (--no-shuffle)");
   Json call = {{"type", member_of(member_of(training, "loss"), "type")}};
   for (const auto& [name, value] : member_of(member_of(training, "loss"), "arguments").items()) call[name] = value;
@@ -178,19 +187,26 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("precision", in_force.plan.precision);
   const BindOptions& bind = settings.bind;
   const bool gpus = in_force.gpus;
-  row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus ? "" : bind.fast_numerics ? ", TF32 products on GPUs" : ", no TF32 on GPUs"));
+  row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus                ? ""
+                                                                         : bind.fast_numerics ? ", TF32 products on GPUs"
+                                                                                              : ", no TF32 on GPUs"));
   if (gpus) {
-    row("graphs", bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");
-    row("deterministic", bind.deterministic ? "yes: no sums whose order depends on timing; what is slower for it is in `sheaf explain`"
-                                            : "no (--no-deterministic): runs may differ in rounding");
+    row("graphs",
+        bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");
+    row("deterministic", bind.deterministic
+                             ? "yes: no sums whose order depends on timing; what is slower for it is in `sheaf explain`"
+                             : "no (--no-deterministic): runs may differ in rounding");
   }
   row("seed", std::to_string(settings.seed));
-  row("weights", !in_force.checkpoint.empty() ? in_force.checkpoint : settings.weights.empty() ? "drawn from the seed" : settings.weights);
+  row("weights", !in_force.checkpoint.empty() ? in_force.checkpoint
+                 : settings.weights.empty()   ? "drawn from the seed"
+                                              : settings.weights);
   if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");
   if (!settings.checkpoint.empty()) {
-    row("checkpoints", settings.checkpoint + ", after each epoch" +
-                           (settings.checkpoint_every > 0 ? " and each " + with_thousands(settings.checkpoint_every) + " steps" : "") +
-                           ", the last " + std::to_string(settings.keep) + " kept");
+    row("checkpoints",
+        settings.checkpoint + ", after each epoch" +
+            (settings.checkpoint_every > 0 ? " and each " + with_thousands(settings.checkpoint_every) + " steps" : "") +
+            ", the last " + std::to_string(settings.keep) + " kept");
   }
   return text;
 }

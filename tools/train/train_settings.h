@@ -18,7 +18,7 @@ namespace sheaf {
 struct TrainSettings {
   std::string plan;
   std::vector<DeviceSpec> devices;
-  std::map<std::string, std::string> data, eval;  ///< SOURCE by NAME
+  std::map<std::string, std::string> data, eval;         ///< SOURCE by NAME
   std::string weights, save, metrics, plot, checkpoint;  ///< file names; empty: not given
   int64_t batch_size = 0, epochs = 0, steps = 0;         ///< epochs or steps, the other 0
   int64_t micro_batches = 1;
@@ -43,8 +43,8 @@ struct SettingsInForce {
   int64_t rows = 0, eval_rows = 0;
   LoopSettings loop;
   double lr = 0;
-  bool gpus = false;  ///< some device is asynchronous
-  std::string cpu;  ///< "AMD EPYC …, 8 cores, x86-64-v4"
+  bool gpus = false;       ///< some device is asynchronous
+  std::string cpu;         ///< "AMD EPYC …, 8 cores, x86-64-v4"
   std::string checkpoint;  ///< the file that the run is resumed from; empty: it begins
 };
 

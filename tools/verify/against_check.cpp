@@ -15,10 +15,10 @@ bool is_given(const Value& value) { return value.role == Value::input || value.r
 
 /// What names of tensors mean in one of the plan's programs.
 struct Names {
-  std::map<std::string, int> values;        ///< layers' results, gradients
-  std::set<int> gradients;                  ///< of these values
+  std::map<std::string, int> values;  ///< layers' results, gradients
+  std::set<int> gradients;            ///< of these values
   std::map<std::string, size_t> outputs;
-  std::set<std::string> updated;            ///< parameters, buffers and state that have new values
+  std::set<std::string> updated;  ///< parameters, buffers and state that have new values
 
   Names(const Plan& plan, const Program& program) {
     const bool trains = !program.updates.empty();
@@ -67,7 +67,8 @@ class AgainstCheck {
         ok = compare_one(name, tensor, ours->outputs[output->second], allowed->outputs[output->second]);
       } else if (names_.updated.contains(name)) {
         ok = compare_one(name, tensor, ours->updated.at(name), allowed->updated.at(name));
-      } else if (const auto value = names_.values.find(name); value != names_.values.end() && ours->values.contains(value->second)) {
+      } else if (const auto value = names_.values.find(name);
+                 value != names_.values.end() && ours->values.contains(value->second)) {
         ok = compare_one(name, tensor, ours->values.at(value->second), allowed->values.at(value->second));
       }
       if (!ok) return ok.error();
@@ -87,8 +88,8 @@ class AgainstCheck {
 
   Result<void> compare_one(const std::string& name, const HostTensor& theirs, const HostTensor& ours, double allowed) {
     if (theirs.shape != ours.shape || theirs.dtype != ours.dtype) {
-      return Error("'" + name + "' is " + std::string(name_of(theirs.dtype)) + " " + shape_text(theirs.shape) + " in the file, here " +
-                   std::string(name_of(ours.dtype)) + " " + shape_text(ours.shape));
+      return Error("'" + name + "' is " + std::string(name_of(theirs.dtype)) + " " + shape_text(theirs.shape) +
+                   " in the file, here " + std::string(name_of(ours.dtype)) + " " + shape_text(ours.shape));
     }
     const double tolerance = allowed * options_.factor;
     const Difference difference = compare(theirs, ours, tolerance);
@@ -161,8 +162,10 @@ Result<Verification> verify_against(const Plan& plan, const NamedTensors& weight
     std::vector<std::string> names;
     for (const Output& output : plan.infer.outputs) names.push_back(output.name);
     for (const auto& [layer, value] : layer_results(plan.infer)) names.push_back(layer);
-    Error error("'" + left.begin()->first + "' is neither data nor a value of '" + plan.name + "'" + suggestion(left.begin()->first, names));
-    return error.note("names are those of outputs, layers, inputs and targets; of a training step: loss, parameters, PARAMETER.grad");
+    Error error("'" + left.begin()->first + "' is neither data nor a value of '" + plan.name + "'" +
+                suggestion(left.begin()->first, names));
+    return error.note(
+        "names are those of outputs, layers, inputs and targets; of a training step: loss, parameters, PARAMETER.grad");
   }
   if (result.programs.empty()) return Error("there is nothing to compare with: all that is given is data");
   return result;

@@ -48,11 +48,14 @@ Difference compare(const HostTensor& expected, const HostTensor& found, double t
     double off = std::abs(a - b);
     if (std::isnan(off)) off = std::numeric_limits<double>::infinity();
     result.largest_absolute = std::max(result.largest_absolute, off);
-    if (floating) result.largest_ulps = std::max(result.largest_ulps, std::abs(static_cast<double>(rank_of(expected, i) - rank_of(found, i))));
+    if (floating)
+      result.largest_ulps =
+          std::max(result.largest_ulps, std::abs(static_cast<double>(rank_of(expected, i) - rank_of(found, i))));
     if (off > tolerance && result.first_beyond < 0) result.first_beyond = i;
   }
   const double scale = largest_magnitude(expected);
-  if (result.largest_absolute > 0) result.largest_relative = scale > 0 ? result.largest_absolute / scale : std::numeric_limits<double>::infinity();
+  if (result.largest_absolute > 0)
+    result.largest_relative = scale > 0 ? result.largest_absolute / scale : std::numeric_limits<double>::infinity();
   return result;
 }
 

@@ -45,7 +45,8 @@ class CompilerCheck {
     auto allowed = run(made, request, expected, other);
     if (!allowed) return allowed.error();
     for (const auto& [layer, value] : results) {
-      const auto same = std::find_if(others.begin(), others.end(), [&layer = layer](const auto& entry) { return entry.first == layer; });
+      const auto same =
+          std::find_if(others.begin(), others.end(), [&layer = layer](const auto& entry) { return entry.first == layer; });
       if (same == others.end() || !made.found.values.contains(value) || !expected.found.values.contains(same->second)) continue;
       const HostTensor &a = expected.found.values.at(same->second), &b = made.found.values.at(value);
       if (a.shape != b.shape || a.dtype != b.dtype) continue;
@@ -87,7 +88,8 @@ class CompilerCheck {
 
   /// Runs both, and measures what the reference's results may be off by. `other` imposes by name what `made` has found.
   Result<RunResults<double>> run(Side& made, const RunRequest& request, Side& expected, RunRequest& other,
-                                 const std::map<std::string, int>& gradients = {}, const std::map<std::string, int>& others = {}) const {
+                                 const std::map<std::string, int>& gradients = {},
+                                 const std::map<std::string, int>& others = {}) const {
     auto found = run_observed(*made.bound, request);
     if (!found) return found.error();
     made.found = std::move(*found);
@@ -123,8 +125,10 @@ class CompilerCheck {
     if (!allowed) return allowed.error();
     compare_outputs(made, expected, *allowed);
     for (const auto& [name, value] : others)
-      if (const auto imposed = other.imposed.find(value); imposed != other.imposed.end() && expected.found.values.contains(value))
-        compare_one(result_.gradients, name, "the gradient of " + name, expected.found.values.at(value), imposed->second, allowed->values.at(value));
+      if (const auto imposed = other.imposed.find(value);
+          imposed != other.imposed.end() && expected.found.values.contains(value))
+        compare_one(result_.gradients, name, "the gradient of " + name, expected.found.values.at(value), imposed->second,
+                    allowed->values.at(value));
     NamedTensors next = variables;
     for (auto& [name, tensor] : expected.found.updated) {
       const auto now = made.found.updated.find(name);
@@ -156,8 +160,8 @@ class CompilerCheck {
     }
   }
 
-  void compare_one(std::vector<ValueDifference>& rows, const std::string& layer, const std::string& value, const HostTensor& expected,
-                   const HostTensor& found, double allowed) {
+  void compare_one(std::vector<ValueDifference>& rows, const std::string& layer, const std::string& value,
+                   const HostTensor& expected, const HostTensor& found, double allowed) {
     const double tolerance = allowed * options_.factor;
     auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& other) { return other.name == layer; });
     if (row == rows.end()) row = rows.insert(rows.end(), ValueDifference{layer, layer, {}, {}, 0, {}, {}});

@@ -13,7 +13,8 @@ namespace {
 /// The optimiser's state, old or new.
 bool of_state(const Program& program, int value) {
   return program.values[static_cast<size_t>(value)].role == Value::state ||
-         std::any_of(program.updates.begin(), program.updates.end(), [&](const Update& update) { return update.value == value; });
+         std::any_of(program.updates.begin(), program.updates.end(),
+                     [&](const Update& update) { return update.value == value; });
 }
 
 /// The step that makes it reads state.

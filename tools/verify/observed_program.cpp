@@ -96,8 +96,9 @@ Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& giv
     if (found == given.end()) return Error("there is no data for '" + value.name + "'");
     const TensorSpec& spec = binding_->inputs()[buffers.size()];
     if (found->second.shape != spec.dims || found->second.dtype != spec.dtype) {
-      return Error("'" + value.name + "' is " + std::string(name_of(found->second.dtype)) + " " + shape_text(found->second.shape) +
-                   "; expected " + std::string(name_of(spec.dtype)) + " " + shape_text(spec.dims));
+      return Error("'" + value.name + "' is " + std::string(name_of(found->second.dtype)) + " " +
+                   shape_text(found->second.shape) + "; expected " + std::string(name_of(spec.dtype)) + " " +
+                   shape_text(spec.dims));
     }
     buffers.push_back(found->second.bytes.data());
   }
@@ -113,7 +114,9 @@ Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& v
   Result<void> problem;
   auto done = binding_->observe(*buffers, outputs_, [&](int, std::span<const BoundValue> values) {
     for (const BoundValue& value : values) {
-      const bool asked_for = wanted.contains(value.value), may_change = !change.values.empty() && change.values[static_cast<size_t>(value.value)] && value.operation >= 0 && !value.constant;
+      const bool asked_for = wanted.contains(value.value), may_change = !change.values.empty() &&
+                                                                        change.values[static_cast<size_t>(value.value)] &&
+                                                                        value.operation >= 0 && !value.constant;
       if (!asked_for && !may_change) continue;
       auto tensor = make_tensor(value.spec.dtype, value.spec.dims);
       problem = tensor ? binding_->read(value, tensor->bytes.data()) : Result<void>(tensor.error());

@@ -36,8 +36,8 @@ class ObservedProgram {
   /// Runs the program once, one operation after another, with these variables, and gives the values asked for, whole: of a
   /// value in a region its chunks together. Those that no run can give whole (partial sums, a replica's own) are left out.
   /// What is captured is what was there before `change`.
-  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given, const std::set<int>& wanted,
-                                            const Intervention& change = {});
+  Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given,
+                                            const std::set<int>& wanted, const Intervention& change = {});
   /// Memory for its outputs, by number; the next call gives the same.
   const std::vector<void*>& outputs() const { return outputs_; }
   const std::vector<HostTensor>& results() const { return results_; }

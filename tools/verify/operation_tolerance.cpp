@@ -17,9 +17,18 @@ constexpr double kFastProduct = 0x1p-11;
 
 /// Whether a step adds up products of its operands' elements, an activation aside.
 bool adds_products(const Step& step) {
-  static constexpr std::string_view kOps[] = {
-      "linear",   "linear_backward_data", "linear_backward_weight", "conv",     "conv_backward_data", "conv_backward_weight",     "conv_transpose",
-      "matmul",   "avg_pool",             "avg_pool_backward",      "adaptive_avg_pool", "adaptive_avg_pool_backward"};
+  static constexpr std::string_view kOps[] = {"linear",
+                                              "linear_backward_data",
+                                              "linear_backward_weight",
+                                              "conv",
+                                              "conv_backward_data",
+                                              "conv_backward_weight",
+                                              "conv_transpose",
+                                              "matmul",
+                                              "avg_pool",
+                                              "avg_pool_backward",
+                                              "adaptive_avg_pool",
+                                              "adaptive_avg_pool_backward"};
   return std::find(std::begin(kOps), std::end(kOps), step.op) != std::end(kOps);
 }
 
@@ -67,7 +76,8 @@ class Terms {
   /// Of a generated kernel: additions and multiplications.
   Result<double> operations() const {
     double total = 0;
-    const auto kernel = std::find_if(run_.plan.kernels.begin(), run_.plan.kernels.end(), [&](const Kernel& k) { return k.name == step_.kernel; });
+    const auto kernel = std::find_if(run_.plan.kernels.begin(), run_.plan.kernels.end(),
+                                     [&](const Kernel& k) { return k.name == step_.kernel; });
     if (kernel == run_.plan.kernels.end()) return total;
     for (const KernelArithmetic& part : kernel->arithmetic) {
       const size_t at = index_of(part.operand), inputs = step_.inputs.size();
@@ -96,7 +106,9 @@ Result<std::vector<double>> of_sums(BoundStep& bound, const StepRun& run, double
   }
   std::vector<double> tolerances;
   for (size_t i = 0; i < run.results.size(); ++i)
-    tolerances.push_back(run.results[i].bytes.empty() ? 0 : widened * tolerance_of_sums(run.results[i], results[0][i], results[1][i], fast ? kFastProduct : 0));
+    tolerances.push_back(run.results[i].bytes.empty() ? 0
+                                                      : widened * tolerance_of_sums(run.results[i], results[0][i],
+                                                                                    results[1][i], fast ? kFastProduct : 0));
   return tolerances;
 }
 
@@ -106,7 +118,8 @@ Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
   std::vector<double> moved(run.results.size(), 0);
   DType operands = DType::float32;
   // One sample is enough where many elements are looked at.
-  const bool small = std::any_of(run.results.begin(), run.results.end(), [](const HostTensor& result) { return !result.bytes.empty() && element_count(result) < 64; });
+  const bool small = std::any_of(run.results.begin(), run.results.end(),
+                                 [](const HostTensor& result) { return !result.bytes.empty() && element_count(result) < 64; });
   for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {
     std::vector<HostTensor> off;
     for (size_t i = 0; i < bound.own_inputs(); ++i) {

@@ -85,7 +85,8 @@ class Check {
     }
   }
 
-  Divergence divergence_at(const BoundValue& bound, const Difference& difference, const HostTensor& expected, const HostTensor& found) {
+  Divergence divergence_at(const BoundValue& bound, const Difference& difference, const HostTensor& expected,
+                           const HostTensor& found) {
     Divergence result;
     result.check = "operation";
     result.value = described(bound).name;
@@ -105,10 +106,12 @@ class Check {
     divergence.replica = replica;
     const Region& region = run_.plan.regions[index_of(described(bound).place.index)];
     auto entries = run_.devices.region_entries(region);
-    if (entries && replica < static_cast<int>(entries->size())) divergence.device = run_.devices.entry_name((*entries)[index_of(replica)]);
+    if (entries && replica < static_cast<int>(entries->size()))
+      divergence.device = run_.devices.entry_name((*entries)[index_of(replica)]);
   }
 
-  Result<void> blame(const BoundValue& bound, const Difference& difference, const HostTensor& expected, const HostTensor& found) {
+  Result<void> blame(const BoundValue& bound, const Difference& difference, const HostTensor& expected,
+                     const HostTensor& found) {
     Divergence result = divergence_at(bound, difference, expected, found);
     const ValueLayout layout = run_.reference.layout(bound.value);
     std::string what = "it isn't the unpartitioned program's value";

@@ -14,10 +14,10 @@ struct CheckedRun {
   const Reference& reference;
   const Sizes& sizes;
   const DeviceSet& devices;
-  Binding& binding;         ///< bound to observe
+  Binding& binding;  ///< bound to observe
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
-  double factor = 1;        ///< on tolerances
+  double factor = 1;  ///< on tolerances
 };
 
 /// Runs the program one operation at a time. Each value that an operation makes is compared with the reference's, and then

@@ -162,7 +162,9 @@ Result<void> Reference::add_step(int index) {
   const Step& step = program_->steps[index_of(index)];
   for (size_t i = 0; i < step.outputs.size(); ++i) values_[index_of(step.outputs[i])].opaque = is_opaque(*program_, step, i);
   // A library's workspace is each replica's own where the step that makes it ran so: it runs again with this one.
-  const auto own = [&](int value) { return at(value).opaque ? at(value).by_replica : layout(value).kind == ValueLayout::local; };
+  const auto own = [&](int value) {
+    return at(value).opaque ? at(value).by_replica : layout(value).kind == ValueLayout::local;
+  };
   const bool by_replica = step.place.kind == Place::region && (std::any_of(step.inputs.begin(), step.inputs.end(), own) ||
                                                                std::any_of(step.outputs.begin(), step.outputs.end(), own));
   const int replicas = by_replica ? static_cast<int>(sizes_->replicas(step.place.index)) : 1;

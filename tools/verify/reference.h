@@ -11,10 +11,10 @@ namespace sheaf {
 /// A value as the unpartitioned program has it; of what each replica computes from its own rows (layout `local`), the
 /// values of the replicas.
 struct ReferenceValue {
-  bool opaque = false;             ///< nothing to compare: a library's workspace
-  std::vector<HostTensor> parts;   ///< the whole; or, `by_replica`, one for each
+  bool opaque = false;            ///< nothing to compare: a library's workspace
+  std::vector<HostTensor> parts;  ///< the whole; or, `by_replica`, one for each
   bool by_replica = false;
-  double tolerance = 0;            ///< how far an element may be off by rounding alone, given equal inputs
+  double tolerance = 0;  ///< how far an element may be off by rounding alone, given equal inputs
 };
 
 class Reference {

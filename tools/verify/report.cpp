@@ -88,7 +88,11 @@ Json json_of(const std::vector<ValueDifference>& values) {
 }
 
 Json json_of(const Divergence& divergence) {
-  Json json = {{"check", divergence.check}, {"layer", divergence.layer}, {"value", divergence.value}, {"op", divergence.op}, {"step", divergence.step}};
+  Json json = {{"check", divergence.check},
+               {"layer", divergence.layer},
+               {"value", divergence.value},
+               {"op", divergence.op},
+               {"step", divergence.step}};
   if (divergence.replica >= 0) {
     json["replica"] = divergence.replica;
     json["device"] = divergence.device;
@@ -99,7 +103,8 @@ Json json_of(const Divergence& divergence) {
   json["tolerance"] = number_json(divergence.tolerance);
   json["explanation"] = divergence.explanation;
   if (divergence.location.line > 0)
-    json["location"] = {{"file", divergence.location.file}, {"line", divergence.location.line}, {"column", divergence.location.column}};
+    json["location"] = {
+        {"file", divergence.location.file}, {"line", divergence.location.line}, {"column", divergence.location.column}};
   return json;
 }
 
@@ -116,7 +121,8 @@ std::vector<ValueDifference> ProgramVerification::layers() const {
   for (const ValueDifference& value : values) {
     if (value.op.empty() && check == "operations") continue;  // what the run was given
     auto known = std::find_if(layers.begin(), layers.end(), [&](const auto& row) { return row.layer == value.layer; });
-    if (known == layers.end()) known = layers.insert(layers.end(), ValueDifference{value.layer, value.layer, {}, {}, 0, {}, {}});
+    if (known == layers.end())
+      known = layers.insert(layers.end(), ValueDifference{value.layer, value.layer, {}, {}, 0, {}, {}});
     known->merge(value);
   }
   return layers;
@@ -141,11 +147,12 @@ std::string to_text(const Verification& verification) {
   std::string text;
   for (const ProgramVerification& program : verification.programs) {
     text += verification.model + ", program " + program.program + ", " + std::to_string(verification.batch) + " rows ";
-    text += program.check == "compiler" ? "on the host: as compiled, against unpartitioned and unfused"
-            : program.check == "model"    ? "on " + verification.devices + ": as compiled, against unpartitioned and unfused"
+    text += program.check == "compiler"  ? "on the host: as compiled, against unpartitioned and unfused"
+            : program.check == "model"   ? "on " + verification.devices + ": as compiled, against unpartitioned and unfused"
             : program.check == "against" ? "on " + verification.devices + ": against another framework's results"
                                          : "on " + verification.devices + ": partitioned, against unpartitioned";
-    if (program.program.starts_with("train") && program.check != "against") text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
+    if (program.program.starts_with("train") && program.check != "against")
+      text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
     text += "\n";
     Table table({"layer", "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
     for (const ValueDifference& layer : program.layers()) add_row(table, layer.name, layer);
@@ -162,10 +169,14 @@ std::string to_text(const Verification& verification) {
 }
 
 Json to_json(const Verification& verification) {
-  Json json = {{"model", verification.model}, {"devices", verification.devices}, {"batch", verification.batch}, {"passed", verification.passed()}};
+  Json json = {{"model", verification.model},
+               {"devices", verification.devices},
+               {"batch", verification.batch},
+               {"passed", verification.passed()}};
   Json programs = Json::array();
   for (const ProgramVerification& program : verification.programs) {
-    Json item = {{"program", program.program}, {"check", program.check}, {"steps", program.steps}, {"passed", !program.divergence}};
+    Json item = {
+        {"program", program.program}, {"check", program.check}, {"steps", program.steps}, {"passed", !program.divergence}};
     if (program.divergence) item["divergence"] = json_of(*program.divergence);
     item["layers"] = json_of(program.layers());
     item["values"] = json_of(program.values);

@@ -12,19 +12,19 @@ namespace sheaf {
 struct ValueDifference {
   std::string name, layer, op;
   ValueLayout layout;
-  int compared = 0;         ///< tensors, each replica's by itself
-  Difference alone;         ///< of each operation, given the reference's operands
-  Difference end_to_end;    ///< of the whole run: errors of all operations before it included
+  int compared = 0;       ///< tensors, each replica's by itself
+  Difference alone;       ///< of each operation, given the reference's operands
+  Difference end_to_end;  ///< of the whole run: errors of all operations before it included
 
   void merge(const ValueDifference& other);
 };
 
 /// The first value that isn't what it should be.
 struct Divergence {
-  std::string check;        ///< "operation", "update", "run", "model", "compiler", "against": what it came to light in
+  std::string check;  ///< "operation", "update", "run", "model", "compiler", "against": what it came to light in
   std::string layer, value, op;
-  int step = -1;            ///< in the program
-  int replica = -1;         ///< -1 outside regions, or where no replica is at fault by itself
+  int step = -1;     ///< in the program
+  int replica = -1;  ///< -1 outside regions, or where no replica is at fault by itself
   std::string device;
   std::vector<int64_t> index;      ///< of the element in the whole value
   double expected = 0, found = 0;  ///< its value in the reference, and in the run
@@ -34,13 +34,13 @@ struct Divergence {
 };
 
 struct ProgramVerification {
-  std::string program;      ///< "infer", "train"
+  std::string program;  ///< "infer", "train"
   /// "operations": each of the partitioned run, against the unpartitioned program. "model": the whole run, against the model
   /// compiled by itself without regions and fusions; "compiler": the same with the plan on the host alone. "against": against
   /// the results of another framework.
   std::string check = "operations";
-  int steps = 1;            ///< training steps
-  std::vector<ValueDifference> values;  ///< in the order of the program; those compared
+  int steps = 1;                           ///< training steps
+  std::vector<ValueDifference> values;     ///< in the order of the program; those compared
   std::vector<ValueDifference> gradients;  ///< of training: by parameter
   std::vector<ValueDifference> updated;    ///< parameters, buffers and state after each step
   std::optional<Divergence> divergence;

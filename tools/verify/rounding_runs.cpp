@@ -33,7 +33,8 @@ std::vector<bool> computed_values(const Program& program) {
   std::vector<bool> computed(program.values.size(), false);
   for (const Step& step : program.steps) {
     if (traits(op_of(step)).passes_on) continue;
-    for (size_t i = 0; i < step.outputs.size(); ++i) computed[static_cast<size_t>(step.outputs[i])] = !is_opaque(program, step, i);
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      computed[static_cast<size_t>(step.outputs[i])] = !is_opaque(program, step, i);
   }
   for (const Update& update : program.updates) computed[static_cast<size_t>(update.value)] = false;
   return computed;
@@ -60,15 +61,20 @@ bool impose(const RunRequest& request, int value, HostTensor& tensor) {
   return true;
 }
 
-void widen(double& largest, const HostTensor& exact, const HostTensor& moved) { largest = std::max(largest, largest_difference(exact, moved)); }
+void widen(double& largest, const HostTensor& exact, const HostTensor& moved) {
+  largest = std::max(largest, largest_difference(exact, moved));
+}
 
 }  // namespace
 
 Result<RunResults<HostTensor>> run_observed(ObservedProgram& bound, const RunRequest& request) {
-  return run(bound, request, {imposed_values(bound.program(), request), [&](int value, HostTensor& tensor) { return impose(request, value, tensor); }});
+  return run(bound, request, {imposed_values(bound.program(), request), [&](int value, HostTensor& tensor) {
+                                return impose(request, value, tensor);
+                              }});
 }
 
-Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunRequest& request, const RunResults<HostTensor>& exact, bool fast) {
+Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunRequest& request,
+                                            const RunResults<HostTensor>& exact, bool fast) {
   const std::vector<bool> computed = computed_values(bound.program());
   std::vector<bool> seen = imposed_values(bound.program(), request);
   for (size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] || computed[i];
@@ -80,11 +86,13 @@ Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunReq
     NamedTensors given;
     for (const auto& [name, tensor] : request.given) given[name] = moved(tensor);
     const RunRequest around{request.variables, given, request.wanted, {}};
-    auto results = run(bound, around, {seen, [&](int value, HostTensor& tensor) {
-      const bool imposed = impose(request, value, tensor), moves = computed[static_cast<size_t>(value)] && rounding_error(tensor.dtype) > 0;
-      if (moves) tensor = moved(tensor);
-      return imposed || moves;
-    }});
+    auto results =
+        run(bound, around, {seen, [&](int value, HostTensor& tensor) {
+                              const bool imposed = impose(request, value, tensor),
+                                         moves = computed[static_cast<size_t>(value)] && rounding_error(tensor.dtype) > 0;
+                              if (moves) tensor = moved(tensor);
+                              return imposed || moves;
+                            }});
     if (!results) return results.error();
     for (const auto& [value, tensor] : exact.values)
       if (results->values.contains(value)) widen(off.values[value], tensor, results->values.at(value));
@@ -92,7 +100,9 @@ Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunReq
     for (const auto& [name, tensor] : exact.updated) widen(off.updated[name], tensor, results->updated.at(name));
   }
   // At the least an end result is rounded when it is stored.
-  const auto allow = [](double& difference, const HostTensor& tensor) { difference = kMargin * difference + 8 * rounding_error(tensor.dtype) * largest_magnitude(tensor); };
+  const auto allow = [](double& difference, const HostTensor& tensor) {
+    difference = kMargin * difference + 8 * rounding_error(tensor.dtype) * largest_magnitude(tensor);
+  };
   for (auto& [value, difference] : off.values) allow(difference, exact.values.at(value));
   for (size_t j = 0; j < exact.outputs.size(); ++j) allow(off.outputs[j], exact.outputs[j]);
   for (auto& [name, difference] : off.updated) allow(difference, exact.updated.at(name));

@@ -10,13 +10,14 @@ struct RunRequest {
   const NamedTensors& variables;  ///< parameters, buffers, state
   const NamedTensors& given;      ///< inputs, targets, settings
   std::set<int> wanted;           ///< values of the program
-  std::map<int, HostTensor> imposed;  ///< values that take these in place of what the run makes of them, once that was looked at
+  std::map<int, HostTensor>
+      imposed;  ///< values that take these in place of what the run makes of them, once that was looked at
 };
 
 /// What a run gave, or how far that was from what another gave.
 template <typename T>
 struct RunResults {
-  std::map<int, T> values;         ///< those wanted, as the run made them
+  std::map<int, T> values;  ///< those wanted, as the run made them
   std::vector<T> outputs;
   std::map<std::string, T> updated;  ///< parameters, buffers and state after it
 };
@@ -29,6 +30,7 @@ Result<RunResults<HostTensor>> run_observed(ObservedProgram& bound, const RunReq
 /// (another order, operations fused or not) may come to, through cancellation, divisions by next to nothing and comparisons
 /// that go the other way. New variables themselves are not moved, so that a small step shows beside them. `exact` is the run
 /// without (run_observed). `fast`: one of the ways may have fast numerics. Errors: as a run.
-Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunRequest& request, const RunResults<HostTensor>& exact, bool fast);
+Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunRequest& request,
+                                            const RunResults<HostTensor>& exact, bool fast);
 
 }  // namespace sheaf

@@ -25,8 +25,8 @@ Result<int64_t> Sizes::evaluate(const Extent& extent, const Place& place, int re
                                      [&](const Symbol& other) { return other.name == name; });
     if (symbol == program_->symbols.end()) return nullptr;
     if (symbol->kind == Symbol::offset) return &values.emplace_back(0);
-    auto value = symbol->kind == Symbol::chunk ? table_.evaluate(symbol->of, Place{})
-                                               : table_.evaluate(Extent::symbol(name), Place{});
+    auto value =
+        symbol->kind == Symbol::chunk ? table_.evaluate(symbol->of, Place{}) : table_.evaluate(Extent::symbol(name), Place{});
     return value ? &values.emplace_back(*value) : nullptr;
   });
   return result;

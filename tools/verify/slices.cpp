@@ -27,7 +27,9 @@ void copy_rows(std::byte* to, size_t to_pitch, const std::byte* from, size_t fro
 }
 
 template <typename T>
-T& at(HostTensor& tensor, int64_t index) { return tensor.as<T>()[index_of(index)]; }
+T& at(HostTensor& tensor, int64_t index) {
+  return tensor.as<T>()[index_of(index)];
+}
 
 }  // namespace
 

@@ -59,7 +59,8 @@ class ProgramCheck {
     if (!reference) return reference.error();
     auto inputs = observed.inputs(given);
     if (!inputs) return inputs.error();
-    const CheckedRun run{plan_,   program_, *reference, sizes, *options_.devices, observed.binding(), *inputs, observed.outputs(), options_.factor};
+    const CheckedRun run{plan_,   program_,           *reference,     sizes, *options_.devices, observed.binding(),
+                         *inputs, observed.outputs(), options_.factor};
 
     if (auto ok = observed.set(variables); !ok) return ok;
     auto divergence = check_operations(run, values_);
@@ -121,7 +122,8 @@ class ProgramCheck {
     for (size_t i = 0; i < outputs.size() && !result_.divergence; ++i) {
       const Difference difference = compare(outputs[i], observed.results()[i], -1);
       if (difference.differing > 0)
-        result_.divergence = divergence("run", program_.outputs[i].value, outputs[i], observed.results()[i], difference.first_beyond, why);
+        result_.divergence =
+            divergence("run", program_.outputs[i].value, outputs[i], observed.results()[i], difference.first_beyond, why);
     }
     for (const Update& update : program_.updates) {
       auto found = observed.variable(update.name);
@@ -177,7 +179,8 @@ Result<NamedTensors> weights_of(const Model& model) {
   return weights;
 }
 
-Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed, const std::map<std::string, std::string>& sources) {
+Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed,
+                              const std::map<std::string, std::string>& sources) {
   NamedTensors data;
   std::vector<std::string> names;
   for (const Program* program : {&plan.infer, &plan.train}) {
@@ -190,24 +193,28 @@ Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed, co
         request.shape.push_back(extent.is_static() ? extent.constant : -1);
       }
       const auto source = sources.find(value.name);
-      auto tensor = load_source(source != sources.end() ? source->second : "random:" + std::to_string(batched ? batch : 1), request);
+      auto tensor =
+          load_source(source != sources.end() ? source->second : "random:" + std::to_string(batched ? batch : 1), request);
       if (!tensor) return tensor.error();
       names.push_back(value.name);
       data[value.name] = std::move(*tensor);
     }
   }
   for (const auto& [name, source] : sources)
-    if (!data.contains(name)) return Error({plan.file}, "'" + plan.name + "' has no input or target '" + name + "'" + suggestion(name, names));
+    if (!data.contains(name))
+      return Error({plan.file}, "'" + plan.name + "' has no input or target '" + name + "'" + suggestion(name, names));
   return data;
 }
 
-Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const NamedTensors& data, const VerifyOptions& options) {
+Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const NamedTensors& data,
+                            const VerifyOptions& options) {
   Verification result;
   result.model = plan.name;
   result.batch = options.batch;
   auto runner = StepRunner::make(plan, /*threads=*/1);  // steps are small: a team would wait more than it works
   if (!runner) return runner.error();
-  for (const auto& [program, name, wanted] : {std::tuple{&plan.infer, "infer", options.infer}, {&plan.train, "train", options.train}}) {
+  for (const auto& [program, name, wanted] :
+       {std::tuple{&plan.infer, "infer", options.infer}, {&plan.train, "train", options.train}}) {
     if (!wanted || program->steps.empty()) continue;
     const bool trains = program == &plan.train;
     auto checked = ProgramCheck(plan, *program, options, *runner).run(weights, data, trains ? options.steps : 1);

@@ -35,8 +35,7 @@ void DnnlCall::run(void* const* buffers, void* scratch) {
     check(dnnl_memory_set_data_handle_v2(arguments_[i].memory, at, stream_.get()), "set a buffer");
     handles_[i] = at;
   }
-  check(dnnl_primitive_execute(primitive_.get(), stream_.get(), int(arguments_.size()), arguments_.data()),
-        "run a primitive");
+  check(dnnl_primitive_execute(primitive_.get(), stream_.get(), int(arguments_.size()), arguments_.data()), "run a primitive");
 }
 
 dnnl::primitive_attr step_attributes() {

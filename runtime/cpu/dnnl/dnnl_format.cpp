@@ -27,8 +27,7 @@ std::vector<Factor> factors_of(const dnnl_memory_desc_t& md) {
   std::vector<Factor> factors;
   auto add = [&](Factor factor) {
     if (factor.size == 1) return;
-    if (!factors.empty() && factors.back().dim == factor.dim &&
-        factors.back().stride == factor.size * factor.stride) {
+    if (!factors.empty() && factors.back().dim == factor.dim && factors.back().stride == factor.size * factor.stride) {
       factors.back() = {factor.dim, factors.back().size * factor.size, factor.stride};
     } else {
       factors.push_back(factor);
@@ -50,21 +49,17 @@ std::vector<Factor> factors_of(const dnnl_memory_desc_t& md) {
 bool same_layout(const DnnlDesc& a, const DnnlDesc& b) {
   const dnnl_memory_desc_t &x = a.data, &y = b.data;
   if (x.format_kind != dnnl_blocked || y.format_kind != dnnl_blocked) return a == b;
-  return x.ndims == y.ndims && x.data_type == y.data_type && x.offset0 == y.offset0 &&
-         x.extra.flags == y.extra.flags && std::equal(x.dims, x.dims + x.ndims, y.dims) &&
-         std::equal(x.padded_dims, x.padded_dims + x.ndims, y.padded_dims) && factors_of(x) == factors_of(y);
+  return x.ndims == y.ndims && x.data_type == y.data_type && x.offset0 == y.offset0 && x.extra.flags == y.extra.flags &&
+         std::equal(x.dims, x.dims + x.ndims, y.dims) && std::equal(x.padded_dims, x.padded_dims + x.ndims, y.padded_dims) &&
+         factors_of(x) == factors_of(y);
 }
 
 DnnlFormat::DnnlFormat(DnnlDesc desc, DnnlDesc plain, std::string letters, std::vector<int> block_order)
-    : desc_(std::move(desc)),
-      plain_(std::move(plain)),
-      letters_(std::move(letters)),
-      block_order_(std::move(block_order)) {}
+    : desc_(std::move(desc)), plain_(std::move(plain)), letters_(std::move(letters)), block_order_(std::move(block_order)) {}
 
 bool DnnlFormat::equals(const Format& other) const {
   const auto* that = dynamic_cast<const DnnlFormat*>(&other);
-  return that && block_order_ == that->block_order_ && same_layout(plain_, that->plain_) &&
-         same_layout(desc_, that->desc_);
+  return that && block_order_ == that->block_order_ && same_layout(plain_, that->plain_) && same_layout(desc_, that->desc_);
 }
 
 std::string DnnlFormat::name() const {

@@ -30,8 +30,7 @@ std::optional<Activation> activation_of(const Operation& operation) {
   if (kind == "gelu_tanh") return Activation{algorithm::eltwise_gelu_tanh};
   if (kind == "tanh") return Activation{algorithm::eltwise_tanh};
   if (kind == "sigmoid") return Activation{algorithm::eltwise_logistic};
-  if (kind == "hardtanh")
-    return Activation{algorithm::eltwise_clip, number(*it, "min_val", -1), number(*it, "max_val", 1)};
+  if (kind == "hardtanh") return Activation{algorithm::eltwise_clip, number(*it, "min_val", -1), number(*it, "max_val", 1)};
   throw OperationError("activation '" + kind + "' is unknown");
 }
 
@@ -48,24 +47,15 @@ float apply(const Activation& activation, float x) {
   using dnnl::algorithm;
   const float alpha = activation.alpha;
   switch (activation.algorithm) {
-    case algorithm::eltwise_relu:
-      return x > 0 || std::isnan(x) ? x : alpha == 0 ? 0 : alpha * x;
-    case algorithm::eltwise_elu:
-      return x > 0 ? x : alpha * std::expm1(x);
-    case algorithm::eltwise_swish:
-      return x / (1 + std::exp(-alpha * x));
-    case algorithm::eltwise_gelu_erf:
-      return 0.5f * x * (1 + std::erf(x * 0.70710678118654752f));
-    case algorithm::eltwise_gelu_tanh:
-      return 0.5f * x * (1 + std::tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)));
-    case algorithm::eltwise_tanh:
-      return std::tanh(x);
-    case algorithm::eltwise_logistic:
-      return 1 / (1 + std::exp(-x));
-    case algorithm::eltwise_clip:
-      return x < alpha ? alpha : x > activation.beta ? activation.beta : x;
-    default:
-      return x;
+    case algorithm::eltwise_relu: return x > 0 || std::isnan(x) ? x : alpha == 0 ? 0 : alpha * x;
+    case algorithm::eltwise_elu: return x > 0 ? x : alpha * std::expm1(x);
+    case algorithm::eltwise_swish: return x / (1 + std::exp(-alpha * x));
+    case algorithm::eltwise_gelu_erf: return 0.5f * x * (1 + std::erf(x * 0.70710678118654752f));
+    case algorithm::eltwise_gelu_tanh: return 0.5f * x * (1 + std::tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+    case algorithm::eltwise_tanh: return std::tanh(x);
+    case algorithm::eltwise_logistic: return 1 / (1 + std::exp(-x));
+    case algorithm::eltwise_clip: return x < alpha ? alpha : x > activation.beta ? activation.beta : x;
+    default: return x;
   }
 }
 

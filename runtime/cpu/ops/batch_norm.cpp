@@ -28,8 +28,8 @@ struct BatchNorm {
     return flags;
   }
   batch_normalization_forward::primitive_desc forward(const DnnlDesc& x) const {
-    return {batch_normalization_forward::desc(dnnl::prop_kind::forward_training, x, eps, flags()),
-            step_attributes(), dnnl_engine()};
+    return {batch_normalization_forward::desc(dnnl::prop_kind::forward_training, x, eps, flags()), step_attributes(),
+            dnnl_engine()};
   }
 };
 
@@ -44,8 +44,7 @@ BatchNorm batch_norm_of(const Operation& operation) {
           "x has shape " + to_string(norm.dims) + ", expected [N, C, …] with up to 3 more dims");
   norm.channels = {norm.dims[1]};
   const int64_t values = norm.dims[0] * product(norm.dims, 2, norm.dims.size());
-  require(values != 1,
-          "expected more than 1 value per channel when training, got input size " + to_string(norm.dims));
+  require(values != 1, "expected more than 1 value per channel when training, got input size " + to_string(norm.dims));
   const auto& attributes = operation.request.step.attributes;
   const auto eps = attributes.find("eps");
   require(eps != attributes.end() && eps->is_number() && eps->get<double>() >= 0,
@@ -54,8 +53,7 @@ BatchNorm batch_norm_of(const Operation& operation) {
   norm.affine = operation.has("weight");
   if (norm.affine) require_channels(operation.wide_operand("weight").dims, norm.channels, "weight");
   if (const auto activation = activation_of(operation)) {
-    require(activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0,
-            "only relu goes with batch norm");
+    require(activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0, "only relu goes with batch norm");
     norm.relu = true;
   }
   if (norm.dims.size() == 2) norm.dims.insert(norm.dims.end(), {1, 1});
@@ -105,7 +103,8 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
   prepared.inputs[operation.find("x")] = prepared.outputs[0] = layout.tensor;
   if (norm.relu) operation.nan_cut = NanCut::norm;
   if (norm.relu) give_workspace(operation, 3, pd.src_desc(), pd.workspace_desc().get_size(), prepared);
-  take_library(operation, pd, prepared, norm.relu ? "normalisation and ReLU are one primitive, in the layout that x is in" : "it keeps x's layout");
+  take_library(operation, pd, prepared,
+               norm.relu ? "normalisation and ReLU are one primitive, in the layout that x is in" : "it keeps x's layout");
   ScratchPlan scratch;
   DnnlCall call{batch_normalization_forward(pd)};
   const DnnlDesc channels = plain_desc(norm.channels);
@@ -119,8 +118,7 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
         .argument(DNNL_ARG_SHIFT, channels, operation.input_buffer("bias"));
   if (norm.relu) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.output_buffer(3));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 
@@ -138,17 +136,17 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
     require_channels(operation.wide_output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
 
   Prepared prepared = operation.prepared();
-  const Layout layout =
-      norm.relu ? layout_of(operation, norm, take_workspace(operation, "batch_norm_train", prepared).x())
-                : layout_of_x(operation, norm);
+  const Layout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, "batch_norm_train", prepared).x())
+                                  : layout_of_x(operation, norm);
   const DnnlDesc& x = layout.desc;
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
-  const batch_normalization_backward::primitive_desc pd(
-      batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()), step_attributes(),
-      dnnl_engine(), norm.forward(x));
+  const batch_normalization_backward::primitive_desc pd(batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()),
+                                                        step_attributes(), dnnl_engine(), norm.forward(x));
   prepared.inputs[operation.find("x")] = prepared.inputs[operation.find("dy")] = prepared.outputs[0] = layout.tensor;
   prepared.in_place.push_back({operation.find("dy"), 0});
-  take_library(operation, pd, prepared, norm.relu ? "ReLU's gradient is in the same primitive, in the layout of the forward pass" : "it keeps x's layout");
+  take_library(
+      operation, pd, prepared,
+      norm.relu ? "ReLU's gradient is in the same primitive, in the layout of the forward pass" : "it keeps x's layout");
   ScratchPlan scratch;
   DnnlCall call{batch_normalization_backward(pd)};
   const DnnlDesc channels = plain_desc(norm.channels);
@@ -166,8 +164,7 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
         .argument(DNNL_ARG_DIFF_SHIFT, channels, operation.output_buffer(2));
   if (norm.relu) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.input_buffer("workspace"));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

@@ -8,9 +8,7 @@ namespace {
 
 class CheckFinite final : public Executable {
  public:
-  void run(void* const* buffers, void*) override {
-    finite_ = std::isfinite(*static_cast<const float*>(buffers[0]));
-  }
+  void run(void* const* buffers, void*) override { finite_ = std::isfinite(*static_cast<const float*>(buffers[0])); }
   bool failed() const override { return !finite_; }
   std::string failure() const override { return finite_ ? "" : "the loss is not finite"; }
 
@@ -21,8 +19,7 @@ class CheckFinite final : public Executable {
 }  // namespace
 
 Prepared prepare_check_finite(const Operation& operation) {
-  require(operation.operand("x").dims.empty() && operation.request.inputs.size() == 1,
-          "expected one input, a scalar");
+  require(operation.operand("x").dims.empty() && operation.request.inputs.size() == 1, "expected one input, a scalar");
   require(operation.request.outputs.empty(), "it has no output");
   Prepared prepared = operation.prepared();
   prepared.executable = std::make_unique<CheckFinite>();

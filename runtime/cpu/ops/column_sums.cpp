@@ -29,10 +29,8 @@ void sum(const Value* in, int64_t rows, int64_t columns, int64_t row_stride, flo
 
 void sum_columns(const void* matrix, dnnl::memory::data_type type, int64_t rows, int64_t columns, int64_t row_stride,
                  float* sums) {
-  if (type == dnnl::memory::data_type::bf16)
-    sum(static_cast<const uint16_t*>(matrix), rows, columns, row_stride, sums);
-  else
-    sum(static_cast<const float*>(matrix), rows, columns, row_stride, sums);
+  if (type == dnnl::memory::data_type::bf16) sum(static_cast<const uint16_t*>(matrix), rows, columns, row_stride, sums);
+  else sum(static_cast<const float*>(matrix), rows, columns, row_stride, sums);
 }
 
 }  // namespace sheaf

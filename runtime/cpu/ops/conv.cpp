@@ -24,24 +24,20 @@ struct Formats {
 convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind, const Formats& formats,
                                              const dnnl::primitive_attr& attributes, bool may_fail = false) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
-  return {convolution_forward::desc(kind, algorithm::convolution_direct, formats.x, any_desc(g.weight), bias, formats.y, g.stride,
-                                    gaps_of(g.dilation), g.padding_begin, g.padding_end),
+  return {convolution_forward::desc(kind, algorithm::convolution_direct, formats.x, any_desc(g.weight), bias, formats.y,
+                                    g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
           attributes, dnnl_engine(), may_fail};
 }
 
-bool is(const convolution_forward::primitive_desc& pd, const char* part) {
-  return pd && std::strstr(pd.impl_info_str(), part);
-}
+bool is(const convolution_forward::primitive_desc& pd, const char* part) { return pd && std::strstr(pd.impl_info_str(), part); }
 
 /// Direct convolution in channel blocks of 16; none where the channels don't fill them.
-convolution_forward::primitive_desc choose_blocked(const ConvShape& g,
-                                                   const dnnl::primitive_attr& attributes) {
+convolution_forward::primitive_desc choose_blocked(const ConvShape& g, const dnnl::primitive_attr& attributes) {
   if (g.x.size() != 4 || g.groups != 1) return {};
   if (g.y[1] % 16 != 0 || (g.x[1] % 16 != 0 && g.x[1] > 4)) return {};
   using tag = dnnl::memory::format_tag;
   const auto f32 = dnnl::memory::data_type::f32;
-  const Formats blocked{DnnlDesc(g.x, f32, g.x[1] % 16 ? tag::nchw : tag::nChw16c),
-                        DnnlDesc(g.y, f32, tag::nChw16c)};
+  const Formats blocked{DnnlDesc(g.x, f32, g.x[1] % 16 ? tag::nchw : tag::nChw16c), DnnlDesc(g.y, f32, tag::nChw16c)};
   auto jit = describe(g, prop_kind::forward_inference, blocked, attributes, true);
   return is(jit, "jit") && is(jit, "avx512") ? jit : convolution_forward::primitive_desc();
 }
@@ -106,8 +102,8 @@ Prepared prepare_conv(const Operation& operation) {
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (!g.bias.empty()) call.argument(DNNL_ARG_BIAS, pd.bias_desc(), operation.input_buffer("bias"));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)),
-                                                             operation.request.threads);
+  prepared.executable =
+      std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

@@ -42,8 +42,7 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
       .argument(DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

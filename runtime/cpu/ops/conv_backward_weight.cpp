@@ -21,8 +21,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
           "x " + to_string(x_dims) + " and dy " + to_string(dy_dims) + " don't fit");
   DnnlDims weight = {dy_dims[1], x_dims[1] / groups};
   for (const int64_t size : spatial_sizes(operation, "kernel_size", x_dims.size())) weight.push_back(size);
-  require(dweight_dims == weight,
-          "output has shape " + to_string(dweight_dims) + ", expected " + to_string(weight));
+  require(dweight_dims == weight, "output has shape " + to_string(dweight_dims) + ", expected " + to_string(weight));
   ConvShape g = conv_shape(operation, x_dims, weight, dy_dims, "dy");
   if (bias) {
     g.bias = {weight[0]};
@@ -53,8 +52,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (bias) call.argument(DNNL_ARG_DIFF_BIAS, pd.diff_bias_desc(), operation.output_buffer(1));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

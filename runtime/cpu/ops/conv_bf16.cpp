@@ -37,8 +37,8 @@ struct Layouts {
 convolution_forward::primitive_desc describe(const ConvShape& g, const Layouts& layouts, dnnl::prop_kind kind,
                                              const dnnl::primitive_attr& attributes) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
-  return {convolution_forward::desc(kind, algorithm::convolution_direct, layouts.x, layouts.weight, bias,
-                                    layouts.y, g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
+  return {convolution_forward::desc(kind, algorithm::convolution_direct, layouts.x, layouts.weight, bias, layouts.y, g.stride,
+                                    gaps_of(g.dilation), g.padding_begin, g.padding_end),
           attributes, dnnl_engine()};
 }
 
@@ -52,11 +52,10 @@ TensorSpec weight(const ConvShape& g, const DnnlDims& dims, const DnnlDesc& desc
 }
 
 /// `layouts`: Layouts::why.
-Prepared finish(Prepared prepared, const char* implementation, const char* layouts, ResidualCopy residual,
-                DnnlCall call, const ScratchPlan& scratch, int threads) {
+Prepared finish(Prepared prepared, const char* implementation, const char* layouts, ResidualCopy residual, DnnlCall call,
+                const ScratchPlan& scratch, int threads) {
   prepared.implementation = implementation;
-  prepared.reason =
-      library_reason(std::string("direct convolution of bf16 values with f32 sums, ") + layouts, nullptr);
+  prepared.reason = library_reason(std::string("direct convolution of bf16 values with f32 sums, ") + layouts, nullptr);
   prepared.scratch_bytes = scratch.bytes();
   prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), threads);
   return prepared;
@@ -71,8 +70,7 @@ Prepared prepare_conv_bf16(const Operation& operation, const ConvShape& g) {
   const auto pd = describe(g, layouts, dnnl::prop_kind::forward_inference, attributes);
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
-  prepared.inputs[size_t(operation.find("weight"))] =
-      weight(g, operation.operand("weight").dims, pd.weights_desc());
+  prepared.inputs[size_t(operation.find("weight"))] = weight(g, operation.operand("weight").dims, pd.weights_desc());
   prepared.outputs[0] = activation(g.y, pd.dst_desc());
   ScratchPlan scratch;
   ResidualCopy residual(operation, pd.dst_desc(), prepared);
@@ -89,13 +87,12 @@ Prepared prepare_conv_bf16(const Operation& operation, const ConvShape& g) {
 Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvShape& g) {
   const Layouts layouts(g, /*images=*/false);
   const convolution_backward_data::primitive_desc pd(
-      convolution_backward_data::desc(algorithm::convolution_direct, layouts.x, layouts.weight, layouts.y,
-                                      g.stride, gaps_of(g.dilation), g.padding_begin, g.padding_end),
+      convolution_backward_data::desc(algorithm::convolution_direct, layouts.x, layouts.weight, layouts.y, g.stride,
+                                      gaps_of(g.dilation), g.padding_begin, g.padding_end),
       step_attributes(), dnnl_engine(), describe(g, layouts, dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
-  prepared.inputs[size_t(operation.find("weight"))] =
-      weight(g, operation.operand("weight").dims, pd.weights_desc());
+  prepared.inputs[size_t(operation.find("weight"))] = weight(g, operation.operand("weight").dims, pd.weights_desc());
   prepared.outputs[0] = activation(g.x, pd.diff_src_desc());
   ScratchPlan scratch;
   DnnlCall call{convolution_backward_data(pd)};
@@ -103,8 +100,7 @@ Prepared prepare_conv_backward_data_bf16(const Operation& operation, const ConvS
       .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
       .argument(DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
-  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch,
-                operation.request.threads);
+  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch, operation.request.threads);
 }
 
 Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const ConvShape& g) {
@@ -125,8 +121,7 @@ Prepared prepare_conv_backward_weight_bf16(const Operation& operation, const Con
       .argument(DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (!g.bias.empty()) call.argument(DNNL_ARG_DIFF_BIAS, pd.diff_bias_desc(), operation.output_buffer(1));
-  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch,
-                operation.request.threads);
+  return finish(std::move(prepared), pd.impl_info_str(), layouts.why, {}, std::move(call), scratch, operation.request.threads);
 }
 
 }  // namespace sheaf

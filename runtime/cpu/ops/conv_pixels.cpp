@@ -26,8 +26,8 @@ struct Job {
   int64_t images, in, out;  ///< channels of the source and of the target
   int64_t taps, weight_in, weight_out;
   size_t element;
-  std::vector<Term> terms;      ///< by target pixel
-  std::vector<size_t> begin_of; ///< target pixel → first of its terms; one more at the end
+  std::vector<Term> terms;       ///< by target pixel
+  std::vector<size_t> begin_of;  ///< target pixel → first of its terms; one more at the end
   BufferRef source, weight, target, bias;
   bool biased;
   Finish finish;
@@ -83,7 +83,8 @@ class PixelsExecutable final : public Executable {
     const size_t of_block = job_.terms.size(), blocks = size_t((job_.images + job_.block() - 1) / job_.block());
     if (member == members || of_block == 0) return int64_t(blocks) * job_.pixels() * member / members;
     const size_t term = of_block * blocks * size_t(member) / size_t(members), block = term / of_block;
-    const auto pixel = std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term % of_block) - job_.begin_of.begin();
+    const auto pixel =
+        std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term % of_block) - job_.begin_of.begin();
     return int64_t(block) * job_.pixels() + pixel;
   }
 

@@ -27,7 +27,7 @@ struct Job {
   int64_t lots;   ///< into which the images are cut, each with sums of its own, to be made by one thread; 1: all make them
   Pixels x, y;
   std::vector<std::vector<std::vector<Meeting>>> rows;  ///< by rows of y and taps
-  BufferRef to, bias, sums;  ///< `sums`: of lots
+  BufferRef to, bias, sums;                             ///< `sums`: of lots
   bool biased;
   int threads;
 
@@ -79,7 +79,9 @@ class PixelsWeightExecutable final : public Executable {
     const int64_t shares = std::min(panels, (enough + job_.taps - 1) / job_.taps);
     for (int64_t image = first_image; image < end_image; image += job_.block) {
       const int64_t images = std::min(job_.block, end_image - image);
-      const auto operand = [&](const Pixels& pixels) { return elements(pixels, lot, image, images, threads, buffers, scratch); };
+      const auto operand = [&](const Pixels& pixels) {
+        return elements(pixels, lot, image, images, threads, buffers, scratch);
+      };
       const float *x = operand(job_.x), *dy = operand(job_.y);
       parallel_for(job_.taps * shares, 1, threads, [&](int64_t begin, int64_t end) {
         // A row's pixels, and those of x that they see, are in the cache for all taps.
@@ -129,7 +131,7 @@ class PixelsWeightExecutable final : public Executable {
 };
 
 /// Each of them once.
-std::vector<int64_t> pixels_met(const std::vector<Meeting>& meetings, int64_t Meeting::*which) {
+std::vector<int64_t> pixels_met(const std::vector<Meeting>& meetings, int64_t Meeting::* which) {
   std::vector<int64_t> pixels;
   for (const Meeting& meeting : meetings) pixels.push_back(meeting.*which);
   std::sort(pixels.begin(), pixels.end());
@@ -158,8 +160,8 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   // Short blocks would read and write the sums too often.
   constexpr int64_t cache_bytes = 2 << 20;
   const int64_t least_block = 64 * job.kernels->pair;
-  const int64_t image_bytes = int64_t(dnnl::memory::data_type_size(type)) *
-                              (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
+  const int64_t image_bytes =
+      int64_t(dnnl::memory::data_type_size(type)) * (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
   job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / 2 * 2));
   constexpr int64_t most_lots = 4, small_sums = 128 * 1024;
   job.lots = job.matrices() <= small_sums ? std::clamp<int64_t>(job.images / job.block, 1, most_lots) : 1;

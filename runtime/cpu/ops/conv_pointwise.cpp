@@ -100,8 +100,8 @@ Prepared prepare_conv_backward_data_pointwise(const Operation& operation, const 
 Prepared prepare_conv_backward_weight_pointwise(const Operation& operation, const ConvShape& g) {
   const View view(operation, g);
   const convolution_backward_weights::primitive_desc pd(
-      convolution_backward_weights::desc(algorithm::convolution_direct, view.x, any_desc(g.weight), view.bias, view.y, view.ones,
-                                         view.zeros, view.zeros, view.zeros),
+      convolution_backward_weights::desc(algorithm::convolution_direct, view.x, any_desc(g.weight), view.bias, view.y,
+                                         view.ones, view.zeros, view.zeros, view.zeros),
       step_attributes(), dnnl_engine(), view.forward(dnnl::prop_kind::forward_training, {}));
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, operation.data_type());

@@ -18,14 +18,12 @@ struct Geometry {
 };
 
 Geometry geometry_of(const Operation& operation) {
-  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"),
-                   &y = operation.output();
+  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"), &y = operation.output();
   const size_t rank = x.dims.size(), spatial = rank - 2;
-  require(rank >= 3 && rank <= 5,
-          "x has shape " + to_string(x.dims) + ", expected [N, C, …] with 1 to 3 more dims");
-  require(weight.dims.size() == rank && y.dims.size() == rank,
-          "x " + to_string(x.dims) + ", weight " + to_string(weight.dims) + " and output " +
-              to_string(y.dims) + " should have one rank");
+  require(rank >= 3 && rank <= 5, "x has shape " + to_string(x.dims) + ", expected [N, C, …] with 1 to 3 more dims");
+  require(weight.dims.size() == rank && y.dims.size() == rank, "x " + to_string(x.dims) + ", weight " + to_string(weight.dims) +
+                                                                   " and output " + to_string(y.dims) +
+                                                                   " should have one rank");
   Geometry g;
   g.groups = operation.integer("groups", 1);
   g.stride = operation.integers("stride", spatial, 1, 1);
@@ -33,15 +31,14 @@ Geometry geometry_of(const Operation& operation) {
   g.padding_begin = operation.integers("padding", spatial, 0, 0);
   const auto output_padding = operation.integers("output_padding", spatial, 0, 0);
   require(g.groups >= 1 && x.dims[1] % g.groups == 0 && weight.dims[0] == x.dims[1],
-          "x " + to_string(x.dims) + " and weight " + to_string(weight.dims) + " don't fit with " +
-              std::to_string(g.groups) + " group(s)");
+          "x " + to_string(x.dims) + " and weight " + to_string(weight.dims) + " don't fit with " + std::to_string(g.groups) +
+              " group(s)");
   std::vector<int64_t> expected = {x.dims[0], weight.dims[1] * g.groups}, extra = {0, 0};
   for (size_t i = 0; i < spatial; ++i) {
     require(output_padding[i] < std::max(g.stride[i], g.dilation[i]),
             "output_padding should be smaller than stride or dilation");
     const int64_t reach = g.dilation[i] * (weight.dims[i + 2] - 1) + 1;
-    expected.push_back((x.dims[i + 2] - 1) * g.stride[i] - 2 * g.padding_begin[i] + reach +
-                       output_padding[i]);
+    expected.push_back((x.dims[i + 2] - 1) * g.stride[i] - 2 * g.padding_begin[i] + reach + output_padding[i]);
     // oneDNN wants padding_end > -stride. Zeros behind the input's end, cut off again, change nothing else.
     int64_t zeros = 0, padding_end = g.padding_begin[i] - output_padding[i];
     for (; padding_end + g.stride[i] <= 0; padding_end += g.stride[i]) ++zeros;
@@ -93,13 +90,8 @@ class ExtendedExecutable final : public Executable {
 /// repeated.
 class PixelExecutable final : public Executable {
  public:
-  PixelExecutable(BufferRef bias, BufferRef repeated, int64_t channels, int64_t kernel, DnnlCall call,
-                  int threads)
-      : bias_(bias),
-        repeated_(repeated),
-        channels_(channels),
-        kernel_(kernel),
-        call_(one_call(std::move(call)), threads) {}
+  PixelExecutable(BufferRef bias, BufferRef repeated, int64_t channels, int64_t kernel, DnnlCall call, int threads)
+      : bias_(bias), repeated_(repeated), channels_(channels), kernel_(kernel), call_(one_call(std::move(call)), threads) {}
   void run(void* const* buffers, void* scratch) override {
     const auto* from = reinterpret_cast<const float*>(bias_.resolve(buffers, scratch));
     auto* to = reinterpret_cast<float*>(repeated_.resolve(buffers, scratch));
@@ -119,8 +111,7 @@ bool is_pixel(const Geometry& g) {
   auto all = [](const DnnlDims& dims, int64_t value) {
     return std::all_of(dims.begin(), dims.end(), [value](int64_t dim) { return dim == value; });
   };
-  return g.groups == 1 && all(DnnlDims(g.x.begin() + 2, g.x.end()), 1) && all(g.padding_begin, 0) &&
-         all(g.padding_end, 0);
+  return g.groups == 1 && all(DnnlDims(g.x.begin() + 2, g.x.end()), 1) && all(g.padding_begin, 0) && all(g.padding_end, 0);
 }
 
 Prepared prepare_pixel(const Operation& operation, const Geometry& g) {
@@ -134,8 +125,7 @@ Prepared prepare_pixel(const Operation& operation, const Geometry& g) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc({1, out * kernel});
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(x, wanted, bias, y), attributes, dnnl_engine());
   Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("weight")] =
-      dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), weight, "io");
+  prepared.inputs[operation.find("weight")] = dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), weight, "io");
   take_library(operation, pd, prepared,
                "one pixel spread out to the kernel's size is one matrix product, for which oneDNN's deconvolution takes 40 "
                "times as long");
@@ -149,9 +139,9 @@ Prepared prepare_pixel(const Operation& operation, const Geometry& g) {
       .argument(DNNL_ARG_DST, y, operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable = std::make_unique<PixelExecutable>(
-      g.bias.empty() ? BufferRef{0, 0} : operation.input_buffer("bias"), repeated, g.bias.empty() ? 0 : out,
-      kernel, std::move(call), operation.request.threads);
+  prepared.executable =
+      std::make_unique<PixelExecutable>(g.bias.empty() ? BufferRef{0, 0} : operation.input_buffer("bias"), repeated,
+                                        g.bias.empty() ? 0 : out, kernel, std::move(call), operation.request.threads);
   return prepared;
 }
 
@@ -167,15 +157,14 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   const DnnlDesc bias = g.bias.empty() ? DnnlDesc() : plain_desc(g.bias);
   const deconvolution_forward::primitive_desc pd(
       deconvolution_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-                                  g.extended() ? plain_desc(g.x_extended, type) : any_desc(g.x, type),
-                                  any_desc(g.weight, type), bias, any_desc(g.y, type), g.stride, dilation, g.padding_begin, g.padding_end),
+                                  g.extended() ? plain_desc(g.x_extended, type) : any_desc(g.x, type), any_desc(g.weight, type),
+                                  bias, any_desc(g.y, type), g.stride, dilation, g.padding_begin, g.padding_end),
       step_attributes(), dnnl_engine());
 
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
   const std::string weight_letters = (g.groups > 1 ? "goi" : "oi") + letters.substr(2);
-  if (!g.extended())
-    prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x, type), letters);
+  if (!g.extended()) prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x, type), letters);
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), g.weight_plain, weight_letters);
   prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y, type), letters);
@@ -201,10 +190,11 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   calls.push_back(std::move(call));
   // As a post-op, oneDNN would apply it one element after another.
   if (const auto activation = library_activation(operation)) {
-    prepared.reason += "; its activation is a primitive of its own, as oneDNN applies a post-op here to one element after another";
+    prepared.reason +=
+        "; its activation is a primitive of its own, as oneDNN applies a post-op here to one element after another";
     const dnnl::eltwise_forward::primitive_desc eltwise(
-        dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, activation->algorithm, pd.dst_desc(),
-                                    activation->alpha, activation->beta),
+        dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_inference, activation->algorithm, pd.dst_desc(), activation->alpha,
+                                    activation->beta),
         step_attributes(), dnnl_engine());
     const DnnlDesc scratchpad = eltwise.scratchpad_desc();
     calls.emplace_back(dnnl::eltwise_forward(eltwise));
@@ -216,8 +206,7 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   prepared.scratch_bytes = scratch.bytes();
   const int threads = operation.request.threads;
   if (g.extended())
-    prepared.executable =
-        std::make_unique<ExtendedExecutable>(x, pd.src_desc().get_size(), std::move(calls), threads);
+    prepared.executable = std::make_unique<ExtendedExecutable>(x, pd.src_desc().get_size(), std::move(calls), threads);
   else prepared.executable = std::make_unique<DnnlExecutable>(std::move(calls), threads);
   return prepared;
 }

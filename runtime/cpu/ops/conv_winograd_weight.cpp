@@ -29,8 +29,7 @@ std::vector<Member> share_out(int64_t lots, bool whole, int64_t columns, int64_t
   for (int64_t lot = 0; lot < lots; ++lot) {
     for (int64_t i = 0; i < groups; ++i) {
       const int64_t begin = panels * i / groups * panel, end = std::min(columns, panels * (i + 1) / groups * panel);
-      if (whole && threads <= lots)
-        members.push_back({lot, Rows::all, begin, end - begin});
+      if (whole && threads <= lots) members.push_back({lot, Rows::all, begin, end - begin});
       else
         for (const Rows rows : {Rows::first_half, Rows::second_half}) members.push_back({lot, rows, begin, end - begin});
     }

@@ -104,8 +104,13 @@ class Keeping : public Executable {
 class KeepingProduct final : public Keeping {
  public:
   KeepingProduct(const Operation& operation, Prepared& prepared, Prepared (*prepare)(const Operation&))
-      : Keeping(std::move(prepared.executable)), prepare_(prepare), step_(operation.request.step), plan_(operation.request.plan),
-        inputs_(prepared.inputs), outputs_(prepared.outputs), threads_(operation.request.threads),
+      : Keeping(std::move(prepared.executable)),
+        prepare_(prepare),
+        step_(operation.request.step),
+        plan_(operation.request.plan),
+        inputs_(prepared.inputs),
+        outputs_(prepared.outputs),
+        threads_(operation.request.threads),
         fast_(operation.request.fast_numerics) {
     step_.attributes.erase("activation");
     constant_ = std::make_unique<bool[]>(inputs_.size());
@@ -236,7 +241,8 @@ class KeepingNorm final : public Keeping {
     const size_t plane = planes == 0 ? 0 : plain.get_size() / sizeof(float) / planes;
     for (size_t p = 0; p < planes; ++p) {
       const size_t c = p % static_cast<size_t>(y_.dims[1]);
-      if (std::isnan(mean[c]) || std::isnan(var[c])) std::fill_n(static_cast<float*>(values.get()) + p * plane, plane, std::nanf(""));
+      if (std::isnan(mean[c]) || std::isnan(var[c]))
+        std::fill_n(static_cast<float*>(values.get()) + p * plane, plane, std::nanf(""));
     }
     dnnl::reorder(to, at).execute(stream, to, at);
     stream.wait();

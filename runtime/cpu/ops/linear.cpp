@@ -24,8 +24,7 @@ class SmallLinear final : public Executable {
     const auto* x = static_cast<const float*>(buffers[x_buffer]);
     const auto* weight = static_cast<const float*>(buffers[weight_buffer]);
     const auto* bias = bias_buffer < 0 ? nullptr : static_cast<const float*>(buffers[bias_buffer]);
-    const auto* residual =
-        residual_buffer < 0 ? nullptr : static_cast<const float*>(buffers[residual_buffer]);
+    const auto* residual = residual_buffer < 0 ? nullptr : static_cast<const float*>(buffers[residual_buffer]);
     auto* y = static_cast<float*>(buffers[y_buffer]);
     for (int64_t row = 0; row < rows; ++row, x += in, y += out) {
       for (int64_t o = 0; o < out; ++o) {
@@ -48,8 +47,7 @@ constexpr int64_t small_products = 2048;  ///< multiplications; about a microsec
 }  // namespace
 
 Prepared prepare_linear(const Operation& operation) {
-  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"),
-                   &y = operation.output();
+  const TensorSpec &x = operation.operand("x"), &weight = operation.operand("weight"), &y = operation.output();
   require(!x.dims.empty() && weight.dims.size() == 2 && x.dims.back() == weight.dims[1],
           "x " + to_string(x.dims) + " and weight " + to_string(weight.dims) + " don't fit");
   const int64_t in = weight.dims[1], out = weight.dims[0], rows = product(x.dims, 0, x.dims.size() - 1);
@@ -57,8 +55,7 @@ Prepared prepare_linear(const Operation& operation) {
   expected.back() = out;
   require(y.dims == expected, "output has shape " + to_string(y.dims) + ", expected " + to_string(expected));
   if (operation.has("bias"))
-    require(operation.wide_operand("bias").dims == DnnlDims{out},
-            "bias should have shape " + to_string(DnnlDims{out}));
+    require(operation.wide_operand("bias").dims == DnnlDims{out}, "bias should have shape " + to_string(DnnlDims{out}));
 
   Prepared prepared = operation.prepared();
   const auto type = operation.data_type();
@@ -66,14 +63,12 @@ Prepared prepare_linear(const Operation& operation) {
   require(in > 0 || !narrow, "a layer without input features computes in float32");
   if (!narrow && (in == 0 || rows * out * in <= small_products)) {
     if (operation.has("residual")) {
-      require(operation.operand("residual").dims == y.dims,
-              "residual should have shape " + to_string(y.dims));
+      require(operation.operand("residual").dims == y.dims, "residual should have shape " + to_string(y.dims));
       prepared.in_place.push_back({operation.find("residual"), 0});
     }
     prepared.executable = std::make_unique<SmallLinear>(
-        SmallLinear::Shape{rows, in, out, operation.find("x"), operation.find("weight"),
-                           operation.find("bias"), operation.find("residual"),
-                           operation.output_buffer().buffer},
+        SmallLinear::Shape{rows, in, out, operation.find("x"), operation.find("weight"), operation.find("bias"),
+                           operation.find("residual"), operation.output_buffer().buffer},
         activation_of(operation));
     take_loop(prepared, in == 0 ? "without input features the result is the bias"
                                 : std::to_string(rows * out * in) + " multiplications, at most " +
@@ -89,8 +84,8 @@ Prepared prepare_linear(const Operation& operation) {
   const DnnlDesc weight_wanted = operation.constant("weight") ? any_desc(weight_dims, type) : weight_plain;
   const DnnlDesc bias = operation.has("bias") ? plain_desc({out}) : DnnlDesc();
   const inner_product_forward::primitive_desc pd(
-      inner_product_forward::desc(dnnl::prop_kind::forward_inference, x_desc, weight_wanted, bias, y_desc),
-      attributes, dnnl_engine());
+      inner_product_forward::desc(dnnl::prop_kind::forward_inference, x_desc, weight_wanted, bias, y_desc), attributes,
+      dnnl_engine());
   prepared.inputs[operation.find("weight")] = dnnl_tensor(weight_dims, pd.weights_desc(), weight_plain, "oi");
   take_library(operation, pd, prepared,
                operation.constant("weight") ? "the weight stands still, so oneDNN chooses its format and it is reordered once"
@@ -105,8 +100,8 @@ Prepared prepare_linear(const Operation& operation) {
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (operation.has("bias")) call.argument(DNNL_ARG_BIAS, bias, operation.input_buffer("bias"));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable = std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)),
-                                                             operation.request.threads);
+  prepared.executable =
+      std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

@@ -60,20 +60,15 @@ class SmallWeightGradient final : public Executable {
 }  // namespace
 
 Prepared prepare_linear_backward_data(const Operation& operation) {
-  const DnnlDims &dy = operation.operand("dy").dims, &weight = operation.operand("weight").dims,
-                 &dx = operation.output().dims;
+  const DnnlDims &dy = operation.operand("dy").dims, &weight = operation.operand("weight").dims, &dx = operation.output().dims;
   require(!dy.empty() && weight.size() == 2 && dy.back() == weight[0],
           "dy " + to_string(dy) + " and weight " + to_string(weight) + " don't fit");
   DnnlDims expected = dy;
   expected.back() = weight[1];
   require(dx == expected, "output has shape " + to_string(dx) + ", expected " + to_string(expected));
-  const Sizes s{product(dy, 0, dy.size() - 1),
-                weight[1],
-                weight[0],
-                operation.input_buffer("dy"),
-                operation.input_buffer("weight"),
-                operation.output_buffer(),
-                {}};
+  const Sizes s{
+      product(dy, 0, dy.size() - 1), weight[1], weight[0], operation.input_buffer("dy"), operation.input_buffer("weight"),
+      operation.output_buffer(),     {}};
   Prepared prepared = operation.prepared();
   const auto type = operation.data_type();
   const bool narrow = operation.dtype() != DType::float32;
@@ -86,8 +81,8 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   const DnnlDesc dy_desc = plain_desc({s.rows, s.out}, type), dx_desc = plain_desc({s.rows, s.in}, type),
                  plain = plain_desc(weight, type);
   const dnnl::matmul::primitive_desc pd(
-      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight, type) : plain, dx_desc),
-      step_attributes(), dnnl_engine());
+      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight, type) : plain, dx_desc), step_attributes(),
+      dnnl_engine());
   prepared.inputs[operation.find("weight")] = dnnl_tensor(weight, pd.weights_desc(), plain, "oi");
   take_library(operation, pd, prepared, "a matrix product, dy · weight");
   ScratchPlan scratch;
@@ -97,34 +92,24 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
       .argument(DNNL_ARG_DST, dx_desc, s.x)
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 
 Prepared prepare_linear_backward_weight(const Operation& operation) {
   using dnnl::inner_product_backward_weights;
-  const DnnlDims &x = operation.operand("x").dims, &dy = operation.operand("dy").dims,
-                 &dweight = operation.wide_output().dims;
+  const DnnlDims &x = operation.operand("x").dims, &dy = operation.operand("dy").dims, &dweight = operation.wide_output().dims;
   const bool bias = operation.flag("bias", false);
   require(operation.request.outputs.size() == (bias ? 2 : 1),
           bias ? "expected dweight and dbias as outputs" : "expected dweight as output");
   require(!x.empty() && x.size() == dy.size() && std::equal(x.begin(), x.end() - 1, dy.begin()),
           "x " + to_string(x) + " and dy " + to_string(dy) + " don't fit");
   const DnnlDims expected = {dy.back(), x.back()};
-  require(dweight == expected,
-          "output has shape " + to_string(dweight) + ", expected " + to_string(expected));
+  require(dweight == expected, "output has shape " + to_string(dweight) + ", expected " + to_string(expected));
   if (bias)
-    require(operation.wide_output(1).dims == DnnlDims{dy.back()},
-            "dbias should have shape " + to_string(DnnlDims{dy.back()}));
-  Sizes s{product(x, 0, x.size() - 1),
-          x.back(),
-          dy.back(),
-          operation.input_buffer("dy"),
-          operation.output_buffer(),
-          operation.input_buffer("x"),
-          {},
-          bias};
+    require(operation.wide_output(1).dims == DnnlDims{dy.back()}, "dbias should have shape " + to_string(DnnlDims{dy.back()}));
+  Sizes s{product(x, 0, x.size() - 1), x.back(), dy.back(), operation.input_buffer("dy"), operation.output_buffer(),
+          operation.input_buffer("x"), {},       bias};
   if (bias) s.dbias = operation.output_buffer(1);
   Prepared prepared = operation.prepared();
   const auto type = operation.data_type();
@@ -139,12 +124,11 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   const DnnlDesc x_desc = plain_desc({s.rows, s.in}, type), dy_desc = plain_desc({s.rows, s.out}, type),
                  weight_desc = plain_desc(dweight), bias_desc = bias ? plain_desc({s.out}) : DnnlDesc();
   const dnnl::inner_product_forward::primitive_desc forward(
-      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, plain_desc(dweight, type),
-                                        bias_desc, dy_desc),
+      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x_desc, plain_desc(dweight, type), bias_desc,
+                                        dy_desc),
       dnnl_engine());
   const inner_product_backward_weights::primitive_desc pd(
-      inner_product_backward_weights::desc(x_desc, weight_desc, bias_desc, dy_desc), step_attributes(),
-      dnnl_engine(), forward);
+      inner_product_backward_weights::desc(x_desc, weight_desc, bias_desc, dy_desc), step_attributes(), dnnl_engine(), forward);
   take_library(operation, pd, prepared, "the gradient is left plain, as the weight it is added to is");
   ScratchPlan scratch;
   DnnlCall call{inner_product_backward_weights(pd)};
@@ -154,8 +138,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   if (bias) call.argument(DNNL_ARG_DIFF_BIAS, bias_desc, s.dbias);
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

@@ -29,9 +29,8 @@ DnnlDesc matrices(DnnlDims dims, bool transposed, dnnl::memory::data_type type) 
   return DnnlDesc(dims, type, strides);
 }
 
-Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims,
-                   const std::vector<int64_t>& y_dims, bool transpose_a, bool transpose_b,
-                   dnnl::memory::data_type type) {
+Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims, const std::vector<int64_t>& y_dims,
+                   bool transpose_a, bool transpose_b, dnnl::memory::data_type type) {
   const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
   require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
   require((!transpose_a || a_dims.size() > 1) && (!transpose_b || b_dims.size() > 1),
@@ -60,14 +59,12 @@ Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t
   require(y_dims == expected, "output has shape " + to_string(y_dims) + ", expected " + to_string(expected));
 
   const auto describe = [&](const DnnlDims& a_shape, const DnnlDims& b_shape, const DnnlDims& y_shape) {
-    return Product{matrices(a_shape, transpose_a, type), matrices(b_shape, transpose_b, type),
-                   plain_desc(y_shape, type), k};
+    return Product{matrices(a_shape, transpose_a, type), matrices(b_shape, transpose_b, type), plain_desc(y_shape, type), k};
   };
   const int64_t count = product(batch, 0, rank), b_count = product(b, 0, rank), a_count = product(a, 0, rank);
   if (b_count == 1 && (!transpose_a || count == 1))  // one matrix for all: a taller product
     return describe({count * m, k}, {k, n}, {count * m, n});
-  if (a_count == 1 || b_count == 1 || a == b)
-    return describe({a_count, m, k}, {b_count, k, n}, {count, m, n});
+  if (a_count == 1 || b_count == 1 || a == b) return describe({a_count, m, k}, {b_count, k, n}, {count, m, n});
   auto with = [](DnnlDims dims, int64_t rows, int64_t columns) {
     dims.push_back(rows);
     dims.push_back(columns);
@@ -95,14 +92,12 @@ Prepared prepare_matmul(const Operation& operation) {
                                    operation.flag("transpose_b", false), operation.data_type());
   Prepared prepared = operation.prepared();
   if (shape.depth == 0) {
-    prepared.executable =
-        std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
+    prepared.executable = std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);
     take_loop(prepared, "a product over nothing is zeros");
     return prepared;
   }
   const DnnlDesc b_wanted = operation.constant("b") ? any_desc(shape.b.dims(), operation.data_type()) : shape.b;
-  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(shape.a, b_wanted, shape.y), step_attributes(),
-                                        dnnl_engine());
+  const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(shape.a, b_wanted, shape.y), step_attributes(), dnnl_engine());
   prepared.inputs[operation.find("b")] = dnnl_tensor(b.dims, pd.weights_desc(), shape.b, "kn");
   take_library(operation, pd, prepared,
                operation.constant("b") ? "b stands still, so oneDNN chooses its format and it is reordered once"
@@ -114,8 +109,7 @@ Prepared prepare_matmul(const Operation& operation) {
       .argument(DNNL_ARG_DST, shape.y, operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 

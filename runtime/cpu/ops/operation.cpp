@@ -4,16 +4,11 @@ namespace sheaf {
 
 std::string activation_letters(size_t rank) {
   switch (rank) {
-    case 2:
-      return "nc";
-    case 3:
-      return "ncw";
-    case 4:
-      return "nchw";
-    case 5:
-      return "ncdhw";
-    default:
-      return "";
+    case 2: return "nc";
+    case 3: return "ncw";
+    case 4: return "nchw";
+    case 5: return "ncdhw";
+    default: return "";
   }
 }
 

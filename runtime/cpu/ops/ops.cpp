@@ -74,10 +74,13 @@ Result<void> check_arithmetic(const PrepareRequest& request) {
   const auto takes = [&](DType dtype) {
     return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const TensorSpec& x) { return x.dtype == dtype; });
   };
-  const auto refused = [&](const std::string& why) { return Error({request.plan.file}, "layer '" + request.step.layer + "': " + why); };
+  const auto refused = [&](const std::string& why) {
+    return Error({request.plan.file}, "layer '" + request.step.layer + "': " + why);
+  };
   if (takes(DType::float16)) {
-    return refused("the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
-                   "on CUDA devices, or compile the model with --precision bf16 or f32");
+    return refused(
+        "the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
+        "on CUDA devices, or compile the model with --precision bf16 or f32");
   }
   if (takes(DType::bfloat16) && !has_bf16()) {
     return refused("the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
@@ -99,7 +102,8 @@ bool room_for_code() {
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   const Step& step = request.step;
   const Op op = op_of(step);
-  const auto found = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
+  const auto found =
+      std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
   if (found == std::end(operations)) return failure(step, "the CPU has no library operation of this name");
   if (auto ok = check_arithmetic(request); !ok) return ok.error();
   if (!room_for_code()) return failure(step, "there is not enough memory for its code");

@@ -25,7 +25,8 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
     prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, pd.src_desc(), plain_desc(p.x, operation.data_type()), letters);
     prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y, operation.data_type()), letters);
     take_library(operation, pd, prepared,
-                 p.dilated() ? "in x's layout, by the pooling that knows dilation" : "in x's layout; without dilation the faster of two");
+                 p.dilated() ? "in x's layout, by the pooling that knows dilation"
+                             : "in x's layout; without dilation the faster of two");
     calls.emplace_back(std::move(primitive));
     calls[0]
         .argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
@@ -35,14 +36,14 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   const auto kind = dnnl::prop_kind::forward_inference;
   if (p.dilated()) {
     const dnnl::pooling_v2_forward::primitive_desc pd(
-        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, gaps_of(p.dilation),
-                                       p.padding_begin, p.padding_end),
+        dnnl::pooling_v2_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel,
+                                       gaps_of(p.dilation), p.padding_begin, p.padding_end),
         attributes, dnnl_engine());
     finish(pd, dnnl::pooling_v2_forward(pd));
   } else {
     const dnnl::pooling_forward::primitive_desc pd(
-        dnnl::pooling_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel, p.padding_begin,
-                                    p.padding_end),
+        dnnl::pooling_forward::desc(kind, algorithm, x, any_desc(p.y, operation.data_type()), p.stride, p.kernel,
+                                    p.padding_begin, p.padding_end),
         attributes, dnnl_engine());
     finish(pd, dnnl::pooling_forward(pd));
   }
@@ -51,8 +52,7 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   return prepared;
 }
 
-Prepared prepare_windows(const Operation& operation, const Pooling& p,
-                         std::vector<std::vector<Window>> windows) {
+Prepared prepare_windows(const Operation& operation, const Pooling& p, std::vector<std::vector<Window>> windows) {
   require(operation.request.inputs.size() == 1, "pooling takes one input");
   Prepared prepared = operation.prepared();
   const std::vector<int64_t> sizes(p.x.begin() + 2, p.x.end());
@@ -60,8 +60,7 @@ Prepared prepare_windows(const Operation& operation, const Pooling& p,
   const int threads = operation.request.threads;
   if (operation.dtype() == DType::bfloat16)
     prepared.executable = std::make_unique<WindowAverage<BFloat16>>(planes, sizes, std::move(windows), threads);
-  else
-    prepared.executable = std::make_unique<WindowAverage<float>>(planes, sizes, std::move(windows), threads);
+  else prepared.executable = std::make_unique<WindowAverage<float>>(planes, sizes, std::move(windows), threads);
   take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }

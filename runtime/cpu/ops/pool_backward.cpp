@@ -16,14 +16,12 @@ using dnnl::algorithm;
 struct Undilated {
   using forward = dnnl::pooling_forward;
   using backward = dnnl::pooling_backward;
-  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
-                                          const DnnlDesc& y) {
-    return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel,
-                          p.padding_begin, p.padding_end),
-            step_attributes(), dnnl_engine()};
+  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
+    return {
+        forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, p.padding_begin, p.padding_end),
+        step_attributes(), dnnl_engine()};
   }
-  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
-                                 const DnnlDesc& y) {
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
     return backward::desc(algorithm, x, y, p.stride, p.kernel, p.padding_begin, p.padding_end);
   }
 };
@@ -31,14 +29,12 @@ struct Undilated {
 struct Dilated {
   using forward = dnnl::pooling_v2_forward;
   using backward = dnnl::pooling_v2_backward;
-  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
-                                          const DnnlDesc& y) {
+  static forward::primitive_desc describe(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
     return {forward::desc(dnnl::prop_kind::forward_training, algorithm, x, y, p.stride, p.kernel, gaps_of(p.dilation),
                           p.padding_begin, p.padding_end),
             step_attributes(), dnnl_engine()};
   }
-  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x,
-                                 const DnnlDesc& y) {
+  static backward::desc gradient(const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y) {
     return backward::desc(algorithm, x, y, p.stride, p.kernel, gaps_of(p.dilation), p.padding_begin, p.padding_end);
   }
 };
@@ -60,19 +56,18 @@ Prepared max_pool_train(const Operation& operation, const Pooling& p) {
       .argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), operation.output_buffer(1))
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 
 /// `x`: the layout that dx gets. With `workspace` where the forward step had one.
 template <typename Kind>
-Prepared backward(const Operation& operation, const Pooling& p, algorithm algorithm, const DnnlDesc& x,
-                  const DnnlDesc& y, Prepared prepared) {
+Prepared backward(const Operation& operation, const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y,
+                  Prepared prepared) {
   const std::string letters = activation_letters(p.x.size());
   const auto forward = Kind::describe(p, algorithm, x, y);
-  const typename Kind::backward::primitive_desc pd(Kind::gradient(p, algorithm, x, forward.dst_desc()),
-                                                   step_attributes(), dnnl_engine(), forward);
+  const typename Kind::backward::primitive_desc pd(Kind::gradient(p, algorithm, x, forward.dst_desc()), step_attributes(),
+                                                   dnnl_engine(), forward);
   prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y, operation.data_type()), letters);
   prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x, operation.data_type()), letters);
   take_library(operation, pd, prepared, "in the layout of the forward pass");
@@ -84,8 +79,7 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
   if (operation.has("workspace"))
     call.argument(DNNL_ARG_WORKSPACE, forward.workspace_desc(), operation.input_buffer("workspace"));
   prepared.scratch_bytes = scratch.bytes();
-  prepared.executable =
-      std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
   return prepared;
 }
 
@@ -94,16 +88,15 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
 std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& p) {
   using tag = dnnl::memory::format_tag;
   const auto type = dnnl_type(dy.dtype);
-  constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c},
-                by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c}, last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  constexpr tag by_16[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c}, by_8[] = {tag::nCw8c, tag::nChw8c, tag::nCdhw8c},
+                last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
   const size_t rank = p.spatial() - 1;
   const bool wide = has_avx512();
-  const std::vector<tag> candidates = dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]}
-                                                 : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
+  const std::vector<tag> candidates =
+      dy.plain() ? std::vector<tag>{wide ? by_16[rank] : by_8[rank]} : std::vector<tag>{by_16[rank], by_8[rank], last[rank]};
   const DnnlDesc at_hand = library_desc_at_hand(dy, plain_desc(p.y, type));
   for (const tag tag : candidates)
-    if (same_layout(at_hand, DnnlDesc(p.y, type, tag)))
-      return {DnnlDesc(p.x, type, tag), DnnlDesc(p.y, type, tag)};
+    if (same_layout(at_hand, DnnlDesc(p.y, type, tag))) return {DnnlDesc(p.x, type, tag), DnnlDesc(p.y, type, tag)};
   return {plain_desc(p.x, type), plain_desc(p.y, type)};
 }
 
@@ -130,8 +123,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
   const int threads = operation.request.threads;
   if (operation.dtype() == DType::bfloat16)
     prepared.executable = std::make_unique<WindowSpread<BFloat16>>(planes, sizes, std::move(average.windows), threads);
-  else
-    prepared.executable = std::make_unique<WindowSpread<float>>(planes, sizes, std::move(average.windows), threads);
+  else prepared.executable = std::make_unique<WindowSpread<float>>(planes, sizes, std::move(average.windows), threads);
   take_loop(prepared, "its windows differ in size or divisor; oneDNN's are all alike");
   return prepared;
 }
@@ -149,8 +141,7 @@ Prepared prepare_max_pool_backward(const Operation& operation) {
   const Pooling p = pooling_of(operation, pooled_from(operation), operation.operand("dy").dims);
   Prepared prepared = operation.prepared();
   const DnnlDesc x = take_workspace(operation, "max_pool_train", prepared).x(), any = any_desc(p.y, operation.data_type());
-  if (p.dilated())
-    return backward<Dilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
+  if (p.dilated()) return backward<Dilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
   return backward<Undilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
 }
 

@@ -12,14 +12,13 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t block = 4096;  ///< elements added up at a time, all inputs of them, so that they stay in L1
+constexpr int64_t block = 4096;       ///< elements added up at a time, all inputs of them, so that they stay in L1
 constexpr int64_t grain = 8 * block;  ///< least elements for a thread
 
 template <typename Element>
 class Reduce final : public Executable {
  public:
-  Reduce(int inputs, int64_t elements, int threads)
-      : inputs_(inputs), elements_(elements), threads_(threads) {}
+  Reduce(int inputs, int64_t elements, int threads) : inputs_(inputs), elements_(elements), threads_(threads) {}
   void run(void* const* buffers, void*) override {
     auto* y = static_cast<Element*>(buffers[inputs_]);
     parallel_for(elements_, grain, threads_, [&](int64_t begin, int64_t end) {
@@ -51,10 +50,9 @@ Prepared prepare_reduce(const Operation& operation) {
   const TensorSpec& y = operation.output();
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const TensorSpec& x = operation.operand("x" + std::to_string(i));
-    require(operation.find("x" + std::to_string(i)) == int(i),
-            "the inputs should stand in the order x0, x1, …");
-    require(x.dims == y.dims, "x" + std::to_string(i) + " has shape " + to_string(x.dims) +
-                                  ", expected the output's " + to_string(y.dims));
+    require(operation.find("x" + std::to_string(i)) == int(i), "the inputs should stand in the order x0, x1, …");
+    require(x.dims == y.dims,
+            "x" + std::to_string(i) + " has shape " + to_string(x.dims) + ", expected the output's " + to_string(y.dims));
   }
   Prepared prepared;
   prepared.inputs.assign(request.inputs.size(), request.inputs[0]);
@@ -64,9 +62,10 @@ Prepared prepare_reduce(const Operation& operation) {
   const int inputs = int(request.inputs.size());
   if (operation.dtype() == DType::bfloat16)
     prepared.executable = std::make_unique<Reduce<BFloat16>>(inputs, elements, request.threads);
-  else
-    prepared.executable = std::make_unique<Reduce<float>>(inputs, elements, request.threads);
-  take_loop(prepared, "adds in the order of the replicas, so that the bits are the same each time; oneDNN's sum doesn't promise an order");
+  else prepared.executable = std::make_unique<Reduce<float>>(inputs, elements, request.threads);
+  take_loop(
+      prepared,
+      "adds in the order of the replicas, so that the bits are the same each time; oneDNN's sum doesn't promise an order");
   return prepared;
 }
 

@@ -35,8 +35,7 @@ using Reorder = StagedExecutable<Stage>;
 class Route {
  public:
   void move(const DnnlDesc& from_desc, BufferRef from, const DnnlDesc& to_desc, BufferRef to) {
-    const dnnl::reorder::primitive_desc pd(dnnl_engine(), from_desc, dnnl_engine(), to_desc,
-                                           step_attributes());
+    const dnnl::reorder::primitive_desc pd(dnnl_engine(), from_desc, dnnl_engine(), to_desc, step_attributes());
     DnnlCall call{dnnl::reorder(pd)};
     const DnnlDesc scratchpad = pd.scratchpad_desc();
     call.argument(DNNL_ARG_FROM, from_desc, from)
@@ -112,11 +111,8 @@ Result<Prepared> prepare_cpu_reorder(const TensorSpec& from, const TensorSpec& t
   try {
     return prepare(from, to, threads);
   } catch (const std::exception& error) {
-    auto name = [](const TensorSpec& spec) {
-      return spec.plain() ? std::string("plain") : spec.format->name();
-    };
-    return Error("reorder of " + to_string(from.dims) + " from " + name(from) + " to " + name(to) + ": " +
-                 error.what());
+    auto name = [](const TensorSpec& spec) { return spec.plain() ? std::string("plain") : spec.format->name(); };
+    return Error("reorder of " + to_string(from.dims) + " from " + name(from) + " to " + name(to) + ": " + error.what());
   }
 }
 

@@ -14,8 +14,7 @@ using dnnl::lstm_forward;
 
 class RnnExecutable final : public Executable {
  public:
-  RnnExecutable(std::vector<Zero> zeros, std::vector<BiasSum> biases, std::vector<DnnlCall> calls,
-                int threads)
+  RnnExecutable(std::vector<Zero> zeros, std::vector<BiasSum> biases, std::vector<DnnlCall> calls, int threads)
       : zeros_(std::move(zeros)), biases_(std::move(biases)), calls_(std::move(calls)), threads_(threads) {}
   void run(void* const* buffers, void* scratch) override {
     set_team_size(threads_);
@@ -42,8 +41,7 @@ class PassStates final : public Executable {
   void run(void* const* buffers, void*) override {
     for (const State& state : states_) {
       if (state.from < 0) std::memset(buffers[state.to], 0, state.bytes);
-      else if (buffers[state.from] != buffers[state.to])
-        std::memcpy(buffers[state.to], buffers[state.from], state.bytes);
+      else if (buffers[state.from] != buffers[state.to]) std::memcpy(buffers[state.to], buffers[state.from], state.bytes);
     }
   }
 
@@ -56,8 +54,7 @@ Prepared prepare_empty_sequence(const Operation& operation, size_t results) {
   std::vector<PassStates::State> states;
   const char* roles[] = {"h0", "c0"};
   for (size_t i = 1; i < results; ++i)
-    states.push_back(
-        {operation.find(roles[i - 1]), operation.output_buffer(i).buffer, prepared.outputs[i].bytes});
+    states.push_back({operation.find(roles[i - 1]), operation.output_buffer(i).buffer, prepared.outputs[i].bytes});
   if (results < prepared.outputs.size()) give_workspace(operation, results, DnnlDesc(), 1, prepared);
   prepared.executable = std::make_unique<PassStates>(std::move(states));
   take_loop(prepared, "a sequence of length 0: the states pass through");
@@ -76,8 +73,7 @@ class RnnBuilder {
     // Between layers, sequences alternate between two buffers; in training they are kept.
     for (int64_t i = 0; !training_ && i < std::min<int64_t>(s_.layers - 1, 2); ++i)
       between_[i] = scratch_.take(s_.steps * s_.rows * s_.directions * s_.hidden * sizeof(float));
-    for (int64_t i = 0; i < s_.layers * s_.directions; ++i)
-      bias_sums_.push_back(scratch_.take(4 * s_.hidden * sizeof(float)));
+    for (int64_t i = 0; i < s_.layers * s_.directions; ++i) bias_sums_.push_back(scratch_.take(4 * s_.hidden * sizeof(float)));
     x_ = operation_.input_buffer("x");
     if (!training_) return;
     if (!operation_.has("h0")) {
@@ -94,8 +90,8 @@ class RnnBuilder {
   void add(int64_t layer, int64_t direction) {
     const bool first = layer == 0, last = layer + 1 == s_.layers, gru = s_.gates == 3;
     const int64_t hidden = s_.hidden;
-    const RnnCell cell = training_ ? rnn_training_cell(s_, layer, direction)
-                                   : rnn_cell(s_, layer, direction, operation_.has("h0"));
+    const RnnCell cell =
+        training_ ? rnn_training_cell(s_, layer, direction) : rnn_cell(s_, layer, direction, operation_.has("h0"));
     const size_t state_offset = size_t(layer * s_.directions + direction) * s_.rows * hidden * sizeof(float);
     auto finish = [&](const auto& pd, dnnl::primitive primitive) {
       want(RnnShape::role("weight_ih", layer, direction), pd.weights_layer_desc());
@@ -112,18 +108,14 @@ class RnnBuilder {
           .argument(DNNL_ARG_DST_ITER, cell.state_out, {operation_.output_buffer(1).buffer, state_offset});
       call.argument(DNNL_ARG_SRC_ITER, cell.state_in, state("h0", state_offset));
       if (!gru) {
-        call.argument(DNNL_ARG_DST_ITER_C, cell.state_out,
-                      {operation_.output_buffer(2).buffer, state_offset});
+        call.argument(DNNL_ARG_DST_ITER_C, cell.state_out, {operation_.output_buffer(2).buffer, state_offset});
         call.argument(DNNL_ARG_SRC_ITER_C, cell.state_in, state("c0", state_offset));
       }
       const BufferRef sum = bias_sums_[layer * s_.directions + direction];
       biases_.push_back({operation_.input_buffer(RnnShape::role("bias_ih", layer, direction)),
-                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden,
-                         gru, s_.bias});
+                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden, gru, s_.bias});
       call.argument(DNNL_ARG_BIAS, cell.bias, sum);
-      if (training_)
-        call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(),
-                      workspace_.take(pd.workspace_desc().get_size()));
+      if (training_) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), workspace_.take(pd.workspace_desc().get_size()));
       const DnnlDesc scratchpad = pd.scratchpad_desc();
       call.argument(DNNL_ARG_SCRATCHPAD, scratchpad, {BufferRef::scratch, scratch_.bytes()});
       scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
@@ -143,17 +135,15 @@ class RnnBuilder {
   Prepared take() {
     if (training_) give_workspace(operation_, workspace_output(), DnnlDesc(), workspace_.bytes(), prepared_);
     prepared_.scratch_bytes = scratch_.bytes() + scratchpad_bytes_;
-    prepared_.executable = std::make_unique<RnnExecutable>(std::move(zeros_), std::move(biases_),
-                                                           std::move(calls_), operation_.request.threads);
+    prepared_.executable =
+        std::make_unique<RnnExecutable>(std::move(zeros_), std::move(biases_), std::move(calls_), operation_.request.threads);
     return std::move(prepared_);
   }
 
  private:
   size_t workspace_output() const { return s_.gates == 4 ? 3 : 2; }  // behind y, h and an LSTM's c
 
-  BufferRef between(int64_t layer) const {
-    return training_ ? workspace_.between(layer) : between_[layer % 2];
-  }
+  BufferRef between(int64_t layer) const { return training_ ? workspace_.between(layer) : between_[layer % 2]; }
 
   /// Where cells have an initial state (else the argument is left out).
   BufferRef state(const char* role, size_t offset) const {

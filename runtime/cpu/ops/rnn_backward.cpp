@@ -13,17 +13,16 @@ using dnnl::lstm_backward;
 
 auto describe_gradient(const RnnCell& c, const dnnl::lstm_forward::primitive_desc& forward) {
   return lstm_backward::primitive_desc(
-      lstm_backward::desc(dnnl::prop_kind::backward, c.direction, c.x, c.state_in, c.state_in, c.weight_ih,
-                          c.weight_hh, c.bias, c.y, c.state_out, c.state_out, c.x, c.state_in, c.state_in,
-                          c.weight_ih, c.weight_hh, c.bias, c.y, c.state_out, c.state_out),
+      lstm_backward::desc(dnnl::prop_kind::backward, c.direction, c.x, c.state_in, c.state_in, c.weight_ih, c.weight_hh, c.bias,
+                          c.y, c.state_out, c.state_out, c.x, c.state_in, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y,
+                          c.state_out, c.state_out),
       step_attributes(), dnnl_engine(), forward);
 }
 
 auto describe_gradient(const RnnCell& c, const dnnl::lbr_gru_forward::primitive_desc& forward) {
   return lbr_gru_backward::primitive_desc(
-      lbr_gru_backward::desc(dnnl::prop_kind::backward, c.direction, c.x, c.state_in, c.weight_ih,
-                             c.weight_hh, c.bias, c.y, c.state_out, c.x, c.state_in, c.weight_ih, c.weight_hh,
-                             c.bias, c.y, c.state_out),
+      lbr_gru_backward::desc(dnnl::prop_kind::backward, c.direction, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y,
+                             c.state_out, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y, c.state_out),
       step_attributes(), dnnl_engine(), forward);
 }
 
@@ -37,14 +36,12 @@ class GradientBuilder {
     take_workspace(operation, s_.gates == 4 ? "lstm_train" : "gru_train", prepared_);
     check_outputs();
     for (int64_t layer = 0; layer < s_.layers; ++layer)
-      for (int64_t direction = 0; direction < s_.directions; ++direction)
-        kept_.push_back(workspace_of(layer, direction));
+      for (int64_t direction = 0; direction < s_.directions; ++direction) kept_.push_back(workspace_of(layer, direction));
   }
 
   Prepared build() {
     const bool gru = s_.gates == 3;
-    for (const TensorSpec& output : prepared_.outputs)
-      require(output.dtype == DType::float32, "gradients are float32");
+    for (const TensorSpec& output : prepared_.outputs) require(output.dtype == DType::float32, "gradients are float32");
     if (s_.steps == 0) return build_empty();
     const size_t sequence = size_t(s_.steps * s_.rows * s_.directions * s_.hidden) * sizeof(float);
     if (!operation_.has("dy")) zero_dy_ = zeros(sequence);
@@ -90,12 +87,11 @@ class GradientBuilder {
         expected.push_back(operation_.operand(role).dims);
       }
     require(operation_.request.outputs.size() == expected.size(),
-            "expected " + std::to_string(expected.size()) +
-                " outputs: dx, the states' gradients and the weights'");
+            "expected " + std::to_string(expected.size()) + " outputs: dx, the states' gradients and the weights'");
     for (size_t i = 0; i < expected.size(); ++i)
       require(operation_.output(i).dims == expected[i], "output " + std::to_string(i) + " has shape " +
-                                                            to_string(operation_.output(i).dims) +
-                                                            ", expected " + to_string(expected[i]));
+                                                            to_string(operation_.output(i).dims) + ", expected " +
+                                                            to_string(expected[i]));
     for (const auto& [gradient, value] : {std::pair("dy", "y"), std::pair("dh", "h"), std::pair("dc", "c")})
       if (operation_.has(gradient))
         require(operation_.operand(gradient).dims == operation_.operand(value).dims,
@@ -129,35 +125,28 @@ class GradientBuilder {
     return operation_.has(role) ? BufferRef{operation_.find(role), offset} : zero_state_;
   }
   BufferRef state_out(const char* role, size_t output, size_t offset) const {
-    return operation_.has(role) ? BufferRef{operation_.output_buffer(output).buffer, offset}
-                                : unwanted_state_;
+    return operation_.has(role) ? BufferRef{operation_.output_buffer(output).buffer, offset} : unwanted_state_;
   }
 
   template <typename Forward>
   void add(int64_t layer, int64_t direction, const RnnCell& cell, const Forward& forward) {
     const bool first = layer == 0, last = layer + 1 == s_.layers, gru = s_.gates == 3;
-    const size_t state =
-        size_t(layer * s_.directions + direction) * size_t(s_.rows * s_.hidden) * sizeof(float);
+    const size_t state = size_t(layer * s_.directions + direction) * size_t(s_.rows * s_.hidden) * sizeof(float);
     const size_t column = size_t(direction * s_.hidden) * sizeof(float);
     const auto pd = describe_gradient(cell, forward);
-    const std::string ih = RnnShape::role("weight_ih", layer, direction),
-                      hh = RnnShape::role("weight_hh", layer, direction);
+    const std::string ih = RnnShape::role("weight_ih", layer, direction), hh = RnnShape::role("weight_hh", layer, direction);
     const std::string bias_ih = RnnShape::role("bias_ih", layer, direction),
                       bias_hh = RnnShape::role("bias_hh", layer, direction);
     // oneDNN adds to the gradients that it finds.
     weight(ih, pd.weights_layer_desc(), pd.diff_weights_layer_desc());
     weight(hh, pd.weights_iter_desc(), pd.diff_weights_iter_desc());
-    stages_.emplace_back(BiasSum{operation_.input_buffer(bias_ih), operation_.input_buffer(bias_hh), bias_,
-                                 s_.hidden, gru, s_.bias});
+    stages_.emplace_back(
+        BiasSum{operation_.input_buffer(bias_ih), operation_.input_buffer(bias_hh), bias_, s_.hidden, gru, s_.bias});
     stages_.emplace_back(Zero{dbias_, size_t(4 * s_.hidden) * sizeof(float)});
 
-    const auto shifted = [](BufferRef where, size_t bytes) {
-      return BufferRef{where.buffer, where.offset + bytes};
-    };
+    const auto shifted = [](BufferRef where, size_t bytes) { return BufferRef{where.buffer, where.offset + bytes}; };
     const BufferRef y = last ? operation_.input_buffer("y") : workspace_.between(layer);
-    const BufferRef dy = !last                  ? between_[layer % 2]
-                         : operation_.has("dy") ? operation_.input_buffer("dy")
-                                                : zero_dy_;
+    const BufferRef dy = !last ? between_[layer % 2] : operation_.has("dy") ? operation_.input_buffer("dy") : zero_dy_;
     const BufferRef dx = first ? dx_ : between_[(layer - 1) % 2];
     DnnlCall call{dnnl::primitive(primitive_of(pd))};
     call.argument(DNNL_ARG_SRC_LAYER, cell.x, first ? x_ : workspace_.between(layer - 1))
@@ -166,15 +155,12 @@ class GradientBuilder {
         .argument(DNNL_ARG_BIAS, cell.bias, bias_)
         .argument(DNNL_ARG_DST_LAYER, cell.y, shifted(y, column))
         .argument(DNNL_ARG_DST_ITER, cell.state_out, {operation_.find("h"), state})
-        .argument(DNNL_ARG_WORKSPACE, forward.workspace_desc(),
-                  kept_[size_t(layer * s_.directions + direction)])
+        .argument(DNNL_ARG_WORKSPACE, forward.workspace_desc(), kept_[size_t(layer * s_.directions + direction)])
         .argument(DNNL_ARG_DIFF_DST_LAYER, cell.y, shifted(dy, column))
         .argument(DNNL_ARG_DIFF_DST_ITER, cell.state_out, state_in("dh", state))
         .argument(DNNL_ARG_DIFF_SRC_LAYER, cell.x, direction == 0 ? dx : other_direction_)
-        .argument(DNNL_ARG_DIFF_WEIGHTS_LAYER, pd.diff_weights_layer_desc(),
-                  operation_.output_buffer(gradient_of(ih)))
-        .argument(DNNL_ARG_DIFF_WEIGHTS_ITER, pd.diff_weights_iter_desc(),
-                  operation_.output_buffer(gradient_of(hh)))
+        .argument(DNNL_ARG_DIFF_WEIGHTS_LAYER, pd.diff_weights_layer_desc(), operation_.output_buffer(gradient_of(ih)))
+        .argument(DNNL_ARG_DIFF_WEIGHTS_ITER, pd.diff_weights_iter_desc(), operation_.output_buffer(gradient_of(hh)))
         .argument(DNNL_ARG_DIFF_BIAS, cell.bias, dbias_);
     call.argument(DNNL_ARG_SRC_ITER, cell.state_in, state_in("h0", state))
         .argument(DNNL_ARG_DIFF_SRC_ITER, cell.state_in, state_out("h0", 1, state));
@@ -188,17 +174,14 @@ class GradientBuilder {
     scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
     stages_.emplace_back(std::move(call));
     take_library(operation_, pd, prepared_, "one primitive for each layer and direction, as in the forward pass");
-    if (direction == 1)
-      stages_.emplace_back(Add{other_direction_, dx, s_.steps * s_.rows * s_.width_into(layer)});
+    if (direction == 1) stages_.emplace_back(Add{other_direction_, dx, s_.steps * s_.rows * s_.width_into(layer)});
     if (s_.bias)
       stages_.emplace_back(BiasSplit{dbias_, operation_.output_buffer(gradient_of(bias_ih)),
                                      operation_.output_buffer(gradient_of(bias_hh)), s_.hidden, gru});
   }
 
   static dnnl::primitive primitive_of(const lstm_backward::primitive_desc& pd) { return lstm_backward(pd); }
-  static dnnl::primitive primitive_of(const lbr_gru_backward::primitive_desc& pd) {
-    return lbr_gru_backward(pd);
-  }
+  static dnnl::primitive primitive_of(const lbr_gru_backward::primitive_desc& pd) { return lbr_gru_backward(pd); }
 
   void weight(const std::string& role, const DnnlDesc& wanted, const DnnlDesc& gradient) {
     const DnnlDims& dims = operation_.operand(role).dims;
@@ -215,8 +198,8 @@ class GradientBuilder {
     const char* roles[] = {"dh", "dc"};
     for (size_t i = 0; i < state_gradients_.size(); ++i)
       if (operation_.has(roles[i]))
-        stages_.emplace_back(Copy{operation_.input_buffer(roles[i]), operation_.output_buffer(i + 1),
-                                  prepared_.outputs[i + 1].bytes});
+        stages_.emplace_back(
+            Copy{operation_.input_buffer(roles[i]), operation_.output_buffer(i + 1), prepared_.outputs[i + 1].bytes});
     take_loop(prepared_, "a sequence of length 0: the states' gradients pass through");
     return finish();
   }

@@ -17,14 +17,12 @@ RnnCell rnn_cell(const RnnShape& s, int64_t layer, int64_t direction, bool with_
   const int64_t hidden = s.hidden, y_width = s.directions * hidden;
   const auto dense = [&](int64_t width) { return plain_desc({s.steps, s.rows, width}); };
   RnnCell cell;
-  cell.direction = direction ? dnnl::rnn_direction::unidirectional_right2left
-                             : dnnl::rnn_direction::unidirectional_left2right;
+  cell.direction = direction ? dnnl::rnn_direction::unidirectional_right2left : dnnl::rnn_direction::unidirectional_left2right;
   cell.x = layer == 0 ? sequence_desc(s, s.features) : dense(y_width);
   // This direction's columns of y.
   const DnnlDesc whole = layer + 1 == s.layers ? sequence_desc(s, y_width) : dense(y_width);
   const auto& strides = whole.data.format_desc.blocking.strides;
-  cell.y =
-      DnnlDesc({s.steps, s.rows, hidden}, dnnl::memory::data_type::f32, DnnlDims{strides[0], strides[1], 1});
+  cell.y = DnnlDesc({s.steps, s.rows, hidden}, dnnl::memory::data_type::f32, DnnlDims{strides[0], strides[1], 1});
   cell.state_out = plain_desc({1, 1, s.rows, hidden});
   if (with_state) cell.state_in = cell.state_out;
   cell.weight_ih = any_desc({1, 1, s.width_into(layer), s.gates, hidden});
@@ -49,19 +47,16 @@ DnnlCall sequence_copy(const RnnShape& s, bool to_dense, BufferRef from, BufferR
   return call;
 }
 
-void Zero::run(void* const* buffers, void* scratch) const {
-  std::memset(where.resolve(buffers, scratch), 0, bytes);
-}
+void Zero::run(void* const* buffers, void* scratch) const { std::memset(where.resolve(buffers, scratch), 0, bytes); }
 
 lstm_forward::primitive_desc describe_lstm(const RnnCell& c, dnnl::prop_kind kind) {
-  return {lstm_forward::desc(kind, c.direction, c.x, c.state_in, c.state_in, c.weight_ih, c.weight_hh, c.bias,
-                             c.y, c.state_out, c.state_out),
+  return {lstm_forward::desc(kind, c.direction, c.x, c.state_in, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y, c.state_out,
+                             c.state_out),
           step_attributes(), dnnl_engine()};
 }
 
 lbr_gru_forward::primitive_desc describe_gru(const RnnCell& c, dnnl::prop_kind kind) {
-  return {lbr_gru_forward::desc(kind, c.direction, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y,
-                                c.state_out),
+  return {lbr_gru_forward::desc(kind, c.direction, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y, c.state_out),
           step_attributes(), dnnl_engine()};
 }
 
@@ -69,8 +64,7 @@ TensorSpec rnn_weight(const RnnShape& s, const std::vector<int64_t>& dims, const
   const int64_t width = dims[1], all = dims[0] * dims[1];
   const DnnlDesc plain({1, 1, width, s.gates, s.hidden}, dnnl::memory::data_type::f32,
                        DnnlDims{all, all, 1, s.hidden * width, width});
-  return dnnl_tensor(dims, wanted, plain, "ldigo",
-                     s.gates == 3 ? std::vector<int>{1, 0, 2} : std::vector<int>{});
+  return dnnl_tensor(dims, wanted, plain, "ldigo", s.gates == 3 ? std::vector<int>{1, 0, 2} : std::vector<int>{});
 }
 
 RnnWorkspace::RnnWorkspace(const RnnShape& s, BufferRef where) : where_(where) {

@@ -20,8 +20,8 @@ int64_t grain_of(int64_t plane_size) { return 1 + 4096 / (1 + plane_size); }
 }  // namespace
 
 template <typename Element>
-WindowAverage<Element>::WindowAverage(int64_t planes, std::vector<int64_t> sizes,
-                             std::vector<std::vector<Window>> windows, int threads)
+WindowAverage<Element>::WindowAverage(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
+                                      int threads)
     : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
   fill_up(sizes_, windows_);
 }
@@ -33,8 +33,7 @@ void WindowAverage<Element>::run(void* const* buffers, void*) {
   const int64_t size_in = sizes_[0] * sizes_[1] * sizes_[2];
   const int64_t size_out = int64_t(windows_[0].size() * windows_[1].size() * windows_[2].size());
   parallel_for(planes_, grain_of(size_in), threads_, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane)
-      average_plane(x + plane * size_in, y + plane * size_out);
+    for (int64_t plane = begin; plane < end; ++plane) average_plane(x + plane * size_in, y + plane * size_out);
   });
 }
 
@@ -55,8 +54,8 @@ void WindowAverage<Element>::average_plane(const Element* x, Element* y) const {
 }
 
 template <typename Element>
-WindowSpread<Element>::WindowSpread(int64_t planes, std::vector<int64_t> sizes,
-                           std::vector<std::vector<Window>> windows, int threads)
+WindowSpread<Element>::WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
+                                    int threads)
     : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
   fill_up(sizes_, windows_);
   // Windows stand in order, so those that hold an element are neighbours.
@@ -80,8 +79,7 @@ void WindowSpread<Element>::run(void* const* buffers, void*) {
   const int64_t size_in = sizes_[0] * sizes_[1] * sizes_[2];
   const int64_t size_out = int64_t(windows_[0].size() * windows_[1].size() * windows_[2].size());
   parallel_for(planes_, grain_of(size_in), threads_, [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane)
-      spread_plane(dy + plane * size_out, dx + plane * size_in);
+    for (int64_t plane = begin; plane < end; ++plane) spread_plane(dy + plane * size_out, dx + plane * size_in);
   });
 }
 

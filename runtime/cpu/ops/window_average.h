@@ -12,8 +12,7 @@ namespace sheaf {
 
 /// Of an averaging that oneDNN has.
 inline dnnl::algorithm algorithm_of(const Averaging& average) {
-  return average.include_padding ? dnnl::algorithm::pooling_avg_include_padding
-                                 : dnnl::algorithm::pooling_avg_exclude_padding;
+  return average.include_padding ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
 /// y[n, i…] = Σ x[n, window] / Π divisors, over `planes` plain planes of 1 to 3 dims. Element: float or BFloat16.
@@ -21,8 +20,7 @@ template <typename Element>
 class WindowAverage final : public Executable {
  public:
   /// `sizes`: the input's spatial dims; `windows`: for each of them, one window per output position.
-  WindowAverage(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
-                int threads);
+  WindowAverage(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows, int threads);
   void run(void* const* buffers, void* scratch) override;
 
  private:
@@ -39,8 +37,7 @@ template <typename Element>
 class WindowSpread final : public Executable {
  public:
   /// `sizes`, `windows`: as WindowAverage's, of the forward step.
-  WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows,
-               int threads);
+  WindowSpread(int64_t planes, std::vector<int64_t> sizes, std::vector<std::vector<Window>> windows, int threads);
   void run(void* const* buffers, void* scratch) override;
 
  private:

@@ -9,8 +9,7 @@ namespace sheaf {
 /// the backward step's primitive must be made for the same layout. Never reordered.
 class WorkspaceFormat final : public Format {
  public:
-  WorkspaceFormat(std::string op, DnnlDesc x, size_t bytes)
-      : op_(std::move(op)), x_(std::move(x)), bytes_(bytes) {}
+  WorkspaceFormat(std::string op, DnnlDesc x, size_t bytes) : op_(std::move(op)), x_(std::move(x)), bytes_(bytes) {}
   bool equals(const Format& other) const override {
     const auto* that = dynamic_cast<const WorkspaceFormat*>(&other);
     return that && op_ == that->op_ && bytes_ == that->bytes_ && same_layout(x_, that->x_);
@@ -28,8 +27,7 @@ class WorkspaceFormat final : public Format {
 };
 
 /// Makes output `index` of a training step its workspace; it must be a uint8 value of shape [1].
-inline void give_workspace(const Operation& operation, size_t index, const DnnlDesc& x, size_t bytes,
-                           Prepared& prepared) {
+inline void give_workspace(const Operation& operation, size_t index, const DnnlDesc& x, size_t bytes, Prepared& prepared) {
   const TensorSpec& wanted = operation.request.outputs[index];
   require(wanted.dtype == DType::uint8 && wanted.dims == DnnlDims{1},
           "output " + std::to_string(index) + ", the workspace, should be uint8 of shape [1]");

@@ -193,8 +193,8 @@ void pack_images(const void* pixel, float* to, int64_t images, int64_t channels)
   const auto* from = static_cast<const typename Type::Value*>(pixel);
   for (int64_t image = 0; image < images; image += Operand::pair) {
     for (int64_t channel = 0; channel < channels; channel += lanes) {
-      const auto value = Operand::gather([&](int64_t next) { return Type::load(from + (image + next) * channels + channel); },
-                                         images - image);
+      const auto value =
+          Operand::gather([&](int64_t next) { return Type::load(from + (image + next) * channels + channel); }, images - image);
       Operand::store(to + image / Operand::pair * channels + channel, value);
     }
   }

@@ -78,8 +78,7 @@ struct PixelMap {
 template <typename Body>
 void for_strips(const Block& block, int64_t strip, Body body) {
   for (int64_t tile = 0; tile < block.tiles; ++tile)
-    for (int64_t image = 0; image < block.images; image += strip)
-      body(tile, image, std::min(strip, block.images - image));
+    for (int64_t image = 0; image < block.images; image += strip) body(tile, image, std::min(strip, block.images - image));
 }
 
 constexpr int64_t most_channels = 4096;

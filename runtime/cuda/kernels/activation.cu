@@ -22,17 +22,15 @@ __device__ float activated(int kind, float alpha, float beta, float x) {
       return 1 / (1 + expf(-x));
     case 8:  // hardtanh
       return x < alpha ? alpha : x > beta ? beta : x;
-    default:
-      return x;
+    default: return x;
   }
 }
 
 /// bias[(i / inner) % channels] is element i's: inner is 1 with channels last, the positions of a plane where x is plain. bias
 /// and residual may be null; y may be x or residual.
 template <typename Element>
-__device__ void activate(Element* y, const Element* x, const float* bias, const Element* residual,
-                         unsigned long long elements, unsigned long long inner, unsigned long long channels, int kind,
-                         float alpha, float beta) {
+__device__ void activate(Element* y, const Element* x, const float* bias, const Element* residual, unsigned long long elements,
+                         unsigned long long inner, unsigned long long channels, int kind, float alpha, float beta) {
   constexpr int width = 16 / sizeof(Element);
   union Lanes {
     uint4 vector;
@@ -50,9 +48,10 @@ __device__ void activate(Element* y, const Element* x, const float* bias, const 
     for (int j = 0; j < width; ++j) {
       if (j >= count) break;
       float v = widened(whole ? value.element[j] : x[i + j]);
-      if (bias) v += bias[(elements >> 32 == 0 ? static_cast<unsigned>(i + j) / static_cast<unsigned>(inner) %
-                                                     static_cast<unsigned>(channels)
-                                               : (i + j) / inner % channels)];
+      if (bias)
+        v += bias[(elements >> 32 == 0
+                       ? static_cast<unsigned>(i + j) / static_cast<unsigned>(inner) % static_cast<unsigned>(channels)
+                       : (i + j) / inner % channels)];
       if (residual) v += widened(whole ? added.element[j] : residual[i + j]);
       const Element result = rounded<Element>(activated(kind, alpha, beta, v));
       if (whole) value.element[j] = result;
@@ -64,11 +63,11 @@ __device__ void activate(Element* y, const Element* x, const float* bias, const 
 
 }  // namespace
 
-#define SHEAF_ACTIVATE(name, Element)                                                                                    \
-  extern "C" __global__ void __launch_bounds__(256)                                                                      \
-      name(Element* y, const Element* x, const float* bias, const Element* residual, unsigned long long elements,        \
-           unsigned long long inner, unsigned long long channels, int kind, float alpha, float beta) {                   \
-    activate(y, x, bias, residual, elements, inner, channels, kind, alpha, beta);                                        \
+#define SHEAF_ACTIVATE(name, Element)                                                                             \
+  extern "C" __global__ void __launch_bounds__(256)                                                               \
+      name(Element* y, const Element* x, const float* bias, const Element* residual, unsigned long long elements, \
+           unsigned long long inner, unsigned long long channels, int kind, float alpha, float beta) {            \
+    activate(y, x, bias, residual, elements, inner, channels, kind, alpha, beta);                                 \
   }
 SHEAF_ACTIVATE(activate_f32, float)
 SHEAF_ACTIVATE(activate_bf16, BFloat16)

@@ -26,7 +26,8 @@ enum Mode { kSum, kSquares, kGradient };
 /// What one value adds to its channel's sums. kSum: x. kSquares: (x - mean)². kGradient: the gradient g, dy where the mask is
 /// set, and g · (x - mean) / sqrt(var + eps).
 template <typename Element>
-__device__ float2 addend(int mode, const Element* x, const Element* dy, const unsigned* mask, Index i, float mean, float scale) {
+__device__ float2 addend(int mode, const Element* x, const Element* dy, const unsigned* mask, Index i, float mean,
+                         float scale) {
   if (mode == kSum) return {widened(x[i]), 0};
   const float centred = widened(x[i]) - mean;
   if (mode == kSquares) return {centred * centred, 0};
@@ -89,9 +90,9 @@ __device__ void normalize(Element* y, unsigned* mask, const Element* x, const El
 
 /// dx = weight / sqrt(var + eps) · (g - Σg / M - x̂ · Σ(g · x̂) / M); dx may be dy. `gradient`, which may be null: g.
 template <typename Element>
-__device__ void normalize_backward(Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask, const float* mean,
-                                   const float* var, const float* weight, const float* sum_g, const float* sum_gx, float eps,
-                                   Shape shape) {
+__device__ void normalize_backward(Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask,
+                                   const float* mean, const float* var, const float* weight, const float* sum_g,
+                                   const float* sum_gx, float eps, Shape shape) {
   const Index elements = shape.values() * shape.channels;
   const float share = 1.0f / static_cast<float>(shape.values());
   for (Index i = first_index(); i < elements; i += grid_size()) {
@@ -106,29 +107,29 @@ __device__ void normalize_backward(Element* dx, Element* gradient, const Element
 
 }  // namespace
 
-#define SHEAF_CHANNELS(suffix, Element)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) sum_channels_##suffix(                                               \
-      float2* sums, const Element* x, const Element* dy, const unsigned* mask, const float* mean, const float* var,      \
-      float eps, int mode, const Shape shape, Index stretch) {                                                           \
-    sum_channels(sums, x, dy, mask, mean, var, eps, mode, shape, stretch);                                               \
-  }                                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(256) normalize_##suffix(                                                  \
-      Element* y, unsigned* mask, const Element* x, const Element* residual, const float* mean, const float* var,        \
-      const float* weight, const float* bias, float eps, int relu, const Shape shape) {                                  \
-    normalize(y, mask, x, residual, mean, var, weight, bias, eps, relu, shape);                                          \
-  }                                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(256) normalize_backward_##suffix(                                         \
-      Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask, const float* mean,      \
-      const float* var, const float* weight, const float* sum_g, const float* sum_gx, float eps, const Shape shape) {    \
-    normalize_backward(dx, gradient, x, dy, mask, mean, var, weight, sum_g, sum_gx, eps, shape);                                   \
+#define SHEAF_CHANNELS(suffix, Element)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(256)                                                                          \
+      sum_channels_##suffix(float2* sums, const Element* x, const Element* dy, const unsigned* mask, const float* mean,      \
+                            const float* var, float eps, int mode, const Shape shape, Index stretch) {                       \
+    sum_channels(sums, x, dy, mask, mean, var, eps, mode, shape, stretch);                                                   \
+  }                                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(256)                                                                          \
+      normalize_##suffix(Element* y, unsigned* mask, const Element* x, const Element* residual, const float* mean,           \
+                         const float* var, const float* weight, const float* bias, float eps, int relu, const Shape shape) { \
+    normalize(y, mask, x, residual, mean, var, weight, bias, eps, relu, shape);                                              \
+  }                                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(256) normalize_backward_##suffix(                                             \
+      Element* dx, Element* gradient, const Element* x, const Element* dy, const unsigned* mask, const float* mean,          \
+      const float* var, const float* weight, const float* sum_g, const float* sum_gx, float eps, const Shape shape) {        \
+    normalize_backward(dx, gradient, x, dy, mask, mean, var, weight, sum_g, sum_gx, eps, shape);                             \
   }
 SHEAF_CHANNELS(f32, float)
 SHEAF_CHANNELS(bf16, BFloat16)
 SHEAF_CHANNELS(f16, Float16)
 
 /// first[c] = scale · Σ sums[part][c].x, in order; second, where there is one, of .y.
-extern "C" __global__ void __launch_bounds__(256) finish_channels(float* first, float* second, const float2* sums,
-                                                                  Index parts, Index channels, float scale) {
+extern "C" __global__ void __launch_bounds__(256)
+    finish_channels(float* first, float* second, const float2* sums, Index parts, Index channels, float scale) {
   const Index c = first_index();
   if (c >= channels) return;
   float2 sum = {0, 0};
@@ -141,13 +142,15 @@ extern "C" __global__ void __launch_bounds__(256) finish_channels(float* first, 
 }
 
 /// cuDNN's statistic is 1 / sqrt(var + eps), steps have var. Rounding may take it a little below 0.
-extern "C" __global__ void __launch_bounds__(256) variance_of_inverse(float* var, const float* inverse, Index channels, float eps) {
+extern "C" __global__ void __launch_bounds__(256)
+    variance_of_inverse(float* var, const float* inverse, Index channels, float eps) {
   const Index c = first_index();
   if (c >= channels) return;
   const float value = 1 / (inverse[c] * inverse[c]) - eps;
   var[c] = value < 0 ? 0 : value;
 }
-extern "C" __global__ void __launch_bounds__(256) inverse_of_variance(float* inverse, const float* var, Index channels, float eps) {
+extern "C" __global__ void __launch_bounds__(256)
+    inverse_of_variance(float* inverse, const float* var, Index channels, float eps) {
   const Index c = first_index();
   if (c < channels) inverse[c] = 1 / sqrtf(var[c] + eps);
 }

@@ -36,21 +36,22 @@ __device__ void transpose(Unit* target, const Unit* source, unsigned long long b
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(256) copy_bytes(unsigned char* target, const unsigned char* source,
-                                                             unsigned long long bytes, const int* guard) {
+extern "C" __global__ void __launch_bounds__(256)
+    copy_bytes(unsigned char* target, const unsigned char* source, unsigned long long bytes, const int* guard) {
   if (held_back(guard)) return;
-  const unsigned long long addresses = reinterpret_cast<unsigned long long>(target) | reinterpret_cast<unsigned long long>(source);
+  const unsigned long long addresses =
+      reinterpret_cast<unsigned long long>(target) | reinterpret_cast<unsigned long long>(source);
   const unsigned long long vectors = addresses % 16 == 0 ? bytes / 16 : 0;
   for (unsigned long long i = first_index(); i < vectors; i += grid_size())
     reinterpret_cast<uint4*>(target)[i] = reinterpret_cast<const uint4*>(source)[i];
   for (unsigned long long i = vectors * 16 + first_index(); i < bytes; i += grid_size()) target[i] = source[i];
 }
 
-#define SHEAF_TRANSPOSE(name, Unit)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(256) name(Unit* target, const Unit* source, unsigned long long batch,    \
-                                                         unsigned long long rows, unsigned long long columns,           \
-                                                         unsigned row_bits, unsigned column_bits, const int* guard) {   \
-    transpose(target, source, batch, rows, columns, row_bits, column_bits, guard);                                      \
+#define SHEAF_TRANSPOSE(name, Unit)                                                                                         \
+  extern "C" __global__ void __launch_bounds__(256)                                                                         \
+      name(Unit* target, const Unit* source, unsigned long long batch, unsigned long long rows, unsigned long long columns, \
+           unsigned row_bits, unsigned column_bits, const int* guard) {                                                     \
+    transpose(target, source, batch, rows, columns, row_bits, column_bits, guard);                                          \
   }
 SHEAF_TRANSPOSE(transpose_1, unsigned char)
 SHEAF_TRANSPOSE(transpose_2, unsigned short)

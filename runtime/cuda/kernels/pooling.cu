@@ -7,10 +7,10 @@
 struct Pool {
   int x[3], y[3], kernel[3], stride[3], padding[3], dilation[3];
   int channels;
-  int channels_last;      ///< else plain
-  int adaptive;           ///< windows [⌊o·x/y⌋, ⌈(o+1)·x/y⌉)
+  int channels_last;  ///< else plain
+  int adaptive;       ///< windows [⌊o·x/y⌋, ⌈(o+1)·x/y⌉)
   int count_include_pad;
-  int divisor;            ///< 0: a window's size
+  int divisor;  ///< 0: a window's size
 };
 
 namespace {
@@ -206,25 +206,25 @@ __device__ void avg_pool_backward(Element* dx, const Element* dy, const Pool& p,
 
 }  // namespace
 
-#define SHEAF_MAX_POOL(suffix, Element, Tap)                                                                          \
-  extern "C" __global__ void __launch_bounds__(256) max_pool_##suffix(                                                \
-      Element* y, Tap* tap, const Element* x, const __grid_constant__ Pool p, unsigned count) {                       \
-    max_pool(y, tap, x, p, count);                                                                                    \
-  }                                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(256) max_pool_backward_##suffix(                                       \
-      Element* dx, const Element* dy, const Tap* tap, const __grid_constant__ Pool p, unsigned count) {               \
-    max_pool_backward(dx, dy, tap, p, count);                                                                         \
+#define SHEAF_MAX_POOL(suffix, Element, Tap)                                                                      \
+  extern "C" __global__ void __launch_bounds__(256)                                                               \
+      max_pool_##suffix(Element* y, Tap* tap, const Element* x, const __grid_constant__ Pool p, unsigned count) { \
+    max_pool(y, tap, x, p, count);                                                                                \
+  }                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(256) max_pool_backward_##suffix(                                   \
+      Element* dx, const Element* dy, const Tap* tap, const __grid_constant__ Pool p, unsigned count) {           \
+    max_pool_backward(dx, dy, tap, p, count);                                                                     \
   }
-#define SHEAF_POOL(suffix, Element)                                                                                   \
-  SHEAF_MAX_POOL(suffix##_u8, Element, unsigned char)                                                                 \
-  SHEAF_MAX_POOL(suffix##_i32, Element, int)                                                                          \
-  extern "C" __global__ void __launch_bounds__(256) avg_pool_##suffix(                                                \
-      Element* y, const Element* x, const __grid_constant__ Pool p, unsigned count) {                                 \
-    avg_pool(y, x, p, count);                                                                                         \
-  }                                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(256) avg_pool_backward_##suffix(                                       \
-      Element* dx, const Element* dy, const __grid_constant__ Pool p, unsigned count) {                               \
-    avg_pool_backward(dx, dy, p, count);                                                                              \
+#define SHEAF_POOL(suffix, Element)                                                                                \
+  SHEAF_MAX_POOL(suffix##_u8, Element, unsigned char)                                                              \
+  SHEAF_MAX_POOL(suffix##_i32, Element, int)                                                                       \
+  extern "C" __global__ void __launch_bounds__(256)                                                                \
+      avg_pool_##suffix(Element* y, const Element* x, const __grid_constant__ Pool p, unsigned count) {            \
+    avg_pool(y, x, p, count);                                                                                      \
+  }                                                                                                                \
+  extern "C" __global__ void __launch_bounds__(256)                                                                \
+      avg_pool_backward_##suffix(Element* dx, const Element* dy, const __grid_constant__ Pool p, unsigned count) { \
+    avg_pool_backward(dx, dy, p, count);                                                                           \
   }
 SHEAF_POOL(f32, float)
 SHEAF_POOL(bf16, BFloat16)

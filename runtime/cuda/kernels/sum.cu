@@ -29,8 +29,7 @@ __device__ void sum_in_order(Element* y, const Addends& addends, int count, unsi
       Lanes x;
       x.vector = static_cast<const uint4*>(addends.x[k])[i];
 #pragma unroll
-      for (int j = 0; j < width; ++j)
-        sum.element[j] = rounded<Element>(widened(sum.element[j]) + widened(x.element[j]));
+      for (int j = 0; j < width; ++j) sum.element[j] = rounded<Element>(widened(sum.element[j]) + widened(x.element[j]));
     }
     reinterpret_cast<uint4*>(y)[i] = sum.vector;
   }
@@ -63,14 +62,14 @@ __device__ void sum_columns(float* sums, const Element* x, unsigned long long ro
 
 }  // namespace
 
-#define SHEAF_SUMS(suffix, Element)                                                                                      \
-  extern "C" __global__ void __launch_bounds__(256) sum_in_order_##suffix(                                               \
-      Element* y, const __grid_constant__ Addends addends, int count, unsigned long long elements, const int* guard) {                     \
-    sum_in_order(y, addends, count, elements, guard);                                                                    \
-  }                                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(256) sum_columns_##suffix(                                                \
-      float* sums, const Element* x, unsigned long long rows, unsigned long long columns, unsigned long long stretch) {  \
-    sum_columns(sums, x, rows, columns, stretch);                                                                        \
+#define SHEAF_SUMS(suffix, Element)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) sum_in_order_##suffix(                                              \
+      Element* y, const __grid_constant__ Addends addends, int count, unsigned long long elements, const int* guard) {  \
+    sum_in_order(y, addends, count, elements, guard);                                                                   \
+  }                                                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) sum_columns_##suffix(                                               \
+      float* sums, const Element* x, unsigned long long rows, unsigned long long columns, unsigned long long stretch) { \
+    sum_columns(sums, x, rows, columns, stretch);                                                                       \
   }
 SHEAF_SUMS(f32, float)
 SHEAF_SUMS(bf16, BFloat16)

@@ -8,17 +8,17 @@ Result<std::shared_ptr<CublasLt>> CublasLt::open() {
   auto library = SharedLibrary::open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
   if (!library) return library.error();
   auto lt = std::make_shared<CublasLt>();
-  auto found = Symbols(*library)("cublasLtCreate", lt->create)("cublasLtDestroy", lt->destroy)(
-      "cublasLtGetVersion", lt->get_version)("cublasLtGetStatusString", lt->get_status_string)(
-      "cublasLtMatmul", lt->matmul)("cublasLtMatmulAlgoGetHeuristic", lt->get_heuristic)(
-      "cublasLtMatmulAlgoConfigGetAttribute", lt->get_algo_attribute)("cublasLtMatmulDescCreate", lt->create_desc)(
-      "cublasLtMatmulDescDestroy", lt->destroy_desc)("cublasLtMatmulDescSetAttribute", lt->set_desc)(
-      "cublasLtMatmulDescGetAttribute", lt->get_desc)("cublasLtMatrixLayoutCreate", lt->create_layout)(
-      "cublasLtMatrixLayoutDestroy", lt->destroy_layout)("cublasLtMatrixLayoutSetAttribute", lt->set_layout)(
-      "cublasLtMatrixLayoutGetAttribute", lt->get_layout)("cublasLtMatmulPreferenceCreate", lt->create_preference)(
-      "cublasLtMatmulPreferenceDestroy", lt->destroy_preference)("cublasLtMatmulPreferenceSetAttribute",
-                                                                 lt->set_preference)
-                   .result();
+  auto found =
+      Symbols(*library)("cublasLtCreate", lt->create)("cublasLtDestroy", lt->destroy)("cublasLtGetVersion", lt->get_version)(
+          "cublasLtGetStatusString", lt->get_status_string)("cublasLtMatmul", lt->matmul)(
+          "cublasLtMatmulAlgoGetHeuristic", lt->get_heuristic)("cublasLtMatmulAlgoConfigGetAttribute", lt->get_algo_attribute)(
+          "cublasLtMatmulDescCreate", lt->create_desc)("cublasLtMatmulDescDestroy", lt->destroy_desc)(
+          "cublasLtMatmulDescSetAttribute", lt->set_desc)("cublasLtMatmulDescGetAttribute", lt->get_desc)(
+          "cublasLtMatrixLayoutCreate", lt->create_layout)("cublasLtMatrixLayoutDestroy", lt->destroy_layout)(
+          "cublasLtMatrixLayoutSetAttribute", lt->set_layout)("cublasLtMatrixLayoutGetAttribute", lt->get_layout)(
+          "cublasLtMatmulPreferenceCreate", lt->create_preference)("cublasLtMatmulPreferenceDestroy", lt->destroy_preference)(
+          "cublasLtMatmulPreferenceSetAttribute", lt->set_preference)
+          .result();
   if (!found) return found.error();
   return lt;
 }

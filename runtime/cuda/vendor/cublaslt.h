@@ -61,9 +61,9 @@ struct LtRequest {
   DType result = DType::float32;    ///< of C and D
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   MemoryRef a, b, d;
-  MemoryRef c;     ///< added to the product; none: nothing is
-  MemoryRef bias;  ///< of an epilogue with bias (of D's dtype), or its gradient
-  bool fast = false;           ///< f32 may be rounded to TF32 first
+  MemoryRef c;        ///< added to the product; none: nothing is
+  MemoryRef bias;     ///< of an epilogue with bias (of D's dtype), or its gradient
+  bool fast = false;  ///< f32 may be rounded to TF32 first
   bool deterministic = true;
 };
 
@@ -92,8 +92,7 @@ class LtProduct {
   cublasLtMatrixLayout_t layout_d() const { return d_; }
 
  private:
-  LtProduct(std::shared_ptr<CublasLt> library, const LtRequest& request)
-      : library_(std::move(library)), request_(request) {}
+  LtProduct(std::shared_ptr<CublasLt> library, const LtRequest& request) : library_(std::move(library)), request_(request) {}
   Result<cublasLtMatrixLayout_t> layout(const MatrixLayout& matrix, DType dtype);
   Result<void> set_bias(const void* pointer);
   Result<std::optional<cublasLtMatmulHeuristicResult_t>> ask(uint32_t alignment, int* candidates);

@@ -30,8 +30,7 @@ Epilogue epilogue_of(const std::optional<KernelActivation>& activation, DType dt
             "(--numerics fast takes it)"};
   }
   if (activation->kind == KernelActivation::gelu_tanh) {
-    if (fast || dtype != DType::float32)
-      return {CUBLASLT_EPILOGUE_GELU, true, "GELU's tanh form in the product's epilogue"};
+    if (fast || dtype != DType::float32) return {CUBLASLT_EPILOGUE_GELU, true, "GELU's tanh form in the product's epilogue"};
     return {CUBLASLT_EPILOGUE_DEFAULT, false,
             "GELU by the project's own kernel behind it: cuBLASLt's is not said to be exact in f32 (--numerics fast takes it)"};
   }
@@ -62,8 +61,7 @@ class LinearBuilder {
   Prepared build() {
     prepared_ = operands_.prepared();
     if (operands_.has("residual")) prepared_.in_place.push_back({operands_.find("residual"), 0});
-    if (!context_.planning())
-      operation_ = std::make_unique<ProductOperation>(*context_.driver, context_.device, context_.own);
+    if (!context_.planning()) operation_ = std::make_unique<ProductOperation>(*context_.driver, context_.device, context_.own);
     if (in_ == 0) build_without_product();
     else build_product();
     prepared_.executable = std::move(operation_);
@@ -117,8 +115,8 @@ class LinearBuilder {
     request.bias = {};
     if (operation_) operation_->before.clear();
     if (in_epilogue) {
-      request.epilogue = cublasLtEpilogue_t(epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT ? CUBLASLT_EPILOGUE_BIAS
-                                                                                       : epilogue.kind | CUBLASLT_EPILOGUE_BIAS);
+      request.epilogue = cublasLtEpilogue_t(
+          epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT ? CUBLASLT_EPILOGUE_BIAS : epilogue.kind | CUBLASLT_EPILOGUE_BIAS);
       request.bias = input(operands_, "bias");
       if (operands_.dtype() != DType::float32) {
         request.bias = take_scratch(scratch, size_t(out_) * size_of(operands_.dtype()));

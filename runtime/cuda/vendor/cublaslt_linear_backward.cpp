@@ -51,8 +51,7 @@ Result<Prepared> prepare_linear_backward_weight(const PrepareRequest& request, L
           "x " + to_string(x) + " and dy " + to_string(dy) + " don't fit");
   const Dims expected = {dy.back(), x.back()};
   require(dweight == expected, "output has shape " + to_string(dweight) + ", expected " + to_string(expected));
-  if (bias)
-    require(operands.wide_output(1).dims == Dims{dy.back()}, "dbias should have shape " + to_string(Dims{dy.back()}));
+  if (bias) require(operands.wide_output(1).dims == Dims{dy.back()}, "dbias should have shape " + to_string(Dims{dy.back()}));
   const int64_t rows = product(x, 0, x.size() - 1), in = x.back(), out = dy.back();
 
   Prepared prepared = operands.prepared();

@@ -6,8 +6,8 @@ namespace sheaf::cuda {
 Result<Prepared> prepare_matmul(const PrepareRequest& request, LibraryContext& context) {
   const StepOperands operands(request);
   const TensorSpec &a = operands.operand("a"), &b = operands.operand("b"), &y = operands.output();
-  const BatchedProduct batched = matmul_product(a.dims, b.dims, y.dims, operands.flag("transpose_a", false),
-                                                operands.flag("transpose_b", false));
+  const BatchedProduct batched =
+      matmul_product(a.dims, b.dims, y.dims, operands.flag("transpose_a", false), operands.flag("transpose_b", false));
   Prepared prepared = operands.prepared();
   std::unique_ptr<ProductOperation> operation;
   if (!context.planning()) operation = std::make_unique<ProductOperation>(*context.driver, context.device, context.own);

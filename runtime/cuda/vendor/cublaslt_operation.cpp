@@ -43,8 +43,8 @@ Chosen choose_product(LibraryContext& context, const LtRequest& request, size_t&
   return chosen;
 }
 
-void explain_product(const LibraryContext& context, const LtRequest& request, const LtProduct* product,
-                     const std::string& why, Prepared& prepared) {
+void explain_product(const LibraryContext& context, const LtRequest& request, const LtProduct* product, const std::string& why,
+                     Prepared& prepared) {
   const MatrixProduct& p = request.product;
   prepared.implementation = "cuBLASLt";
   if (product) prepared.implementation += " " + product->algorithm();
@@ -63,7 +63,8 @@ void explain_product(const LibraryContext& context, const LtRequest& request, co
     if (request.deterministic) prepared.reason += " and sums in a fixed order";
   } else {
     prepared.reason += "; its algorithm is chosen on the GPU";
-    prepared.uncertain = "its workspace is counted as 32 MiB, the most that cuBLASLt may take: the algorithm is chosen on the GPU";
+    prepared.uncertain =
+        "its workspace is counted as 32 MiB, the most that cuBLASLt may take: the algorithm is chosen on the GPU";
   }
 }
 

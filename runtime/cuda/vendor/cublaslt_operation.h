@@ -41,7 +41,7 @@ struct Chosen {
 Chosen choose_product(LibraryContext& context, const LtRequest& request, size_t& scratch_bytes);
 
 /// For Prepared: "cuBLASLt algorithm 66, tile 20", and why.
-void explain_product(const LibraryContext& context, const LtRequest& request, const LtProduct* product,
-                     const std::string& why, Prepared& prepared);
+void explain_product(const LibraryContext& context, const LtRequest& request, const LtProduct* product, const std::string& why,
+                     Prepared& prepared);
 
 }  // namespace sheaf::cuda

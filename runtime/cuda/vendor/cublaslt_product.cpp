@@ -24,8 +24,8 @@ Result<cublasLtMatrixLayout_t> LtProduct::layout(const MatrixLayout& matrix, DTy
     return Error("a matrix of " + std::to_string(matrix.rows) + " × " + std::to_string(matrix.columns) +
                  " is larger than cuBLASLt's");
   cublasLtMatrixLayout_t made = nullptr;
-  auto status = library_->create_layout(&made, data_type(dtype), uint64_t(matrix.rows), uint64_t(matrix.columns),
-                                        matrix.leading);
+  auto status =
+      library_->create_layout(&made, data_type(dtype), uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leading);
   if (status != CUBLAS_STATUS_SUCCESS) return library_->failure("cublasLtMatrixLayoutCreate", status);
   if (request_.product.batch > 1) {
     const auto count = int32_t(request_.product.batch);
@@ -45,8 +45,7 @@ Result<std::unique_ptr<LtProduct>> LtProduct::describe(std::shared_ptr<CublasLt>
   const MatrixProduct& p = request.product;
   const CublasLt& lt = *made->library_;
   // f32 is summed as f32 whatever the operands are; TF32 is for those who ask for it.
-  const auto compute =
-      request.fast && request.operands == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const auto compute = request.fast && request.operands == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   auto status = lt.create_desc(&made->desc_, compute, CUDA_R_32F);
   if (status != CUBLAS_STATUS_SUCCESS) return lt.failure("cublasLtMatmulDescCreate", status);
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -156,8 +155,8 @@ Result<void> LtProduct::enqueue(const Enqueue& at) {
     if (auto set = set_bias(bias); !set) return set;
   }
   for (const ProductOffsets& call : request_.calls) {
-    void *call_a = a + size_t(call.a) * operand, *call_b = b + size_t(call.b) * operand,
-         *call_d = d + size_t(call.d) * result, *call_c = c ? c + size_t(call.d) * result : call_d;
+    void *call_a = a + size_t(call.a) * operand, *call_b = b + size_t(call.b) * operand, *call_d = d + size_t(call.d) * result,
+         *call_c = c ? c + size_t(call.d) * result : call_d;
     uintptr_t addresses = reinterpret_cast<uintptr_t>(bias);
     for (void* pointer : {call_a, call_b, call_c, call_d}) addresses |= reinterpret_cast<uintptr_t>(pointer);
     const auto& chosen = addresses % kAligned == 0 ? aligned_ : unaligned_;

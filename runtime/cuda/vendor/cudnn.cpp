@@ -23,8 +23,8 @@ std::vector<fe::NumericalNote_t> unwanted_notes(const CudnnGraph& graph, const E
   if (is_narrow || !choice.fast_numerics) notes.push_back(Note::REDUCED_PRECISION_REDUCTION);
   if (!is_narrow && !choice.fast_numerics) notes.insert(notes.end(), {Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS});
   if (!choice.fast_numerics)
-    notes.insert(notes.end(), {Note::FFT, Note::WINOGRAD, Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6,
-                               Note::WINOGRAD_TILE_13x13});
+    notes.insert(notes.end(),
+                 {Note::FFT, Note::WINOGRAD, Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6, Note::WINOGRAD_TILE_13x13});
   if (choice.deterministic) notes.push_back(Note::NONDETERMINISTIC);
   return notes;
 }
@@ -43,8 +43,7 @@ Result<void> load() {
   if (!fe::cudnn_dlhandle) {
     size_t (*version)() = nullptr;
     if (auto found = Symbols(*library)("cudnnGetVersion", version).result(); !found) return found.error();
-    if (version() < 91100)
-      return Error("cuDNN " + std::to_string(version()) + " is too old: 9.11 or later is needed");
+    if (version() < 91100) return Error("cuDNN " + std::to_string(version()) + " is too old: 9.11 or later is needed");
     fe::cudnn_dlhandle = library->handle();
   }
   return {};
@@ -169,8 +168,8 @@ Result<void> CudnnCall::enqueue(const Enqueue& at) {
     return failure("cudnnSetStream", fe::detail::get_error_string(status));
   if (const cudnnStatus_t status = fe::detail::execute(cudnn_->handle(), built.descriptor(), pack_->descriptor.get_ptr());
       status != CUDNN_STATUS_SUCCESS)
-    return failure("cudnnBackendExecute", std::string(fe::detail::get_error_string(status)) + " " +
-                                              fe::detail::get_last_error_string_());
+    return failure("cudnnBackendExecute",
+                   std::string(fe::detail::get_error_string(status)) + " " + fe::detail::get_last_error_string_());
   return {};
 }
 

@@ -74,8 +74,7 @@ class Cudnn {
 class CudnnCall {
  public:
   /// `places`: by tensor of the graph; those of intermediates and constants are not looked at.
-  CudnnCall(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CudnnPlan> plan, std::vector<MemoryRef> places,
-            MemoryRef workspace);
+  CudnnCall(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CudnnPlan> plan, std::vector<MemoryRef> places, MemoryRef workspace);
   CudnnCall(CudnnCall&&) noexcept;
   ~CudnnCall();
 
@@ -86,7 +85,7 @@ class CudnnCall {
   struct Pack;
   std::shared_ptr<Cudnn> cudnn_;
   std::shared_ptr<CudnnPlan> plan_;
-  std::vector<void*> pointers_;  ///< as cuDNN wants them; constants' are the plan's
+  std::vector<void*> pointers_;                       ///< as cuDNN wants them; constants' are the plan's
   std::vector<std::pair<size_t, MemoryRef>> places_;  ///< index among the pointers, where it lies
   MemoryRef workspace_;
   std::unique_ptr<Pack> pack_;

@@ -31,8 +31,7 @@ bool backward_by_library(CudnnBuilder& builder, const BatchNorm& norm, MemoryRef
   placed.places[4].second = builder.scratch(channel_bytes(norm));
   if (OwnKernels* kernels = builder.kernels())
     builder.add(inverse_of_variance_call(*kernels, placed.places[4].second, builder.input("var"), norm.count(), norm.eps));
-  if (norm.relu)
-    placed.places.emplace_back(gradient, branch.buffer >= 0 ? branch : builder.scratch(norm.placed(dtype).bytes));
+  if (norm.relu) placed.places.emplace_back(gradient, branch.buffer >= 0 ? branch : builder.scratch(norm.placed(dtype).bytes));
   const auto sums = [&](size_t index) { return norm.affine ? builder.output(index) : builder.scratch(channel_bytes(norm)); };
   placed.places.insert(placed.places.end(),
                        {{results.dx, builder.output()}, {results.dscale, sums(1)}, {results.dshift, sums(2)}});

@@ -58,8 +58,8 @@ Result<Prepared> prepare_batch_norm_train(const PrepareRequest& request, Library
   if (why) builder.because(why);
   const bool library = !why && train_by_library(builder, norm);
   if (library) {
-    builder.because(norm.relu ? std::string("normalisation, ") + (residual ? "addition, " : "") +
-                                    "ReLU (which keeps NaN)" + (masked ? " and its mask" : "") + " in one graph, channels last"
+    builder.because(norm.relu ? std::string("normalisation, ") + (residual ? "addition, " : "") + "ReLU (which keeps NaN)" +
+                                    (masked ? " and its mask" : "") + " in one graph, channels last"
                               : "channels last, as x is");
   } else {
     builder.because("the project's own kernels, in x's format");

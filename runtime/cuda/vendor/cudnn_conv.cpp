@@ -89,7 +89,8 @@ Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behi
       builder.add(narrow_call(*kernels, places[bias].second, behind.bias, dtype, conv.y[1]));
   }
   builder.add(*plan, graph, places);
-  builder.because("with " + behind.names() + " in one graph" + (attempt.narrow_bias ? ", the bias rounded to " + std::string(name_of(dtype)) : ""));
+  builder.because("with " + behind.names() + " in one graph" +
+                  (attempt.narrow_bias ? ", the bias rounded to " + std::string(name_of(dtype)) : ""));
   return {};
 }
 
@@ -126,7 +127,10 @@ TensorSpec CudnnConv::placed(const TensorSpec& tensor) const {
 }
 
 CudnnConv cudnn_conv_of(const StepOperands& operands, const ConvShape& shape, Dims weight) {
-  CudnnConv conv{shape.x, std::move(weight), shape.y, {shape.padding_begin, shape.padding_end, shape.stride, shape.dilation},
+  CudnnConv conv{shape.x,
+                 std::move(weight),
+                 shape.y,
+                 {shape.padding_begin, shape.padding_end, shape.stride, shape.dilation},
                  operands.dtype() != DType::float32 || operands.request.fast_numerics};
   if (conv.x.size() == 3) {
     for (Dims* dims : {&conv.x, &conv.weight, &conv.y}) *dims = lifted(*dims, 2, 1);
@@ -141,15 +145,21 @@ std::string format_reason(const CudnnConv& conv) {
                             : "plain, without tensor cores, which would round f32 to TF32 (--numerics fast allows it)";
 }
 
-void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const TensorSpec& y, MemoryRef bias, MemoryRef residual,
-                           const std::optional<KernelActivation>& activation) {
+void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const TensorSpec& y, MemoryRef bias,
+                           MemoryRef residual, const std::optional<KernelActivation>& activation) {
   OwnKernels* kernels = builder.kernels();
   if (!kernels) return;
   std::vector<KernelCall> calls;
   const int64_t elements = element_count(y), channels = y.dims[1];
   add_activation(calls, *kernels,
-                 {.y = builder.output(), .x = builder.output(), .bias = bias, .residual = residual, .dtype = y.dtype,
-                  .elements = elements, .inner = conv.channels_last ? 1 : product(y.dims, 2, y.dims.size()), .channels = channels,
+                 {.y = builder.output(),
+                  .x = builder.output(),
+                  .bias = bias,
+                  .residual = residual,
+                  .dtype = y.dtype,
+                  .elements = elements,
+                  .inner = conv.channels_last ? 1 : product(y.dims, 2, y.dims.size()),
+                  .channels = channels,
                   .activation = activation.value_or(KernelActivation{})});
   for (KernelCall& call : calls) builder.add(std::move(call));
 }

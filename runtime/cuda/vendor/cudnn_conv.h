@@ -26,7 +26,7 @@ std::string format_reason(const CudnnConv& conv);
 
 /// y = activation(x + bias + residual) by the project's own kernel, in place of x where y is x. y has the convolution's format,
 /// its dims are [N, C, s…].
-void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const TensorSpec& y, MemoryRef bias, MemoryRef residual,
-                           const std::optional<KernelActivation>& activation);
+void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const TensorSpec& y, MemoryRef bias,
+                           MemoryRef residual, const std::optional<KernelActivation>& activation);
 
 }  // namespace sheaf::cuda

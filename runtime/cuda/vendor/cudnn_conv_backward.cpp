@@ -42,8 +42,7 @@ Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, Lib
   for (const int64_t size : spatial_sizes(operands, "kernel_size", x_dims.size())) weight.push_back(size);
   const TensorSpec& result = operands.wide_output();
   require(result.dims == weight, "output has shape " + to_string(result.dims) + ", expected " + to_string(weight));
-  if (bias)
-    require(operands.wide_output(1).dims == Dims{weight[0]}, "dbias should have shape " + to_string(Dims{weight[0]}));
+  if (bias) require(operands.wide_output(1).dims == Dims{weight[0]}, "dbias should have shape " + to_string(Dims{weight[0]}));
   const CudnnConv conv = cudnn_conv_of(operands, conv_shape(operands, x_dims, weight, dy_dims, "dy"), weight);
 
   CudnnBuilder builder(operands, context);

@@ -85,8 +85,7 @@ class FrontendPlan final : public CudnnPlan, private fe::graph::Graph {
     if (auto status = check_support(); status.is_bad()) return failure("check_support", status.get_message());
     if (auto status = build_plans(); status.is_bad()) return failure("build_plans", status.get_message());
     int64_t bytes = 0;
-    if (auto status = get_workspace_size(bytes); status.is_bad())
-      return failure("get_workspace_size", status.get_message());
+    if (auto status = get_workspace_size(bytes); status.is_bad()) return failure("get_workspace_size", status.get_message());
     workspace_bytes_ = size_t(bytes);
     engine_ = name_of(plans.candidate);
     for (int64_t i = 0; i < plans.candidate; ++i) {

@@ -17,17 +17,17 @@ struct ConvWindow {
 
 /// What is done to each element. `a`, `b`: the operands; those of fewer dims are spread.
 enum class Pointwise {
-  identity,       ///< a, in another dtype
-  add,            ///< a + b
-  multiply,       ///< a · b
-  relu,           ///< a > 0 ? a : slope · a
-  elu,            ///< a > 0 ? a : alpha · (eᵃ - 1)
-  silu,           ///< a / (1 + e⁻ᵃ)
-  gelu,           ///< with the error function
-  gelu_tanh,      ///< approximated with tanh
+  identity,   ///< a, in another dtype
+  add,        ///< a + b
+  multiply,   ///< a · b
+  relu,       ///< a > 0 ? a : slope · a
+  elu,        ///< a > 0 ? a : alpha · (eᵃ - 1)
+  silu,       ///< a / (1 + e⁻ᵃ)
+  gelu,       ///< with the error function
+  gelu_tanh,  ///< approximated with tanh
   tanh,
   sigmoid,
-  greater,        ///< a > b: 1 bit an element
+  greater,  ///< a > b: 1 bit an element
 };
 
 class CudnnGraph {
@@ -36,9 +36,9 @@ class CudnnGraph {
 
   struct Tensor {
     DType dtype = DType::float32;
-    bool bits = false;          ///< 1 bit an element, dtype says nothing then
-    Dims dims = {}, strides = {};  ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
-    bool intermediate = false;  ///< in no buffer
+    bool bits = false;                ///< 1 bit an element, dtype says nothing then
+    Dims dims = {}, strides = {};     ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
+    bool intermediate = false;        ///< in no buffer
     std::optional<float> value = {};  ///< a constant of the graph
   };
   struct Node {

@@ -63,21 +63,16 @@ void CudnnBuilder::add(const CudnnGraph& graph, const std::vector<std::pair<Cudn
   add(*found, graph, places);
 }
 
-void CudnnBuilder::add(KernelCall call) {
-  parts_.emplace_back(std::move(call));
-}
+void CudnnBuilder::add(KernelCall call) { parts_.emplace_back(std::move(call)); }
 
 void CudnnBuilder::add_zeros(MemoryRef where, size_t bytes) {
   if (!planning()) parts_.emplace_back(CudnnOperation::Zeros{where, bytes});
 }
 
-void CudnnBuilder::because(const std::string& reason) {
-  prepared.reason += (prepared.reason.empty() ? "" : "; ") + reason;
-}
+void CudnnBuilder::because(const std::string& reason) { prepared.reason += (prepared.reason.empty() ? "" : "; ") + reason; }
 
 Prepared CudnnBuilder::take() {
-  if (prepared.implementation.empty())
-    prepared.implementation = engines_.empty() ? "kernel" : "cuDNN " + engines_;
+  if (prepared.implementation.empty()) prepared.implementation = engines_.empty() ? "kernel" : "cuDNN " + engines_;
   if (!planning())
     prepared.executable = std::make_unique<CudnnOperation>(*context_.driver, context_.device, context_.own, std::move(parts_));
   return std::move(prepared);

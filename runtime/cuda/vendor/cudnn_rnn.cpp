@@ -23,8 +23,11 @@ class RnnReserve final : public Format {
 class RnnBuilder {
  public:
   RnnBuilder(const PrepareRequest& request, LibraryContext& context)
-      : operands_(request), context_(context), lstm_(gates_of(op_of(request.step)) == 4),
-        training_(traits(op_of(request.step)).pass == Pass::training), backward_(traits(op_of(request.step)).pass == Pass::backward) {
+      : operands_(request),
+        context_(context),
+        lstm_(gates_of(op_of(request.step)) == 4),
+        training_(traits(op_of(request.step)).pass == Pass::training),
+        backward_(traits(op_of(request.step)).pass == Pass::backward) {
     require(operands_.dtype() == DType::float32, "it computes in float32 alone");
     std::vector<Dims> results = output_dims(operands_);
     if (backward_) {
@@ -69,13 +72,15 @@ class RnnBuilder {
       // cuDNN's products of several streams share a workspace else, and their bits depend on who comes first.
       if (operands_.request.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     }
-    auto made = RnnDescriptors::make(context_.planning() ? nullptr : context_.cudnn->handle(), shape_, training_ || backward_, fast);
+    auto made =
+        RnnDescriptors::make(context_.planning() ? nullptr : context_.cudnn->handle(), shape_, training_ || backward_, fast);
     require(bool(made), made ? "" : made.error().message());
     operation_->descriptors = std::move(*made);
     prepared_.implementation = "cuDNN RNN, standard algorithm";
     prepared_.reason = std::string("all layers and directions in one call, sums in a fixed order; f32 ") +
                        (fast ? "rounded to TF32 for the tensor cores (--numerics fast)" : "without tensor cores");
-    if (context_.planning()) prepared_.uncertain = "its workspace and what it keeps are an estimate: cuDNN tells them on the GPU alone";
+    if (context_.planning())
+      prepared_.uncertain = "its workspace and what it keeps are an estimate: cuDNN tells them on the GPU alone";
   }
 
   void give_workspace(size_t bytes) {
@@ -108,8 +113,8 @@ class RnnBuilder {
       gradients_.emplace_back(role, expected.size());
       expected.push_back(operands_.operand(role).dims);
     }
-    require(operands_.request.outputs.size() == expected.size(), "expected " + std::to_string(expected.size()) +
-                                                                     " outputs: dx, the states' gradients and the weights'");
+    require(operands_.request.outputs.size() == expected.size(),
+            "expected " + std::to_string(expected.size()) + " outputs: dx, the states' gradients and the weights'");
     for (size_t i = 0; i < expected.size(); ++i)
       require(operands_.output(i).dims == expected[i], "output " + std::to_string(i) + " has shape " +
                                                            to_string(operands_.output(i).dims) + ", expected " +
@@ -131,7 +136,8 @@ class RnnBuilder {
       return;
     }
     for (const auto& [from, to] : {std::pair("dh", operation_->dh0), std::pair("dc", operation_->dc0)})
-      if (to.buffer >= 0) operation_->before.push_back({in(from), to, bytes(size_t(to.buffer) - operands_.request.inputs.size())});
+      if (to.buffer >= 0)
+        operation_->before.push_back({in(from), to, bytes(size_t(to.buffer) - operands_.request.inputs.size())});
     for (const auto& [role, output] : gradients_) operation_->before.push_back({{}, out(output), bytes(output)});
   }
 
@@ -143,7 +149,8 @@ class RnnBuilder {
     o.workspace = take_scratch(scratch, d.workspace_bytes);
     o.length_list = take_scratch(scratch, size_t(shape_.rows) * sizeof(int32_t));
     for (const RnnWeightPart& part : d.parts)
-      o.before.push_back({{in(part.role).buffer, part.offset}, {o.weights.buffer, o.weights.offset + part.in_space}, part.bytes});
+      o.before.push_back(
+          {{in(part.role).buffer, part.offset}, {o.weights.buffer, o.weights.offset + part.in_space}, part.bytes});
     o.x = in("x");
     o.h0 = in("h0");
     o.c0 = in("c0");
@@ -164,8 +171,8 @@ class RnnBuilder {
       o.dweights = take_scratch(scratch, d.weight_bytes);
       o.before.push_back({{}, o.dweights, d.weight_bytes});  // cuDNN adds to what it finds
       for (const RnnWeightPart& part : d.parts)
-        o.after.push_back({{o.dweights.buffer, o.dweights.offset + part.in_space}, {gradient_of(part.role).buffer, part.offset},
-                           part.bytes});
+        o.after.push_back(
+            {{o.dweights.buffer, o.dweights.offset + part.in_space}, {gradient_of(part.role).buffer, part.offset}, part.bytes});
     }
     prepared_.scratch_bytes = scratch;
   }
@@ -187,7 +194,8 @@ class RnnBuilder {
     if (o.descriptors) {
       require(context_.own != nullptr, context_.no_own);
       o.kernels = context_.own;
-      o.lengths.emplace(own_kernel(*o.kernels, "copy", "fill_i32"), std::array<uint64_t, 3>{uint64_t(shape_.rows + 255) / 256, 1, 1});
+      o.lengths.emplace(own_kernel(*o.kernels, "copy", "fill_i32"),
+                        std::array<uint64_t, 3>{uint64_t(shape_.rows + 255) / 256, 1, 1});
       o.lengths->address(o.length_list).value(int32_t(shape_.steps)).value(uint32_t(shape_.rows));
     }
     prepared_.executable = std::move(operation_);

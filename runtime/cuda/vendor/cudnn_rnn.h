@@ -46,9 +46,9 @@ struct RnnFunctions {
 
 /// Part of a weight or bias, and where it lies in cuDNN's weight space.
 struct RnnWeightPart {
-  std::string role;      ///< "weight_ih_l0"
-  size_t offset = 0;     ///< bytes into the operand
-  size_t in_space = 0;   ///< bytes into the weight space
+  std::string role;     ///< "weight_ih_l0"
+  size_t offset = 0;    ///< bytes into the operand
+  size_t in_space = 0;  ///< bytes into the weight space
   size_t bytes = 0;
 };
 

@@ -11,16 +11,16 @@ Result<RnnFunctions> open_functions() {
   if (!library) return library.error();
   RnnFunctions f;
   auto found = Symbols(*library)("cudnnGetErrorString", f.get_error_string)("cudnnSetStream", f.set_stream)(
-      "cudnnCreateTensorDescriptor", f.create_tensor)("cudnnDestroyTensorDescriptor", f.destroy_tensor)(
-      "cudnnSetTensorNdDescriptor", f.set_tensor)("cudnnGetTensorNdDescriptor", f.get_tensor)(
-      "cudnnCreateDropoutDescriptor", f.create_dropout)("cudnnDestroyDropoutDescriptor", f.destroy_dropout)(
-      "cudnnSetDropoutDescriptor", f.set_dropout)("cudnnCreateRNNDescriptor", f.create_rnn)(
-      "cudnnDestroyRNNDescriptor", f.destroy_rnn)("cudnnSetRNNDescriptor_v8", f.set_rnn)(
-      "cudnnCreateRNNDataDescriptor", f.create_data)("cudnnDestroyRNNDataDescriptor", f.destroy_data)(
-      "cudnnSetRNNDataDescriptor", f.set_data)("cudnnGetRNNTempSpaceSizes", f.temp_space_sizes)(
-      "cudnnGetRNNWeightSpaceSize", f.weight_space_size)("cudnnGetRNNWeightParams", f.weight_params)(
-      "cudnnRNNForward", f.forward)("cudnnRNNBackwardData_v8", f.backward_data)("cudnnRNNBackwardWeights_v8",
-                                                                               f.backward_weights)
+                   "cudnnCreateTensorDescriptor", f.create_tensor)("cudnnDestroyTensorDescriptor", f.destroy_tensor)(
+                   "cudnnSetTensorNdDescriptor", f.set_tensor)("cudnnGetTensorNdDescriptor", f.get_tensor)(
+                   "cudnnCreateDropoutDescriptor", f.create_dropout)("cudnnDestroyDropoutDescriptor", f.destroy_dropout)(
+                   "cudnnSetDropoutDescriptor", f.set_dropout)("cudnnCreateRNNDescriptor", f.create_rnn)(
+                   "cudnnDestroyRNNDescriptor", f.destroy_rnn)("cudnnSetRNNDescriptor_v8", f.set_rnn)(
+                   "cudnnCreateRNNDataDescriptor", f.create_data)("cudnnDestroyRNNDataDescriptor", f.destroy_data)(
+                   "cudnnSetRNNDataDescriptor", f.set_data)("cudnnGetRNNTempSpaceSizes", f.temp_space_sizes)(
+                   "cudnnGetRNNWeightSpaceSize", f.weight_space_size)("cudnnGetRNNWeightParams", f.weight_params)(
+                   "cudnnRNNForward", f.forward)("cudnnRNNBackwardData_v8", f.backward_data)("cudnnRNNBackwardWeights_v8",
+                                                                                             f.backward_weights)
                    .result();
   if (!found) return found.error();
   return f;
@@ -68,7 +68,8 @@ Result<std::unique_ptr<RnnDescriptors>> RnnDescriptors::make(cudnnHandle_t handl
     const int64_t per_direction = shape.layers * shape.directions;
     for (int64_t layer = 0; layer < shape.layers; ++layer)
       made->weight_bytes += size_t(shape.directions * shape.gates * shape.hidden *
-                                   (shape.width_into(layer) + shape.hidden + (shape.bias ? 2 : 0))) * sizeof(float);
+                                   (shape.width_into(layer) + shape.hidden + (shape.bias ? 2 : 0))) *
+                            sizeof(float);
     const auto cells = size_t(shape.steps * shape.rows * shape.hidden * per_direction) * sizeof(float);
     made->workspace_bytes = cells * size_t(shape.gates);
     made->reserve_bytes = training ? cells * size_t(shape.gates + 2) : 0;
@@ -93,8 +94,7 @@ RnnDescriptors::~RnnDescriptors() {
 
 Result<void> RnnDescriptors::describe(cudnnHandle_t handle, const RnnShape& shape, bool fast) {
   const RnnFunctions& f = *functions;
-  const auto layout =
-      shape.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
+  const auto layout = shape.batch_first ? CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
   const std::vector<int> lengths(size_t(shape.rows), int(shape.steps));
   const int dims[] = {int(shape.layers * shape.directions), int(shape.rows), int(shape.hidden)};
   const int strides[] = {dims[1] * dims[2], dims[2], 1};
@@ -111,9 +111,9 @@ Result<void> RnnDescriptors::describe(cudnnHandle_t handle, const RnnShape& shap
              int32_t(shape.hidden), int32_t(shape.layers), dropout_, uint32_t(CUDNN_RNN_PADDED_IO_ENABLED))(
              "cudnnCreateRNNDataDescriptor", f.create_data, &x)("cudnnCreateRNNDataDescriptor", f.create_data, &y)(
              "cudnnSetRNNDataDescriptor", f.set_data, x, CUDNN_DATA_FLOAT, layout, int(shape.steps), int(shape.rows),
-             int(shape.features), lengths.data(), nullptr)(
-             "cudnnSetRNNDataDescriptor", f.set_data, y, CUDNN_DATA_FLOAT, layout, int(shape.steps), int(shape.rows), width_out,
-             lengths.data(), nullptr)("cudnnCreateTensorDescriptor", f.create_tensor, &state)(
+             int(shape.features), lengths.data(), nullptr)("cudnnSetRNNDataDescriptor", f.set_data, y, CUDNN_DATA_FLOAT, layout,
+                                                           int(shape.steps), int(shape.rows), width_out, lengths.data(),
+                                                           nullptr)("cudnnCreateTensorDescriptor", f.create_tensor, &state)(
              "cudnnSetTensorNdDescriptor", f.set_tensor, state, CUDNN_DATA_FLOAT, 3, +dims, +strides)
       .result();
 }
@@ -131,9 +131,9 @@ Result<void> RnnDescriptors::locate(cudnnHandle_t handle, const RnnShape& shape)
   const RnnFunctions& f = *functions;
   void* const space = reinterpret_cast<void*>(uintptr_t{1} << 32);
   cudnnTensorDescriptor_t matrix = nullptr, bias = nullptr;
-  auto made = Calls(f)("cudnnCreateTensorDescriptor", f.create_tensor, &matrix)("cudnnCreateTensorDescriptor",
-                                                                               f.create_tensor, &bias)
-                  .result();
+  auto made =
+      Calls(f)("cudnnCreateTensorDescriptor", f.create_tensor, &matrix)("cudnnCreateTensorDescriptor", f.create_tensor, &bias)
+          .result();
   const auto add = [&](const char* name, int64_t layer, int64_t direction, int64_t gate, void* address, int64_t elements) {
     const size_t bytes = size_t(elements) * sizeof(float);
     const auto in_space = size_t(static_cast<char*>(address) - static_cast<char*>(space));
@@ -158,9 +158,9 @@ Result<void> RnnDescriptors::locate(cudnnHandle_t handle, const RnnShape& shape)
         for (const bool weights : {true, false}) {
           for (int64_t gate = 0; made && gate < shape.gates && (weights || shape.bias); ++gate) {
             void *matrix_at = nullptr, *bias_at = nullptr;
-            made = Calls(f)("cudnnGetRNNWeightParams", f.weight_params, handle, rnn, int32_t(layer * shape.directions + direction),
-                            weight_bytes, static_cast<const void*>(space), int32_t(kind.first + gate), matrix, &matrix_at, bias,
-                            &bias_at)
+            made = Calls(f)("cudnnGetRNNWeightParams", f.weight_params, handle, rnn,
+                            int32_t(layer * shape.directions + direction), weight_bytes, static_cast<const void*>(space),
+                            int32_t(kind.first + gate), matrix, &matrix_at, bias, &bias_at)
                        .result();
             const bool there = made && (weights ? add(kind.weight, layer, direction, gate, matrix_at, shape.hidden * width)
                                                 : add(kind.bias, layer, direction, gate, bias_at, shape.hidden));

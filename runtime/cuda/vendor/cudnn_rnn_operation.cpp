@@ -47,9 +47,9 @@ Result<void> RnnOperation::gradients(const Enqueue& at) {
                                            p(dh0), gru ? nullptr : d.state, p(c0), p(dc), p(dc0), d.weight_bytes, p(weights),
                                            d.workspace_bytes, p(workspace), d.reserve_bytes, p(reserve));
   if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNBackwardData_v8", status);
-  status = d.functions->backward_weights(cudnn->handle(), d.rnn, CUDNN_WGRAD_MODE_ADD, list, d.x, p(x), d.state, p(h0), d.y, p(y),
-                                         d.weight_bytes, p(dweights), d.workspace_bytes, p(workspace), d.reserve_bytes,
-                                         p(reserve));
+  status =
+      d.functions->backward_weights(cudnn->handle(), d.rnn, CUDNN_WGRAD_MODE_ADD, list, d.x, p(x), d.state, p(h0), d.y, p(y),
+                                    d.weight_bytes, p(dweights), d.workspace_bytes, p(workspace), d.reserve_bytes, p(reserve));
   if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNBackwardWeights_v8", status);
   return {};
 }

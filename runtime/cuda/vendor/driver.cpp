@@ -3,7 +3,6 @@
 
 #include "runtime/cuda/vendor/nvidia_driver.h"
 
-
 namespace sheaf::cuda {
 namespace {
 
@@ -55,8 +54,7 @@ Result<void> NvidiaDriver::read_properties(DeviceState& device) {
 
 Result<CUcontext> NvidiaDriver::context(int device) {
   DeviceState& state = at(device);
-  std::call_once(state.retained,
-                 [&] { state.retain_result = call_.cuDevicePrimaryCtxRetain(&state.context, state.handle); });
+  std::call_once(state.retained, [&] { state.retain_result = call_.cuDevicePrimaryCtxRetain(&state.context, state.handle); });
   if (state.retain_result != CUDA_SUCCESS) return call_.error("cuDevicePrimaryCtxRetain", state.retain_result);
   return state.context;
 }
@@ -105,7 +103,8 @@ void NvidiaDriver::release(int device, void* memory) {
 Result<void*> NvidiaDriver::allocate_pinned(size_t bytes) {
   if (auto ok = make_any_current(); !ok) return ok.error();
   void* memory = nullptr;
-  if (auto ok = result("cuMemHostAlloc", call_.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE)); !ok) return ok.error();
+  if (auto ok = result("cuMemHostAlloc", call_.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE)); !ok)
+    return ok.error();
   return memory;
 }
 

@@ -115,16 +115,14 @@ Result<void> NvidiaDriver::fill(Stream stream, void* memory, uint8_t value, size
 
 Result<void> NvidiaDriver::launch(Stream stream, const Launch& launch) {
   if (auto ok = make_current(stream); !ok) return ok;
-  return result("cuLaunchKernel",
-                call_.cuLaunchKernel(reinterpret_cast<CUfunction>(launch.function), launch.grid[0], launch.grid[1],
-                                     launch.grid[2], launch.block, 1, 1, launch.shared_bytes, native(stream),
-                                     launch.arguments, nullptr));
+  return result("cuLaunchKernel", call_.cuLaunchKernel(reinterpret_cast<CUfunction>(launch.function), launch.grid[0],
+                                                       launch.grid[1], launch.grid[2], launch.block, 1, 1, launch.shared_bytes,
+                                                       native(stream), launch.arguments, nullptr));
 }
 
 Result<void> NvidiaDriver::begin_capture(Stream stream) {
   if (auto ok = make_current(stream); !ok) return ok;
-  return result("cuStreamBeginCapture",
-                call_.cuStreamBeginCapture(native(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  return result("cuStreamBeginCapture", call_.cuStreamBeginCapture(native(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 }
 
 Result<Graph> NvidiaDriver::end_capture(Stream stream) {

@@ -9,6 +9,7 @@ namespace sheaf::cuda {
 
 // cuda.h gives some functions' names as macros for their current version (cuMemAlloc: cuMemAlloc_v2). The members' names, their
 // types and the symbols that are looked up go through the same macros.
+// clang-format off
 #define SHEAF_DRIVER_FUNCTIONS(X)                                                                                       \
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                                 \
   X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)                     \
@@ -22,6 +23,7 @@ namespace sheaf::cuda {
   X(cuMemcpy3DPeerAsync) X(cuMemsetD8Async)                                                                             \
   X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphInstantiate) X(cuGraphDestroy) X(cuGraphExecDestroy)           \
   X(cuGraphLaunch)
+// clang-format on
 
 struct DriverFunctions {
 #define SHEAF_MEMBER(name) decltype(&::name) name = nullptr;

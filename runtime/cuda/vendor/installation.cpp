@@ -8,7 +8,8 @@ namespace sheaf::cuda {
 namespace {
 
 std::string three(size_t version, size_t major, size_t minor) {
-  return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." + std::to_string(version % minor);
+  return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." +
+         std::to_string(version % minor);
 }
 
 Installation::Library missing(const char* name, const Error& error) { return {name, "", "", error.message()}; }

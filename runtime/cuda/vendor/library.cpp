@@ -54,7 +54,8 @@ class NvidiaLibrary final : public Library {
     const Step& step = request.step;
     const Op op = op_of(step);
     const PrepareOwn own = find_own_operation(op);
-    const auto entry = std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
+    const auto entry =
+        std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
     if (!own && entry == std::end(operations)) return failure(step, "the CUDA backend has no library operation of this name");
     try {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
@@ -78,7 +79,8 @@ class NvidiaLibrary final : public Library {
   /// Libraries are opened when the first operation wants them: cuDNN alone takes half a gigabyte of the device's memory.
   void open_for(Wants wants) {
     if (context_.planning()) return;
-    if (auto current = context_.driver->make_current(context_.device); !current) throw OperationError(current.error().message());
+    if (auto current = context_.driver->make_current(context_.device); !current)
+      throw OperationError(current.error().message());
     open(context_.own, context_.no_own, [&] { return OwnKernels::open(*context_.driver, context_.device); });
     if (wants == cudnn) {
       const int sm = context_.properties.major * 10 + context_.properties.minor;

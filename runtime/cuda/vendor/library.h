@@ -16,15 +16,15 @@ class CublasLt;  // vendor/cublaslt.h
 /// What operations of one device are prepared with. A library that cannot be opened leaves the reason: only the operations
 /// that want it fail.
 struct LibraryContext {
-  Driver* driver = nullptr;     ///< null where a binding is only planned, for a device that need not be there
+  Driver* driver = nullptr;  ///< null where a binding is only planned, for a device that need not be there
   int device = 0;
   DeviceProperties properties;
   std::shared_ptr<Cudnn> cudnn;
-  std::string no_cudnn;         ///< why `cudnn` is null
+  std::string no_cudnn;  ///< why `cudnn` is null
   std::shared_ptr<CublasLt> cublaslt;
-  std::string no_cublaslt;      ///< why `cublaslt` is null
+  std::string no_cublaslt;  ///< why `cublaslt` is null
   std::shared_ptr<OwnKernels> own;
-  std::string no_own;           ///< why `own` is null where this is not planning
+  std::string no_own;  ///< why `own` is null where this is not planning
 
   /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null.
   bool planning() const { return driver == nullptr; }

@@ -10,10 +10,10 @@ Result<NcclFunctions> open_functions() {
   if (!library) return library.error();
   NcclFunctions f;
   auto found = Symbols(*library)("ncclGetVersion", f.get_version)("ncclGetErrorString", f.get_error_string)(
-      "ncclGetLastError", f.get_last_error)("ncclCommInitAll", f.init_all)("ncclCommDestroy", f.destroy)(
-      "ncclCommAbort", f.abort)("ncclCommGetAsyncError", f.get_async_error)("ncclGroupStart", f.group_start)(
-      "ncclGroupEnd", f.group_end)("ncclBroadcast", f.broadcast)("ncclReduce", f.reduce)("ncclSend", f.send)("ncclRecv",
-                                                                                                          f.receive)
+                   "ncclGetLastError", f.get_last_error)("ncclCommInitAll", f.init_all)("ncclCommDestroy", f.destroy)(
+                   "ncclCommAbort", f.abort)("ncclCommGetAsyncError", f.get_async_error)("ncclGroupStart", f.group_start)(
+                   "ncclGroupEnd", f.group_end)("ncclBroadcast", f.broadcast)("ncclReduce", f.reduce)("ncclSend", f.send)(
+                   "ncclRecv", f.receive)
                    .result();
   if (!found) return found.error();
   return f;

@@ -61,9 +61,9 @@ class NcclCommunicator final : public Communicator, public std::enable_shared_fr
 
   Driver& driver_;
   const NcclFunctions& nccl_;
-  std::vector<int> devices_;        ///< by rank
-  std::vector<ncclComm_t> comms_;   ///< by rank
-  std::vector<Stream> streams_;     ///< by rank, of connect()
+  std::vector<int> devices_;       ///< by rank
+  std::vector<ncclComm_t> comms_;  ///< by rank
+  std::vector<Stream> streams_;    ///< by rank, of connect()
   std::atomic<bool> aborted_{false};
   std::mutex aborting_;
 };

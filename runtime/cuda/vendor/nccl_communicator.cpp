@@ -12,9 +12,7 @@ class CollectiveOperation final : public Operation {
   CollectiveOperation(std::shared_ptr<NcclCommunicator> communicator, std::shared_ptr<const CollectiveRequest> request,
                       size_t rank)
       : communicator_(std::move(communicator)), request_(std::move(request)), rank_(rank) {}
-  Result<void> enqueue(const Enqueue& at) override {
-    return communicator_->enqueue(*request_, rank_, at.buffers, at.stream);
-  }
+  Result<void> enqueue(const Enqueue& at) override { return communicator_->enqueue(*request_, rank_, at.buffers, at.stream); }
   /// Members meet in it: it stays out of graphs, which are one lane's.
   bool recordable() const override { return false; }
 
@@ -37,7 +35,9 @@ ncclDataType_t data_type(DType dtype) {
 }
 
 const char* name_of_kind(CollectiveRequest::Kind kind) {
-  return kind == CollectiveRequest::broadcast ? "broadcasts" : kind == CollectiveRequest::gather ? "sends and receives" : "sums";
+  return kind == CollectiveRequest::broadcast ? "broadcasts"
+         : kind == CollectiveRequest::gather  ? "sends and receives"
+                                              : "sums";
 }
 
 }  // namespace
@@ -188,7 +188,8 @@ Result<std::vector<Prepared>> NcclCommunicator::prepare(const CollectiveRequest&
     prepared[rank].reason = std::to_string(request.parts.size()) + " " + name_of_kind(request.kind) + " among " +
                             std::to_string(devices_.size()) + " GPUs in one group";
     if (request.kind == CollectiveRequest::reduce) prepared[rank].reason += ", added in NCCL's order (--no-deterministic)";
-    if (request.kind == CollectiveRequest::gather) prepared[rank].reason += "; what comes is added up from left to right behind it";
+    if (request.kind == CollectiveRequest::gather)
+      prepared[rank].reason += "; what comes is added up from left to right behind it";
     prepared[rank].executable = std::make_unique<CollectiveOperation>(shared_from_this(), shared, rank);
   }
   return prepared;

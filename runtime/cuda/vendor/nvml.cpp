@@ -7,10 +7,9 @@ Result<Nvml> Nvml::open() {
   if (!library) return library.error();
   Nvml nvml(std::move(*library));
   Symbols symbols(nvml.library_);
-  auto found = symbols("nvmlInit_v2", nvml.init_)("nvmlErrorString", nvml.error_string_)(
-                   "nvmlSystemGetDriverVersion", nvml.driver_version_)("nvmlDeviceGetHandleByPciBusId_v2",
-                                                                       nvml.handle_by_pci_bus_id_)(
-                   "nvmlDeviceGetMemoryInfo", nvml.memory_info_)
+  auto found = symbols("nvmlInit_v2", nvml.init_)("nvmlErrorString", nvml.error_string_)("nvmlSystemGetDriverVersion",
+                                                                                         nvml.driver_version_)(
+                   "nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_pci_bus_id_)("nvmlDeviceGetMemoryInfo", nvml.memory_info_)
                    .optional("nvmlDeviceGetMemoryInfo_v2", nvml.memory_info_v2_)
                    .result();
   if (!found) return found.error();

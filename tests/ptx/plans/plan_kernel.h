@@ -12,14 +12,14 @@ namespace sheaf::ptx {
 struct PlanKernel {
   const Kernel* kernel = nullptr;
   std::string layer;
-  std::vector<DType> dtypes;      ///< of the buffers: inputs, then outputs
+  std::vector<DType> dtypes;  ///< of the buffers: inputs, then outputs
   std::vector<int64_t> elements;
   size_t inputs = 0;
   std::vector<std::pair<int, int>> in_place;  ///< [input, output]
-  int status = -1;                ///< buffer: of a table lookup
+  int status = -1;                            ///< buffer: of a table lookup
   std::vector<int64_t> extents;
   int64_t work = 0, gpu_work = 0;
-  int64_t size() const;           ///< elements of all buffers
+  int64_t size() const;  ///< elements of all buffers
   /// Of a range that means the same on both and is longer than it takes, only the beginning: about `elements` of
   /// the buffers.
   void shorten(int64_t elements);
@@ -63,13 +63,13 @@ class CpuKernelObject {
 
 /// How the emulator shall run it.
 struct GpuRun {
-  std::string name;           ///< for messages
-  uint32_t most_blocks = ~0u; ///< the grid's limit
-  uint32_t more_blocks = 0;   ///< than it has items for
-  bool guarded = false;       ///< with a guard that is 0
-  bool held = false;          ///< with one that isn't: nothing may happen
-  bool many = false;          ///< by K_many, as the second of two rows
-  int in_place = -1;          ///< this pair shares a buffer
+  std::string name;            ///< for messages
+  uint32_t most_blocks = ~0u;  ///< the grid's limit
+  uint32_t more_blocks = 0;    ///< than it has items for
+  bool guarded = false;        ///< with a guard that is 0
+  bool held = false;           ///< with one that isn't: nothing may happen
+  bool many = false;           ///< by K_many, as the second of two rows
+  int in_place = -1;           ///< this pair shares a buffer
   LaunchOptions options;
 };
 /// What is wrong; empty where it made of `given` what the CPU made of it: `expected`.

@@ -82,12 +82,11 @@ int check(const std::string& file) {
         ++launches;
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         if (chatty)
-          std::printf("%s %s: %lld elements, %.3f s\n", name.c_str(), run.name.c_str(),
-                      static_cast<long long>(kernel.size()), seconds);
+          std::printf("%s %s: %lld elements, %.3f s\n", name.c_str(), run.name.c_str(), static_cast<long long>(kernel.size()),
+                      seconds);
         if (wrong.empty()) continue;
         std::printf("%s (layer '%s', %s), %s, %s numbers: %s\n", name.c_str(), kernel.layer.c_str(),
-                    kernel.kernel->description.c_str(), run.name.c_str(), kNames[static_cast<int>(numbers)],
-                    wrong.c_str());
+                    kernel.kernel->description.c_str(), run.name.c_str(), kNames[static_cast<int>(numbers)], wrong.c_str());
         ++failures;
       }
     }

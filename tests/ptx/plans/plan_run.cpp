@@ -34,8 +34,8 @@ CpuKernelObject::~CpuKernelObject() {
 }
 
 void CpuKernelObject::run(const PlanKernel& kernel, Buffers& buffers) const {
-  auto* function = reinterpret_cast<void (*)(void* const*, const int64_t*, int64_t, int64_t)>(
-      dlsym(handle_, kernel.kernel->name.c_str()));
+  auto* function =
+      reinterpret_cast<void (*)(void* const*, const int64_t*, int64_t, int64_t)>(dlsym(handle_, kernel.kernel->name.c_str()));
   std::vector<void*> addresses;
   for (size_t i = 0; i < kernel.dtypes.size(); ++i) addresses.push_back(buffers.data(i));
   function(addresses.data(), kernel.extents.data(), 0, kernel.work);
@@ -84,8 +84,7 @@ double tolerance(DType dtype) {
 }
 
 /// `given`: in place, what nobody wrote is the input's, so it doesn't count.
-std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got,
-                    const Buffers* given = nullptr) {
+std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got, const Buffers* given = nullptr) {
   for (size_t i = kernel.inputs; i < kernel.dtypes.size(); ++i) {
     if (std::memcmp(expected.data(i), got.data(i), got.bytes(i)) == 0) continue;
     double largest = 0;
@@ -94,11 +93,10 @@ std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buf
     for (int64_t e = 0; e < kernel.elements[i]; ++e) {
       const double want = expected.value(i, e), have = got.value(i, e), unwritten = given ? given->value(i, e) : 0;
       if (given && std::memcmp(&want, &unwritten, sizeof want) == 0) continue;
-      if (want == have || (want != want && have != have) ||
-          std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * largest)
+      if (want == have || (want != want && have != have) || std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * largest)
         continue;
-      return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " +
-             std::to_string(have) + ", not " + std::to_string(want) + " (largest " + std::to_string(largest) + ")";
+      return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " + std::to_string(have) +
+             ", not " + std::to_string(want) + " (largest " + std::to_string(largest) + ")";
     }
   }
   return {};
@@ -116,8 +114,7 @@ std::string run_on_gpu(const PtxModule& module, const PlanKernel& kernel, const 
   if (run.in_place >= 0) {  // the input's values lie where the output will
     const auto [input, output] = kernel.in_place[static_cast<size_t>(run.in_place)];
     const size_t at = kernel.inputs + static_cast<size_t>(output);
-    if (buffers.bytes(at) != buffers.bytes(static_cast<size_t>(input)))
-      return "buffers in place have different sizes";
+    if (buffers.bytes(at) != buffers.bytes(static_cast<size_t>(input))) return "buffers in place have different sizes";
     std::memcpy(buffers.data(at), buffers.data(static_cast<size_t>(input)), buffers.bytes(at));
     addresses[static_cast<size_t>(input)] = buffers.data(at);
   }

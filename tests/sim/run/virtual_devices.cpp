@@ -28,7 +28,8 @@ class Machine {
       std::fprintf(stderr, "virtual GPU: %s\n", text.c_str());
       ++violations;
     };
-    if (const char* seed = std::getenv("SHEAF_SIM_SEED")) options.driver.seed = static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+    if (const char* seed = std::getenv("SHEAF_SIM_SEED"))
+      options.driver.seed = static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
     options.library.channels_last = std::getenv("SHEAF_SIM_CHANNELS_LAST") != nullptr;
     options.library.fuses_norms = std::getenv("SHEAF_SIM_FUSES_NORMS") != nullptr;
     machine_ = std::make_unique<sim::SimMachine>(options);

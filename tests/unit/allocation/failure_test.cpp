@@ -29,8 +29,9 @@ void* allocate(size_t size, size_t alignment) {
     }
     if (before_failure.compare_exchange_weak(left, left - 1)) break;
   }
-  void* const memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
-                                                             : std::malloc(size == 0 ? 1 : size);
+  void* const memory = alignment > alignof(std::max_align_t)
+                           ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                           : std::malloc(size == 0 ? 1 : size);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
@@ -108,17 +109,19 @@ TEST(AllocationFailure, LoadingBindingAndRunning) {
   std::vector<float> x(30 * 5, 0.5F), y(30 * 2);
   for (const char* devices : {"cpu", "cpu:0", "cpu:0,cpu:1"}) {
     SCOPED_TRACE(devices);
-    fail_each([&] { return [&]() -> Result<void> {
-      auto model = Model::load(file);
-      if (!model) return std::move(model.error());
-      if (auto ok = model->initialise_parameters(1); !ok) return ok;
-      auto session = model->bind(devices, 30);
-      if (!session) return std::move(session.error());
-      const void* in[] = {x.data()};
-      void* out[] = {y.data()};
-      if (auto ok = session->run(in, out); !ok) return ok;
-      return model->read_parameter(0, y.data());
-    }; });
+    fail_each([&] {
+      return [&]() -> Result<void> {
+        auto model = Model::load(file);
+        if (!model) return std::move(model.error());
+        if (auto ok = model->initialise_parameters(1); !ok) return ok;
+        auto session = model->bind(devices, 30);
+        if (!session) return std::move(session.error());
+        const void* in[] = {x.data()};
+        void* out[] = {y.data()};
+        if (auto ok = session->run(in, out); !ok) return ok;
+        return model->read_parameter(0, y.data());
+      };
+    });
   }
   std::filesystem::remove(file);
 }
@@ -127,14 +130,16 @@ TEST(AllocationFailure, Training) {
   const TrainingBatch batch(6);
   const auto buffers = batch.buffers();
   for (const int devices : {1, 2}) {
-    fail_each([&] { return [&, model = training_model(), opened = training_devices(devices)]() -> Result<void> {
-      auto trainer = Trainer::bind(model, opened, 6, nullptr);
-      if (!trainer) return std::move(trainer.error());
-      auto loss = trainer->step(buffers);
-      if (!loss) return std::move(loss.error());
-      float state[3];
-      return trainer->read_state(0, state);
-    }; });
+    fail_each([&] {
+      return [&, model = training_model(), opened = training_devices(devices)]() -> Result<void> {
+        auto trainer = Trainer::bind(model, opened, 6, nullptr);
+        if (!trainer) return std::move(trainer.error());
+        auto loss = trainer->step(buffers);
+        if (!loss) return std::move(loss.error());
+        float state[3];
+        return trainer->read_state(0, state);
+      };
+    });
   }
 }
 

@@ -33,8 +33,7 @@ TEST(Casts, BetweenDtypes) {
        u8_i64 = add(DType::uint8, DType::int64), f32_bf16 = add(DType::float32, DType::bfloat16),
        bf16_f32 = add(DType::bfloat16, DType::float32), f32_f16 = add(DType::float32, DType::float16),
        f16_f32 = add(DType::float16, DType::float32), i64_i32 = add(DType::int64, DType::int32);
-  ASSERT_TRUE(u8_f32 && i64_f32 && f32_u8 && f32_i64 && u8_i64 && f32_bf16 && bf16_f32 && f32_f16 &&
-              f16_f32 && i64_i32);
+  ASSERT_TRUE(u8_f32 && i64_f32 && f32_u8 && f32_i64 && u8_i64 && f32_bf16 && bf16_f32 && f32_f16 && f16_f32 && i64_i32);
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   constexpr size_t n = 256;
   std::vector<uint8_t> u8(n);
@@ -63,8 +62,7 @@ TEST(Casts, BetweenDtypes) {
   kernels.run(*f32_u8, {f32.data(), u8.data()}, sizes, 3, [&] {
     for (size_t i = 0; i < n; ++i) ASSERT_EQ(u8[i], static_cast<uint8_t>(static_cast<int64_t>(f32[i])));
   });
-  f32[0] = nan, f32[1] = infinity, f32[2] = 1.00390625f, f32[3] = 1.01171875f, f32[4] = 65504,
-  f32[5] = -infinity;
+  f32[0] = nan, f32[1] = infinity, f32[2] = 1.00390625f, f32[3] = 1.01171875f, f32[4] = 65504, f32[5] = -infinity;
   std::vector<uint16_t> half(n);
   std::vector<float> back(n);
   kernels.run(*f32_bf16, {f32.data(), half.data()}, sizes, 3, [&] {});

@@ -15,9 +15,7 @@ Shape shape_of(const Dims& dims, int dynamic) {
   if (dynamic >= 0) shape[static_cast<size_t>(dynamic)] = batch();
   return shape;
 }
-int64_t count_of(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
+int64_t count_of(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
 template <typename T>
 std::vector<T> iota(int64_t count) {

@@ -36,8 +36,7 @@ std::vector<Function> functions() {
       {"silu", scalar::silu, [](double x) { return x * sigmoid(x); }},
       {"gelu", scalar::gelu, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }, 2e-7},
       {"gelu_tanh", scalar::gelu_tanh,
-       [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); },
-       1e-9},
+       [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 1e-9},
       {"tanh", scalar::tanh, [](double x) { return std::tanh(x); }},
       {"sigmoid", scalar::sigmoid, sigmoid},
       {"hardtanh", [](OpBuilder& b, Loc l, mlir::Value x) { return scalar::hardtanh(b, l, x, -1, 2); },
@@ -52,12 +51,9 @@ TEST(Elementwise, ActivationsAgreeWithDoublePrecisionUpToTheLargestArguments) {
   std::vector<KernelUse> uses;
   for (const Function& f : functions()) {
     auto use = kernels.module.add_elementwise(
-        {f.name,
-         "",
-         {{DType::float32, {batch(), 7}}},
-         {batch(), 7},
-         {DType::float32},
-         [&](OpBuilder& b, Loc l, ValueRange x) { return Values{f.emit(b, l, x[0])}; }});
+        {f.name, "", {{DType::float32, {batch(), 7}}}, {batch(), 7}, {DType::float32}, [&](OpBuilder& b, Loc l, ValueRange x) {
+           return Values{f.emit(b, l, x[0])};
+         }});
     ASSERT_TRUE(use) << to_string(use.error());
     EXPECT_TRUE(use->elementwise);
     EXPECT_EQ(use->work, batch() * 7);
@@ -77,14 +73,12 @@ TEST(Elementwise, ActivationsAgreeWithDoublePrecisionUpToTheLargestArguments) {
         for (size_t i = 0; i < x.size(); ++i) {
           double expected = all[k].expected(x[i]);
           if (std::isnan(expected) && std::isinf(x[i]) && x[i] < 0) continue;  // -inf · 0: a matter of taste
-          if (std::isnan(expected))
-            ASSERT_TRUE(std::isnan(y[i])) << all[k].name << "(" << x[i] << ") = " << y[i];
+          if (std::isnan(expected)) ASSERT_TRUE(std::isnan(y[i])) << all[k].name << "(" << x[i] << ") = " << y[i];
           else if (std::isinf(expected) || std::abs(expected) > 3e38)
             ASSERT_EQ(y[i], static_cast<float>(expected)) << all[k].name << "(" << x[i] << ")";
           else
-            ASSERT_NEAR(
-                y[i], expected,
-                1e-38 + 1e-6 * std::abs(expected) + all[k].cancellation * std::min(std::abs(x[i]), 1e5f))
+            ASSERT_NEAR(y[i], expected,
+                        1e-38 + 1e-6 * std::abs(expected) + all[k].cancellation * std::min(std::abs(x[i]), 1e5f))
                 << all[k].name << "(" << x[i] << ")";
         }
         std::fill(y.begin(), y.end(), 99.f);
@@ -113,16 +107,15 @@ TEST(Elementwise, Broadcasting) {
   };
   std::vector<KernelUse> uses;
   for (const Case& k : cases) {
-    auto use =
-        kernels.module.add_elementwise({"affine",
-                                        "",
-                                        {{DType::float32, k.x}, {DType::float32, k.s}, {DType::float32, k.t}},
-                                        k.y,
-                                        {DType::float32},
-                                        [&](OpBuilder& b, Loc l, ValueRange v) {
-                                          return Values{b.create<mlir::arith::AddFOp>(
-                                              l, b.create<mlir::arith::MulFOp>(l, v[0], v[1]), v[2])};
-                                        }});
+    auto use = kernels.module.add_elementwise(
+        {"affine",
+         "",
+         {{DType::float32, k.x}, {DType::float32, k.s}, {DType::float32, k.t}},
+         k.y,
+         {DType::float32},
+         [&](OpBuilder& b, Loc l, ValueRange v) {
+           return Values{b.create<mlir::arith::AddFOp>(l, b.create<mlir::arith::MulFOp>(l, v[0], v[1]), v[2])};
+         }});
     ASSERT_TRUE(use) << to_string(use.error());
     uses.push_back(*use);
   }
@@ -146,20 +139,17 @@ TEST(Elementwise, Broadcasting) {
   };
   for (size_t k = 0; k < cases.size(); ++k) {
     const Case& it = cases[k];
-    auto x = random_values(count(it.xs), 1), s = random_values(count(it.ss), 2),
-         t = random_values(count(it.ts), 3);
+    auto x = random_values(count(it.xs), 1), s = random_values(count(it.ss), 2), t = random_values(count(it.ts), 3);
     std::vector<float> y(count(it.ys) + 1, 99);
     for (int parts : {1, 4}) {
-      kernels.run(uses[k], {x.data(), s.data(), t.data(), y.data()}, {{"batch", 5}, {"chunk", 3}}, parts,
-                  [&] {
-                    for (size_t i = 0; i + 1 < y.size(); ++i) {
-                      double expected = double(x[offset(i, it.ys, it.xs)]) * s[offset(i, it.ys, it.ss)] +
-                                        t[offset(i, it.ys, it.ts)];
-                      ASSERT_NEAR(y[i], expected, 1e-5) << "case " << k << " element " << i;
-                    }
-                    ASSERT_EQ(y.back(), 99);
-                    std::fill(y.begin(), y.end(), 99.f);
-                  });
+      kernels.run(uses[k], {x.data(), s.data(), t.data(), y.data()}, {{"batch", 5}, {"chunk", 3}}, parts, [&] {
+        for (size_t i = 0; i + 1 < y.size(); ++i) {
+          double expected = double(x[offset(i, it.ys, it.xs)]) * s[offset(i, it.ys, it.ss)] + t[offset(i, it.ys, it.ts)];
+          ASSERT_NEAR(y[i], expected, 1e-5) << "case " << k << " element " << i;
+        }
+        ASSERT_EQ(y.back(), 99);
+        std::fill(y.begin(), y.end(), 99.f);
+      });
     }
   }
 }
@@ -173,19 +163,11 @@ TEST(Elementwise, BatchNormIsAppliedPerChannelAndFoldsIntoWeights) {
        {{DType::float32, {batch(), 6, 4, 5}}, channel, channel, channel, channel},
        {batch(), 6, 4, 5},
        {DType::float32},
-       [](OpBuilder& b, Loc l, ValueRange v) {
-         return Values{scalar::batch_norm(b, l, v[0], v[1], v[2], v[3], v[4], 1e-5)};
+       [](OpBuilder& b, Loc l, ValueRange v) { return Values{scalar::batch_norm(b, l, v[0], v[1], v[2], v[3], v[4], 1e-5)}; }});
+  auto fold = kernels.module.add_elementwise(
+      {"fold", "", {{DType::float32, {6, 27}}, out, out}, {6, 27}, {DType::float32}, [](OpBuilder& b, Loc l, ValueRange v) {
+         return Values{b.create<mlir::arith::MulFOp>(l, v[0], scalar::batch_norm_factor(b, l, v[1], v[2], 1e-5))};
        }});
-  auto fold =
-      kernels.module.add_elementwise({"fold",
-                                      "",
-                                      {{DType::float32, {6, 27}}, out, out},
-                                      {6, 27},
-                                      {DType::float32},
-                                      [](OpBuilder& b, Loc l, ValueRange v) {
-                                        return Values{b.create<mlir::arith::MulFOp>(
-                                            l, v[0], scalar::batch_norm_factor(b, l, v[1], v[2], 1e-5))};
-                                      }});
   ASSERT_TRUE(apply && fold);
   EXPECT_EQ(apply->work, batch() * 6);
   ASSERT_NO_FATAL_FAILURE(kernels.load());
@@ -194,18 +176,16 @@ TEST(Elementwise, BatchNormIsAppliedPerChannelAndFoldsIntoWeights) {
   for (float& v : var) v = v * v + 0.01f;
   for (size_t i = 0; i < x.size(); ++i) x[i] += mean[i / 20 % 6];  // a mean far from 0 must not cost accuracy
   std::vector<float> y(x.size()), folded(w.size());
-  kernels.run(*apply, {x.data(), mean.data(), var.data(), gamma.data(), beta.data(), y.data()},
-              {{"batch", 3}}, 2, [&] {
-                for (size_t i = 0; i < x.size(); ++i) {
-                  size_t c = i / 20 % 6;
-                  double expected = (double(x[i]) - mean[c]) * gamma[c] / std::sqrt(var[c] + 1e-5) + beta[c];
-                  ASSERT_NEAR(y[i], expected, 2e-6 * (1 + std::abs(expected - beta[c])));
-                }
-              });
+  kernels.run(*apply, {x.data(), mean.data(), var.data(), gamma.data(), beta.data(), y.data()}, {{"batch", 3}}, 2, [&] {
+    for (size_t i = 0; i < x.size(); ++i) {
+      size_t c = i / 20 % 6;
+      double expected = (double(x[i]) - mean[c]) * gamma[c] / std::sqrt(var[c] + 1e-5) + beta[c];
+      ASSERT_NEAR(y[i], expected, 2e-6 * (1 + std::abs(expected - beta[c])));
+    }
+  });
   kernels.run(*fold, {w.data(), gamma.data(), var.data(), folded.data()}, {}, 2, [&] {
     for (size_t i = 0; i < w.size(); ++i)
-      ASSERT_NEAR(folded[i], w[i] * gamma[i / 27] / std::sqrt(var[i / 27] + 1e-5),
-                  1e-6 * (1 + std::abs(folded[i])));
+      ASSERT_NEAR(folded[i], w[i] * gamma[i / 27] / std::sqrt(var[i / 27] + 1e-5), 1e-6 * (1 + std::abs(folded[i])));
   });
 }
 
@@ -239,12 +219,9 @@ TEST(Elementwise, EqualStructureSharesAKernel) {
   LoadedKernels kernels;
   auto add = [&](Shape shape, double slope) {
     return kernels.module.add_elementwise(
-        {"leaky",
-         "",
-         {{DType::float32, shape}},
-         shape,
-         {DType::float32},
-         [=](OpBuilder& b, Loc l, ValueRange v) { return Values{scalar::leaky_relu(b, l, v[0], slope)}; }});
+        {"leaky", "", {{DType::float32, shape}}, shape, {DType::float32}, [=](OpBuilder& b, Loc l, ValueRange v) {
+           return Values{scalar::leaky_relu(b, l, v[0], slope)};
+         }});
   };
   auto a = add({batch(), 3}, 0.1), b = add({Extent::symbol("chunk"), 8, 8}, 0.1), c = add({batch(), 3}, 0.2);
   ASSERT_TRUE(a && b && c);
@@ -256,12 +233,10 @@ TEST(Elementwise, EqualStructureSharesAKernel) {
 
 TEST(Elementwise, RefusesShapesThatDoNotBroadcast) {
   LoadedKernels kernels;
-  auto use = kernels.module.add_elementwise({"relu",
-                                             "",
-                                             {{DType::float32, {batch(), 3}}},
-                                             {batch(), 4},
-                                             {DType::float32},
-                                             [](OpBuilder& b, Loc l, ValueRange v) { return Values{v[0]}; }});
+  auto use = kernels.module.add_elementwise(
+      {"relu", "", {{DType::float32, {batch(), 3}}}, {batch(), 4}, {DType::float32}, [](OpBuilder& b, Loc l, ValueRange v) {
+         return Values{v[0]};
+       }});
   ASSERT_FALSE(use);
   EXPECT_EQ(use.error().message(), "relu: an operand's size 3 does not broadcast to 4");
   EXPECT_TRUE(kernels.module.kernels().empty());

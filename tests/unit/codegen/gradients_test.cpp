@@ -61,12 +61,9 @@ void expect_agreement(const std::vector<Case>& cases, const std::vector<std::vec
           at += " " + std::to_string(inputs[j][i]);
         }
         double expected = cases[k].expected(x);
-        if (std::isnan(expected))
-          ASSERT_TRUE(std::isnan(y[i])) << at << " gives " << y[i];
-        else if (std::isinf(expected) || std::abs(expected) > 3.4e38)
-          ASSERT_EQ(y[i], static_cast<float>(expected)) << at;
-        else
-          ASSERT_NEAR(y[i], expected, 1e-37 + 1e-6 * std::abs(expected) + cases[k].error) << at;
+        if (std::isnan(expected)) ASSERT_TRUE(std::isnan(y[i])) << at << " gives " << y[i];
+        else if (std::isinf(expected) || std::abs(expected) > 3.4e38) ASSERT_EQ(y[i], static_cast<float>(expected)) << at;
+        else ASSERT_NEAR(y[i], expected, 1e-37 + 1e-6 * std::abs(expected) + cases[k].error) << at;
       }
       std::fill(y.begin(), y.end(), 99.f);
     });
@@ -76,14 +73,13 @@ void expect_agreement(const std::vector<Case>& cases, const std::vector<std::vec
 /// dy and arguments, among them those where something happens.
 std::vector<std::vector<float>> arguments() {
   auto dy = random_values(2000, 1), x = random_values(2000, 2);
-  std::vector<float> special{0,   -0.0f, 1,    -1,  2,    -2,   0.5f, 1e-7f, -1e-7f, 10,   -10, 30,
-                             -30, 88,    -88,  104, -104, 1e4f, -1e4f, 1e30f, -1e30f, -0.7f};
+  std::vector<float> special{0,  -0.0f, 1,  -1,  2,   -2,   0.5f, 1e-7f, -1e-7f, 10,     -10,
+                             30, -30,   88, -88, 104, -104, 1e4f, -1e4f, 1e30f,  -1e30f, -0.7f};
   for (size_t i = 0; i < special.size(); ++i) x[7 * i] = special[i];
   return {dy, x};
 }
 
-Case activation(const std::string& name, double parameter, std::function<double(double)> derivative,
-                double error = 0) {
+Case activation(const std::string& name, double parameter, std::function<double(double)> derivative, double error = 0) {
   return {name, 2,
           [=](OpBuilder& b, Loc l, ValueRange v) {
             llvm::SmallVector<mlir::NamedAttribute> fields{b.getNamedAttr("kind", b.getStringAttr(name))};
@@ -104,27 +100,27 @@ std::vector<Case> activations() {
   return {
       activation("relu", 0, [](double y) { return y > 0 ? 1 : 0; }),
       activation("leaky_relu", 0.01, [](double y) { return y > 0 ? 1 : 0.01; }),
-      activation("elu", 1.5, [](double x) { return x > 0 ? 1 : 1.5 * std::exp(x); }, 1e-37),
-      activation("silu", 0, [](double x) { return sigmoid(x) + x * sigmoid(x) * sigmoid(-x); }, 2e-6),
-      activation("gelu", 0,
-                 [](double x) {
-                   return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
-                 },
-                 2e-6),
+      activation(
+          "elu", 1.5, [](double x) { return x > 0 ? 1 : 1.5 * std::exp(x); }, 1e-37),
+      activation(
+          "silu", 0, [](double x) { return sigmoid(x) + x * sigmoid(x) * sigmoid(-x); }, 2e-6),
+      activation(
+          "gelu", 0,
+          [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }, 2e-6),
       activation("gelu_tanh", 0, gelu_tanh, 2e-6),
       activation("hardtanh", 2, [](double y) { return y > -1 && y < 2 ? 1 : 0; }),
   };
 }
 
-TEST(ActivationGradients, AgreeWithDoublePrecisionAndWithPyTorchAtKinks) {
-  expect_agreement(activations(), arguments());
-}
+TEST(ActivationGradients, AgreeWithDoublePrecisionAndWithPyTorchAtKinks) { expect_agreement(activations(), arguments()); }
 
 TEST(ActivationGradients, FromTheResultOfTanhAndSigmoid) {
   auto inputs = arguments();
   for (float& y : inputs[1]) y = std::tanh(y);
-  expect_agreement({activation("tanh", 0, [](double y) { return 1 - y * y; }, 1e-6),
-                    activation("sigmoid", 0, [](double y) { return y * (1 - y); }, 1e-6)},
+  expect_agreement({activation(
+                        "tanh", 0, [](double y) { return 1 - y * y; }, 1e-6),
+                    activation(
+                        "sigmoid", 0, [](double y) { return y * (1 - y); }, 1e-6)},
                    inputs);
 }
 
@@ -150,12 +146,9 @@ TEST(ActivationGradients, PassOnNaNAndAreFiniteAtInfinity) {
       EXPECT_EQ(y[1], name == "hardtanh" ? 0 : 2) << name;
       EXPECT_NEAR(y[2], name == "leaky_relu" ? 0.02f : 0, 1e-18) << name;
       // PyTorch's comparisons take the gradient's side where the argument is NaN.
-      if (name == "relu" || name == "hardtanh")
-        EXPECT_EQ(y[3], 2) << name;
-      else if (name == "leaky_relu")
-        EXPECT_EQ(y[3], 0.02f);
-      else
-        EXPECT_TRUE(std::isnan(y[3])) << name;
+      if (name == "relu" || name == "hardtanh") EXPECT_EQ(y[3], 2) << name;
+      else if (name == "leaky_relu") EXPECT_EQ(y[3], 0.02f);
+      else EXPECT_TRUE(std::isnan(y[3])) << name;
     });
 }
 
@@ -170,10 +163,7 @@ TEST(Losses, OfProbabilities) {
   auto derivative = [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_derivative(b, l, v[0], v[1]); };
   expect_agreement(
       {{"bce", 2, loss,
-        [](const std::vector<double>& v) {
-          return -(v[1] * log_bounded(v[0]) + (1 - v[1]) * log_bounded(1 - v[0]));
-        },
-        1e-6},
+        [](const std::vector<double>& v) { return -(v[1] * log_bounded(v[0]) + (1 - v[1]) * log_bounded(1 - v[0])); }, 1e-6},
        {"bce_derivative", 2, derivative,
         [](const std::vector<double>& v) {
           // 1 - a is an f32 difference.
@@ -199,29 +189,24 @@ TEST(Losses, OfNumbersAndLogits) {
        {"mse_derivative", 2, with(scalar::mse_derivative), [](In v) { return 2 * (v[0] - v[1]); }},
        {"l1", 2, with(scalar::l1), [](In v) { return std::abs(v[0] - v[1]); }},
        {"l1_derivative", 2, with(scalar::l1_derivative), [=](In v) { return sign(v[0] - v[1]); }, 0},
-       {"bce_with_logits", 2,
-        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits(b, l, v[0], v[1], {}); },
+       {"bce_with_logits", 2, [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits(b, l, v[0], v[1], {}); },
         [=](In v) { return (1 - v[1]) * v[0] + softplus(-v[0]); }, 3e-6},
        {"bce_with_logits_weighted", 3,
         [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits(b, l, v[0], v[1], v[2]); },
         [=](In v) { return (1 - v[1]) * v[0] + weight(v) * softplus(-v[0]); }, 6e-6},
        {"bce_with_logits_derivative", 2,
-        [](OpBuilder& b, Loc l, ValueRange v) {
-          return scalar::bce_with_logits_derivative(b, l, v[0], v[1], {});
-        },
+        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits_derivative(b, l, v[0], v[1], {}); },
         [](In v) { return sigmoid(v[0]) - v[1]; }},
        {"bce_with_logits_weighted_derivative", 3,
-        [](OpBuilder& b, Loc l, ValueRange v) {
-          return scalar::bce_with_logits_derivative(b, l, v[0], v[1], v[2]);
-        },
+        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits_derivative(b, l, v[0], v[1], v[2]); },
         [=](In v) { return 1 - v[1] - weight(v) * sigmoid(-v[0]); }}},
       {a, t, w});
 }
 
 TEST(Optimisers, AgreeWithPyTorchsFormulas) {
   // p, g, a state that may have any sign, one that may not, another one.
-  auto p = random_values(1000, 1), g = random_values(1000, 2), m = random_values(1000, 3),
-       v = random_values(1000, 4), u = random_values(1000, 5);
+  auto p = random_values(1000, 1), g = random_values(1000, 2), m = random_values(1000, 3), v = random_values(1000, 4),
+       u = random_values(1000, 5);
   for (auto* square : {&v, &u})
     for (float& x : *square) x = x * x + 30;
   using In = const std::vector<double>&;
@@ -231,43 +216,31 @@ TEST(Optimisers, AgreeWithPyTorchsFormulas) {
   expect_agreement(
       {{"clip", 4, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::clip_factor(b, l, x[3], 6); },
         [](In x) { return std::min(1.0, 6 / (std::sqrt(x[3]) + 1e-6)); }},
-       {"penalised", 2,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::penalised_gradient(b, l, x[1], x[0], 0.01); },
+       {"penalised", 2, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::penalised_gradient(b, l, x[1], x[0], 0.01); },
         [](In x) { return x[1] + 0.01 * x[0]; }},
-       {"momentum", 3,
-        [](OpBuilder& b, Loc l, ValueRange x) {
-          return scalar::sgd_momentum(b, l, x[2], x[1], {}, 0.9, 0.25);
-        },
+       {"momentum", 3, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::sgd_momentum(b, l, x[2], x[1], {}, 0.9, 0.25); },
         [](In x) { return 0.9 * x[2] + 0.75 * x[1]; }},
-       {"nesterov", 3,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::sgd_nesterov(b, l, x[1], x[2], 0.9); },
+       {"nesterov", 3, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::sgd_nesterov(b, l, x[1], x[2], 0.9); },
         [](In x) { return x[1] + 0.9 * x[2]; }},
-       {"descend", 2,
-        [=](OpBuilder& b, Loc l, ValueRange x) { return scalar::descend(b, l, x[0], x[1], lr(b, l)); },
+       {"descend", 2, [=](OpBuilder& b, Loc l, ValueRange x) { return scalar::descend(b, l, x[0], x[1], lr(b, l)); },
         [](In x) { return x[0] - 0.125 * x[1]; }},
-       {"average", 3,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_average(b, l, x[2], x[1], 0.9); },
+       {"average", 3, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_average(b, l, x[2], x[1], 0.9); },
         [](In x) { return 0.9 * x[2] + 0.1 * x[1]; }},
        {"average_of_little_memory", 3,
         [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_average(b, l, x[2], x[1], 0.3); },
         [](In x) { return 0.3 * x[2] + 0.7 * x[1]; }},
-       {"square", 4,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_square(b, l, x[3], x[1], 0.99); },
+       {"square", 4, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_square(b, l, x[3], x[1], 0.99); },
         [](In x) { return 0.99 * x[3] + 0.01 * x[1] * x[1]; }, 1e-5},
-       {"maximum", 5,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_maximum(b, l, x[3], x[4]); },
+       {"maximum", 5, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::running_maximum(b, l, x[3], x[4]); },
         [](In x) { return std::max(x[3], x[4]); }, 0},
-       {"decay", 1,
-        [=](OpBuilder& b, Loc l, ValueRange x) { return scalar::decoupled_decay(b, l, x[0], lr(b, l), 0.01); },
+       {"decay", 1, [=](OpBuilder& b, Loc l, ValueRange x) { return scalar::decoupled_decay(b, l, x[0], lr(b, l), 0.01); },
         [](In x) { return x[0] * (1 - 0.125 * 0.01); }},
        {"adam", 4,
         [=](OpBuilder& b, Loc l, ValueRange x) {
-          return scalar::adam_update(b, l, x[0], x[2], x[3], lr(b, l), correction(b, l, 0.1),
-                                     correction(b, l, 0.001), 1e-8);
+          return scalar::adam_update(b, l, x[0], x[2], x[3], lr(b, l), correction(b, l, 0.1), correction(b, l, 0.001), 1e-8);
         },
         [](In x) { return x[0] - 0.125 / 0.1 * x[2] / (std::sqrt(x[3]) / std::sqrt(0.001) + 1e-8); }},
-       {"rmsprop", 4,
-        [](OpBuilder& b, Loc l, ValueRange x) { return scalar::rmsprop_direction(b, l, x[1], x[3], {}, 0.5); },
+       {"rmsprop", 4, [](OpBuilder& b, Loc l, ValueRange x) { return scalar::rmsprop_direction(b, l, x[1], x[3], {}, 0.5); },
         [](In x) { return x[1] / (std::sqrt(x[3]) + 0.5); }},
        {"rmsprop_centered", 4,
         [](OpBuilder& b, Loc l, ValueRange x) {
@@ -290,9 +263,7 @@ TEST(Optimisers, TheFirstStepsMomentumIsTheGradientItself) {
        {vector, vector, {DType::int64, {}}},
        {batch()},
        {DType::float32},
-       [](OpBuilder& b, Loc l, ValueRange v) {
-         return Values{scalar::sgd_momentum(b, l, v[0], v[1], v[2], 0.5, 0.5)};
-       }});
+       [](OpBuilder& b, Loc l, ValueRange v) { return Values{scalar::sgd_momentum(b, l, v[0], v[1], v[2], 0.5, 0.5)}; }});
   ASSERT_TRUE(use) << to_string(use.error());
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   std::vector<float> buffer(20, 8), g(20, 4), y(20);
@@ -306,16 +277,15 @@ TEST(Random, PhiloxIsTheRuntimes) {
   LoadedKernels kernels;
   constexpr uint32_t stream = 0xDEADBEEF;
   Operand scalar_operand{DType::int64, {}}, vector{DType::int64, {batch()}};
-  auto use = kernels.module.add_elementwise(
-      {"philox",
-       {},
-       {scalar_operand, vector, scalar_operand},
-       {batch()},
-       {DType::int32, DType::float32},
-       [&](OpBuilder& b, Loc l, ValueRange v) {
-         return Values{scalar::philox_word(b, l, v[0], v[1], v[2], stream),
-                       scalar::philox_uniform(b, l, v[0], v[1], v[2], stream)};
-       }});
+  auto use = kernels.module.add_elementwise({"philox",
+                                             {},
+                                             {scalar_operand, vector, scalar_operand},
+                                             {batch()},
+                                             {DType::int32, DType::float32},
+                                             [&](OpBuilder& b, Loc l, ValueRange v) {
+                                               return Values{scalar::philox_word(b, l, v[0], v[1], v[2], stream),
+                                                             scalar::philox_uniform(b, l, v[0], v[1], v[2], stream)};
+                                             }});
   ASSERT_TRUE(use) << to_string(use.error());
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   std::vector<int64_t> position(50000);
@@ -324,13 +294,12 @@ TEST(Random, PhiloxIsTheRuntimes) {
   std::vector<float> uniform(position.size());
   for (int64_t seed : {int64_t{0}, int64_t{-7}, int64_t{0x123456789ABCDEF}})
     for (int64_t step : {int64_t{1}, int64_t{0x1FFFFFFFF}})
-      kernels.run(*use, {&seed, position.data(), &step, words.data(), uniform.data()},
-                  {{"batch", int64_t(position.size())}}, 3, [&] {
+      kernels.run(*use, {&seed, position.data(), &step, words.data(), uniform.data()}, {{"batch", int64_t(position.size())}}, 3,
+                  [&] {
                     double sum = 0;
                     for (size_t i = 0; i < position.size(); ++i) {
                       uint64_t p = uint64_t(position[i]);
-                      uint32_t word =
-                          philox({uint32_t(p), uint32_t(p >> 32), uint32_t(step), stream}, uint64_t(seed))[0];
+                      uint32_t word = philox({uint32_t(p), uint32_t(p >> 32), uint32_t(step), stream}, uint64_t(seed))[0];
                       ASSERT_EQ(uint32_t(words[i]), word);
                       ASSERT_EQ(uniform[i], float(word >> 8) * 0x1p-24f);
                       ASSERT_LT(uniform[i], 1);

@@ -18,9 +18,8 @@ TEST(Linear, EachSizeClassWithActivation) {
     int64_t in, out;
     bool bias;
   };
-  std::vector<Case> cases{{5, 2, true},    {1, 1, false},   {8, 8, true},    {16, 100, true},
-                          {32, 33, false}, {3, 1000, true}, {128, 2, true},  {100, 10, true},
-                          {512, 7, false}, {33, 4, true},   {20, 1000, true}};
+  std::vector<Case> cases{{5, 2, true},   {1, 1, false},   {8, 8, true},    {16, 100, true}, {32, 33, false}, {3, 1000, true},
+                          {128, 2, true}, {100, 10, true}, {512, 7, false}, {33, 4, true},   {20, 1000, true}};
   LoadedKernels kernels;
   std::vector<KernelUse> uses;
   for (const Case& c : cases) {
@@ -41,8 +40,8 @@ TEST(Linear, EachSizeClassWithActivation) {
   for (size_t k = 0; k < cases.size(); ++k) {
     const Case& c = cases[k];
     for (int64_t rows : {0, 1, 7, 30}) {
-      auto x = random_values(rows * c.in, 1, 1), weight = random_values(c.out * c.in, 2, 1),
-           bias = random_values(c.out, 3, 1), residual = random_values(rows * c.out, 4, 1);
+      auto x = random_values(rows * c.in, 1, 1), weight = random_values(c.out * c.in, 2, 1), bias = random_values(c.out, 3, 1),
+           residual = random_values(rows * c.out, 4, 1);
       std::vector<float> y(residual.size() + 1, 99);
       std::vector<void*> buffers{x.data(), weight.data()};
       if (c.bias) buffers.push_back(bias.data());
@@ -52,8 +51,7 @@ TEST(Linear, EachSizeClassWithActivation) {
         for (int64_t r = 0; r < rows; ++r) {
           for (int64_t o = 0; o < c.out; ++o) {
             double sum = (c.bias ? bias[size_t(o)] : 0) + residual[size_t(r * c.out + o)];
-            for (int64_t i = 0; i < c.in; ++i)
-              sum += double(x[size_t(r * c.in + i)]) * weight[size_t(o * c.in + i)];
+            for (int64_t i = 0; i < c.in; ++i) sum += double(x[size_t(r * c.in + i)]) * weight[size_t(o * c.in + i)];
             ASSERT_NEAR(y[size_t(r * c.out + o)], std::max(sum, 0.0), 1e-6 * std::sqrt(double(c.in)) * 4)
                 << c.in << " to " << c.out;
           }

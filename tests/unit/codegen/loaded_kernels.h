@@ -92,8 +92,8 @@ class LoadedKernels {
 
   /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents, and as PTX, by as
   /// many blocks. `check` is called after each.
-  void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols,
-           int parts, const std::function<void()>& check) {
+  void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols, int parts,
+           const std::function<void()>& check) {
     auto value_of = [&](const std::string& name) -> const int64_t* {
       auto found = symbols.find(name);
       return found == symbols.end() ? nullptr : &found->second;
@@ -140,8 +140,9 @@ class LoadedKernels {
     std::vector<const void*> arguments;
     for (const int64_t& value : values) arguments.push_back(&value);
     ptx::HostMemory memory;
-    auto done = ptx_->launch(use.name, {{static_cast<uint32_t>(blocks), 1, 1}, {static_cast<uint32_t>(launched.gpu_block), 1, 1}},
-                             arguments.data(), memory, {.detect_races = true, .reverse_blocks = true});
+    auto done =
+        ptx_->launch(use.name, {{static_cast<uint32_t>(blocks), 1, 1}, {static_cast<uint32_t>(launched.gpu_block), 1, 1}},
+                     arguments.data(), memory, {.detect_races = true, .reverse_blocks = true});
     ASSERT_TRUE(done) << to_string(done.error());
   }
 

@@ -42,10 +42,8 @@ TEST(Mean, AgreesWithDoublePrecisionOverEachKindOfDimension) {
         for (int64_t j = 0; j < inner; ++j) {
           double sum = 0;
           for (int64_t i = 0; i < n; ++i) sum += x[size_t((o * n + i) * inner + j)];
-          if (n == 0)
-            ASSERT_TRUE(std::isnan(y[size_t(o * inner + j)]));  // 0 / 0, as in PyTorch
-          else
-            ASSERT_NEAR(y[size_t(o * inner + j)], sum / double(n), 2e-5) << "case " << k;
+          if (n == 0) ASSERT_TRUE(std::isnan(y[size_t(o * inner + j)]));  // 0 / 0, as in PyTorch
+          else ASSERT_NEAR(y[size_t(o * inner + j)], sum / double(n), 2e-5) << "case " << k;
         }
       }
       ASSERT_EQ(y.back(), 99);
@@ -61,9 +59,7 @@ TEST(Mean, OverSeveralDimensionsWithFusedActivations) {
   spec.dims = 2;
   spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{scalar::relu(b, l, v[0])}; };
   spec.epilogue.operands = {{DType::float32, {batch(), 6, 1, 1}}};
-  spec.epilogue.body = [](OpBuilder& b, Loc l, ValueRange v) {
-    return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])};
-  };
+  spec.epilogue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])}; };
   auto use = kernels.module.add_mean(spec);
   ASSERT_TRUE(use) << to_string(use.error());
   ASSERT_NO_FATAL_FAILURE(kernels.load());
@@ -91,8 +87,7 @@ void check_sums_of_products(int first, int last) {
   };
   std::vector<Case> cases;
   for (int pattern = first; pattern < last; ++pattern)
-    for (auto [dim, dims] : std::vector<std::pair<int64_t, int64_t>>{
-             {0, 1}, {1, 1}, {3, 1}, {0, 4}, {2, 2}, {1, 2}, {0, 3}})
+    for (auto [dim, dims] : std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {3, 1}, {0, 4}, {2, 2}, {1, 2}, {0, 3}})
       cases.push_back({{bool(pattern & 1), bool(pattern & 2), bool(pattern & 4), bool(pattern & 8)}, dim, dims});
   for (Case& c : cases) {
     MeanSpec spec;
@@ -104,9 +99,7 @@ void check_sums_of_products(int first, int last) {
     for (size_t d = 0; d < 4; ++d)
       if (!c.moves[d]) q[d] = 1;
     spec.prologue.operands = {{DType::float32, q}};
-    spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) {
-      return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])};
-    };
+    spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])}; };
     auto use = kernels.module.add_mean(spec);
     ASSERT_TRUE(use) << to_string(use.error());
     c.use = *use;
@@ -133,8 +126,7 @@ void check_sums_of_products(int first, int last) {
     std::vector<float> y(results + 1, 99);
     for (int parts : {1, 2, 5})
       kernels.run(c.use, {x.data(), q.data(), y.data()}, {{"batch", 3}}, parts, [&] {
-        for (size_t i = 0; i < results; ++i)
-          ASSERT_NEAR(y[i], expected[i], 2e-3) << "case " << k << " at " << i;
+        for (size_t i = 0; i < results; ++i) ASSERT_NEAR(y[i], expected[i], 2e-3) << "case " << k << " at " << i;
         ASSERT_EQ(y[results], 99);
         std::fill(y.begin(), y.end() - 1, -1.f);
       });
@@ -202,8 +194,8 @@ TEST(Mean, PrologueThatKnowsWhereItIs) {
     std::vector<int64_t> sizes;  ///< with batch = 5
     int64_t dim, dims, place;    ///< of which dimension the coordinate is compared
   };
-  const std::vector<Case> cases{{{batch(), 10}, {5, 10}, 0, 2, 1}, {{batch(), 10}, {5, 10}, 1, 1, 1},
-                                {{batch(), 10}, {5, 10}, 0, 1, 1}, {{batch(), 7, 6}, {5, 7, 6}, 1, 1, 1},
+  const std::vector<Case> cases{{{batch(), 10}, {5, 10}, 0, 2, 1},     {{batch(), 10}, {5, 10}, 1, 1, 1},
+                                {{batch(), 10}, {5, 10}, 0, 1, 1},     {{batch(), 7, 6}, {5, 7, 6}, 1, 1, 1},
                                 {{batch(), 7, 6}, {5, 7, 6}, 1, 2, 0}, {{batch(), 7, 6}, {5, 7, 6}, 0, 2, 2}};
   LoadedKernels kernels;
   std::vector<KernelUse> uses;
@@ -219,8 +211,7 @@ TEST(Mean, PrologueThatKnowsWhereItIs) {
     spec.prologue.coordinates.assign(c.shape.size(), 0);
     spec.prologue.coordinates[size_t(c.place)] = Extent::symbol("first0");
     spec.prologue.body = [&](OpBuilder& b, Loc l, ValueRange v) {
-      mlir::Value same =
-          b.create<mlir::arith::CmpIOp>(l, mlir::arith::CmpIPredicate::eq, v[1], v[2 + unsigned(c.place)]);
+      mlir::Value same = b.create<mlir::arith::CmpIOp>(l, mlir::arith::CmpIPredicate::eq, v[1], v[2 + unsigned(c.place)]);
       return Values{b.create<mlir::arith::SelectOp>(l, same, v[0], scalar::constant(b, l, 0))};
     };
     auto use = kernels.module.add_mean(spec);

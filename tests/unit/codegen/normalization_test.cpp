@@ -79,9 +79,7 @@ TEST(Normalization, GroupNormWithActivationAndResidual) {
     spec.x.shape = {3, 12, c.spatial.extent()};
     spec.groups = c.groups;
     spec.prologue.operands = {{DType::float32, spec.x.shape}};
-    spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) {
-      return Values{b.create<mlir::arith::AddFOp>(l, v[0], v[1])};
-    };
+    spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{b.create<mlir::arith::AddFOp>(l, v[0], v[1])}; };
     spec.epilogue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{scalar::relu(b, l, v[0])}; };
     auto use = kernels.module.add_normalization(spec);
     ASSERT_TRUE(use) << to_string(use.error());
@@ -91,25 +89,22 @@ TEST(Normalization, GroupNormWithActivationAndResidual) {
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   for (size_t k = 0; k < cases.size(); ++k) {
     int64_t spatial = cases[k].spatial.value, channels = 12 / cases[k].groups, n = channels * spatial;
-    auto x = random_values(36 * spatial, 1), residual = random_values(36 * spatial, 2),
-         weight = random_values(12, 3), bias = random_values(12, 4);
+    auto x = random_values(36 * spatial, 1), residual = random_values(36 * spatial, 2), weight = random_values(12, 3),
+         bias = random_values(12, 4);
     std::vector<float> y(x.size());
-    kernels.run(uses[k], {x.data(), weight.data(), bias.data(), residual.data(), y.data()},
-                {{"batch", spatial}}, 2, [&] {
-                  for (int64_t r = 0; r < 3 * cases[k].groups; ++r) {
-                    double mean = 0, variance = 0;
-                    auto value = [&](int64_t i) {
-                      return double(x[size_t(r * n + i)]) + residual[size_t(r * n + i)];
-                    };
-                    for (int64_t i = 0; i < n; ++i) mean += value(i) / double(n);
-                    for (int64_t i = 0; i < n; ++i) variance += std::pow(value(i) - mean, 2) / double(n);
-                    for (int64_t i = 0; i < n; ++i) {
-                      size_t c = size_t(r % cases[k].groups * channels + i / spatial);
-                      double expected = (value(i) - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
-                      ASSERT_NEAR(y[size_t(r * n + i)], std::max(expected, 0.0), 4e-6) << "case " << k;
-                    }
-                  }
-                });
+    kernels.run(uses[k], {x.data(), weight.data(), bias.data(), residual.data(), y.data()}, {{"batch", spatial}}, 2, [&] {
+      for (int64_t r = 0; r < 3 * cases[k].groups; ++r) {
+        double mean = 0, variance = 0;
+        auto value = [&](int64_t i) { return double(x[size_t(r * n + i)]) + residual[size_t(r * n + i)]; };
+        for (int64_t i = 0; i < n; ++i) mean += value(i) / double(n);
+        for (int64_t i = 0; i < n; ++i) variance += std::pow(value(i) - mean, 2) / double(n);
+        for (int64_t i = 0; i < n; ++i) {
+          size_t c = size_t(r % cases[k].groups * channels + i / spatial);
+          double expected = (value(i) - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
+          ASSERT_NEAR(y[size_t(r * n + i)], std::max(expected, 0.0), 4e-6) << "case " << k;
+        }
+      }
+    });
   }
 }
 

@@ -57,7 +57,8 @@ TEST(Ptx, ManyTensorsInOneLaunch) {
       for (float* buffer : {&factors[i], x[i].data(), y[i].data()}) table.push_back(reinterpret_cast<int64_t>(buffer));
     }
     for (int32_t guard : {1, 0}) {
-      const int64_t values[] = {reinterpret_cast<int64_t>(table.data()), static_cast<int64_t>(sizes.size()), reinterpret_cast<int64_t>(&guard)};
+      const int64_t values[] = {reinterpret_cast<int64_t>(table.data()), static_cast<int64_t>(sizes.size()),
+                                reinterpret_cast<int64_t>(&guard)};
       const void* arguments[] = {&values[0], &values[1], &values[2]};
       ptx::HostMemory memory;
       const auto block = static_cast<uint32_t>(kernels.kernel(use->name).gpu_block);
@@ -76,7 +77,7 @@ TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
     int64_t outer, n, inner;
     KernelUse use = {};
   };
-  std::vector<Case> cases = {{3, 2, 1},   {5, 17, 1},  {33, 32, 1},  {7, 100, 1},   {6, 1025, 1},  {2, 5000, 1},
+  std::vector<Case> cases = {{3, 2, 1},     {5, 17, 1},  {33, 32, 1},   {7, 100, 1}, {6, 1025, 1},  {2, 5000, 1},
                              {2, 20000, 1}, {1, 100, 3}, {1, 3000, 10}, {3, 64, 40}, {1, 500, 100}, {2, 9, 33}};
   LoadedKernels kernels;
   for (Case& c : cases) {
@@ -90,8 +91,9 @@ TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
   }
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::Message() << "[" << c.outer << ", " << c.n << ", " << c.inner << "], " << kernels.kernel(c.use.name).gpu_block
-                                    << " threads, " << kernels.kernel(c.use.name).gpu_items << " items");
+    SCOPED_TRACE(testing::Message() << "[" << c.outer << ", " << c.n << ", " << c.inner << "], "
+                                    << kernels.kernel(c.use.name).gpu_block << " threads, "
+                                    << kernels.kernel(c.use.name).gpu_items << " items");
     std::vector<float> x = random_values(c.outer * c.n * c.inner, 3), first;
     const int64_t work = c.use.gpu_work.constant;
     ASSERT_EQ(work, c.outer * c.inner);
@@ -155,14 +157,16 @@ TEST(Ptx, LookupsReportTheFirstPositionAndGradientsOfTablesAddInOrder) {
   index[900] = -1;
   std::vector<float> table = random_values(entries * width, 5), y(count * width), dy = random_values(count * width, 6);
   int64_t status = 0;
-  ASSERT_NO_FATAL_FAILURE(kernels.launch(*lookup, {index.data(), table.data(), y.data(), &status}, {}, lookup->gpu_work.constant, 5));
+  ASSERT_NO_FATAL_FAILURE(
+      kernels.launch(*lookup, {index.data(), table.data(), y.data(), &status}, {}, lookup->gpu_work.constant, 5));
   EXPECT_EQ(~status, 900);
   EXPECT_TRUE(std::equal(y.begin() + 899 * width, y.begin() + 900 * width, table.begin() + index[899] * width));
   EXPECT_EQ(gradient->gpu_work, Extent(entries));
   std::vector<float> dtable(entries * width, NAN), expected(entries * width, 0);
   for (size_t i = 0; i < count; ++i)
     for (size_t j = 0; j < width; ++j)
-      if (index[i] >= 0 && index[i] < entries && index[i] != 2) expected[static_cast<size_t>(index[i]) * width + j] += dy[i * width + j];
+      if (index[i] >= 0 && index[i] < entries && index[i] != 2)
+        expected[static_cast<size_t>(index[i]) * width + j] += dy[i * width + j];
   ASSERT_NO_FATAL_FAILURE(kernels.launch(*gradient, {index.data(), dy.data(), dtable.data()}, {}, entries, 2));
   EXPECT_EQ(dtable, expected);
 }

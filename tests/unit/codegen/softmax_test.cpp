@@ -52,8 +52,7 @@ TEST(Softmax, AgreesWithDoublePrecisionOverEachKindOfDimension) {
               for (int64_t i = 0; i < n; ++i) {
                 double expected = std::exp(x[at(i)] - max) / sum;
                 if (log) expected = x[at(i)] - max - std::log(sum);
-                ASSERT_NEAR(y[at(i)], expected,
-                            log ? 1e-6 * (1 + std::abs(expected)) : 5e-6 * expected + 1e-38)
+                ASSERT_NEAR(y[at(i)], expected, log ? 1e-6 * (1 + std::abs(expected)) : 5e-6 * expected + 1e-38)
                     << "case " << k << " at " << o << " " << i << " " << j;
               }
             }
@@ -105,26 +104,20 @@ TEST(Softmax, ScaleAndMaskBeforeItAndAProductAfterIt) {
     return Values{b.create<mlir::arith::AddFOp>(l, scaled, v[1])};
   };
   spec.epilogue.operands = {{DType::float32, {heads, 1, 1}}};
-  spec.epilogue.body = [](OpBuilder& b, Loc l, ValueRange v) {
-    return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])};
-  };
+  spec.epilogue.body = [](OpBuilder& b, Loc l, ValueRange v) { return Values{b.create<mlir::arith::MulFOp>(l, v[0], v[1])}; };
   auto use = kernels.module.add_softmax(spec);
   ASSERT_TRUE(use) << to_string(use.error());
   EXPECT_EQ(use->work, batch() * (heads * size));
   ASSERT_NO_FATAL_FAILURE(kernels.load());
-  auto x = random_values(2 * heads * size * size, 1), mask = random_values(2 * size, 2),
-       factor = random_values(heads, 3);
+  auto x = random_values(2 * heads * size * size, 1), mask = random_values(2 * size, 2), factor = random_values(heads, 3);
   std::vector<float> y(x.size());
   kernels.run(*use, {x.data(), mask.data(), factor.data(), y.data()}, {{"batch", 2}}, 5, [&] {
     for (int64_t r = 0; r < 2 * heads * size; ++r) {
       int64_t b = r / (heads * size), h = r / size % heads;
       double sum = 0;
-      auto value = [&](int64_t i) {
-        return std::exp(0.25 * x[size_t(r * size + i)] + mask[size_t(b * size + i)]);
-      };
+      auto value = [&](int64_t i) { return std::exp(0.25 * x[size_t(r * size + i)] + mask[size_t(b * size + i)]); };
       for (int64_t i = 0; i < size; ++i) sum += value(i);
-      for (int64_t i = 0; i < size; ++i)
-        ASSERT_NEAR(y[size_t(r * size + i)], value(i) / sum * factor[size_t(h)], 1e-6);
+      for (int64_t i = 0; i < size; ++i) ASSERT_NEAR(y[size_t(r * size + i)], value(i) / sum * factor[size_t(h)], 1e-6);
     }
   });
 }

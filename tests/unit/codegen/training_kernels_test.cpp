@@ -28,12 +28,8 @@ TEST(Pad, AlongEachDimensionAndForEachWidth) {
                           {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::bfloat16},
                           {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::uint8}};
   for (Case& c : cases) {
-    auto use = kernels.module.add_pad({.description = {},
-                                       .dtype = c.dtype,
-                                       .shape = c.shape,
-                                       .dim = c.dim,
-                                       .begin = c.begin,
-                                       .size = c.size});
+    auto use = kernels.module.add_pad(
+        {.description = {}, .dtype = c.dtype, .shape = c.shape, .dim = c.dim, .begin = c.begin, .size = c.size});
     ASSERT_TRUE(use) << to_string(use.error());
     c.use = *use;
   }
@@ -118,8 +114,7 @@ TEST(InverseCount, OfStaticAndRuntimeSizes) {
   float y = 0;
   kernels.run(*some, {&y}, {{"batch", 1 << 20}, {"chunk", 1 << 15}}, 1,
               [&] { ASSERT_EQ(y, static_cast<float>(1.0 / (3.0 * (int64_t{1} << 35)))); });
-  kernels.run(*some, {&y}, {{"batch", 0}, {"chunk", 7}}, 1,
-              [&] { ASSERT_EQ(y, std::numeric_limits<float>::infinity()); });
+  kernels.run(*some, {&y}, {{"batch", 0}, {"chunk", 7}}, 1, [&] { ASSERT_EQ(y, std::numeric_limits<float>::infinity()); });
   kernels.run(*none, {&y}, {}, 1, [&] { ASSERT_EQ(y, 1); });
 }
 

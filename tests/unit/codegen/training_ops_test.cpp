@@ -21,7 +21,8 @@ class OpKernel {
   /// `text`: `%y = nn.… : (…) -> …`, whose operands are `arguments` ("%x: tensor<?x4xf32>, …").
   OpKernel(const std::string& arguments, const std::string& text, std::vector<Extent> first = {}) {
     kernels.context.loadDialect<mlir::func::FuncDialect, nn::NnDialect>();
-    module_ = mlir::parseSourceString<mlir::ModuleOp>("func.func @f(" + arguments + ") {\n" + text + "\nreturn\n}", &kernels.context);
+    module_ =
+        mlir::parseSourceString<mlir::ModuleOp>("func.func @f(" + arguments + ") {\n" + text + "\nreturn\n}", &kernels.context);
     if (module_) add(std::move(first));
   }
 
@@ -45,7 +46,8 @@ class OpKernel {
     module_->walk([&](nn::ElementwiseOpInterface found) { op = found; });
     ASSERT_TRUE(op);
     auto result = mlir::cast<mlir::RankedTensorType>(op->getResult(0).getType());
-    ElementwiseSpec spec{.name = "op", .description = {}, .inputs = {}, .shape = {}, .outputs = {dtype(result.getElementType())}, .body = {}};
+    ElementwiseSpec spec{
+        .name = "op", .description = {}, .inputs = {}, .shape = {}, .outputs = {dtype(result.getElementType())}, .body = {}};
     for (int64_t size : result.getShape()) spec.shape.push_back(extent(size));
     if (op.usesCoordinates()) spec.coordinates = first.empty() ? std::vector<Extent>(spec.shape.size()) : std::move(first);
     for (mlir::OpOperand& operand : op->getOpOperands()) {
@@ -96,7 +98,8 @@ TEST(TrainingOps, TargetWeightsSmoothIgnoreAndRefuse) {
                "%q = nn.target_weights %t {classes = 3 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : "
                "(tensor<i32>) -> tensor<3xf32>");
   int32_t one = 1;
-  row.run({&one, q.data()}, {}, [&] { EXPECT_EQ(std::vector<float>(q.begin(), q.begin() + 3), (std::vector<float>{0, 1, 0})); });
+  row.run({&one, q.data()}, {},
+          [&] { EXPECT_EQ(std::vector<float>(q.begin(), q.begin() + 3), (std::vector<float>{0, 1, 0})); });
 }
 
 /// The mask belongs to an element's place in the whole batch, along whichever dimension that lies.
@@ -108,13 +111,16 @@ TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
     return (words[0] >> 8) * 0x1p-24 >= p;
   };
   auto text = [](const std::string& type) {
-    return "%y = nn.dropout_train %x step(%t) seed(%s) {p = 0.3 : f64, layer = 7 : i64} : (" + type + ", tensor<i64>, tensor<i64>) -> " + type;
+    return "%y = nn.dropout_train %x step(%t) seed(%s) {p = 0.3 : f64, layer = 7 : i64} : (" + type +
+           ", tensor<i64>, tensor<i64>) -> " + type;
   };
   std::vector<float> x(60, 2), y(60, 99);
-  OpKernel rows("%x: tensor<?x6xf32>, %t: tensor<i64>, %s: tensor<i64>", text("tensor<?x6xf32>"), {Extent::symbol("first0"), Extent(0)});
+  OpKernel rows("%x: tensor<?x6xf32>, %t: tensor<i64>, %s: tensor<i64>", text("tensor<?x6xf32>"),
+                {Extent::symbol("first0"), Extent(0)});
   for (int64_t first : {0, 4, 1000})
     rows.run({x.data(), &step, &seed, y.data()}, {{"batch", 10}, {"first0", first}}, [&] {
-      for (int64_t i = 0; i < 60; ++i) ASSERT_FLOAT_EQ(y[size_t(i)], kept(first * 6 + i) ? float(2 / (1 - p)) : 0) << first << " " << i;
+      for (int64_t i = 0; i < 60; ++i)
+        ASSERT_FLOAT_EQ(y[size_t(i)], kept(first * 6 + i) ? float(2 / (1 - p)) : 0) << first << " " << i;
     });
   // Time first: row n of the batch is the same sequence of numbers.
   OpKernel sequence("%x: tensor<3x?x2xf32>, %t: tensor<i64>, %s: tensor<i64>", text("tensor<3x?x2xf32>"));
@@ -128,7 +134,8 @@ TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
 
 TEST(TrainingOps, DropoutOfEverythingGivesZeros) {
   OpKernel op("%x: tensor<4xf32>, %t: tensor<i64>, %s: tensor<i64>",
-              "%y = nn.dropout_train %x step(%t) seed(%s) {p = 1.0 : f64, layer = 7 : i64} : (tensor<4xf32>, tensor<i64>, tensor<i64>) -> tensor<4xf32>");
+              "%y = nn.dropout_train %x step(%t) seed(%s) {p = 1.0 : f64, layer = 7 : i64} : (tensor<4xf32>, tensor<i64>, "
+              "tensor<i64>) -> tensor<4xf32>");
   std::vector<float> x(4, 2), y(4, 99);
   int64_t step = 1, seed = 0;
   op.run({x.data(), &step, &seed, y.data()}, {}, [&] { EXPECT_EQ(y, std::vector<float>(4, 0)); });
@@ -145,13 +152,15 @@ TEST(TrainingOps, RunningStatistics) {
     EXPECT_FLOAT_EQ(y[1], 1.5f);
   });
   OpKernel variance("%r: tensor<2xf32>, %s: tensor<2xf32>, %c: tensor<f32>",
-                    "%y = nn.running_average %r, %s inverse_count(%c) {momentum = 0.1 : f64} : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>");
+                    "%y = nn.running_average %r, %s inverse_count(%c) {momentum = 0.1 : f64} : (tensor<2xf32>, tensor<2xf32>, "
+                    "tensor<f32>) -> tensor<2xf32>");
   variance.run({running.data(), stat.data(), &inverse_count, y.data()}, {}, [&] {
     EXPECT_FLOAT_EQ(y[0], float(0.9 + 0.1 * 5 * 4 / 3));
     EXPECT_FLOAT_EQ(y[1], float(1.8 - 0.1 * 3 * 4 / 3));
   });
   OpKernel cumulative("%r: tensor<2xf32>, %s: tensor<2xf32>, %c: tensor<f32>, %n: tensor<i64>",
-                      "%y = nn.running_average %r, %s inverse_count(%c) num_batches(%n) : (tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<i64>) -> tensor<2xf32>");
+                      "%y = nn.running_average %r, %s inverse_count(%c) num_batches(%n) : (tensor<2xf32>, tensor<2xf32>, "
+                      "tensor<f32>, tensor<i64>) -> tensor<2xf32>");
   cumulative.run({running.data(), stat.data(), &inverse_count, &batches, y.data()}, {}, [&] {
     EXPECT_FLOAT_EQ(y[0], float(0.875 + 0.125 * 5 * 4 / 3));
     EXPECT_FLOAT_EQ(y[1], float(1.75 - 0.125 * 3 * 4 / 3));
@@ -173,34 +182,86 @@ struct Update {
 TEST(TrainingOps, OptimisersReadWhatTheirAttributesSay) {
   const double p = 2, g = 0.5, s = 3, lr = 0.125;
   const double decayed = g + 0.1 * p, risen = -g + 0.1 * p;
-  std::vector<Update> updates{
-      {"%s, %g, %p, %step", "sgd_momentum", "momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, maximize = false", {3, 0.5}, 0.9 * s + g},
-      {"%s, %g, %p, %step", "sgd_momentum", "momentum = 0.9 : f64, dampening = 0.25 : f64, weight_decay = 0.1 : f64, maximize = true", {3, 0.5, 2}, 0.9 * s + 0.75 * risen, 2},
-      {"%s, %g, %p, %step", "sgd_momentum", "momentum = 0.9 : f64, dampening = 0.25 : f64, weight_decay = 0.1 : f64, maximize = true", {3, 0.5, 2}, risen, 1},
-      {"%p, %g, %lr", "sgd_update", "momentum = 0.0 : f64, weight_decay = 0.1 : f64, maximize = true", {2, 0.5, 0.125}, p - lr * risen},
-      {"%p, %g, %lr buffer(%s)", "sgd_update", "momentum = 0.9 : f64, weight_decay = 0.1 : f64, maximize = false", {2, 0.5, 0.125, 3}, p - lr * (decayed + 0.9 * s)},
-      {"%s, %g, %p", "adam_first_moment", "beta = 0.9 : f64, weight_decay = 0.1 : f64, maximize = true", {3, 0.5, 2}, 0.9 * s + 0.1 * risen},
-      {"%s, %g, %p", "adam_first_moment", "beta = 0.9 : f64, weight_decay = 0.0 : f64, maximize = false", {3, 0.5}, 0.9 * s + 0.1 * g},
-      {"%s, %g, %p", "adam_second_moment", "beta = 0.99 : f64, weight_decay = 0.1 : f64, maximize = false", {3, 0.5, 2}, 0.99 * s + 0.01 * decayed * decayed},
-      {"%s, %p", "adam_max", "", {3, 2}, 3},
-      {"%p, %g, %s, %lr, %c1, %c2", "adam_update", "eps = 0.5 : f64, weight_decay = 0.0 : f64", {2, 0.5, 3, 0.125, 0.5, 0.25}, p - lr / 0.5 * g / (std::sqrt(s) / 0.5 + 0.5)},
-      {"%p, %g, %s, %lr, %c1, %c2", "adam_update", "eps = 0.5 : f64, weight_decay = 0.1 : f64", {2, 0.5, 3, 0.125, 0.5, 0.25}, p * (1 - lr * 0.1) - lr / 0.5 * g / (std::sqrt(s) / 0.5 + 0.5)},
-      {"%g, %p, %s", "rmsprop_direction", "eps = 0.5 : f64, weight_decay = 0.1 : f64, maximize = true", {0.5, 2, 3}, risen / (std::sqrt(s) + 0.5)},
-      {"%g, %p, %s average(%a)", "rmsprop_direction", "eps = 0.5 : f64, weight_decay = 0.0 : f64, maximize = false", {0.5, 3, 1}, g / (std::sqrt(s - 1) + 0.5)},
-      {"%lr", "clip_coefficient", "max_norm = 0.25 : f64", {4}, 0.125},
-      {"%lr", "clip_coefficient", "max_norm = 9.0 : f64", {4}, 1}};
+  std::vector<Update> updates{{"%s, %g, %p, %step",
+                               "sgd_momentum",
+                               "momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, maximize = false",
+                               {3, 0.5},
+                               0.9 * s + g},
+                              {"%s, %g, %p, %step",
+                               "sgd_momentum",
+                               "momentum = 0.9 : f64, dampening = 0.25 : f64, weight_decay = 0.1 : f64, maximize = true",
+                               {3, 0.5, 2},
+                               0.9 * s + 0.75 * risen,
+                               2},
+                              {"%s, %g, %p, %step",
+                               "sgd_momentum",
+                               "momentum = 0.9 : f64, dampening = 0.25 : f64, weight_decay = 0.1 : f64, maximize = true",
+                               {3, 0.5, 2},
+                               risen,
+                               1},
+                              {"%p, %g, %lr",
+                               "sgd_update",
+                               "momentum = 0.0 : f64, weight_decay = 0.1 : f64, maximize = true",
+                               {2, 0.5, 0.125},
+                               p - lr * risen},
+                              {"%p, %g, %lr buffer(%s)",
+                               "sgd_update",
+                               "momentum = 0.9 : f64, weight_decay = 0.1 : f64, maximize = false",
+                               {2, 0.5, 0.125, 3},
+                               p - lr * (decayed + 0.9 * s)},
+                              {"%s, %g, %p",
+                               "adam_first_moment",
+                               "beta = 0.9 : f64, weight_decay = 0.1 : f64, maximize = true",
+                               {3, 0.5, 2},
+                               0.9 * s + 0.1 * risen},
+                              {"%s, %g, %p",
+                               "adam_first_moment",
+                               "beta = 0.9 : f64, weight_decay = 0.0 : f64, maximize = false",
+                               {3, 0.5},
+                               0.9 * s + 0.1 * g},
+                              {"%s, %g, %p",
+                               "adam_second_moment",
+                               "beta = 0.99 : f64, weight_decay = 0.1 : f64, maximize = false",
+                               {3, 0.5, 2},
+                               0.99 * s + 0.01 * decayed * decayed},
+                              {"%s, %p", "adam_max", "", {3, 2}, 3},
+                              {"%p, %g, %s, %lr, %c1, %c2",
+                               "adam_update",
+                               "eps = 0.5 : f64, weight_decay = 0.0 : f64",
+                               {2, 0.5, 3, 0.125, 0.5, 0.25},
+                               p - lr / 0.5 * g / (std::sqrt(s) / 0.5 + 0.5)},
+                              {"%p, %g, %s, %lr, %c1, %c2",
+                               "adam_update",
+                               "eps = 0.5 : f64, weight_decay = 0.1 : f64",
+                               {2, 0.5, 3, 0.125, 0.5, 0.25},
+                               p * (1 - lr * 0.1) - lr / 0.5 * g / (std::sqrt(s) / 0.5 + 0.5)},
+                              {"%g, %p, %s",
+                               "rmsprop_direction",
+                               "eps = 0.5 : f64, weight_decay = 0.1 : f64, maximize = true",
+                               {0.5, 2, 3},
+                               risen / (std::sqrt(s) + 0.5)},
+                              {"%g, %p, %s average(%a)",
+                               "rmsprop_direction",
+                               "eps = 0.5 : f64, weight_decay = 0.0 : f64, maximize = false",
+                               {0.5, 3, 1},
+                               g / (std::sqrt(s - 1) + 0.5)},
+                              {"%lr", "clip_coefficient", "max_norm = 0.25 : f64", {4}, 0.125},
+                              {"%lr", "clip_coefficient", "max_norm = 9.0 : f64", {4}, 1}};
   for (Update& update : updates) {
     SCOPED_TRACE(update.op + " {" + update.attributes + "}");
     std::string types;
     for (size_t at = update.operands.find('%'); at != std::string::npos; at = update.operands.find('%', at + 1)) {
       std::string name = update.operands.substr(at, update.operands.find_first_of(",) ", at) - at);
       bool scalar = name == "%lr" || name == "%c1" || name == "%c2";
-      types += (types.empty() ? "" : ", ") + std::string(name == "%step" ? "tensor<i64>" : scalar ? "tensor<f32>" : "tensor<1xf32>");
+      types += (types.empty() ? "" : ", ") + std::string(name == "%step" ? "tensor<i64>"
+                                                         : scalar        ? "tensor<f32>"
+                                                                         : "tensor<1xf32>");
     }
     std::string result = update.op == "clip_coefficient" ? "tensor<f32>" : "tensor<1xf32>";
-    OpKernel op("%p: tensor<1xf32>, %g: tensor<1xf32>, %s: tensor<1xf32>, %a: tensor<1xf32>, %lr: tensor<f32>, %c1: tensor<f32>, "
-                "%c2: tensor<f32>, %step: tensor<i64>",
-                "%y = nn." + update.op + " " + update.operands + " {" + update.attributes + "} : (" + types + ") -> " + result);
+    OpKernel op(
+        "%p: tensor<1xf32>, %g: tensor<1xf32>, %s: tensor<1xf32>, %a: tensor<1xf32>, %lr: tensor<f32>, %c1: tensor<f32>, "
+        "%c2: tensor<f32>, %step: tensor<i64>",
+        "%y = nn." + update.op + " " + update.operands + " {" + update.attributes + "} : (" + types + ") -> " + result);
     std::vector<void*> buffers;
     for (float& value : update.values) buffers.push_back(&value);
     if (update.step) buffers.push_back(&update.step);

@@ -121,7 +121,8 @@ TEST(EstimateOfATrainingStep, CountsEveryOperation) {
 
 TEST(EstimateOfKernels, IsByTheirDefinition) {
   const auto flops = [](const std::string& layer) {
-    auto model = frontend::parse_model("m.json", R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 8]}}, "layers": [)" + layer + "]}");
+    auto model = frontend::parse_model(
+        "m.json", R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 8]}}, "layers": [)" + layer + "]}");
     auto plan = model ? compile(*model, {.objects = false}) : Result<Plan>(model.error());
     EXPECT_TRUE(plan);
     return plan ? estimated(*plan, plan->infer, "cpu:0", 5).cost.flops : -1;

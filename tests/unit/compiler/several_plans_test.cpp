@@ -9,8 +9,8 @@ namespace {
 
 /// A model that is one layer over a vector of 4 elements per row.
 Result<Model> model_of(const std::string& layer) {
-  auto model = frontend::parse_model("m.json", R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 4]}}, "layers": [)" +
-                                                   layer + "]}");
+  auto model = frontend::parse_model(
+      "m.json", R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 4]}}, "layers": [)" + layer + "]}");
   if (!model) return model.error();
   auto plan = compile(*model);
   if (!plan) return plan.error();

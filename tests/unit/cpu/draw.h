@@ -30,8 +30,8 @@ class Draw {
     return result;
   }
   Json activation() {
-    const std::string kind = one_of<std::string>(
-        {"relu", "leaky_relu", "elu", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid", "hardtanh"});
+    const std::string kind =
+        one_of<std::string>({"relu", "leaky_relu", "elu", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid", "hardtanh"});
     Json result = {{"kind", kind}};
     if (kind == "leaky_relu") result["negative_slope"] = 0.2;
     if (kind == "elu") result["alpha"] = 0.7;

@@ -46,7 +46,9 @@ Json window(Dims stride, Dims begin, Dims end, Dims dilation, int64_t groups = 1
 TEST_F(Bf16, linear_with_bias_residual_and_activation) {
   for (bool constant : {false, true})
     compare({"linear",
-             {{"x", draw.tensor({6, 37})}, {"weight", draw.tensor({19, 37}), constant}, {"bias", draw.tensor({19})},
+             {{"x", draw.tensor({6, 37})},
+              {"weight", draw.tensor({19, 37}), constant},
+              {"bias", draw.tensor({19})},
               {"residual", draw.tensor({6, 19})}},
              {{"activation", {{"kind", "gelu"}}}},
              {{6, 19}}});
@@ -54,14 +56,21 @@ TEST_F(Bf16, linear_with_bias_residual_and_activation) {
 }
 
 TEST_F(Bf16, gradients_of_linear_are_f32_where_they_are_sums) {
-  compare({"linear_backward_data", {{"dy", draw.tensor({33, 19})}, {"weight", draw.tensor({19, 37})}}, Json::object(), {{33, 37}}});
-  compare({"linear_backward_weight", {{"x", draw.tensor({33, 37})}, {"dy", draw.tensor({33, 19})}}, {{"bias", true}}, {{19, 37}, {19}}},
+  compare(
+      {"linear_backward_data", {{"dy", draw.tensor({33, 19})}, {"weight", draw.tensor({19, 37})}}, Json::object(), {{33, 37}}});
+  compare({"linear_backward_weight",
+           {{"x", draw.tensor({33, 37})}, {"dy", draw.tensor({33, 19})}},
+           {{"bias", true}},
+           {{19, 37}, {19}}},
           sum_rounding);
 }
 
 TEST_F(Bf16, matmul_with_transposed_and_broadcast_operands) {
   compare({"matmul", {{"a", draw.tensor({3, 5, 16})}, {"b", draw.tensor({3, 16, 7})}}, Json::object(), {{3, 5, 7}}});
-  compare({"matmul", {{"a", draw.tensor({3, 16, 5})}, {"b", draw.tensor({7, 16})}}, {{"transpose_a", true}, {"transpose_b", true}}, {{3, 5, 7}}});
+  compare({"matmul",
+           {{"a", draw.tensor({3, 16, 5})}, {"b", draw.tensor({7, 16})}},
+           {{"transpose_a", true}, {"transpose_b", true}},
+           {{3, 5, 7}}});
 }
 
 TEST_F(Bf16, convolutions_and_their_gradients) {
@@ -91,19 +100,25 @@ TEST_F(Bf16, convolutions_and_their_gradients) {
 }
 
 TEST_F(Bf16, transposed_convolutions) {
-  const Json attributes = {{"stride", {2, 2}}, {"padding", {1, 1}}, {"output_padding", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
-  compare({"conv_transpose", {{"x", draw.tensor({2, 6, 5, 5})}, {"weight", draw.tensor({6, 4, 3, 3}, 0.2)}, {"bias", draw.tensor({4})}},
-           attributes, {{2, 4, 10, 10}}});
+  const Json attributes = {
+      {"stride", {2, 2}}, {"padding", {1, 1}}, {"output_padding", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+  compare({"conv_transpose",
+           {{"x", draw.tensor({2, 6, 5, 5})}, {"weight", draw.tensor({6, 4, 3, 3}, 0.2)}, {"bias", draw.tensor({4})}},
+           attributes,
+           {{2, 4, 10, 10}}});
   const Json pixel = {{"stride", {1, 1}}, {"padding", {0, 0}}, {"output_padding", {0, 0}}, {"dilation", {1, 1}}, {"groups", 1}};
-  compare({"conv_transpose", {{"x", draw.tensor({3, 6, 1, 1})}, {"weight", draw.tensor({6, 4, 4, 4}, 0.2)}, {"bias", draw.tensor({4})}},
-           pixel, {{3, 4, 4, 4}}});
+  compare({"conv_transpose",
+           {{"x", draw.tensor({3, 6, 1, 1})}, {"weight", draw.tensor({6, 4, 4, 4}, 0.2)}, {"bias", draw.tensor({4})}},
+           pixel,
+           {{3, 4, 4, 4}}});
 }
 
 TEST_F(Bf16, pooling_and_its_gradients) {
-  const Json max = {{"kernel_size", {3, 3}}, {"stride", {2, 2}}, {"padding", {1, 1}}, {"dilation", {1, 1}}, {"ceil_mode", false}};
+  const Json max = {
+      {"kernel_size", {3, 3}}, {"stride", {2, 2}}, {"padding", {1, 1}}, {"dilation", {1, 1}}, {"ceil_mode", false}};
   compare({"max_pool", {{"x", draw.tensor({2, 5, 9, 9})}}, max, {{2, 5, 5, 5}}}, 0);
-  Json average = {{"kernel_size", {2, 2}}, {"stride", {2, 2}}, {"padding", {0, 0}}, {"ceil_mode", true},
-                  {"count_include_pad", false}, {"divisor_override", 0}};
+  Json average = {{"kernel_size", {2, 2}}, {"stride", {2, 2}},           {"padding", {0, 0}},
+                  {"ceil_mode", true},     {"count_include_pad", false}, {"divisor_override", 0}};
   compare({"avg_pool", {{"x", draw.tensor({2, 16, 9, 9})}}, average, {{2, 16, 5, 5}}});
   average["divisor_override"] = 3;
   average["ceil_mode"] = false;
@@ -117,7 +132,10 @@ TEST_F(Bf16, pooling_and_its_gradients) {
 }
 
 TEST_F(Bf16, partial_sums) {
-  compare({"reduce", {{"x0", draw.tensor({5000})}, {"x1", draw.tensor({5000})}, {"x2", draw.tensor({5000})}}, Json::object(), {{5000}}},
+  compare({"reduce",
+           {{"x0", draw.tensor({5000})}, {"x1", draw.tensor({5000})}, {"x2", draw.tensor({5000})}},
+           Json::object(),
+           {{5000}}},
           2 * result_rounding);
 }
 

@@ -43,8 +43,7 @@ StepCase gru() {
   StepCase c;
   c.op = "gru";
   c.attributes = {{"hidden_size", 4}, {"bias", false}};
-  c.operands = {
-      {"x", Tensor({3, 2, 5})}, {"weight_ih_l0", Tensor({12, 5})}, {"weight_hh_l0", Tensor({12, 4})}};
+  c.operands = {{"x", Tensor({3, 2, 5})}, {"weight_ih_l0", Tensor({12, 5})}, {"weight_hh_l0", Tensor({12, 4})}};
   c.outputs = {{3, 2, 4}, {1, 2, 4}};
   return c;
 }
@@ -56,8 +55,7 @@ TEST(OperationErrors, the_steps_varied_below_are_accepted_as_they_stand) {
 TEST(OperationErrors, unknown_operation_is_named) {
   StepCase c = linear();
   c.op = "bilinear";
-  EXPECT_THAT(refusal(c),
-              AllOf(HasSubstr("net.layer"), HasSubstr("'bilinear'"), HasSubstr("no library operation")));
+  EXPECT_THAT(refusal(c), AllOf(HasSubstr("net.layer"), HasSubstr("'bilinear'"), HasSubstr("no library operation")));
 }
 
 TEST(OperationErrors, each_library_operation_is_known) {
@@ -156,8 +154,7 @@ TEST(OperationErrors, other_dtypes) {
   step.layer = "net.fc";
   step.roles = {"x", "weight"};
   const Plan plan;
-  const std::vector<TensorSpec> inputs = {plain_tensor(DType::int64, {3, 5}),
-                                          plain_tensor(DType::float32, {2, 5})};
+  const std::vector<TensorSpec> inputs = {plain_tensor(DType::int64, {3, 5}), plain_tensor(DType::float32, {2, 5})};
   const std::vector<TensorSpec> outputs = {plain_tensor(DType::float32, {3, 2})};
   auto prepared = prepare_cpu_library_op({step, plan, inputs, outputs, 1, false, {}});
   ASSERT_FALSE(bool(prepared));

@@ -75,8 +75,7 @@ TEST(Formats, reorders_go_there_and_back) {
 TEST(Formats, a_gru_weight_comes_back_with_its_gates_in_order) {
   const DnnlDims dims = {3 * 4, 5};
   const DnnlDesc plain({1, 1, 5, 3, 4}, f32, DnnlDims{60, 60, 1, 20, 5});
-  const TensorSpec packed =
-      dnnl_tensor(dims, DnnlDesc({1, 1, 5, 3, 4}, f32, tag::ldigo), plain, "ldigo", {1, 0, 2});
+  const TensorSpec packed = dnnl_tensor(dims, DnnlDesc({1, 1, 5, 3, 4}, f32, tag::ldigo), plain, "ldigo", {1, 0, 2});
   const TensorSpec flat = plain_tensor(DType::float32, dims);
   Aligned a(flat.bytes), b(packed.bytes), c(flat.bytes);
   std::iota(a.data, a.data + 60, 0.f);

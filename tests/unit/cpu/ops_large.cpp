@@ -67,8 +67,7 @@ TEST(LargeSteps, small_images_are_convolved_as_products_over_the_batch) {
   StepCase c = conv(33, 128, 144, 4, 1);
   c.threads = 1;
   const std::string implementation = run_step(c)->implementation;
-  if (has_avx512())
-    EXPECT_THAT(implementation, testing::HasSubstr("pixels"));
+  if (has_avx512()) EXPECT_THAT(implementation, testing::HasSubstr("pixels"));
   expect_reference(c);
   c.attributes["activation"] = {{"kind", "relu"}};
   c.operands.push_back({"residual", normal(c.outputs[0], 1, 4), false});
@@ -100,8 +99,7 @@ TEST(LargeSteps, fast_numerics_may_use_winograd) {
     auto run = run_step(c);
     ASSERT_TRUE(bool(run)) << to_string(run.error());
     EXPECT_LT(relative_error(run->outputs[0], expected), 1e-4) << run->implementation;
-    if (has_avx512())
-      EXPECT_THAT(run->implementation, testing::HasSubstr("wino"));
+    if (has_avx512()) EXPECT_THAT(run->implementation, testing::HasSubstr("wino"));
     c.fast = false;
     EXPECT_THAT(run_step(c)->implementation, testing::Not(testing::HasSubstr("wino")));
   }
@@ -148,10 +146,9 @@ TEST(LargeSteps, linear_layers_of_usual_sizes) {
 
 /// Activations over a wide range of inputs, by a primitive and by the loop that small products take.
 TEST(Activations, agree_with_their_definitions_far_from_zero) {
-  const std::vector<Json> activations = {
-      {{"kind", "relu"}},      {{"kind", "leaky_relu"}}, {{"kind", "elu"}},
-      {{"kind", "silu"}},      {{"kind", "gelu"}},       {{"kind", "tanh"}},
-      {{"kind", "gelu_tanh"}}, {{"kind", "sigmoid"}},    {{"kind", "hardtanh"}}};
+  const std::vector<Json> activations = {{{"kind", "relu"}},      {{"kind", "leaky_relu"}}, {{"kind", "elu"}},
+                                         {{"kind", "silu"}},      {{"kind", "gelu"}},       {{"kind", "tanh"}},
+                                         {{"kind", "gelu_tanh"}}, {{"kind", "sigmoid"}},    {{"kind", "hardtanh"}}};
   for (const Json& activation : activations) {
     for (int64_t rows : {2, 64}) {
       StepCase c;

@@ -27,8 +27,7 @@ StepCase draw_conv(Draw& draw, bool transpose) {
   StepCase c;
   c.op = transpose ? "conv_transpose" : "conv";
   Dims x = {draw.batch(), in}, weight = transpose ? Dims{in, out / g} : Dims{out, in / g};
-  Dims kernel = draw.numbers(rank, 1, 4), stride = draw.numbers(rank, 1, 3),
-       dilation = draw.numbers(rank, 1, 2);
+  Dims kernel = draw.numbers(rank, 1, 4), stride = draw.numbers(rank, 1, 3), dilation = draw.numbers(rank, 1, 2);
   Dims begin(rank), end(rank), extra(rank);
   for (size_t i = 0; i < rank; ++i) {
     const int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
@@ -54,8 +53,7 @@ StepCase draw_conv(Draw& draw, bool transpose) {
 StepCase draw_linear(Draw& draw) {
   StepCase c;
   c.op = "linear";
-  const int64_t in = draw.one_of<int64_t>({0, 1, 5, 16, 33, 64, 200}),
-                out = draw.one_of<int64_t>({1, 2, 10, 16, 65, 128});
+  const int64_t in = draw.one_of<int64_t>({0, 1, 5, 16, 33, 64, 200}), out = draw.one_of<int64_t>({1, 2, 10, 16, 65, 128});
   Dims x = draw.numbers(draw.number(0, 2), 1, 4);
   if (!x.empty()) x[0] = draw.batch();
   x.push_back(in);
@@ -127,15 +125,11 @@ StepCase draw_adaptive(Draw& draw) {
 StepCase draw_recurrent(Draw& draw) {
   StepCase c;
   c.op = draw.one_of<std::string>({"lstm", "gru"});
-  const int64_t gates = c.op == "lstm" ? 4 : 3, hidden = draw.one_of<int64_t>({1, 3, 16, 20}),
-                layers = draw.number(1, 3), features = draw.one_of<int64_t>({1, 5, 16, 24}),
-                steps = draw.chance(10) ? 0 : draw.number(1, 6);
-  const bool bidirectional = draw.chance(40), bias = draw.chance(80), batched = draw.chance(80),
-             first = draw.chance(50);
+  const int64_t gates = c.op == "lstm" ? 4 : 3, hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
+                features = draw.one_of<int64_t>({1, 5, 16, 24}), steps = draw.chance(10) ? 0 : draw.number(1, 6);
+  const bool bidirectional = draw.chance(40), bias = draw.chance(80), batched = draw.chance(80), first = draw.chance(50);
   const int64_t directions = bidirectional ? 2 : 1, rows = draw.batch();
-  Dims x = !batched ? Dims{steps, features}
-           : first  ? Dims{rows, steps, features}
-                    : Dims{steps, rows, features};
+  Dims x = !batched ? Dims{steps, features} : first ? Dims{rows, steps, features} : Dims{steps, rows, features};
   Dims state = {layers * directions, rows, hidden};
   if (!batched) state.erase(state.begin() + 1);
   c.attributes = {{"hidden_size", hidden},
@@ -182,8 +176,7 @@ void check(StepCase c, Draw& draw) {
   auto run = run_step(c);
   ASSERT_TRUE(bool(run)) << to_string(run.error());
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LT(relative_error(run->outputs[i], expected[i]), 1e-5)
-        << "output " << i << " by " << run->implementation;
+    EXPECT_LT(relative_error(run->outputs[i], expected[i]), 1e-5) << "output " << i << " by " << run->implementation;
 }
 
 class RandomSteps : public testing::TestWithParam<uint32_t> {};

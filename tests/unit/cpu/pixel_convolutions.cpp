@@ -140,7 +140,7 @@ ConvShape image(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
 
 TEST(Meetings, padding_meets_nothing) {
   const std::vector<Meeting> all = meetings(image(4, 3, 1, 1));
-  EXPECT_EQ(all.size(), 100u);  // of 16 · 9: in each direction the outer rows of pixels see two of three taps
+  EXPECT_EQ(all.size(), 100u);    // of 16 · 9: in each direction the outer rows of pixels see two of three taps
   EXPECT_EQ(all.front().tap, 4);  // the upper left pixel sees itself first
   for (const Meeting& m : all) EXPECT_EQ(m.x, m.y + (m.tap / 3 - 1) * 4 + m.tap % 3 - 1);
 }

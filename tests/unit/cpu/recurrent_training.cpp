@@ -10,19 +10,14 @@ namespace {
 
 /// A forward step with everything drawn: gates, states, directions, layout.
 StepCase draw_step(Draw& draw, bool lstm, int64_t least, int64_t most) {
-  const bool bidirectional = draw.chance(50), first = draw.chance(50), bias = draw.chance(70),
-             batched = draw.chance(85);
-  const int64_t T = draw.number(least > 1 ? 2 : 1, 5),
-                N = batched ? draw.number(least, std::max<int64_t>(least, most / 2)) : 1,
+  const bool bidirectional = draw.chance(50), first = draw.chance(50), bias = draw.chance(70), batched = draw.chance(85);
+  const int64_t T = draw.number(least > 1 ? 2 : 1, 5), N = batched ? draw.number(least, std::max<int64_t>(least, most / 2)) : 1,
                 I = draw.number(least, most), H = draw.number(least, most), layers = draw.number(1, 3),
                 D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3;
   StepCase c;
   c.op = lstm ? "lstm" : "gru";
-  c.attributes = {{"hidden_size", H},
-                  {"num_layers", layers},
-                  {"bidirectional", bidirectional},
-                  {"batch_first", first},
-                  {"bias", bias}};
+  c.attributes = {
+      {"hidden_size", H}, {"num_layers", layers}, {"bidirectional", bidirectional}, {"batch_first", first}, {"bias", bias}};
   c.operands = {{"x", draw.tensor(!batched ? Dims{T, I} : first ? Dims{N, T, I} : Dims{T, N, I})}};
   if (draw.chance(50)) {
     const Dims state = batched ? Dims{layers * D, N, H} : Dims{layers * D, H};
@@ -50,8 +45,7 @@ double loss(const StepCase& c, const RecurrentValues& values, const std::vector<
   return sum;
 }
 
-Tensor differences(const StepCase& c, const std::string& role, const Dims& dims,
-                   const std::vector<Tensor>& gradients) {
+Tensor differences(const StepCase& c, const std::string& role, const Dims& dims, const std::vector<Tensor>& gradients) {
   constexpr double step = 1e-5;
   RecurrentValues values = recurrent_values(c);
   Tensor result(dims);
@@ -74,8 +68,8 @@ std::string describe(const StepCase& c) {
 }
 
 /// Compares each element of a gradient with differences.
-void compare_elements(const StepCase& c, const Operand& operand, const std::vector<Tensor>& gradients,
-                      const Tensor& actual, Draw&) {
+void compare_elements(const StepCase& c, const Operand& operand, const std::vector<Tensor>& gradients, const Tensor& actual,
+                      Draw&) {
   const Tensor expected = differences(c, operand.role, operand.value.dims, gradients);
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t k = 0; k < actual.data.size(); ++k)
@@ -83,8 +77,8 @@ void compare_elements(const StepCase& c, const Operand& operand, const std::vect
 }
 
 /// Compares a gradient along one direction, for steps too large for more.
-void compare_along(const StepCase& c, const Operand& operand, const std::vector<Tensor>& gradients,
-                   const Tensor& actual, Draw& draw) {
+void compare_along(const StepCase& c, const Operand& operand, const std::vector<Tensor>& gradients, const Tensor& actual,
+                   Draw& draw) {
   constexpr double step = 1e-6;
   const Tensor direction = draw.tensor(operand.value.dims);
   ASSERT_EQ(actual.size(), direction.size());
@@ -97,8 +91,7 @@ void compare_along(const StepCase& c, const Operand& operand, const std::vector<
     size += std::abs(double(actual.data[i]) * direction.data[i]);
   }
   EXPECT_GT(size, 1e-3) << "a gradient of nothing";
-  EXPECT_NEAR((loss(c, above, gradients) - loss(c, below, gradients)) / (2 * step), slope,
-              2e-6 * size + 1e-5);
+  EXPECT_NEAR((loss(c, above, gradients) - loss(c, below, gradients)) / (2 * step), slope, 2e-6 * size + 1e-5);
 }
 
 template <typename Compare>

@@ -67,9 +67,7 @@ Tensor finish(const StepCase& c, const std::vector<double>& sums, Dims dims) {
   const Tensor* residual = find(c, "residual");
   for (int64_t i = 0; i < y.size(); ++i) {
     const double value = sums[i] + (residual ? residual->data[i] : 0.0);
-    y.data[i] =
-        float(c.attributes.contains("activation") ? reference_activation(c.attributes["activation"], value)
-                                                  : value);
+    y.data[i] = float(c.attributes.contains("activation") ? reference_activation(c.attributes["activation"], value) : value);
   }
   return y;
 }
@@ -77,13 +75,11 @@ Tensor finish(const StepCase& c, const std::vector<double>& sums, Dims dims) {
 Tensor conv(const StepCase& c) {
   const Tensor &x = *find(c, "x"), &w = *find(c, "weight");
   const Tensor* bias = find(c, "bias");
-  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1),
-             dilation = spatial(c, "dilation", 1), begin = spatial(c, "padding_begin", 0),
-             end = spatial(c, "padding_end", 0);
+  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1), dilation = spatial(c, "dilation", 1),
+             begin = spatial(c, "padding_begin", 0), end = spatial(c, "padding_end", 0);
   const int64_t groups = integer(c, "groups", 1), out_per_group = wd[0] / groups;
   Dims yd = {xd[0], wd[0]};
-  for (int i = 0; i < 3; ++i)
-    yd.push_back((xd[i + 2] + begin[i] + end[i] - dilation[i] * (wd[i + 2] - 1) - 1) / stride[i] + 1);
+  for (int i = 0; i < 3; ++i) yd.push_back((xd[i + 2] + begin[i] + end[i] - dilation[i] * (wd[i + 2] - 1) - 1) / stride[i] + 1);
   std::vector<double> sums;
   each(yd, [&](const Dims& at) {
     double sum = bias ? bias->data[at[1]] : 0;
@@ -95,8 +91,7 @@ Tensor conv(const StepCase& c) {
       for (int64_t i = 0; i < wd[2]; ++i) {
         for (int64_t j = 0; j < wd[3]; ++j) {
           for (int64_t k = 0; k < wd[4]; ++k, ++kernel) {
-            const int64_t p = start[0] + i * dilation[0], q = start[1] + j * dilation[1],
-                          r = start[2] + k * dilation[2];
+            const int64_t p = start[0] + i * dilation[0], q = start[1] + j * dilation[1], r = start[2] + k * dilation[2];
             if (p < 0 || p >= xd[2] || q < 0 || q >= xd[3] || r < 0 || r >= xd[4]) continue;
             sum += double(*kernel) * x.data[((plane * xd[2] + p) * xd[3] + q) * xd[4] + r];
           }
@@ -111,9 +106,8 @@ Tensor conv(const StepCase& c) {
 Tensor conv_transpose(const StepCase& c) {
   const Tensor &x = *find(c, "x"), &w = *find(c, "weight");
   const Tensor* bias = find(c, "bias");
-  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1),
-             dilation = spatial(c, "dilation", 1), padding = spatial(c, "padding", 0),
-             extra = spatial(c, "output_padding", 0);
+  const Dims xd = five(x.dims), wd = five(w.dims), stride = spatial(c, "stride", 1), dilation = spatial(c, "dilation", 1),
+             padding = spatial(c, "padding", 0), extra = spatial(c, "output_padding", 0);
   const int64_t groups = integer(c, "groups", 1), in_per_group = xd[1] / groups;
   Dims yd = {xd[0], wd[1] * groups};
   for (int i = 0; i < 3; ++i)
@@ -128,8 +122,7 @@ Tensor conv_transpose(const StepCase& c) {
         if (p < 0 || p >= yd[i + 2]) return;
         to.push_back(p);
       }
-      sums[offset(yd, to)] +=
-          double(x.data[offset(xd, at)]) * w.data[offset(wd, {at[1], k[0], k[1], k[2], k[3]})];
+      sums[offset(yd, to)] += double(x.data[offset(xd, at)]) * w.data[offset(wd, {at[1], k[0], k[1], k[2], k[3]})];
     });
   });
   return finish(c, sums, without_ones(yd, x.dims.size()));
@@ -193,8 +186,7 @@ Tensor pool(const StepCase& c) {
   const Dims xd = five(x.dims), kernel = spatial(c, "kernel_size", 1), stride = spatial(c, "stride", 1),
              padding = spatial(c, "padding", 0), dilation = spatial(c, "dilation", 1);
   Dims yd = {xd[0], xd[1]};
-  for (int i = 0; i < 3; ++i)
-    yd.push_back(reference_pooled(xd[i + 2], kernel[i], stride[i], padding[i], dilation[i], ceil));
+  for (int i = 0; i < 3; ++i) yd.push_back(reference_pooled(xd[i + 2], kernel[i], stride[i], padding[i], dilation[i], ceil));
   std::vector<double> values;
   each(yd, [&](const Dims& at) {
     double sum = 0, largest = -std::numeric_limits<double>::infinity();
@@ -245,8 +237,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace
 
-int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                         bool ceil) {
+int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
   const double room = double(size + 2 * padding - dilation * (kernel - 1) - 1) / double(stride);
   int64_t out = int64_t(ceil ? std::ceil(room) : std::floor(room)) + 1;
   if (ceil && (out - 1) * stride >= size + padding) --out;
@@ -263,8 +254,7 @@ double reference_activation(const Json& activation, double x) {
   if (kind == "gelu_tanh") return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   if (kind == "tanh") return std::tanh(x);
   if (kind == "sigmoid") return sigmoid(x);
-  if (kind == "hardtanh")
-    return std::min(std::max(x, activation.value("min_val", -1.0)), activation.value("max_val", 1.0));
+  if (kind == "hardtanh") return std::min(std::max(x, activation.value("min_val", -1.0)), activation.value("max_val", 1.0));
   ADD_FAILURE() << "no reference for " << kind;
   return x;
 }

@@ -22,7 +22,6 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& step, const
 double reference_activation(const Json& activation, double x);
 
 /// torch's output size of a pooling window.
-int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                         bool ceil);
+int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil);
 
 }  // namespace sheaf::test

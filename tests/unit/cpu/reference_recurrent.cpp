@@ -21,8 +21,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 RecurrentValues recurrent_values(const StepCase& c) {
   RecurrentValues values;
-  for (const Operand& operand : c.operands)
-    values[operand.role].assign(operand.value.data.begin(), operand.value.data.end());
+  for (const Operand& operand : c.operands) values[operand.role].assign(operand.value.data.begin(), operand.value.data.end());
   return values;
 }
 
@@ -35,8 +34,8 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
   const Tensor& x = *find(c, "x");
   const bool lstm = c.op.starts_with("lstm"), bidirectional = c.attributes.value("bidirectional", false),
              batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
-  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1),
-                D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
+  const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1), D = bidirectional ? 2 : 1,
+                gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
                 N = !batched ? 1
                     : first  ? x.dims[0]
                              : x.dims[1];
@@ -68,8 +67,7 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
           for (int64_t g = 0; g < gates * H; ++g) {
             in[g] = bi ? (*bi)[g] : 0;
             rec[g] = bh ? (*bh)[g] : 0;
-            for (int64_t i = 0; i < width; ++i)
-              in[g] += wi[g * width + i] * sequence[(n * T + t) * width + i];
+            for (int64_t i = 0; i < width; ++i) in[g] += wi[g * width + i] * sequence[(n * T + t) * width + i];
             for (int64_t i = 0; i < H; ++i) rec[g] += wh[g * H + i] * h[i];
           }
           for (int64_t j = 0; j < H; ++j) {
@@ -96,8 +94,7 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
   Values y(N * T * width);
   for (int64_t n = 0; n < N; ++n)
     for (int64_t t = 0; t < T; ++t)
-      for (int64_t i = 0; i < width; ++i)
-        y[(first ? n * T + t : t * N + n) * width + i] = sequence[(n * T + t) * width + i];
+      for (int64_t i = 0; i < width; ++i) y[(first ? n * T + t : t * N + n) * width + i] = sequence[(n * T + t) * width + i];
   return lstm ? std::vector<Values>{y, h_out, c_out} : std::vector<Values>{y, h_out};
 }
 

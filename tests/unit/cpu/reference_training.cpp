@@ -94,8 +94,7 @@ std::vector<Tensor> linear_backward_data(const StepCase& c) {
   const int64_t out = weight.dims[0], in = weight.dims[1];
   Sums dx(count(c.outputs[0]));
   for (int64_t i = 0; i < int64_t(dx.size()); ++i)
-    for (int64_t o = 0; o < out; ++o)
-      dx[i] += double(dy.data[i / in * out + o]) * weight.data[o * in + i % in];
+    for (int64_t o = 0; o < out; ++o) dx[i] += double(dy.data[i / in * out + o]) * weight.data[o * in + i % in];
   return {rounded(dx, c.outputs[0])};
 }
 
@@ -105,8 +104,7 @@ std::vector<Tensor> linear_backward_weight(const StepCase& c) {
   Sums dweight(out * in), dbias(out);
   for (int64_t i = 0; i < dy.size(); ++i) {
     dbias[i % out] += dy.data[i];
-    for (int64_t j = 0; j < in; ++j)
-      dweight[i % out * in + j] += double(dy.data[i]) * x.data[i / out * in + j];
+    for (int64_t j = 0; j < in; ++j) dweight[i % out * in + j] += double(dy.data[i]) * x.data[i / out * in + j];
   }
   std::vector<Tensor> result = {rounded(dweight, {out, in})};
   if (c.attributes.value("bias", false)) result.push_back(rounded(dbias, {out}));
@@ -164,9 +162,8 @@ struct Window {
 template <typename F>
 void each_window(const StepCase& c, const Dims& x_dims, const Dims& y_dims, F f) {
   const bool adaptive = c.op.starts_with("adaptive");
-  const Dims x = five(x_dims), y = five(y_dims), kernel = spatial(c, "kernel_size", 1),
-             stride = spatial(c, "stride", 1), padding = spatial(c, "padding", 0),
-             dilation = spatial(c, "dilation", 1);
+  const Dims x = five(x_dims), y = five(y_dims), kernel = spatial(c, "kernel_size", 1), stride = spatial(c, "stride", 1),
+             padding = spatial(c, "padding", 0), dilation = spatial(c, "dilation", 1);
   const int64_t divisor = c.attributes.value("divisor_override", int64_t{0}), pixels = y[2] * y[3] * y[4];
   for (int64_t i = 0; i < count(y); ++i) {
     const int64_t at[] = {i % pixels / (y[3] * y[4]), i / y[4] % y[3], i % y[4]};
@@ -175,8 +172,8 @@ void each_window(const StepCase& c, const Dims& x_dims, const Dims& y_dims, F f)
     for (int d = 0; d < 3; ++d) {
       const int64_t size = x[d + 2];
       const int64_t first = adaptive ? at[d] * size / y[d + 2] : at[d] * stride[d] - padding[d];
-      const int64_t end = adaptive ? ((at[d] + 1) * size + y[d + 2] - 1) / y[d + 2]
-                                   : std::min(first + kernel[d], size + padding[d]);
+      const int64_t end =
+          adaptive ? ((at[d] + 1) * size + y[d + 2] - 1) / y[d + 2] : std::min(first + kernel[d], size + padding[d]);
       padded *= double(end - first);
       const int64_t taps = adaptive ? end - first : kernel[d];
       for (int64_t k = 0; k < taps; ++k) {
@@ -199,8 +196,8 @@ std::vector<Tensor> pool_backward(const StepCase& c) {
   Sums dx(count(c.outputs[0]));
   each_window(c, c.outputs[0], dy.dims, [&](const Window& window) {
     if (c.op == "max_pool_backward") {  // the first of equals, as in PyTorch
-      const auto largest = std::max_element(window.x.begin(), window.x.end(),
-                                            [&](int64_t a, int64_t b) { return x->data[a] < x->data[b]; });
+      const auto largest =
+          std::max_element(window.x.begin(), window.x.end(), [&](int64_t a, int64_t b) { return x->data[a] < x->data[b]; });
       dx[*largest] += dy.data[window.y];
     } else {
       for (const int64_t i : window.x) dx[i] += dy.data[window.y] / window.divisor;

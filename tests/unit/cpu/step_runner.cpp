@@ -44,10 +44,8 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
   const bool sums = c.op.ends_with("_backward_weight");
   for (const auto& dims : c.outputs)
     bound.outputs.push_back(plain_tensor(c.bf16 && !sums ? DType::bfloat16 : DType::float32, dims));
-  const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()),
-                                       bound.constant.size());
-  return prepare_cpu_library_op(
-      {bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
+  const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
+  return prepare_cpu_library_op({bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
 }
 
 /// Between a tensor's floats and a plain buffer of the spec's dtype.

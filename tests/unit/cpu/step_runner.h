@@ -32,7 +32,7 @@ struct StepCase {
   std::vector<std::vector<int64_t>> outputs;
   int threads = 1;
   bool fast = false;
-  bool bf16 = false;  ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
+  bool bf16 = false;            ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
   bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
 };
 

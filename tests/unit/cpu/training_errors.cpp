@@ -21,8 +21,7 @@ TrainingStep conv_backward_data() {
   TrainingStep step;
   step.op = "conv_backward_data";
   step.operands = {{"dy", store(Tensor({2, 6, 4, 4}))}, {"weight", store(Tensor({6, 4, 3, 3}))}};
-  step.attributes = {
-      {"stride", {2, 2}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"size", {7, 8}}};
+  step.attributes = {{"stride", {2, 2}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"size", {7, 8}}};
   step.outputs = {{2, 4, 7, 8}};
   return step;
 }
@@ -63,9 +62,7 @@ TEST(TrainingErrors, batch_norm) {
   EXPECT_EQ(refusal(batch_norm_train()), "");
   TrainingStep step = batch_norm_train();
   step.operands = {{"x", store(Tensor({1, 16, 1, 1}))}};
-  EXPECT_THAT(
-      refusal(step),
-      HasSubstr("expected more than 1 value per channel when training, got input size [1, 16, 1, 1]"));
+  EXPECT_THAT(refusal(step), HasSubstr("expected more than 1 value per channel when training, got input size [1, 16, 1, 1]"));
   step = batch_norm_train();
   step.attributes["activation"] = {{"kind", "leaky_relu"}, {"negative_slope", 0.1}};
   EXPECT_THAT(refusal(step), HasSubstr("only relu"));
@@ -109,8 +106,8 @@ TEST(CheckFinite, tells_of_a_loss_that_is_not) {
   EXPECT_TRUE(prepared->can_fail);
   EXPECT_TRUE(prepared->outputs.empty());
   const float infinity = std::numeric_limits<float>::infinity();
-  for (float value : {1.5f, infinity, 0.f, -infinity, std::numeric_limits<float>::max(),
-                      std::numeric_limits<float>::quiet_NaN()}) {
+  for (float value :
+       {1.5f, infinity, 0.f, -infinity, std::numeric_limits<float>::max(), std::numeric_limits<float>::quiet_NaN()}) {
     void* buffers[] = {&value};
     prepared->executable->run(buffers, nullptr);
     const bool finite = value - value == 0;

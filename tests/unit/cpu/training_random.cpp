@@ -24,8 +24,7 @@ std::string layout(Draw& draw) { return draw.one_of<std::string>({"plain", "16c"
 TrainingStep step_of(const StepCase& c, Draw& draw) {
   TrainingStep step;
   step.op = c.op;
-  for (const Operand& operand : c.operands)
-    step.operands.emplace_back(operand.role, store(operand.value, layout(draw)));
+  for (const Operand& operand : c.operands) step.operands.emplace_back(operand.role, store(operand.value, layout(draw)));
   step.attributes = c.attributes;
   step.outputs = c.outputs;
   step.threads = c.threads;
@@ -36,8 +35,7 @@ TrainingStep step_of(const StepCase& c, Draw& draw) {
 void compare(const TrainingRun& run, const std::vector<Tensor>& expected, double tolerance) {
   ASSERT_GE(run.outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_LT(relative_error(plain(run.outputs[i]), expected[i]), tolerance)
-        << "output " << i << " by " << run.implementation;
+    EXPECT_LT(relative_error(plain(run.outputs[i]), expected[i]), tolerance) << "output " << i << " by " << run.implementation;
 }
 
 /// Draws the operands' formats and the threads; compares.
@@ -59,8 +57,7 @@ struct ConvCase {
 ConvCase draw_conv(Draw& draw) {
   const size_t rank = draw.number(1, 3);
   const bool depthwise = draw.chance(15);
-  const int64_t groups =
-      depthwise ? draw.one_of<int64_t>({8, 16, 20}) : draw.one_of<int64_t>({1, 1, 1, 2, 4});
+  const int64_t groups = depthwise ? draw.one_of<int64_t>({8, 16, 20}) : draw.one_of<int64_t>({1, 1, 1, 2, 4});
   const int64_t in = depthwise ? 1 : draw.one_of<int64_t>({1, 2, 3, 8, 16, 17}),
                 out = depthwise ? 1 : draw.one_of<int64_t>({1, 2, 5, 8, 16, 19});
   ConvCase c;
@@ -68,8 +65,7 @@ ConvCase draw_conv(Draw& draw) {
   c.x = {rows, in * groups};
   c.weight = {out * groups, in};
   c.y = {rows, out * groups};
-  Dims kernel = draw.numbers(rank, 1, 4), stride = draw.numbers(rank, 1, 3),
-       dilation = draw.numbers(rank, 1, 2), begin, end;
+  Dims kernel = draw.numbers(rank, 1, 4), stride = draw.numbers(rank, 1, 3), dilation = draw.numbers(rank, 1, 2), begin, end;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
     begin.push_back(draw.number(0, 2));
@@ -79,11 +75,8 @@ ConvCase draw_conv(Draw& draw) {
     c.y.push_back((c.x.back() + begin[i] + end[i] - reach) / stride[i] + 1);
     c.weight.push_back(kernel[i]);
   }
-  c.attributes = {{"stride", stride},
-                  {"padding_begin", begin},
-                  {"padding_end", end},
-                  {"dilation", dilation},
-                  {"groups", groups}};
+  c.attributes = {
+      {"stride", stride}, {"padding_begin", begin}, {"padding_end", end}, {"dilation", dilation}, {"groups", groups}};
   return c;
 }
 
@@ -124,27 +117,22 @@ TEST(Winograd, agrees_with_direct_convolution) {
   const Dims x = {32, 256, 7, 7}, w = {256, 256, 3, 3};
   TrainingStep step;
   step.threads = 2;
-  step.attributes = {{"stride", {1, 1}},
-                     {"padding_begin", {1, 1}},
-                     {"padding_end", {1, 1}},
-                     {"dilation", {1, 1}},
-                     {"groups", 1}};
+  step.attributes = {
+      {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
   struct Pass {
     std::string op, first, second;
     Dims a, b, result;
     Json attributes;
   };
-  const Pass passes[] = {
-      {"conv", "x", "weight", x, w, x, Json::object()},
-      {"conv_backward_data", "dy", "weight", x, w, x, {{"size", {7, 7}}}},
-      {"conv_backward_weight", "x", "dy", x, x, w, {{"kernel_size", {3, 3}}, {"bias", false}}}};
+  const Pass passes[] = {{"conv", "x", "weight", x, w, x, Json::object()},
+                         {"conv_backward_data", "dy", "weight", x, w, x, {{"size", {7, 7}}}},
+                         {"conv_backward_weight", "x", "dy", x, x, w, {{"kernel_size", {3, 3}}, {"bias", false}}}};
   for (const Pass& pass : passes) {
     SCOPED_TRACE(pass.op);
     TrainingStep direct = step;
     direct.op = pass.op;
     direct.attributes.update(pass.attributes);
-    direct.operands = {{pass.first, store(draw.tensor(pass.a), "16c")},
-                       {pass.second, store(draw.tensor(pass.b))}};
+    direct.operands = {{pass.first, store(draw.tensor(pass.a), "16c")}, {pass.second, store(draw.tensor(pass.b))}};
     direct.outputs = {pass.result};
     TrainingStep fast = direct;
     fast.fast = true;
@@ -152,16 +140,14 @@ TEST(Winograd, agrees_with_direct_convolution) {
     ASSERT_TRUE(bool(expected)) << to_string(expected.error());
     ASSERT_TRUE(bool(run)) << to_string(run.error());
     EXPECT_LT(relative_error(plain(run->outputs[0]), plain(expected->outputs[0])), 1e-4);
-    if (has_avx512())
-      EXPECT_NE(run->implementation.find("wino"), std::string::npos) << run->implementation;
+    if (has_avx512()) EXPECT_NE(run->implementation.find("wino"), std::string::npos) << run->implementation;
   }
 }
 
 TEST_P(RandomTraining, linear_gradients_agree_with_loops) {
   Draw draw(GetParam());
   for (int i = 0; i < 20; ++i) {
-    const int64_t in = draw.one_of<int64_t>({0, 1, 5, 16, 33, 64, 200}),
-                  out = draw.one_of<int64_t>({1, 2, 10, 16, 65, 128});
+    const int64_t in = draw.one_of<int64_t>({0, 1, 5, 16, 33, 64, 200}), out = draw.one_of<int64_t>({1, 2, 10, 16, 65, 128});
     Dims x = draw.numbers(draw.number(0, 2), 1, 40), dy = x;
     x.push_back(in);
     dy.push_back(out);
@@ -241,8 +227,7 @@ TEST_P(RandomTraining, batch_norm_agrees_with_loops) {
     for (float& value : x.data) value += 3;  // a mean that variance must not suffer from
     train.operands = {{"x", x}};
     if (affine)
-      train.operands.insert(train.operands.end(),
-                            {{"weight", draw.tensor(channels)}, {"bias", draw.tensor(channels)}});
+      train.operands.insert(train.operands.end(), {{"weight", draw.tensor(channels)}, {"bias", draw.tensor(channels)}});
     train.outputs = {dims, channels, channels};
     SCOPED_TRACE(describe(train));
     TrainingStep forward = step_of(train, draw);
@@ -296,8 +281,7 @@ PoolCase draw_pool(Draw& draw, bool maximum) {
     const int64_t reach = dilation.back() * (kernel.back() - 1) + 1;
     const int64_t least = std::max<int64_t>(1, reach - 2 * padding.back());
     c.x.push_back(draw.number(least, std::max<int64_t>(least, rank == 3 ? 6 : 13)));
-    c.y.push_back(
-        reference_pooled(c.x.back(), kernel.back(), stride.back(), padding.back(), dilation.back(), ceil));
+    c.y.push_back(reference_pooled(c.x.back(), kernel.back(), stride.back(), padding.back(), dilation.back(), ceil));
   }
   c.attributes = {{"kernel_size", kernel}, {"stride", stride}, {"padding", padding}, {"ceil_mode", ceil}};
   if (maximum) c.attributes["dilation"] = dilation;
@@ -313,8 +297,7 @@ TEST_P(RandomTraining, max_pool_gradients_agree_with_loops) {
     train.threads = draw.threads();
     train.attributes = pool.attributes;
     Tensor x = draw.tensor(pool.x);
-    for (float& value : x.data)
-      value = std::max(0.f, std::round(2 * value));  // many equals, as behind a ReLU
+    for (float& value : x.data) value = std::max(0.f, std::round(2 * value));  // many equals, as behind a ReLU
     train.operands = {{"x", x}};
     train.outputs = {pool.y, {1}};
     SCOPED_TRACE(describe(train));
@@ -387,8 +370,7 @@ TEST_P(RandomTraining, reduce_adds_from_left_to_right) {
     const int64_t inputs = draw.number(1, 20);
     for (int64_t k = 0; k < inputs; ++k) {
       const Tensor x = draw.tensor(dims, k % 3 ? 1 : 1e4);  // so that another order has other bits
-      for (int64_t j = 0; j < x.size(); ++j)
-        expected.data[j] = k == 0 ? x.data[j] : expected.data[j] + x.data[j];
+      for (int64_t j = 0; j < x.size(); ++j) expected.data[j] = k == 0 ? x.data[j] : expected.data[j] + x.data[j];
       step.operands.emplace_back("x" + std::to_string(k), store(x, layout(draw)));
     }
     auto run = run_training(step);

@@ -33,10 +33,8 @@ Stored store(const Tensor& tensor, const std::string& layout) {
   if (spec.bytes) std::memcpy(bytes->data(), tensor.data.data(), spec.bytes);
   const size_t rank = tensor.dims.size();
   if (layout == "plain" || rank < 3 || rank > 5) return {spec, bytes};
-  constexpr tag blocked[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c},
-                last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
-  const DnnlDesc desc(tensor.dims, dnnl::memory::data_type::f32,
-                      (layout == "last" ? last : blocked)[rank - 3]);
+  constexpr tag blocked[] = {tag::nCw16c, tag::nChw16c, tag::nCdhw16c}, last[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  const DnnlDesc desc(tensor.dims, dnnl::memory::data_type::f32, (layout == "last" ? last : blocked)[rank - 3]);
   const TensorSpec wanted = dnnl_tensor(tensor.dims, desc, plain_desc(tensor.dims), "ncdhw");
   return {wanted, reordered(spec, wanted, 1, *bytes)};
 }
@@ -96,8 +94,7 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (int(i) == c.workspace) continue;
     const Tensor a = test::plain(runs[0].outputs[i]), b = test::plain(runs[1].outputs[i]);
-    EXPECT_TRUE(a.data.empty() ||
-                std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(float)) == 0)
+    EXPECT_TRUE(a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(float)) == 0)
         << "two runs of " << c.op << " differ in output " << i;
   }
   return std::move(runs[0]);

@@ -62,7 +62,8 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
       float value = distribution(generator);
       const BFloat16 narrow(value);
       if (GetParam().bf16) value = float(narrow);
-      std::memcpy(stored.bytes.data() + (i + 1) * stored.size, GetParam().bf16 ? static_cast<const void*>(&narrow) : &value, stored.size);
+      std::memcpy(stored.bytes.data() + (i + 1) * stored.size, GetParam().bf16 ? static_cast<const void*>(&narrow) : &value,
+                  stored.size);
       stored.values[i] = value;
     }
     return stored;
@@ -86,7 +87,8 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
     for (size_t i = 0; i < expected.size(); ++i) {
       squares += double(expected[i]) * expected[i];
       const double difference = std::fabs(double(actual[i]) - expected[i]);
-      largest = std::max(largest, std::isnan(difference) ? HUGE_VAL : difference - (narrow_result ? std::fabs(expected[i]) / 256 : 0));
+      largest = std::max(largest,
+                         std::isnan(difference) ? HUGE_VAL : difference - (narrow_result ? std::fabs(expected[i]) / 256 : 0));
     }
     EXPECT_LE(largest, (kernels.pair == 2 ? 0.12 : 1e-5) * std::sqrt(squares / double(expected.size())));
   }
@@ -96,7 +98,8 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
 
 void WinogradKernels::check_product(int64_t rows, int64_t columns, int64_t depth, bool accumulate, bool transposed) {
   constexpr int64_t gap = 3;
-  const int64_t pair = kernels.pair, panel = kernels.panel, a_row = transposed ? 1 : depth + gap, a_depth = transposed ? rows + gap : 1;
+  const int64_t pair = kernels.pair, panel = kernels.panel, a_row = transposed ? 1 : depth + gap,
+                a_depth = transposed ? rows + gap : 1;
   const int64_t b_depth = panel + gap, b_panel = depth * b_depth + gap, c_row = columns + gap;
   const Values a = whole(rows * depth * pair), b = whole(depth * pair * columns), c = whole(rows * columns);
   // Exactly as long as they need to be; what lies between is NaN.
@@ -113,14 +116,16 @@ void WinogradKernels::check_product(int64_t rows, int64_t columns, int64_t depth
   float* const c_at = static_cast<float*>(buffer.data()) + 1;
   for (int64_t i = 0; accumulate && i < rows; ++i) std::copy_n(&c[size_t(i * columns)], columns, c_at + i * c_row);
 
-  kernels.multiply({rows, columns, depth, a_at.data(), a_row, a_depth, b_at.data() + 1, b_panel, b_depth, c_at, c_row, accumulate});
+  kernels.multiply(
+      {rows, columns, depth, a_at.data(), a_row, a_depth, b_at.data() + 1, b_panel, b_depth, c_at, c_row, accumulate});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       float sum = accumulate ? c[size_t(i * columns + j)] : 0;
       for (int64_t k = 0; k < depth * pair; ++k) sum += a[size_t(i * depth * pair + k)] * b[size_t(k * columns + j)];
       ASSERT_EQ(c_at[i * c_row + j], sum) << i << ", " << j;
     }
-    for (int64_t j = columns; i + 1 < rows && j < c_row; ++j) ASSERT_TRUE(std::isnan(c_at[i * c_row + j])) << "written between rows";
+    for (int64_t j = columns; i + 1 < rows && j < c_row; ++j)
+      ASSERT_TRUE(std::isnan(c_at[i * c_row + j])) << "written between rows";
   }
   EXPECT_TRUE(std::isnan(c_at[-1])) << "written before c";
 }
@@ -184,7 +189,8 @@ void WinogradKernels::check_y(bool gradient, const Finish& wanted) {
 
 TEST_P(WinogradKernels, a_tile_of_y_or_dx_is_its_convolution) {
   const float any = 0;
-  for (const Finish& finish : {Finish{}, Finish{&any, false, true, 0}, Finish{&any, true, false, 0}, Finish{nullptr, true, true, 0.25f}}) {
+  for (const Finish& finish :
+       {Finish{}, Finish{&any, false, true, 0}, Finish{&any, true, false, 0}, Finish{nullptr, true, true, 0.25f}}) {
     SCOPED_TRACE(testing::Message() << "bias " << bool(finish.bias) << ", add " << finish.add << ", relu " << finish.relu);
     check_y(false, finish);
     check_y(true, finish);
@@ -211,7 +217,8 @@ TEST_P(WinogradKernels, a_tile_of_dweight_is_its_correlation) {
 
   Values m(size_t(positions * in * out)), expected;
   for (int64_t p = 0; p < positions; ++p)
-    kernels.multiply({in, out, depth, &v[size_t(p * depth * in)], 1, in, &d[size_t(p * depth * out)], kernels.panel, out, &m[size_t(p * in * out)], out, false});
+    kernels.multiply({in, out, depth, &v[size_t(p * depth * in)], 1, in, &d[size_t(p * depth * out)], kernels.panel, out,
+                      &m[size_t(p * in * out)], out, false});
   Buffer buffer(size_t(taps * in * out) * sizeof(float), poison);
   auto* const dw = static_cast<float*>(buffer.data());
   kernels.finish_dweight(m.data(), 1, dw, in * out, 5 * out, in * out);
@@ -232,8 +239,10 @@ TEST_P(WinogradKernels, a_tile_of_dweight_is_its_correlation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(tables, WinogradKernels,
-                         testing::Values(Subject{"v3_f32", "x86-64-v3", &v3::f32, false}, Subject{"v3_bf16", "x86-64-v3", &v3::bf16, true},
-                                         Subject{"v4_f32", "x86-64-v4", &v4::f32, false}, Subject{"v4_bf16", "x86-64-v4", &v4::bf16, true},
+                         testing::Values(Subject{"v3_f32", "x86-64-v3", &v3::f32, false},
+                                         Subject{"v3_bf16", "x86-64-v3", &v3::bf16, true},
+                                         Subject{"v4_f32", "x86-64-v4", &v4::f32, false},
+                                         Subject{"v4_bf16", "x86-64-v4", &v4::bf16, true},
                                          Subject{"v4_bf16_gradients", "x86-64-v4", &v4_bf16::narrow, true}),
                          [](const auto& info) { return info.param.name; });
 

@@ -59,20 +59,25 @@ class WinogradNan : public testing::TestWithParam<bool> {
   }
 
   StepCase step(const std::string& op, std::vector<Operand> operands, const Json& more, std::vector<Dims> outputs) {
-    StepCase c{op, std::move(operands), {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}}, std::move(outputs)};
+    StepCase c{
+        op, std::move(operands), {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}}, std::move(outputs)};
     c.attributes.update(more);
     c.fast = true;
     c.bf16 = GetParam();
     return c;
   }
   StepCase forward(const Json& more = Json::object()) {
-    return step("conv", {{"x", draw.tensor(kX)}, {"weight", draw.tensor(kWeight)}, {"bias", draw.tensor({48})}, {"residual", draw.tensor(kY)}},
-                more, {kY});
+    return step(
+        "conv",
+        {{"x", draw.tensor(kX)}, {"weight", draw.tensor(kWeight)}, {"bias", draw.tensor({48})}, {"residual", draw.tensor(kY)}},
+        more, {kY});
   }
-  StepCase data() { return step("conv_backward_data", {{"dy", draw.tensor(kY)}, {"weight", draw.tensor(kWeight)}}, {{"size", {8, 15}}}, {kX}); }
+  StepCase data() {
+    return step("conv_backward_data", {{"dy", draw.tensor(kY)}, {"weight", draw.tensor(kWeight)}}, {{"size", {8, 15}}}, {kX});
+  }
   StepCase weight() {
-    return step("conv_backward_weight", {{"x", draw.tensor(kX)}, {"dy", draw.tensor(kY)}}, {{"kernel_size", {3, 3}}, {"bias", true}},
-                {kWeight, {48}});
+    return step("conv_backward_weight", {{"x", draw.tensor(kX)}, {"dy", draw.tensor(kY)}},
+                {{"kernel_size", {3, 3}}, {"bias", true}}, {kWeight, {48}});
   }
 
   /// With `value` at `place` of an operand, the outputs are by the rules.
@@ -90,7 +95,8 @@ class WinogradNan : public testing::TestWithParam<bool> {
 };
 
 TEST_P(WinogradNan, of_an_operand_reaches_y_through_relu) {
-  const std::vector<Json> activations = {Json::object(), {{"activation", {{"kind", "relu"}}}}, {{"activation", {{"kind", "leaky_relu"}}}}};
+  const std::vector<Json> activations = {
+      Json::object(), {{"activation", {{"kind", "relu"}}}}, {{"activation", {{"kind", "leaky_relu"}}}}};
   for (const Json& activation : activations) {
     check(forward(activation), "x", {1, 7, 4, 3}, {around(1, 4, 3)});
     check(forward(activation), "x", {0, 31, 0, 14}, {around(0, 0, 14)});

@@ -66,22 +66,26 @@ struct Shapes {
 };
 
 Shapes shapes_of(Dims x, int64_t out, Dims begin, Dims end) {
-  return {x, {out, x[1], 3, 3}, {x[0], out, x[2] + begin[0] + end[0] - 2, x[3] + begin[1] + end[1] - 2},
+  return {x,
+          {out, x[1], 3, 3},
+          {x[0], out, x[2] + begin[0] + end[0] - 2, x[3] + begin[1] + end[1] - 2},
           {{"stride", {1, 1}}, {"padding_begin", begin}, {"padding_end", end}, {"dilation", {1, 1}}, {"groups", 1}}};
 }
 
 Shapes draw_shapes(Draw& draw) {
   const int64_t height = draw.number(4, 15), width = draw.number(4, 15), most = std::min<int64_t>(37, 1500 / (height * width));
-  const int64_t images = draw.chance(70) ? most : draw.number(1, most), in = 16 * draw.number(2, 5), out = 16 * draw.number(2, 5);
+  const int64_t images = draw.chance(70) ? most : draw.number(1, most), in = 16 * draw.number(2, 5),
+                out = 16 * draw.number(2, 5);
   return shapes_of({images, in, height, width}, out, draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
 }
 
 /// y, dx, dweight; of the channels of each, and of the images where they are apart, some.
 std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels) {
   const Parts i = {{0, images}}, c = {{1, channels}}, both = {{0, images}, {1, channels}}, c_alone = {{0, channels}};
-  Pass forward{{"conv", {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}},
-               {i, c_alone},
-               {both}};
+  Pass forward{
+      {"conv", {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}},
+      {i, c_alone},
+      {both}};
   if (draw.chance(60)) {
     forward.step.operands.push_back({"bias", draw.tensor({s.y[1]}), true});
     forward.operands.push_back(c_alone);
@@ -94,7 +98,9 @@ std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels
   if (draw.chance(60)) forward.step.attributes["activation"] = {{"kind", "relu"}};
   if (draw.chance(30)) forward.step.attributes["activation"] = {{"kind", "leaky_relu"}, {"negative_slope", 0.2}};
 
-  Pass data{{"conv_backward_data", {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}}, {i, c}, {both}};
+  Pass data{{"conv_backward_data", {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}},
+            {i, c},
+            {both}};
   data.step.attributes["size"] = {s.x[2], s.x[3]};
 
   Pass weight{{"conv_backward_weight", {{"x", draw.tensor(s.x)}, {"dy", draw.tensor(s.y)}}, s.attributes, {s.weight}},
@@ -157,10 +163,8 @@ void check(const Pass& pass, bool plenty) {
   const std::vector<Tensor> expected = pass.expected();
   for (size_t i = 0; i < expected.size(); ++i) {
     const Tensor actual = parts_of(run->outputs[i], pass.outputs[i]);
-    if (bf16 && !forward && i == 0)
-      expect_within_transformed_rounding(actual, expected[i]);
-    else
-      EXPECT_LE(relative_error(actual, expected[i]), 1e-4 + (bf16 && forward ? result_rounding : 0)) << "output " << i;
+    if (bf16 && !forward && i == 0) expect_within_transformed_rounding(actual, expected[i]);
+    else EXPECT_LE(relative_error(actual, expected[i]), 1e-4 + (bf16 && forward ? result_rounding : 0)) << "output " << i;
     for (const float value : run->outputs[i].data) ASSERT_TRUE(std::isfinite(value)) << "output " << i;
   }
 }

@@ -99,8 +99,9 @@ class OwnBatchNorm : public OwnChannels {
     std::vector<KernelCall> calls;
     size_t scratch = 0;
     add_batch_norm_train(calls, kernels_.get(), norm, scratch);
-    const auto made = run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
-                          {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(mask_bytes(c.dims))}, scratch);
+    const auto made =
+        run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
+            {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(mask_bytes(c.dims))}, scratch);
     const auto y = values_of<T>(made[0]);
     const auto mean = values_of<float>(made[1]), var = values_of<float>(made[2]);
     for (size_t i = 0; i < count; ++i) ASSERT_NEAR(float(y[i]), expected.y[i], tolerance * (1 + std::abs(expected.y[i]))) << i;
@@ -128,9 +129,9 @@ class OwnBatchNorm : public OwnChannels {
     scratch = 0;
     calls.clear();
     add_batch_norm_backward(calls, kernels_.get(), norm, scratch);
-    const auto back = run(std::move(calls),
-                          {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4)},
-                          {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))}, scratch);
+    const auto back =
+        run(std::move(calls), {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4)},
+            {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))}, scratch);
     const auto dx = values_of<T>(back[0]), branch = values_of<T>(back[3]);
     const auto dweight = values_of<float>(back[1]), dbias = values_of<float>(back[2]);
     const double values = double(count / channels);

@@ -28,7 +28,8 @@ std::string doubling(const std::string& name, const std::string& parameters, con
   ld.global.u32 %r1, [%d1];
   setp.ne.s32 %p2, %r1, 0;
   @%p2 bra $end;
-$open:)" + operands + R"(
+$open:)" +
+         operands + R"(
   mov.u32 %r2, %ctaid.x;
   mov.u32 %r3, %ntid.x;
   mov.u32 %r4, %tid.x;
@@ -194,7 +195,8 @@ TEST_F(GeneratedKernels, AFailedLookupHoldsWhatIsGuarded) {
   EXPECT_EQ(read(700, 100), std::vector<float>(100, 1));
   EXPECT_EQ(read(900, 100), std::vector<float>(100, 1));
   EXPECT_TRUE(lookup.executable->failed());
-  EXPECT_THAT(lookup.executable->failure(), HasSubstr("index 77 (element 1 of its input) is out of range; the table has entries 0 to 2"));
+  EXPECT_THAT(lookup.executable->failure(),
+              HasSubstr("index 77 (element 1 of its input) is out of range; the table has entries 0 to 2"));
 
   queue->begin_run();
   queue->launch(*one.executable, others, nullptr, true);

@@ -65,7 +65,9 @@ TEST(LinearProduct, IsXTimesTheWeightTransposed) {
   for (const auto& [rows, in, out] : {std::tuple(3, 4, 5), std::tuple(1, 7, 2), std::tuple(6, 1, 3), std::tuple(4, 5, 1)}) {
     Values x = random_values(rows * in, 1), weight = random_values(out * in, 2), y(size_t(rows * out), -99);
     multiply(linear_product(rows, in, out), {}, weight, x, y);
-    const auto term = [&, in = in](int64_t r, int64_t o, int64_t i) { return x[size_t(r * in + i)] * weight[size_t(o * in + i)]; };
+    const auto term = [&, in = in](int64_t r, int64_t o, int64_t i) {
+      return x[size_t(r * in + i)] * weight[size_t(o * in + i)];
+    };
     EXPECT_EQ(y, sums(rows, out, in, term));
   }
 }
@@ -76,12 +78,10 @@ TEST(LinearProduct, GradientsOfXAndTheWeight) {
   Values dx(kRows * kIn, -99), dweight(kOut * kIn, -99);
   multiply(linear_data_gradient(kRows, kIn, kOut), {}, weight, dy, dx);
   multiply(linear_weight_gradient(kRows, kIn, kOut), {}, x, dy, dweight);
-  EXPECT_EQ(dx, sums(kRows, kIn, kOut, [&](int64_t r, int64_t i, int64_t o) {
-              return dy[size_t(r * kOut + o)] * weight[size_t(o * kIn + i)];
-            }));
-  EXPECT_EQ(dweight, sums(kOut, kIn, kRows, [&](int64_t o, int64_t i, int64_t r) {
-              return dy[size_t(r * kOut + o)] * x[size_t(r * kIn + i)];
-            }));
+  EXPECT_EQ(dx, sums(kRows, kIn, kOut,
+                     [&](int64_t r, int64_t i, int64_t o) { return dy[size_t(r * kOut + o)] * weight[size_t(o * kIn + i)]; }));
+  EXPECT_EQ(dweight, sums(kOut, kIn, kRows,
+                          [&](int64_t o, int64_t i, int64_t r) { return dy[size_t(r * kOut + o)] * x[size_t(r * kIn + i)]; }));
 }
 
 // An epilogue's bias is one number for each row of D, and its gradient (BGRADB) one for each column of D, summed over k.
@@ -143,9 +143,9 @@ TEST(MatmulProduct, FollowsTorchMatmul) {
       {{4}, {4, 5}, {5}, false, false, 1, 1},
       {{4}, {5, 4}, {5}, false, true, 1, 1},
       {{3, 4}, {4}, {3}, false, false, 1, 1},
-      {{2, 3, 4}, {4, 5}, {2, 3, 5}, false, false, 1, 1},   // one taller product
+      {{2, 3, 4}, {4, 5}, {2, 3, 5}, false, false, 1, 1},  // one taller product
       {{2, 6, 3, 4}, {4}, {2, 6, 3}, false, false, 1, 1},
-      {{2, 4, 3}, {4, 5}, {2, 3, 5}, true, false, 2, 1},    // rows of a transposed a don't follow each other
+      {{2, 4, 3}, {4, 5}, {2, 3, 5}, true, false, 2, 1},  // rows of a transposed a don't follow each other
       {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}, false, false, 2, 1},
       {{2, 6, 3, 4}, {2, 6, 5, 4}, {2, 6, 3, 5}, false, true, 12, 1},
       {{3, 4}, {2, 4, 5}, {2, 3, 5}, false, false, 2, 1},

@@ -40,8 +40,8 @@ Bytes relaid(const TensorSpec& from, const TensorSpec& to, const Bytes& bytes) {
 }
 
 TEST_F(OwnReorder, PlainAndChannelsLastBothWays) {
-  const std::vector<std::vector<int64_t>> shapes = {{2, 3, 5, 7},  {1, 64, 9},  {4, 17, 33},     {3, 2, 600}, {2, 600, 2},
-                                                    {2, 33, 2, 3, 4}, {1, 5, 100}, {3, 40, 3, 3}};
+  const std::vector<std::vector<int64_t>> shapes = {{2, 3, 5, 7}, {1, 64, 9},       {4, 17, 33}, {3, 2, 600},
+                                                    {2, 600, 2},  {2, 33, 2, 3, 4}, {1, 5, 100}, {3, 40, 3, 3}};
   for (const auto& dims : shapes) {
     for (const DType dtype : {DType::uint8, DType::bfloat16, DType::float32, DType::int64}) {
       const TensorSpec plain = plain_tensor(dtype, dims), last = channels_last(plain);
@@ -70,7 +70,8 @@ TEST_F(OwnReorder, DoesNothingWhereItsGuardIsSet) {
 }
 
 TEST_F(OwnReorder, EqualFormatsAreCopied) {
-  for (const auto& [dtype, count] : {std::pair(DType::float32, 1003), std::pair(DType::uint8, 17), std::pair(DType::int64, 2)}) {
+  for (const auto& [dtype, count] :
+       {std::pair(DType::float32, 1003), std::pair(DType::uint8, 17), std::pair(DType::int64, 2)}) {
     const TensorSpec tensor = plain_tensor(dtype, {count});
     const Bytes bytes = random_bytes(tensor.bytes);
     auto prepared = prepare_own_reorder(tensor, tensor, kernels_);

@@ -73,8 +73,8 @@ inline double divisor_of(const Case& c, const Sizes& o) {
   int64_t inside = 0, reach = 1;
   window(c, o, [&](int64_t) { ++inside; });
   for (size_t d = 0; d < 3; ++d)
-    reach *= std::min(o[d] * c.stride[d] - c.padding[d] + c.kernel[d], c.x[d] + c.padding[d]) -
-             (o[d] * c.stride[d] - c.padding[d]);
+    reach *=
+        std::min(o[d] * c.stride[d] - c.padding[d] + c.kernel[d], c.x[d] + c.padding[d]) - (o[d] * c.stride[d] - c.padding[d]);
   return double(c.adaptive || !c.count_include_pad ? inside : reach);
 }
 

@@ -41,7 +41,8 @@ class Queues : public ::testing::TestWithParam<unsigned> {
       memory.expected.resize(kBytes);
       for (auto& byte : memory.expected) byte = static_cast<unsigned char>(random());
       if (!memory.device) std::memcpy(memory.data, memory.expected.data(), kBytes);
-      if (memory.device) queues[memory.device == devices[1].get()]->copy(memory.data, memory.expected.data(), {kBytes, 1, 0, 0});
+      if (memory.device)
+        queues[memory.device == devices[1].get()]->copy(memory.data, memory.expected.data(), {kBytes, 1, 0, 0});
     }
     for (auto& queue : queues) EXPECT_TRUE(queue->synchronize());
   }

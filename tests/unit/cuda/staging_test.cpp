@@ -89,7 +89,8 @@ TEST(Ring, PiecesDontOverlapAndComeBackInOrder) {
       ASSERT_LE(taken->offset + bytes, kBytes);
       for (const Held& other : held) {
         ASSERT_NE(other.entry, taken->entry);
-        ASSERT_TRUE(bytes == 0 || other.begin == other.end || taken->offset >= other.end || taken->offset + bytes <= other.begin);
+        ASSERT_TRUE(bytes == 0 || other.begin == other.end || taken->offset >= other.end ||
+                    taken->offset + bytes <= other.begin);
       }
       held.push_back({taken->entry, taken->offset, taken->offset + bytes});
     }

@@ -24,8 +24,7 @@ TEST(Half, EveryNumberComesBack) {
 // The compiler's own half type is the reference.
 TEST(Half, RoundsToNearestEven) {
   for (uint32_t high = 0; high < 65536; ++high)
-    for (const uint32_t low :
-         {0u, 1u, 0x0FFFu, 0x1000u, 0x1001u, 0x2000u, 0x3000u, 0x7FFFu, 0x8000u, 0xFFFFu}) {
+    for (const uint32_t low : {0u, 1u, 0x0FFFu, 0x1000u, 0x1001u, 0x2000u, 0x3000u, 0x7FFFu, 0x8000u, 0xFFFFu}) {
       const float value = std::bit_cast<float>(high << 16 | low);
       if (std::isnan(value)) continue;
       ASSERT_EQ(half_from_float(value), std::bit_cast<uint16_t>(static_cast<_Float16>(value))) << value;

@@ -31,12 +31,9 @@ TEST(Npy, ReadsEachType) {
   EXPECT_EQ(f8->dtype, DType::float32);
   EXPECT_EQ(values_of<float>(*f8), (std::vector<float>{0.1f, INFINITY, -INFINITY}));
   EXPECT_EQ(parse_npy(npy("<f2", false, "(1,)", "ab"))->dtype, DType::float16);
-  EXPECT_EQ(values_of<int64_t>(*parse_npy(npy("<i8", false, "()", bytes_of<int64_t>({-3})))),
-            (std::vector<int64_t>{-3}));
-  EXPECT_EQ(values_of<int32_t>(*parse_npy(npy("<i4", false, "(1,)", bytes_of<int32_t>({-3})))),
-            (std::vector<int32_t>{-3}));
-  EXPECT_EQ(values_of<uint8_t>(*parse_npy(npy("|u1", false, "(2,)", "\x01\xff"))),
-            (std::vector<uint8_t>{1, 255}));
+  EXPECT_EQ(values_of<int64_t>(*parse_npy(npy("<i8", false, "()", bytes_of<int64_t>({-3})))), (std::vector<int64_t>{-3}));
+  EXPECT_EQ(values_of<int32_t>(*parse_npy(npy("<i4", false, "(1,)", bytes_of<int32_t>({-3})))), (std::vector<int32_t>{-3}));
+  EXPECT_EQ(values_of<uint8_t>(*parse_npy(npy("|u1", false, "(2,)", "\x01\xff"))), (std::vector<uint8_t>{1, 255}));
   EXPECT_EQ(parse_npy(npy("<f8", false, "(0, 3)", ""))->shape, (std::vector<int64_t>{0, 3}));
 }
 
@@ -56,8 +53,8 @@ TEST(Npy, ReadsColumnMajorArrays) {
 TEST(Npy, ReadsVersionsTwoAndThree) {
   const std::string one = npy("<i4", false, "(1,)", bytes_of<int32_t>({9}));
   for (const char version : {'\x02', '\x03'}) {
-    const std::string other = one.substr(0, 6) + version + std::string(1, '\0') + one.substr(8, 2) +
-                              std::string(2, '\0') + one.substr(10);
+    const std::string other =
+        one.substr(0, 6) + version + std::string(1, '\0') + one.substr(8, 2) + std::string(2, '\0') + one.substr(10);
     const auto tensor = parse_npy(other);
     ASSERT_TRUE(tensor) << tensor.error().message();
     EXPECT_EQ(values_of<int32_t>(*tensor), (std::vector<int32_t>{9}));
@@ -73,13 +70,11 @@ TEST(Npy, RefusesWhatItCannotRead) {
   EXPECT_THAT(error_of(npy("<i4", false, "(1,)", data + "x")), HasSubstr("needs 4 bytes, 5 are there"));
   EXPECT_THAT(error_of(npy("<i4", false, "(9223372036854775807, 9)", data)), HasSubstr("too large"));
   EXPECT_THAT(error_of(npy("<i4", false, "(0, 9223372036854775807, 9)", "")), HasSubstr("too large"));
-  for (const char* shape :
-       {"(-1,)", "(1", "1", "(1,,)", "(1 1)", "(99999999999999999999,)", "(1,), 'shape': (1,)", "(1.0,)"})
+  for (const char* shape : {"(-1,)", "(1", "1", "(1,,)", "(1 1)", "(99999999999999999999,)", "(1,), 'shape': (1,)", "(1.0,)"})
     EXPECT_THAT(error_of(npy("<i4", false, shape, data)), HasSubstr("malformed")) << shape;
   EXPECT_THAT(error_of("\x93NUMPY\x04" + std::string(100, '\0')), HasSubstr("4.0"));
   EXPECT_THAT(error_of("\x93NUMPX\x01" + std::string(100, '\0')), HasSubstr("not a NumPy array"));
-  EXPECT_THAT(error_of(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12)),
-              HasSubstr("ends within its header"));
+  EXPECT_THAT(error_of(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12)), HasSubstr("ends within its header"));
 }
 
 TEST(Npy, RefusesEveryTruncationAndSurvivesEveryFlippedBit) {
@@ -99,8 +94,7 @@ class Npz : public DataFiles {};
 TEST_F(Npz, ReadsStoredAndDeflatedArrays) {
   const std::vector<float> values(1000, 0.25f);
   for (const bool deflated : {false, true}) {
-    const std::string file =
-        write("a.npz", zip("x.npy", npy("<f4", false, "(1000,)", bytes_of(values)), deflated));
+    const std::string file = write("a.npz", zip("x.npy", npy("<f4", false, "(1000,)", bytes_of(values)), deflated));
     const auto tensor = load_npz(file, "x");
     ASSERT_TRUE(tensor) << to_string(tensor.error());
     EXPECT_EQ(values_of<float>(*tensor), values);
@@ -112,8 +106,7 @@ TEST_F(Npz, ReadsStoredAndDeflatedArrays) {
 
 TEST_F(Npz, RefusesEveryTruncation) {
   for (const bool deflated : {false, true}) {
-    const std::string bytes =
-        zip("x.npy", npy("<f4", false, "(4,)", bytes_of<float>({1, 2, 3, 4})), deflated);
+    const std::string bytes = zip("x.npy", npy("<f4", false, "(4,)", bytes_of<float>({1, 2, 3, 4})), deflated);
     ASSERT_TRUE(load_npz(write("a.npz", bytes), "x"));
     for (size_t size = 0; size < bytes.size(); ++size)
       ASSERT_FALSE(load_npz(write("a.npz", bytes.substr(0, size)), "x")) << size;
@@ -147,12 +140,10 @@ TEST_F(Npz, RefusesADirectoryThatLies) {
     return read ? std::string("no error") : to_string(read.error());
   };
   EXPECT_EQ(with(0, "PK"), "no error");
-  EXPECT_THAT(with(24, std::string("\xf0\xff\xff\xff", 4)), HasSubstr("damaged"))
-      << "larger than deflate could ever make it";
+  EXPECT_THAT(with(24, std::string("\xf0\xff\xff\xff", 4)), HasSubstr("damaged")) << "larger than deflate could ever make it";
   EXPECT_THAT(with(24, std::string("\x63\0\0\0", 4)), HasSubstr("goes on beyond"));
   EXPECT_THAT(with(24, std::string("\x65\0\0\0", 4)), HasSubstr("ends too early"));
-  EXPECT_THAT(with(24, std::string("\xff\xff\xff\xff", 4)), HasSubstr("directory is damaged"))
-      << "no Zip64 field";
+  EXPECT_THAT(with(24, std::string("\xff\xff\xff\xff", 4)), HasSubstr("directory is damaged")) << "no Zip64 field";
   EXPECT_THAT(with(8, std::string("\x01", 1)), HasSubstr("encrypted"));
   EXPECT_THAT(with(10, std::string("\x0c", 1)), HasSubstr("method 12"));
   EXPECT_THAT(with(42, std::string("\xf0\xff\xff\x7f", 4)), HasSubstr("ends too early"));

@@ -19,8 +19,7 @@ class Safetensors : public DataFiles {
   /// A file with this header and so many bytes of data.
   std::string file(const std::string& header, size_t data) const {
     const uint64_t size = header.size();
-    return write("w.safetensors",
-                 std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data, 'd'));
+    return write("w.safetensors", std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data, 'd'));
   }
   std::string error_of(const std::string& header, size_t data) const {
     const auto opened = SafetensorsFile::open(file(header, data));
@@ -71,8 +70,7 @@ TEST_F(Safetensors, RefusesToWriteANameTwice) {
 }
 
 TEST_F(Safetensors, ListsNamesWhereOneIsMissing) {
-  const auto opened =
-      SafetensorsFile::open(file(R"({"fc.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  const auto opened = SafetensorsFile::open(file(R"({"fc.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
   ASSERT_TRUE(opened);
   const auto missing = opened->read("fc.bias");
   ASSERT_FALSE(missing);
@@ -81,12 +79,11 @@ TEST_F(Safetensors, ListsNamesWhereOneIsMissing) {
 }
 
 TEST_F(Safetensors, OtherTypesAreAnErrorOnlyWhenAskedFor) {
-  const auto opened = SafetensorsFile::open(file(
-      R"({"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},)"
-      R"("f":{"dtype":"U64","shape":[],"data_offsets":[3,11]},)"
-      R"("x":{"dtype":"F4","shape":[3],"data_offsets":[11,13]},)"
-      R"("u":{"dtype":"U8","shape":[1],"data_offsets":[13,14]}})",
-      14));
+  const auto opened = SafetensorsFile::open(file(R"({"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},)"
+                                                 R"("f":{"dtype":"U64","shape":[],"data_offsets":[3,11]},)"
+                                                 R"("x":{"dtype":"F4","shape":[3],"data_offsets":[11,13]},)"
+                                                 R"("u":{"dtype":"U8","shape":[1],"data_offsets":[13,14]}})",
+                                                 14));
   ASSERT_TRUE(opened) << to_string(opened.error());
   EXPECT_TRUE(opened->read("u"));
   for (const char* name : {"b", "f", "x"}) {
@@ -124,19 +121,14 @@ TEST_F(Safetensors, RefusesHeadersThatAreWrong) {
   EXPECT_THAT(error_of("{\"a\":" + good + ",\"b\":" + good + "}", 8), HasSubstr("within another one"));
   EXPECT_THAT(error_of("{\"a\":" + good + R"(,"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}})", 10),
               HasSubstr("behind a hole"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})"), 12),
-              HasSubstr("behind a hole"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})"), 12), HasSubstr("behind a hole"));
   EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"), 8), HasSubstr("no range"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})"), 8),
-              HasSubstr("wrong type"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,-8]})"), 8),
-              HasSubstr("no range"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8.0]})"), 8),
-              HasSubstr("no range"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})"), 8), HasSubstr("wrong type"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,-8]})"), 8), HasSubstr("no range"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8.0]})"), 8), HasSubstr("no range"));
   EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"), 8),
               HasSubstr("has 12 bytes, data_offsets span 8"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"), 8),
-              HasSubstr("not a size"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"), 8), HasSubstr("not a size"));
   EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]})"), 8),
               HasSubstr("not a size"));
   EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[1073741824,1073741824,0],"data_offsets":[0,0]})"), 0),
@@ -144,8 +136,7 @@ TEST_F(Safetensors, RefusesHeadersThatAreWrong) {
   EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})"), 8), HasSubstr("wrong type"));
   EXPECT_THAT(error_of(one(R"({"dtype":7,"shape":[2],"data_offsets":[0,8]})"), 8), HasSubstr("wrong type"));
   EXPECT_THAT(error_of(one(R"({"shape":[2],"data_offsets":[0,8]})"), 8), HasSubstr("expected an object"));
-  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1})"), 8),
-              HasSubstr("expected an object"));
+  EXPECT_THAT(error_of(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1})"), 8), HasSubstr("expected an object"));
   EXPECT_THAT(error_of(one("[[[[[[]]]]]]"), 8), HasSubstr("nested"));
   EXPECT_THAT(error_of(R"({"__metadata__":{"a":1}})", 0), HasSubstr("other than strings"));
   EXPECT_THAT(error_of(R"({"__metadata__":[]})", 0), HasSubstr("not an object"));
@@ -153,8 +144,7 @@ TEST_F(Safetensors, RefusesHeadersThatAreWrong) {
 
 TEST_F(Safetensors, RefusesSizesBeyondTheFile) {
   for (const uint64_t size : {uint64_t{3}, uint64_t{100'000'001}, UINT64_MAX, uint64_t{1} << 63}) {
-    const auto opened =
-        SafetensorsFile::open(write("w", std::string(reinterpret_cast<const char*>(&size), 8) + "{}"));
+    const auto opened = SafetensorsFile::open(write("w", std::string(reinterpret_cast<const char*>(&size), 8) + "{}"));
     EXPECT_FALSE(opened) << size;
   }
   EXPECT_FALSE(SafetensorsFile::open(write("w", "")));

@@ -51,8 +51,8 @@ TEST(ParseSource, TakesNamesApart) {
   EXPECT_EQ(parse_source("w.safetensors:net.weight")->key, "net.weight");
   EXPECT_EQ(parse_source("x.npy")->kind, Source::npy);
   EXPECT_EQ(parse_source("train-images-idx3-ubyte.gz")->kind, Source::idx);
-  for (const char* text : {"", "random:", "random:x", "random:-1", "random:1.5",
-                           "random:99999999999999999999", "random: 1", "a.npz", "a.npz:", "w.safetensors"})
+  for (const char* text : {"", "random:", "random:x", "random:-1", "random:1.5", "random:99999999999999999999", "random: 1",
+                           "a.npz", "a.npz:", "w.safetensors"})
     EXPECT_FALSE(parse_source(text)) << text;
 }
 
@@ -76,19 +76,16 @@ TEST_F(SourceFiles, LoadsEachKindOfFile) {
     EXPECT_TRUE(load_source(source, {"x", DType::float32, {3, -1}})) << "the batch may be any dimension";
     EXPECT_EQ(error_of(source, {"x", DType::float32, {-1, 3}}),
               "error: " + source + ": 'x' is declared as float32 [batch, 3], the data is float32 [3, 2]");
-    EXPECT_THAT(error_of(source, {"x", DType::float32, {-1}}),
-                HasSubstr("float32 [batch], the data is float32 [3, 2]"));
+    EXPECT_THAT(error_of(source, {"x", DType::float32, {-1}}), HasSubstr("float32 [batch], the data is float32 [3, 2]"));
     EXPECT_THAT(error_of(source, {"x", DType::int64, {-1, 2}}), HasSubstr("floating-point numbers can't become int64"));
     EXPECT_EQ(load_source(source, {"x", DType::bfloat16, {-1, 2}})->dtype, DType::bfloat16);
   }
-  EXPECT_THAT(error_of(path("missing.npy"), {"x", DType::float32, {-1}}),
-              HasSubstr("missing.npy: error: can't be read"));
+  EXPECT_THAT(error_of(path("missing.npy"), {"x", DType::float32, {-1}}), HasSubstr("missing.npy: error: can't be read"));
 }
 
 TEST_F(SourceFiles, IntegersTakeTheDeclaredWidth) {
   const std::string file = write("y.npy", npy("<i4", false, "(2,)", bytes_of<int32_t>({3, 300})));
-  EXPECT_EQ(values_of<int64_t>(*load_source(file, {"y", DType::int64, {-1}})),
-            (std::vector<int64_t>{3, 300}));
+  EXPECT_EQ(values_of<int64_t>(*load_source(file, {"y", DType::int64, {-1}})), (std::vector<int64_t>{3, 300}));
   EXPECT_THAT(error_of(file, {"y", DType::uint8, {-1}}), HasSubstr("300 can't be represented as uint8"));
 }
 
@@ -110,8 +107,7 @@ TEST_F(SourceFiles, IdxImagesBecomeUnitFloatsWithAChannel) {
 
 TEST_F(SourceFiles, IdxLabelsBecomeIntegers) {
   const std::string file = write("labels", idx(kU8, {3}, "\x07\x02\x09"));
-  EXPECT_EQ(values_of<int64_t>(*load_source(file, {"y", DType::int64, {-1}})),
-            (std::vector<int64_t>{7, 2, 9}));
+  EXPECT_EQ(values_of<int64_t>(*load_source(file, {"y", DType::int64, {-1}})), (std::vector<int64_t>{7, 2, 9}));
   EXPECT_EQ(values_of<float>(*load_source(file, {"y", DType::float32, {-1}})), (std::vector<float>{7, 2, 9}))
       << "labels aren't scaled";
 }
@@ -120,23 +116,20 @@ TEST_F(SourceFiles, IdxNumbersAreBigEndian) {
   const auto integers = load_idx(write("i", idx("\x0c", {2}, std::string("\0\0\1\2\xff\xff\xff\xff", 8))));
   ASSERT_TRUE(integers);
   EXPECT_EQ(values_of<int32_t>(*integers), (std::vector<int32_t>{258, -1}));
-  EXPECT_EQ(values_of<float>(*load_idx(write("f", idx("\x0d", {1}, std::string("\x3f\x80\0\0", 4))))),
-            (std::vector<float>{1}));
+  EXPECT_EQ(values_of<float>(*load_idx(write("f", idx("\x0d", {1}, std::string("\x3f\x80\0\0", 4))))), (std::vector<float>{1}));
 }
 
 TEST_F(SourceFiles, RefusesIdxFilesThatAreWrong) {
   const std::string good = idx(kU8, {2, 2}, "abcd");
   for (const std::string& bytes : {good, gzip(good)}) {
     ASSERT_TRUE(load_idx(write("x", bytes)));
-    for (size_t size = 0; size < bytes.size(); ++size)
-      ASSERT_FALSE(load_idx(write("x", bytes.substr(0, size)))) << size;
+    for (size_t size = 0; size < bytes.size(); ++size) ASSERT_FALSE(load_idx(write("x", bytes.substr(0, size)))) << size;
     ASSERT_FALSE(load_idx(write("x", bytes + "x")));
   }
   EXPECT_FALSE(load_idx(write("x", gzip(good + "x"))));
   EXPECT_FALSE(load_idx(write("x", idx("\x0b", {2}, "abcd")))) << "16-bit integers";
   EXPECT_FALSE(load_idx(write("x", "#!/bin/sh\n")));
-  const auto huge =
-      load_idx(write("x", std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16)));
+  const auto huge = load_idx(write("x", std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16)));
   ASSERT_FALSE(huge);
   EXPECT_THAT(to_string(huge.error()), HasSubstr("too large"));
   const auto large = load_idx(write("x", std::string("\0\0\x08\x01\x7f\xff\xff\xff", 8)));
@@ -168,8 +161,7 @@ TEST(RandomSource, HasTheRowsAskedForAlongTheBatch) {
   EXPECT_EQ(load_source("random:0", {"x", DType::float32, {-1, 3}, 1})->shape, (std::vector<int64_t>{0, 3}));
   EXPECT_TRUE(load_source("random:1", {"x", DType::float32, {4}, 1}));
   EXPECT_FALSE(load_source("random:2", {"x", DType::float32, {4}, 1})) << "no batch dimension";
-  EXPECT_FALSE(load_source("random:1099511627776", {"x", DType::float32, {-1, 1000}, 1}))
-      << "more than the memory";
+  EXPECT_FALSE(load_source("random:1099511627776", {"x", DType::float32, {-1, 1000}, 1})) << "more than the memory";
 }
 
 TEST(RandomSource, DependsOnSeedAndNameAlone) {
@@ -217,8 +209,7 @@ TEST(RandomSource, IsStandardNormal) {
 
 // The reference implementation's known answers (Random123, kat_vectors, philox4x32 with 10 rounds).
 TEST(Philox, FollowsTheKnownAnswers) {
-  EXPECT_EQ(philox({0, 0, 0, 0}, 0),
-            (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0, 0, 0, 0}, 0), (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({~0u, ~0u, ~0u, ~0u}, ~uint64_t{0}),
             (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, uint64_t{0x299f31d0} << 32 | 0xa4093822),

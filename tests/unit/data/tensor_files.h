@@ -56,8 +56,7 @@ HostTensor tensor_of(DType dtype, std::vector<int64_t> shape, const std::vector<
 }
 
 /// A .npy file, version 1.0, padded as numpy does.
-std::string npy(const std::string& descr, bool fortran_order, const std::string& shape,
-                const std::string& data);
+std::string npy(const std::string& descr, bool fortran_order, const std::string& shape, const std::string& data);
 
 /// A zip archive of one entry; `deflated` compresses it.
 std::string zip(const std::string& name, const std::string& content, bool deflated);

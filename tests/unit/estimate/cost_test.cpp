@@ -34,12 +34,21 @@ TEST(Cost, Convolutions) {
   const double y = 2 * 16 * 14 * 14;
   EXPECT_EQ(Case("conv").in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).out({2, 16, 14, 14}).flops(), products);
   EXPECT_EQ(Case("conv", {{"activation", {{"kind", "relu"}}}})
-                .in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).in("bias", {16}).in("residual", {2, 16, 14, 14})
-                .out({2, 16, 14, 14}).flops(),
+                .in("x", {2, 8, 28, 28})
+                .in("weight", {16, 4, 3, 3})
+                .in("bias", {16})
+                .in("residual", {2, 16, 14, 14})
+                .out({2, 16, 14, 14})
+                .flops(),
             products + 3 * y);
-  EXPECT_EQ(Case("conv_backward_data").in("dy", {2, 16, 14, 14}).in("weight", {16, 4, 3, 3}).out({2, 8, 28, 28}).flops(), products);
+  EXPECT_EQ(Case("conv_backward_data").in("dy", {2, 16, 14, 14}).in("weight", {16, 4, 3, 3}).out({2, 8, 28, 28}).flops(),
+            products);
   EXPECT_EQ(Case("conv_backward_weight", {{"bias", true}})
-                .in("x", {2, 8, 28, 28}).in("dy", {2, 16, 14, 14}).out({16, 4, 3, 3}).out({16}).flops(),
+                .in("x", {2, 8, 28, 28})
+                .in("dy", {2, 16, 14, 14})
+                .out({16, 4, 3, 3})
+                .out({16})
+                .flops(),
             products + y);
   // Each input element meets every weight of its channel once.
   EXPECT_EQ(Case("conv_transpose").in("x", {2, 8, 7, 7}).in("weight", {8, 4, 4, 4}).out({2, 4, 14, 14}).flops(),
@@ -47,11 +56,14 @@ TEST(Cost, Convolutions) {
 }
 
 TEST(Cost, Products) {
-  EXPECT_EQ(Case("linear").in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(), 35 * 20 * (2 * 10 + 1.0));
+  EXPECT_EQ(Case("linear").in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(),
+            35 * 20 * (2 * 10 + 1.0));
   EXPECT_EQ(Case("linear_backward_data").in("dy", {35, 20}).in("weight", {20, 10}).out({35, 10}).flops(), 2.0 * 35 * 10 * 20);
-  EXPECT_EQ(Case("linear_backward_weight").in("x", {35, 10}).in("dy", {35, 20}).out({20, 10}).out({20}).flops(), 2.0 * 35 * 20 * 10 + 35 * 20);
+  EXPECT_EQ(Case("linear_backward_weight").in("x", {35, 10}).in("dy", {35, 20}).out({20, 10}).out({20}).flops(),
+            2.0 * 35 * 20 * 10 + 35 * 20);
   EXPECT_EQ(Case("matmul").in("a", {3, 4, 5}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
-  EXPECT_EQ(Case("matmul", {{"transpose_a", true}}).in("a", {3, 5, 4}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
+  EXPECT_EQ(Case("matmul", {{"transpose_a", true}}).in("a", {3, 5, 4}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(),
+            2.0 * 3 * 4 * 5 * 6);
 }
 
 TEST(Cost, RecurrentLayersMultiplyEveryWeightAtEachStep) {
@@ -117,7 +129,8 @@ TEST(Cost, LanesShareTheMachine) {
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "linear", DType::float32, 1e6).flops_per_second, 200);
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).flops_per_second, 100);
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).bytes_per_second, 20) << "half of the bandwidth";
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", DType::float32, 1e6).bytes_per_second, 20) << "no more than a core can move";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", DType::float32, 1e6).bytes_per_second, 20)
+      << "no more than a core can move";
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 100).bytes_per_second, 400) << "in the cache";
 }
 

@@ -94,7 +94,8 @@ TEST(Memory, SizesHaveUnits) {
   EXPECT_EQ(size("512 MB"), 512e6);
   EXPECT_EQ(size("1.5KiB"), 1536);
   EXPECT_EQ(size("64B"), 64);
-  for (const char* wrong : {"", "0", "-1", "GiB", "80 GiBs", "80GB ", "nan", "inf", "1e999", "0x10", "12 34", "many", "80gib", "1,5GiB"}) {
+  for (const char* wrong :
+       {"", "0", "-1", "GiB", "80 GiBs", "80GB ", "nan", "inf", "1e999", "0x10", "12 34", "many", "80gib", "1,5GiB"}) {
     EXPECT_EQ(size(wrong), -1) << wrong;
   }
 }

@@ -116,7 +116,8 @@ TEST(EstimatedMemory, TouchesNoDevice) {
   const Estimate estimate = estimated(b.plan, b.plan.infer, *devices, rows / 64);
   EXPECT_EQ(machine.driver().calls(sim::Call::allocate), 0);
   EXPECT_GT(estimate.devices[2].arena_bytes, size_t(rows) / 128 * (37 + 19) * 4 - 1) << "a chunk and its result";
-  EXPECT_GT(of(estimate.devices[2].most, MemoryClass::communication), size_t(rows) / 128 * 37 * 4 - 1) << "the chunk, copied there";
+  EXPECT_GT(of(estimate.devices[2].most, MemoryClass::communication), size_t(rows) / 128 * 37 * 4 - 1)
+      << "the chunk, copied there";
 }
 
 TEST(EstimatedMemory, WhatDoesNotFitIsRefusedBeforeAnythingIsTaken) {
@@ -138,7 +139,8 @@ TEST(EstimatedMemory, LargestBatchIsTheLargest) {
   std::vector<size_t> peaks = {0};
   for (int64_t batch = 1; batch <= 470; ++batch) {
     size_t most = 0;
-    for (const DeviceEstimate& device : estimated(b.plan, b.plan.infer, *devices, batch).devices) most = std::max(most, device.peak_bytes);
+    for (const DeviceEstimate& device : estimated(b.plan, b.plan.infer, *devices, batch).devices)
+      most = std::max(most, device.peak_bytes);
     peaks.push_back(most);
   }
   for (int64_t start : {1, 450}) {
@@ -161,7 +163,8 @@ TEST(EstimatedMemory, ABatchThatTakesNothingHasNoLargest) {
   const PlanBuilder b = data_parallel_linear(37, 19, PlanBuilder::device(0));
   auto devices = open_devices(*parse_devices("cpu:0,cpu:1"));
   ASSERT_TRUE(devices);
-  const LargestBatch largest = largest_batch(b.plan, b.plan.infer, *devices, estimated(b.plan, b.plan.infer, *devices, 8), 1 << 20);
+  const LargestBatch largest =
+      largest_batch(b.plan, b.plan.infer, *devices, estimated(b.plan, b.plan.infer, *devices, 8), 1 << 20);
   EXPECT_TRUE(largest.at_least);
   EXPECT_GE(largest.batch, int64_t{1} << 24);
 }

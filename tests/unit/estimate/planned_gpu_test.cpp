@@ -49,7 +49,8 @@ TEST(PlannedGpu, TakesTheMemoryOfOneThatIsThere) {
     ASSERT_EQ(real->devices.size(), made->devices.size());
     for (size_t lane = 0; lane < real->devices.size(); ++lane) {
       EXPECT_EQ(real->devices[lane].operations, made->devices[lane].operations);
-      for (const MemoryClass kind : {MemoryClass::parameters, MemoryClass::derived, MemoryClass::activations, MemoryClass::communication}) {
+      for (const MemoryClass kind :
+           {MemoryClass::parameters, MemoryClass::derived, MemoryClass::activations, MemoryClass::communication}) {
         const auto i = static_cast<size_t>(kind);
         EXPECT_EQ(real->devices[lane].lasting[i], made->devices[lane].lasting[i]) << name_of(kind);
         EXPECT_EQ(real->devices[lane].most[i], made->devices[lane].most[i]) << name_of(kind);

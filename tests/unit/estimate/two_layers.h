@@ -9,7 +9,8 @@ namespace sheaf {
 inline PlanBuilder two_layers() {
   PlanBuilder b;
   const int x = b.input("x", {b.batch(), 37});
-  const int w1 = b.parameter("w1", {64, 37}), b1 = b.parameter("b1", {64}), w2 = b.parameter("w2", {19, 64}), b2 = b.parameter("b2", {19});
+  const int w1 = b.parameter("w1", {64, 37}), b1 = b.parameter("b1", {64}), w2 = b.parameter("w2", {19, 64}),
+            b2 = b.parameter("b2", {19});
   const int r = b.region("net", b.batch());
   const int part = b.scatter(x, r, 0, {b.chunk(r), 37});
   const int between = b.linear(part, b.replicate(w1, r), b.replicate(b1, r), "net.fc1", {b.chunk(r), 64}, b.in_region(r));

@@ -204,7 +204,8 @@ TEST(SelectLayers, ends_of_names) {
   EXPECT_EQ(select_layers(known, "net")->size(), 2U);
   EXPECT_THAT(to_string(select_layers(known, "cnov1").error()), HasSubstr("did you mean 'conv1'?"));
   EXPECT_FALSE(select_layers(known, "onv1"));
-  const std::vector<std::string> deep = {"net.module.features.0", "net.module.features.1.act", "net.module.classifier", "net.module.blocks.0.tok.fc1"};
+  const std::vector<std::string> deep = {"net.module.features.0", "net.module.features.1.act", "net.module.classifier",
+                                         "net.module.blocks.0.tok.fc1"};
   EXPECT_EQ(*select_layers(deep, "blocks.0.tok"), std::set<std::string>{deep[3]});
   EXPECT_EQ(select_layers(deep, "features")->size(), 2U);
   const auto message = [&](const char* pattern) { return to_string(select_layers(deep, pattern).error()); };

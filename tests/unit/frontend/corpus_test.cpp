@@ -12,8 +12,7 @@ namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(source_file(folder))) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_file(folder))) {
     if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   }
   return files;

@@ -19,9 +19,7 @@ struct Case {
 void check(const Case& c) { EXPECT_EQ(problems_in(model_with(c.layers, c.rest)), c.expected); }
 
 TEST(Diagnostics, Types) {
-  check({{R"({"type": "LogSoftMax", "dim": 1})"},
-         "",
-         {"5:10: unknown layer type 'LogSoftMax'; did you mean 'LogSoftmax'?"}});
+  check({{R"({"type": "LogSoftMax", "dim": 1})"}, "", {"5:10: unknown layer type 'LogSoftMax'; did you mean 'LogSoftmax'?"}});
   check({{R"({"type": "Bilinear"})"}, "", {"5:10: unknown layer type 'Bilinear'"}});
   check({{R"({"type": "Unfold"})"}, "", {"5:10: unknown layer type 'Unfold'"}});
   check({{R"({"name": "a"})"}, "", {"5:1: layer 'a' needs a 'type' (PyTorch's class name, or a module's)"}});
@@ -48,10 +46,9 @@ TEST(Diagnostics, Arguments) {
   check({{R"({"type": "Conv2d", "in_channels": 4, "out_channels": 6, "kernel_size": 3, "groups": 4})"},
          "",
          {"5:85: 'groups' of Conv2d '0' must divide out_channels = 6, found 4"}});
-  check(
-      {{R"({"type": "Conv2d", "in_channels": 4, "out_channels": 4, "kernel_size": 3, "padding": "same", "stride": 2})"},
-       "",
-       {"5:86: 'padding' of Conv2d '0' is 'same', which needs stride 1: a strided output is smaller"}});
+  check({{R"({"type": "Conv2d", "in_channels": 4, "out_channels": 4, "kernel_size": 3, "padding": "same", "stride": 2})"},
+         "",
+         {"5:86: 'padding' of Conv2d '0' is 'same', which needs stride 1: a strided output is smaller"}});
 }
 
 TEST(Diagnostics, Values) {
@@ -61,8 +58,7 @@ TEST(Diagnostics, Values) {
   check({{R"({"name": "a", "type": "ReLU"})", R"({"type": "ReLU", "inputs": ["a:1"]})"},
          "",
          {"6:29: there is no value 'a:1': layer 'a' has one output, 'a'"}});
-  check({{R"({"name": "rnn", "type": "LSTM", "input_size": 8, "hidden_size": 8})",
-          R"({"type": "ReLU", "inputs": ["rnn:3"]})"},
+  check({{R"({"name": "rnn", "type": "LSTM", "input_size": 8, "hidden_size": 8})", R"({"type": "ReLU", "inputs": ["rnn:3"]})"},
          "",
          {"6:29: there is no value 'rnn:3': layer 'rnn' has 3 outputs, 'rnn' to 'rnn:2'"}});
   check({{R"({"type": "ReLU", "inputs": ["b"]})", R"({"name": "b", "type": "ReLU"})"},
@@ -82,9 +78,7 @@ TEST(Diagnostics, Names) {
   check({{R"({"name": "1", "type": "ReLU"})", R"({"type": "ReLU"})"},
          "",
          {"6:1: the layer name '1' stands twice (a layer without a name is named by its position)"}});
-  check({{R"({"name": "a.b", "type": "ReLU"})"},
-         "",
-         {"5:10: the layer name 'a.b' contains '.', which joins names to paths"}});
+  check({{R"({"name": "a.b", "type": "ReLU"})"}, "", {"5:10: the layer name 'a.b' contains '.', which joins names to paths"}});
   check({{R"({"name": "a:1", "type": "ReLU"})"},
          "",
          {"5:10: the layer name 'a:1' contains ':', which numbers a layer's outputs"}});
@@ -93,16 +87,11 @@ TEST(Diagnostics, Names) {
 TEST(Diagnostics, Modules) {
   std::string module =
       R"("modules": {"M": {"params": {"w": null}, "layers": [{"type": "Linear", "in_features": "$w", "out_features": "$v"}]}})";
-  check(
-      {{R"({"type": "M", "w": 8})"}, module, {"7:109: module 'M' has no parameter 'v'; did you mean '$w'?"}});
+  check({{R"({"type": "M", "w": 8})"}, module, {"7:109: module 'M' has no parameter 'v'; did you mean '$w'?"}});
   module = R"("modules": {"M": {"params": {"w": null}, "layers": [{"type": "Dropout", "p": "$w"}]}})";
-  check({{R"({"type": "M", "w": 8})"},
-         module,
-         {"5:20: 'p' of Dropout '0' must be a number from 0 to 1, found 8"}});
+  check({{R"({"type": "M", "w": 8})"}, module, {"5:20: 'p' of Dropout '0' must be a number from 0 to 1, found 8"}});
   check({{R"({"type": "M"})"}, module, {"5:1: M '0' needs the parameter 'w'"}});
-  check({{R"({"type": "M", "w": 0, "p": 1})"},
-         module,
-         {"5:23: module 'M' has no parameter 'p'; expected 'w'"}});
+  check({{R"({"type": "M", "w": 0, "p": 1})"}, module, {"5:23: module 'M' has no parameter 'p'; expected 'w'"}});
   check({{R"({"type": "A"})"},
          R"("modules": {"A": {"layers": [{"type": "B"}]}, "B": {"layers": [{"type": "A"}]}})",
          {"7:73: module 'A' contains itself: a graph of layers cannot recurse"}});
@@ -120,34 +109,29 @@ TEST(Diagnostics, DataParallel) {
        "",
        {"5:83: a DataParallel stands inside DataParallel 'p': a replica has one device, so there is nothing "
         "to split over"}});
-  check(
-      {{R"({"name": "p", "type": "DataParallel", "device_ids": [1, 0], "module": {"type": "Identity", "device": "cuda:0"}})"},
-       "",
-       {"5:102: layer 'module' is placed on 'cuda:0', but DataParallel 'p' around it keeps its parameters on "
-        "'cuda:1', the first of its devices"}});
-  check(
-      {{R"({"type": "ReLU", "device": "gpu:0"})"},
-       "",
-       {"5:28: unknown device 'gpu:0'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)"}});
+  check({{R"({"name": "p", "type": "DataParallel", "device_ids": [1, 0], "module": {"type": "Identity", "device": "cuda:0"}})"},
+         "",
+         {"5:102: layer 'module' is placed on 'cuda:0', but DataParallel 'p' around it keeps its parameters on "
+          "'cuda:1', the first of its devices"}});
+  check({{R"({"type": "ReLU", "device": "gpu:0"})"},
+         "",
+         {"5:28: unknown device 'gpu:0'; expected 'cpu' (the host) or 'cuda:k' (the k-th device of the run)"}});
 }
 
 TEST(Diagnostics, Share) {
-  check({{linear,
-          R"({"type": "Linear", "in_features": 8, "out_features": 4, "share": {"weight": "0.weight"}})"},
+  check({{linear, R"({"type": "Linear", "in_features": 8, "out_features": 4, "share": {"weight": "0.weight"}})"},
          "",
          {"6:77: '1.weight' [4, 8] cannot share '0.weight' [8, 8]: the shapes differ"}});
-  check({{linear,
-          R"({"type": "Linear", "in_features": 8, "out_features": 8, "share": {"weight": "0.weights"}})"},
+  check({{linear, R"({"type": "Linear", "in_features": 8, "out_features": 8, "share": {"weight": "0.weights"}})"},
          "",
          {"6:77: the model has no parameter '0.weights'; did you mean '0.weight'?"}});
 }
 
 TEST(Diagnostics, Training) {
   std::string head = R"("training": {"targets": {"y": {"shape": ["batch"]}}, )";
-  check(
-      {{linear},
-       head + R"("loss": {"type": "MSELoss", "inputs": ["0", "z"]}, "optimizer": {"type": "SGD"}})",
-       {"7:98: the loss takes outputs of the model and targets; 'z' is neither; expected one of '0', 'y'"}});
+  check({{linear},
+         head + R"("loss": {"type": "MSELoss", "inputs": ["0", "z"]}, "optimizer": {"type": "SGD"}})",
+         {"7:98: the loss takes outputs of the model and targets; 'z' is neither; expected one of '0', 'y'"}});
   check({{linear},
          head + R"("loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "momentun": 0.9}})",
          {"7:112: optimizer SGD has no argument 'momentun'; did you mean 'momentum'?"}});
@@ -157,9 +141,8 @@ TEST(Diagnostics, Training) {
 }
 
 TEST(Diagnostics, Document) {
-  EXPECT_THAT(
-      problems_in(R"({"sheaf": "2.0", "inputs": {"x": {"shape": [1]}}, "layers": [{"type": "ReLU"}]})"),
-      ElementsAre("1:11: format version 2.0 is not known: this program reads versions 1.x"));
+  EXPECT_THAT(problems_in(R"({"sheaf": "2.0", "inputs": {"x": {"shape": [1]}}, "layers": [{"type": "ReLU"}]})"),
+              ElementsAre("1:11: format version 2.0 is not known: this program reads versions 1.x"));
   check({{linear}, R"("output": ["0"])", {"7:1: the model has no field 'output'; did you mean 'outputs'?"}});
   EXPECT_THAT(
       problems_in(
@@ -174,8 +157,7 @@ TEST(Diagnostics, EveryProblemIsReported) {
          R"("init": [{"types": ["Lineer"]}])",
          {"5:35: 'in_features' of Linear '0' must be a positive integer, found -1",
           "5:55: 'out_features' of Linear '0' must be a positive integer, found 1.5",
-          "5:68: 'bias' of Linear '0' must be true or false, found 0",
-          "6:10: unknown layer type 'Relu'; did you mean 'ReLU'?",
+          "5:68: 'bias' of Linear '0' must be true or false, found 0", "6:10: unknown layer type 'Relu'; did you mean 'ReLU'?",
           "7:26: 'p' of Dropout '2' must be a number from 0 to 1, found 2",
           "7:40: there is no value 'q'; expected one of 'x', '0', '1'",
           "9:10: an init rule needs a distribution, such as \"weight\": {…}",

@@ -15,10 +15,9 @@ Json arguments_of(const std::string& layer) {
 }
 
 TEST(Arguments, DefaultsArePyTorchs) {
-  EXPECT_EQ(
-      arguments_of(R"({"type": "Conv2d", "in_channels": 4, "out_channels": 4, "kernel_size": 3})").dump(),
-      R"({"in_channels":4,"out_channels":4,"kernel_size":[3,3],"stride":[1,1],"padding":[0,0],"dilation":[1,1],)"
-      R"("groups":1,"bias":true,"padding_mode":"zeros"})");
+  EXPECT_EQ(arguments_of(R"({"type": "Conv2d", "in_channels": 4, "out_channels": 4, "kernel_size": 3})").dump(),
+            R"({"in_channels":4,"out_channels":4,"kernel_size":[3,3],"stride":[1,1],"padding":[0,0],"dilation":[1,1],)"
+            R"("groups":1,"bias":true,"padding_mode":"zeros"})");
   EXPECT_EQ(
       arguments_of(R"({"type": "MaxPool2d", "kernel_size": [3, 2]})").dump(),
       R"({"kernel_size":[3,2],"stride":[3,2],"padding":[0,0],"dilation":[1,1],"return_indices":false,"ceil_mode":false})");
@@ -29,28 +28,20 @@ TEST(Arguments, DefaultsArePyTorchs) {
 }
 
 TEST(Arguments, AreBroughtIntoOneForm) {
+  EXPECT_EQ(arguments_of(
+                R"({"type": "Conv1d", "in_channels": 4, "out_channels": 4, "kernel_size": 3, "padding": "same"})")["padding"],
+            "same");
+  EXPECT_EQ(arguments_of(R"({"type": "AdaptiveAvgPool2d", "output_size": [null, 3]})")["output_size"].dump(), "[null,3]");
+  EXPECT_EQ(arguments_of(R"({"type": "AdaptiveAvgPool2d", "output_size": null})")["output_size"].dump(), "[null,null]");
   EXPECT_EQ(
-      arguments_of(
-          R"({"type": "Conv1d", "in_channels": 4, "out_channels": 4, "kernel_size": 3, "padding": "same"})")
-          ["padding"],
-      "same");
-  EXPECT_EQ(arguments_of(R"({"type": "AdaptiveAvgPool2d", "output_size": [null, 3]})")["output_size"].dump(),
-            "[null,3]");
-  EXPECT_EQ(arguments_of(R"({"type": "AdaptiveAvgPool2d", "output_size": null})")["output_size"].dump(),
-            "[null,null]");
-  EXPECT_EQ(
-      arguments_of(R"({"type": "Embedding", "num_embeddings": 10, "embedding_dim": 2, "padding_idx": -1})")
-          ["padding_idx"],
-      9);
-  EXPECT_EQ(arguments_of(R"({"type": "LayerNorm", "normalized_shape": 8})")["normalized_shape"].dump(),
-            "[8]");
+      arguments_of(R"({"type": "Embedding", "num_embeddings": 10, "embedding_dim": 2, "padding_idx": -1})")["padding_idx"], 9);
+  EXPECT_EQ(arguments_of(R"({"type": "LayerNorm", "normalized_shape": 8})")["normalized_shape"].dump(), "[8]");
   EXPECT_EQ(arguments_of(R"({"type": "Permute", "dims": [-1, 0]})")["dims"].dump(), "[1,0]");
   EXPECT_EQ(arguments_of(R"({"type": "Mean", "dim": -1})")["dim"].dump(), "[-1]");
-  EXPECT_EQ(
-      arguments_of(
-          R"({"type": "DataParallel", "module": {"type": "ReLU"}, "device_ids": ["cuda:1", 0], "output_device": "cpu"})")
-          .dump(),
-      R"({"device_ids":[1,0],"output_device":-1,"dim":0})");
+  EXPECT_EQ(arguments_of(
+                R"({"type": "DataParallel", "module": {"type": "ReLU"}, "device_ids": ["cuda:1", 0], "output_device": "cpu"})")
+                .dump(),
+            R"({"device_ids":[1,0],"output_device":-1,"dim":0})");
 }
 
 TEST(Arguments, HaveLocations) {
@@ -66,10 +57,10 @@ TEST(Paths, ArePyTorchs) {
        R"({"name": "plain", "type": "DataParallel", "module": {"type": "Linear", "in_features": 8, "out_features": 2}})"},
       R"("modules": {"Net": {"layers": [{"name": "block", "type": "Sequential", "layers": [{"type": "Block"}]}]},)"
       R"("Block": {"layers": [{"name": "fc", "type": "Linear", "in_features": 8, "out_features": 8}]}})"));
-  EXPECT_THAT(parameters_of(model.graph),
-              testing::UnorderedElementsAre(
-                  testing::Key("net.module.block.0.fc.weight"), testing::Key("net.module.block.0.fc.bias"),
-                  testing::Key("plain.module.weight"), testing::Key("plain.module.bias")));
+  EXPECT_THAT(
+      parameters_of(model.graph),
+      testing::UnorderedElementsAre(testing::Key("net.module.block.0.fc.weight"), testing::Key("net.module.block.0.fc.bias"),
+                                    testing::Key("plain.module.weight"), testing::Key("plain.module.bias")));
   const Layer* net = find_layer(model.graph, "net");
   ASSERT_TRUE(net && net->body);
   ASSERT_EQ(net->body->layers.size(), 1u);
@@ -80,8 +71,7 @@ TEST(Paths, ArePyTorchs) {
 
 TEST(Values, AreResolvedInTheirScope) {
   Model model = accepted(model_with(
-      {R"({"name": "m", "type": "M", "inputs": ["x", "x"]})",
-       R"({"name": "sum", "type": "Add", "inputs": ["m:1", "m"]})"},
+      {R"({"name": "m", "type": "M", "inputs": ["x", "x"]})", R"({"name": "sum", "type": "Add", "inputs": ["m:1", "m"]})"},
       R"("outputs": ["sum", "m:1", "x"], "modules": {"M": {"inputs": ["a", "b"], "outputs": ["m", "b"],)"
       R"("layers": [{"name": "m", "type": "Mul"}, {"name": "unused", "type": "ReLU"}]}})"));
   const Graph& body = *model.graph.layers.at(0).body;
@@ -95,12 +85,11 @@ TEST(Values, AreResolvedInTheirScope) {
 }
 
 TEST(Values, ADataParallelYieldsAllOutputsOfWhatItWraps) {
-  Model model = accepted(model_with(
-      {R"({"type": "DataParallel", "dim": 1, "module": {"type": "LSTM", "input_size": 8, "hidden_size": 4}})"},
-      R"("outputs": ["0:2"])"));
+  Model model = accepted(
+      model_with({R"({"type": "DataParallel", "dim": 1, "module": {"type": "LSTM", "input_size": 8, "hidden_size": 4}})"},
+                 R"("outputs": ["0:2"])"));
   EXPECT_EQ(output_count(model.graph.layers.at(0)), 3);
-  EXPECT_THAT(model.graph.layers[0].body->outputs,
-              ElementsAre(ValueRef{0, 0}, ValueRef{0, 1}, ValueRef{0, 2}));
+  EXPECT_THAT(model.graph.layers[0].body->outputs, ElementsAre(ValueRef{0, 0}, ValueRef{0, 1}, ValueRef{0, 2}));
 }
 
 TEST(Devices, AContainersDeviceIsItsLayersDefault) {
@@ -131,10 +120,9 @@ TEST(Modules, ParametersMayBeAnyValueAnywhere) {
 
 TEST(Share, IsTiedToTheEndOfTheChainUnderItsFullName) {
   std::string linear = R"("type": "Linear", "in_features": 8, "out_features": 8)";
-  Model model =
-      accepted(model_with({R"({"name": "a", "type": "DataParallel", "module": {)" + linear + "}}",
-                           R"({"name": "b", )" + linear + R"(, "share": {"weight": "a.weight"}})",
-                           R"({"name": "c", )" + linear + R"(, "share": {"weight": "b.weight"}})"}));
+  Model model = accepted(model_with({R"({"name": "a", "type": "DataParallel", "module": {)" + linear + "}}",
+                                     R"({"name": "b", )" + linear + R"(, "share": {"weight": "a.weight"}})",
+                                     R"({"name": "c", )" + linear + R"(, "share": {"weight": "b.weight"}})"}));
   EXPECT_EQ(model.graph.layers.at(1).share.at("weight"), "a.module.weight");
   EXPECT_EQ(model.graph.layers.at(2).share.at("weight"), "a.module.weight");
 }
@@ -156,9 +144,8 @@ TEST(Training, DefaultsAreFilledIn) {
 }
 
 TEST(Init, DistributionsAreComplete) {
-  Model model =
-      accepted(model_with({R"({"type": "Linear", "in_features": 8, "out_features": 8})"},
-                          R"("init": [{"types": ["Linear"], "weight": {"type": "normal", "std": 0.01}}])"));
+  Model model = accepted(model_with({R"({"type": "Linear", "in_features": 8, "out_features": 8})"},
+                                    R"("init": [{"types": ["Linear"], "weight": {"type": "normal", "std": 0.01}}])"));
   EXPECT_EQ(model.init.at(0).distributions.at("weight").dump(), R"({"type":"normal","mean":0.0,"std":0.01})");
 }
 

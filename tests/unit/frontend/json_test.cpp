@@ -27,8 +27,7 @@ TEST(LocatedJson, EveryKeyAndValueHasItsPlace) {
   EXPECT_EQ(std::pair(items[2].place.line, items[2].place.column), std::pair(3, 2));
   // "é" is one column, two bytes.
   EXPECT_EQ(std::pair(items[3].place.line, items[3].place.column), std::pair(3, 7));
-  EXPECT_EQ(std::pair(root->members[1].value.place.line, root->members[1].value.place.column),
-            std::pair(4, 9));
+  EXPECT_EQ(std::pair(root->members[1].value.place.line, root->members[1].value.place.column), std::pair(4, 9));
 }
 
 TEST(LocatedJson, StringsWithBracketsCommasAndEscapesDoNotMovePlaces) {
@@ -54,15 +53,14 @@ TEST(Syntax, FaultsAreLocated) {
   EXPECT_THAT(problems_in("{\"a\": 1} 2"), ElementsAre(StartsWith("1:10: not valid JSON")));
   EXPECT_THAT(problems_in("{\"a\": nul}"), ElementsAre(HasSubstr("not valid JSON")));
   EXPECT_THAT(problems_in("{\"a\": 1e999}"), ElementsAre(HasSubstr("number overflow")));
-  EXPECT_THAT(problems_in("{\"a\":\n\"\xff\"}"),
-              ElementsAre(AllOf(StartsWith("2:"), HasSubstr("ill-formed UTF-8"))));
+  EXPECT_THAT(problems_in("{\"a\":\n\"\xff\"}"), ElementsAre(AllOf(StartsWith("2:"), HasSubstr("ill-formed UTF-8"))));
   EXPECT_THAT(problems_in(std::string("{\"a\": \0}", 8)), ElementsAre(StartsWith("1:7: not valid JSON")));
 }
 
 TEST(Syntax, ADuplicateKeyIsRefusedAndTheRestIsStillChecked) {
   std::string text = model_with({R"(    {"type": "ReLU", "type": "Tanh", "inputs": ["y"]})"});
-  EXPECT_THAT(problems_in(text), ElementsAre("5:22: the key 'type' stands twice in this object",
-                                             "5:49: there is no value 'y'; expected 'x'"));
+  EXPECT_THAT(problems_in(text),
+              ElementsAre("5:22: the key 'type' stands twice in this object", "5:49: there is no value 'y'; expected 'x'"));
 }
 
 TEST(Syntax, NestingAndSizeAreBounded) {
@@ -93,17 +91,14 @@ TEST(Diagnostics, AreCappedAndTheRestIsCounted) {
 
 TEST(Diagnostics, AModulesMistakeIsReportedOnceHoweverOftenItIsUsed) {
   std::string use = R"({"type": "M"})";
-  std::string text =
-      model_with({use, use, use}, R"("modules": {"M": {"layers": [{"type": "Dropout", "p": 2}]}})");
-  EXPECT_THAT(problems_in(text),
-              ElementsAre("9:55: 'p' of Dropout '0' must be a number from 0 to 1, found 2"));
+  std::string text = model_with({use, use, use}, R"("modules": {"M": {"layers": [{"type": "Dropout", "p": 2}]}})");
+  EXPECT_THAT(problems_in(text), ElementsAre("9:55: 'p' of Dropout '0' must be a number from 0 to 1, found 2"));
 }
 
 TEST(LoadModel, SaysWhyAFileCannotBeRead) {
   auto missing = load_model("/nonexistent/m.json");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(to_string(missing.error()),
-            "/nonexistent/m.json: error: can't be read: No such file or directory");
+  EXPECT_EQ(to_string(missing.error()), "/nonexistent/m.json: error: can't be read: No such file or directory");
   auto folder = load_model(source_file(""));
   ASSERT_FALSE(folder);
   EXPECT_EQ(folder.error().message(), "can't be read: Is a directory");

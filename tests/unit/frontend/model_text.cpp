@@ -9,8 +9,7 @@
 namespace sheaf::frontend::test {
 
 std::string model_with(const std::vector<std::string>& layers, const std::string& rest) {
-  std::string text =
-      "{\n  \"sheaf\": \"1.0\",\n  \"inputs\": {\"x\": {\"shape\": [\"batch\", 8]}},\n  \"layers\": [\n";
+  std::string text = "{\n  \"sheaf\": \"1.0\",\n  \"inputs\": {\"x\": {\"shape\": [\"batch\", 8]}},\n  \"layers\": [\n";
   for (size_t i = 0; i < layers.size(); ++i) text += layers[i] + (i + 1 < layers.size() ? ",\n" : "\n");
   return text + "  ]" + (rest.empty() ? "" : ",\n" + rest) + "\n}\n";
 }

@@ -24,8 +24,8 @@ std::vector<std::string> with(const GraphDiff& difference, NodeChange change) {
   std::vector<std::string> found;
   for (const NodeDiff& node : difference.nodes) {
     if (node.change != change) continue;
-    const PlacementNode& shown = node.after >= 0 ? difference.after.graph.nodes[size_t(node.after)]
-                                                 : difference.before.graph.nodes[size_t(node.before)];
+    const PlacementNode& shown =
+        node.after >= 0 ? difference.after.graph.nodes[size_t(node.after)] : difference.before.graph.nodes[size_t(node.before)];
     found.push_back(shown.op + " " + (shown.layer.empty() ? shown.name : shown.layer) +
                     (shown.replica >= 0 ? " " + std::to_string(shown.replica) : ""));
   }
@@ -157,8 +157,7 @@ TEST(Diff, formats) {
   EXPECT_EQ(json["equal"], false);
   EXPECT_EQ(json["added"], 1);
   EXPECT_EQ(json["removed"], 1);
-  for (const Json& node : json["nodes"])
-    EXPECT_EQ(node.contains("properties"), node["change"] == "changed") << node;
+  for (const Json& node : json["nodes"]) EXPECT_EQ(node.contains("properties"), node["change"] == "changed") << node;
   const std::string dot = shown(before, after, DumpFormat::dot);
   for (const char* colour : {"#c9f2d2", "#fbd0d0", "#fdedb3"}) EXPECT_THAT(dot, HasSubstr(colour));
   EXPECT_THAT(dot, HasSubstr("before_s"));

@@ -123,7 +123,8 @@ TEST(Expand, one_node_replicates_all_parameters_of_a_region) {
 }
 
 TEST(Expand, locates_an_index_beyond_the_list) {
-  EXPECT_THAT(error_of(samples::explicit_devices(), {"cpu:0"}, 4), HasSubstr("explicit.json:7:3: error: 'net' runs on device 1"));
+  EXPECT_THAT(error_of(samples::explicit_devices(), {"cpu:0"}, 4),
+              HasSubstr("explicit.json:7:3: error: 'net' runs on device 1"));
   EXPECT_THAT(error_of(samples::explicit_devices(), {"cpu:0", "cpu:1"}, 4),
               HasSubstr("explicit.json:7:3: error: 'net' gathers on device 2"));
   Plan plan = samples::distributed();

@@ -30,13 +30,13 @@ PlacementGraph chain(std::vector<PlacementNode> nodes, std::vector<std::pair<int
 }
 
 TEST(Phases, of_a_step_on_replicas) {
-  const PlacementGraph graph = chain({node("in0", "input"), node("s0_r0", "linear", 0), node("s1", "gather"), node("s2", "loss"),
-                                      node("s3", "scale"), node("s4", "scatter"), node("s5_r0", "linear_backward_weight", 0),
-                                      node("s6", "reduce"), node("s7", "scale"), node("s8", "first"), node("s9", "sgd_update"),
-                                      node("out0", "output"), node("out1", "output")},
-                                     {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 10}, {1, 9}, {3, 11}, {1, 12}});
-  EXPECT_THAT(phases_of(graph), ElementsAre("forward", "forward", "forward", "forward", "backward", "backward", "backward", "update",
-                                            "update", "forward", "update", "forward", "forward"));
+  const PlacementGraph graph =
+      chain({node("in0", "input"), node("s0_r0", "linear", 0), node("s1", "gather"), node("s2", "loss"), node("s3", "scale"),
+             node("s4", "scatter"), node("s5_r0", "linear_backward_weight", 0), node("s6", "reduce"), node("s7", "scale"),
+             node("s8", "first"), node("s9", "sgd_update"), node("out0", "output"), node("out1", "output")},
+            {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 10}, {1, 9}, {3, 11}, {1, 12}});
+  EXPECT_THAT(phases_of(graph), ElementsAre("forward", "forward", "forward", "forward", "backward", "backward", "backward",
+                                            "update", "update", "forward", "update", "forward", "forward"));
 }
 
 TEST(Phases, inference_has_none) {

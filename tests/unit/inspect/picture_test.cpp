@@ -15,9 +15,17 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const DumpOptions kTwo{{"cpu:0", "cpu:1", "cpu:2"}, 30, "infer"};
-const char* const kHostile[] = {
-    "\"]; x [label=\"", "</script><script>alert(1)</script>", "<!--<script>", "a&amp;<b>\\N\\G\\", "\x1b[31mred\x07",
-    "line\nbreak\ttab", "not utf-8 \xff\xfe\xc3", "\xE2\x80\xAEright to left", "<!--SHEAF:DATA-->/*SHEAF:SCRIPT*/", "]]>'`${x}", ""};
+const char* const kHostile[] = {"\"]; x [label=\"",
+                                "</script><script>alert(1)</script>",
+                                "<!--<script>",
+                                "a&amp;<b>\\N\\G\\",
+                                "\x1b[31mred\x07",
+                                "line\nbreak\ttab",
+                                "not utf-8 \xff\xfe\xc3",
+                                "\xE2\x80\xAEright to left",
+                                "<!--SHEAF:DATA-->/*SHEAF:SCRIPT*/",
+                                "]]>'`${x}",
+                                ""};
 
 std::string dumped(const Plan& plan, DumpFormat format, const DumpOptions& options = {}) {
   Result<std::string> text = dump(plan, format, options);

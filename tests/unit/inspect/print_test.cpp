@@ -113,9 +113,9 @@ TEST(Text, stays_within_140_columns) {
 
 TEST(Dot, draws_device_boxes_colours_reasons_and_sizes) {
   const std::string dot = dumped(samples::resnet18(), DumpFormat::dot, on({"cpu:0", "cpu:1"}, 512));
-  for (const char* part : {"label=\"host\"", "label=\"cpu:0\"", "label=\"cpu:1\"", "256×64×28×28 f32, 51.4 MB",
-                           "DataParallel splits x along dimension 0", "#d6e8fa", "#fde3c8", "parameters, 44.7 MB",
-                           "net.module.resnet_block4.1"})
+  for (const char* part :
+       {"label=\"host\"", "label=\"cpu:0\"", "label=\"cpu:1\"", "256×64×28×28 f32, 51.4 MB",
+        "DataParallel splits x along dimension 0", "#d6e8fa", "#fde3c8", "parameters, 44.7 MB", "net.module.resnet_block4.1"})
     EXPECT_THAT(dot, HasSubstr(part));
 }
 

@@ -22,8 +22,8 @@ class Writer {
     program.values.push_back({name, dtype, std::move(shape), place, role, role == Value::temporary ? "" : name});
     return static_cast<int>(program.values.size()) - 1;
   }
-  int step(const std::string& op, const std::string& layer, std::vector<int> inputs, std::vector<Extent> shape,
-           Place place, const std::string& reason = {}, Json attributes = Json::object()) {
+  int step(const std::string& op, const std::string& layer, std::vector<int> inputs, std::vector<Extent> shape, Place place,
+           const std::string& reason = {}, Json attributes = Json::object()) {
     const int output = value(layer + ":" + op, std::move(shape), place);
     Step step;
     step.op = op;
@@ -122,16 +122,19 @@ Plan training() {
   const int momentum = w.value("fc.weight.momentum_buffer", {2, 5}, on_device(0), Value::state);
   const Json region = {{"region", 0}}, rows = {{"dim", 0}, {"region", 0}};
   const int part = w.step("scatter", "model", {x}, {chunk, 5}, kRegion, "DataParallel splits x along dimension 0", rows);
-  const int copy = w.step("replicate", "model", {weight}, {2, 5}, kRegion, "each replica needs the module's parameters", region);
+  const int copy =
+      w.step("replicate", "model", {weight}, {2, 5}, kRegion, "each replica needs the module's parameters", region);
   const int mean = w.step("mean", "model.module.seen", {part}, {5}, kRegion);
   const int y = w.step("linear", "model.module.fc", {part, copy}, {chunk, 2}, kRegion);
   const int whole = w.step("gather", "model", {y}, {kBatch, 2}, on_device(0), "DataParallel gathers its results", rows);
   const int there = w.step("transfer", "loss", {t}, {kBatch, 2}, on_device(0), "the loss is on cpu:0");
   const int loss = w.step("mse_loss", "loss", {whole, there}, {}, on_device(0));
   const int dy = w.step("mse_loss_backward", "loss", {whole, there}, {kBatch, 2}, on_device(0));
-  const int dpart = w.step("scatter", "model.module.fc", {dy}, {chunk, 2}, kRegion, "each replica gets its rows' gradients", rows);
+  const int dpart =
+      w.step("scatter", "model.module.fc", {dy}, {chunk, 2}, kRegion, "each replica gets its rows' gradients", rows);
   const int partial = w.step("linear_backward_weight", "model.module.fc", {part, dpart}, {2, 5}, kRegion);
-  const int sum = w.step("reduce", "fc.weight", {partial}, {2, 5}, on_device(0), "the replicas' gradients are added up", region);
+  const int sum =
+      w.step("reduce", "fc.weight", {partial}, {2, 5}, on_device(0), "the replicas' gradients are added up", region);
   const int seen = w.step("first", "model.module.seen", {mean}, {5}, on_device(0), "replica 0's statistics are kept", region);
   const int rate = w.step("transfer", "optimizer", {lr}, {}, on_device(0), "a setting of the step");
   w.step("sgd", "fc.weight", {weight, momentum, sum, rate, seen}, {2, 5}, on_device(0));
@@ -145,12 +148,11 @@ Plan distributed() {
   const int x = w.value("x", {kBatch}, kHost, Value::input, DType::int64);
   const int table = w.value("embedding.weight", {1000, 10}, kHost, Value::parameter);
   const int rows = w.step("embedding", "embedding", {x, table}, {kBatch, 10}, kHost, "the model places it on the host");
-  const int moved = w.step("transfer", "rnn", {rows}, {kBatch, 10}, on_device(0),
-                           "rnn is on device 0, its input comes from the host");
+  const int moved =
+      w.step("transfer", "rnn", {rows}, {kBatch, 10}, on_device(0), "rnn is on device 0, its input comes from the host");
   const int weight = w.value("rnn.weight", {10, 10}, on_device(0), Value::parameter);
   const int bias = w.value("rnn.bias", {10}, on_device(0), Value::parameter);
-  const int y = w.step("linear", "rnn", {moved, weight, bias}, {kBatch, 10}, on_device(0),
-                       "the model places it on device 0");
+  const int y = w.step("linear", "rnn", {moved, weight, bias}, {kBatch, 10}, on_device(0), "the model places it on device 0");
   return w.finish("rnn", y);
 }
 
@@ -162,8 +164,8 @@ Plan explicit_devices(const std::string& name) {
   const int x = w.value("x", {3, kBatch * 2}, on_device(0), Value::input);
   const int part = w.step("scatter", name, {x}, {3, chunk}, kRegion, "split for " + name, {{"dim", -1}, {"region", 0}});
   const int y = w.step("relu", name + ".module", {part}, {3, chunk}, kRegion);
-  const int whole = w.step("gather", name, {y}, {3, kBatch * 2}, on_device(2), "joined for " + name,
-                           {{"dim", -1}, {"region", 0}});
+  const int whole =
+      w.step("gather", name, {y}, {3, kBatch * 2}, on_device(2), "joined for " + name, {{"dim", -1}, {"region", 0}});
   return w.finish(name, whole);
 }
 
@@ -190,8 +192,8 @@ Plan resnet18() {
   const int weight = w.replicated("net.module.fc.1.weight", {10, 512});
   const int bias = w.replicated("net.module.fc.1.bias", {10});
   y = w.step("linear", "net.module.fc.1", {y, weight, bias}, {chunk, 10}, kRegion);
-  y = w.step("gather", "net", {y}, {kBatch, 10}, on_device(0),
-             "DataParallel joins the replicas' outputs on its output device", {{"dim", 0}, {"region", 0}});
+  y = w.step("gather", "net", {y}, {kBatch, 10}, on_device(0), "DataParallel joins the replicas' outputs on its output device",
+             {{"dim", 0}, {"region", 0}});
   return w.finish("net", y);
 }
 

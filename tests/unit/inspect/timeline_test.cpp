@@ -92,7 +92,8 @@ TEST(Timeline, says_where_an_event_is_wrong) {
               HasSubstr("trace.json:3:3: error: event 1: an event is an object, this is number"));
   EXPECT_THAT(refusal("[\n{\"ph\":\"X\",\"name\":\"a\",\"ts\":0,\"dur\":1},\n {\"ph\":\"X\",\"name\":\"b\",\"dur\":1}]"),
               HasSubstr("trace.json:3:2: error: event 1: slice 'b' needs a number of microseconds in 'ts'"));
-  EXPECT_THAT(refusal("[{\"ph\":\"X\",\"ts\":0,\"dur\":1}]"), HasSubstr("trace.json:1:2: error: event 0: a slice needs a 'name'"));
+  EXPECT_THAT(refusal("[{\"ph\":\"X\",\"ts\":0,\"dur\":1}]"),
+              HasSubstr("trace.json:1:2: error: event 0: a slice needs a 'name'"));
   EXPECT_THAT(refusal("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":0,\"dur\":-1}]"), HasSubstr("'dur' is negative"));
   EXPECT_THAT(refusal("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":1e300,\"dur\":1}]"), HasSubstr("'ts' is beyond"));
   EXPECT_THAT(refusal("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"0\",\"dur\":1}]"), HasSubstr("in 'ts'"));

@@ -46,7 +46,8 @@ struct Training {
   Model model;
   std::unique_ptr<Trainer> trainer;
 
-  Training(const MachineOptions& options, const std::string& list, const TrainingOptions& plan, int64_t rows, const BindOptions& bind = {})
+  Training(const MachineOptions& options, const std::string& list, const TrainingOptions& plan, int64_t rows,
+           const BindOptions& bind = {})
       : machine(options), devices(machine.list(list)), model(load(plan)) {
     auto bound = Trainer::bind(model, devices, rows, nullptr, bind);
     EXPECT_TRUE(bound) << to_string(bound.error());
@@ -81,7 +82,8 @@ void expect_trains(Training& training, int64_t rows) {
 }
 
 TEST(GpuTraining, TheNumbersOfPlainCodeOnAllLists) {
-  for (const char* list : {"cuda:0", "cuda:0,cuda:1", "cuda:0,cuda:0", "cuda:0,cuda:1,cuda:2", "cuda:0,cuda:0,cuda:1", "cuda:0,cpu:0", "cpu:0,cuda:0"}) {
+  for (const char* list : {"cuda:0", "cuda:0,cuda:1", "cuda:0,cuda:0", "cuda:0,cuda:1,cuda:2", "cuda:0,cuda:0,cuda:1",
+                           "cuda:0,cpu:0", "cpu:0,cuda:0"}) {
     for (const bool collectives : {true, false}) {
       for (const int plain : {0, 1, 2}) {
         SCOPED_TRACE(std::string(list) + (collectives ? ", collectives" : "") + ", " + std::to_string(plain));
@@ -143,9 +145,9 @@ TEST(GpuTraining, BucketsAmongDistinctDevicesOnly) {
     const char* list;
     bool collectives, deterministic;
     size_t broadcasts, gathers, reduces;
-  } const cases[] = {{"cuda:0,cuda:1", true, true, 2, 2, 0},      {"cuda:0,cuda:1,cuda:2", true, true, 3, 3, 0},
-                     {"cuda:0,cuda:1", true, false, 2, 0, 2},     {"cuda:0,cuda:1", false, true, 0, 0, 0},
-                     {"cuda:0,cuda:0", true, true, 0, 0, 0},      {"cuda:0,cuda:1,cuda:1", true, true, 0, 0, 0},
+  } const cases[] = {{"cuda:0,cuda:1", true, true, 2, 2, 0},        {"cuda:0,cuda:1,cuda:2", true, true, 3, 3, 0},
+                     {"cuda:0,cuda:1", true, false, 2, 0, 2},       {"cuda:0,cuda:1", false, true, 0, 0, 0},
+                     {"cuda:0,cuda:0", true, true, 0, 0, 0},        {"cuda:0,cuda:1,cuda:1", true, true, 0, 0, 0},
                      {"cuda:0,cuda:0,cuda:1", true, false, 0, 0, 0}};
   for (const auto& expected : cases) {
     SCOPED_TRACE(expected.list);

@@ -19,7 +19,8 @@ TEST(HandOver, RunsAreEagerThenRecordedThenReplayed) {
   ASSERT_TRUE(executor->run(nullptr));
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "b", "c", "synchronize"));
   ASSERT_TRUE(executor->run(nullptr));
-  EXPECT_THAT(queue.take(), ElementsAre("begin", "begin recording", "a", "b", "c", "end recording", "replay a b c", "synchronize"));
+  EXPECT_THAT(queue.take(),
+              ElementsAre("begin", "begin recording", "a", "b", "c", "end recording", "replay a b c", "synchronize"));
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(executor->run(nullptr));
     EXPECT_THAT(queue.take(), ElementsAre("begin", "replay a b c", "synchronize"));
@@ -81,7 +82,8 @@ TEST(HandOver, TimedRunsAndThoseOneByOneReplayNothing) {
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "merged2", "synchronize"));
   EXPECT_GE(times[1].done, times[0].done);
   int shown = 0;
-  ASSERT_TRUE(executor->run_one_by_one(true, [&](size_t, const LaneOperation& operation) { return operation.instance == shown++; }));
+  ASSERT_TRUE(
+      executor->run_one_by_one(true, [&](size_t, const LaneOperation& operation) { return operation.instance == shown++; }));
   EXPECT_EQ(shown, 3);
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "synchronize", "m1", "synchronize", "m2", "synchronize"));
 }

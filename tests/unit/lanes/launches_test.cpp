@@ -33,11 +33,13 @@ std::vector<size_t> sizes_of_launches(const std::vector<std::vector<OperandRange
 
 TEST(Merging, OnlyWhatCouldRunInAnyOrder) {
   EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(0), writes(2)}, {reads(0), writes(3)}}), ElementsAre(3));
-  EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(1), writes(2)}, {reads(0), writes(3)}}), ElementsAre(1, 2)) << "reads what was made";
+  EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(1), writes(2)}, {reads(0), writes(3)}}), ElementsAre(1, 2))
+      << "reads what was made";
   EXPECT_THAT(sizes_of_launches({{reads(0), writes(1)}, {reads(2), writes(0)}}), ElementsAre(1, 1)) << "writes what is read";
   EXPECT_THAT(sizes_of_launches({{writes(1)}, {writes(1)}}), ElementsAre(1, 1)) << "writes the same";
   EXPECT_THAT(sizes_of_launches({{reads(0, 8), writes(0, 8)}, {reads(8, 8), writes(8, 8)}}), ElementsAre(2)) << "each in place";
-  EXPECT_THAT(sizes_of_launches({{writes(0, 20)}, {writes(30)}, {writes(40)}, {reads(15)}}), ElementsAre(3, 1)) << "a long range far before";
+  EXPECT_THAT(sizes_of_launches({{writes(0, 20)}, {writes(30)}, {writes(40)}, {reads(15)}}), ElementsAre(3, 1))
+      << "a long range far before";
 }
 
 TEST(Merging, AsManyAsTheDeviceTakesAndNothingOfTheCallers) {
@@ -46,7 +48,8 @@ TEST(Merging, AsManyAsTheDeviceTakesAndNothingOfTheCallers) {
   EXPECT_THAT(sizes_of_launches(operands, 10), ElementsAre(10, 10, 3));
   EXPECT_THAT(sizes_of_launches(operands, 22), ElementsAre(22, 1));
   EXPECT_THAT(sizes_of_launches(operands, 1).size(), 23);
-  EXPECT_THAT(sizes_of_launches({{writes(1)}, {OperandRange{nullptr, 4, false, true}, writes(2)}, {writes(3)}}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(sizes_of_launches({{writes(1)}, {OperandRange{nullptr, 4, false, true}, writes(2)}, {writes(3)}}),
+              ElementsAre(1, 1, 1));
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ class NotingQueue : public Queue {
     note((guarded ? "guarded " : "") + static_cast<NotedExecutable&>(executable).name);
   }
   void copy(void*, const void*, const CopyShape&, bool guarded) override { note(guarded ? "guarded copy" : "copy"); }
-  void fetch(void*, const void* const*, std::span<const CopyPart> parts) override { note("fetch " + std::to_string(parts.size())); }
+  void fetch(void*, const void* const*, std::span<const CopyPart> parts) override {
+    note("fetch " + std::to_string(parts.size()));
+  }
   void record(Event& event) override { note("record " + static_cast<NotedEvent&>(event).name); }
   Result<void> wait(Event& event) override {
     note("wait " + static_cast<NotedEvent&>(event).name);

@@ -21,7 +21,8 @@ struct EmbeddingOnTheHost {
     const int other = b.linear(rows, w, bias, "other", {b.batch(), 6}, b.host());
     const int sent = b.step("transfer", {rows}, "sent", {b.batch(), 6}, b.device(0));
     const int w0 = b.step("transfer", {w}, "w0", {6, 6}, b.device(0)), b0 = b.step("transfer", {bias}, "b0", {6}, b.device(0));
-    const int s0 = b.step("transfer", {lr}, "scale0", {6}, b.device(0)), t0 = b.step("transfer", {shift}, "shift0", {6}, b.device(0));
+    const int s0 = b.step("transfer", {lr}, "scale0", {6}, b.device(0)),
+              t0 = b.step("transfer", {shift}, "shift0", {6}, b.device(0));
     const int grad = b.linear(sent, w0, s0, "grad", {b.batch(), 6}, b.device(0));
     const int back = b.step("transfer", {grad}, "back", {b.batch(), 6}, b.host());
     const int rest = b.linear(grad, w0, t0, "rest", {b.batch(), 6}, b.device(0));
@@ -48,7 +49,8 @@ struct Planned {
   int of_layer(const std::string& layer, Instance::Kind kind) const {
     for (size_t i = 0; i < graph().instances.size(); ++i) {
       const Instance& instance = graph().instances[i];
-      if (instance.step >= 0 && instance.kind == kind && plan.b.plan.infer.steps[size_t(instance.step)].layer == layer) return static_cast<int>(i);
+      if (instance.step >= 0 && instance.kind == kind && plan.b.plan.infer.steps[size_t(instance.step)].layer == layer)
+        return static_cast<int>(i);
     }
     ADD_FAILURE() << "no " << layer;
     return 0;

@@ -19,8 +19,7 @@ U from_float(const std::string& op, F x) {
 }
 /// f32 → 16 bits.
 U narrow(const std::string& op, F x) {
-  return map<uint32_t>(
-      "ld.global.f32 %f1, [%x];" + op + " %h2, %f1; cvt.u32.u16 %r2, %h2; st.global.u32 [%y], %r2;", x);
+  return map<uint32_t>("ld.global.f32 %f1, [%x];" + op + " %h2, %f1; cvt.u32.u16 %r2, %h2; st.global.u32 [%y], %r2;", x);
 }
 /// 16 bits → f32.
 F wide(const std::string& op, U x) {
@@ -41,12 +40,11 @@ TEST(PtxConvert, FloatsToIntegersRoundAndClamp) {
   EXPECT_EQ(map<uint64_t>("ld.global.f64 %d1, [%x]; cvt.rzi.s64.f64 %q2, %d1; st.global.u64 [%y], %q2;",
                           std::vector<double>{-1e10, 1e300, NAN}),
             (L{uint64_t(-10000000000), (uint64_t{1} << 63) - 1, uint64_t{1} << 63}));
-  EXPECT_EQ(map<float>("ld.global.f32 %f1, [%x]; cvt.rni.f32.f32 %f2, %f1; st.global.f32 [%y], %f2;",
-                       F{2.5f, -0.3f, kInf}),
+  EXPECT_EQ(map<float>("ld.global.f32 %f1, [%x]; cvt.rni.f32.f32 %f2, %f1; st.global.f32 [%y], %f2;", F{2.5f, -0.3f, kInf}),
             (F{2, -0.0f, kInf}));
-  EXPECT_EQ(map<float>("ld.global.f32 %f1, [%x]; cvt.sat.f32.f32 %f2, %f1; st.global.f32 [%y], %f2;",
-                       F{2.5f, -0.3f, 0.5f, kNan}),
-            (F{1, 0, 0.5f, 0}));
+  EXPECT_EQ(
+      map<float>("ld.global.f32 %f1, [%x]; cvt.sat.f32.f32 %f2, %f1; st.global.f32 [%y], %f2;", F{2.5f, -0.3f, 0.5f, kNan}),
+      (F{1, 0, 0.5f, 0}));
 }
 
 TEST(PtxConvert, IntegersToFloats) {
@@ -60,31 +58,29 @@ TEST(PtxConvert, IntegersToFloats) {
                        "st.global.f32 [%y], %f2;",
                        U{0xffffffff, 3}),
             (F{0x1p64f, 0x3p32f}));
-  EXPECT_EQ(map<double>("ld.global.u64 %q1, [%x]; cvt.rn.f64.s64 %d2, %q1; st.global.f64 [%y], %d2;",
-                        L{uint64_t(-3), 1ull << 62}),
-            (std::vector<double>{-3, 0x1p62}));
+  EXPECT_EQ(
+      map<double>("ld.global.u64 %q1, [%x]; cvt.rn.f64.s64 %d2, %q1; st.global.f64 [%y], %d2;", L{uint64_t(-3), 1ull << 62}),
+      (std::vector<double>{-3, 0x1p62}));
 }
 
 TEST(PtxConvert, IntegersToIntegers) {
   auto convert = [](const std::string& to, const std::string& from, U x) {
-    return map<uint32_t>("ld.global.u32 %r1, [%x]; cvt." + to + "." + from + " %r2, %r1; st.global.u32 [%y], %r2;",
-                         x);
+    return map<uint32_t>("ld.global.u32 %r1, [%x]; cvt." + to + "." + from + " %r2, %r1; st.global.u32 [%y], %r2;", x);
   };
   EXPECT_EQ(convert("s8", "s32", {0x1ff, 0x7f}), (U{0xffffffff, 0x7f}));
   EXPECT_EQ(convert("u8", "u32", {0x1ff}), U{0xff});
   EXPECT_EQ(convert("s16", "s32", {0x8000}), U{0xffff8000});
   EXPECT_EQ(convert("sat.u8", "s32", {uint32_t(-5), 300, 12}), (U{0, 255, 12}));
   EXPECT_EQ(convert("sat.s8", "s32", {uint32_t(-500), 300}), (U{uint32_t(-128), 127}));
-  EXPECT_EQ(
-      map<uint64_t>("ld.global.u64 %q1, [%x]; cvt.u32.u64 %r1, %q1; cvt.s64.s32 %q2, %r1; st.global.u64 [%y], %q2;",
-                    L{0x1ffffffff}),
-      L{~uint64_t{0}});
+  EXPECT_EQ(map<uint64_t>("ld.global.u64 %q1, [%x]; cvt.u32.u64 %r1, %q1; cvt.s64.s32 %q2, %r1; st.global.u64 [%y], %q2;",
+                          L{0x1ffffffff}),
+            L{~uint64_t{0}});
 }
 
 TEST(PtxConvert, NarrowFloatsRoundToEven) {
-  EXPECT_EQ(narrow("cvt.rn.f16.f32",
-                   {1, -2, 65504, 65520, 65519, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 1 + 0x1p-11f, 1 + 0x3p-11f, kNan}),
-            (U{0x3c00, 0xc000, 0x7bff, 0x7c00, 0x7bff, 1, 0, 1, 0x3c00, 0x3c02, 0x7fff}));
+  EXPECT_EQ(
+      narrow("cvt.rn.f16.f32", {1, -2, 65504, 65520, 65519, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 1 + 0x1p-11f, 1 + 0x3p-11f, kNan}),
+      (U{0x3c00, 0xc000, 0x7bff, 0x7c00, 0x7bff, 1, 0, 1, 0x3c00, 0x3c02, 0x7fff}));
   EXPECT_EQ(narrow("cvt.rz.f16.f32", {65520, 1 + 0x1.8p-10f}), (U{0x7bff, 0x3c01}));
   EXPECT_EQ(narrow("cvt.rn.satfinite.f16.f32", {1e6f, -kInf}), (U{0x7bff, 0xfbff}));
   EXPECT_EQ(narrow("cvt.rn.bf16.f32", {1, 1 + 0x1p-8f, 1 + 0x3p-8f, -kInf, 3.4e38f, kNan, 0x1p-133f, 0x1p-134f}),
@@ -119,17 +115,17 @@ TEST(PtxConvert, HalvesBetweenNeighbours) {
 
 TEST(PtxNarrow, ArithmeticRoundsOnce) {
   auto two = [](const std::string& op, uint32_t a, uint32_t b) {
-    return map<uint32_t>("ld.global.u32 %r1, [%x]; mov.b32 %r2, " + std::to_string(b) + ";" + op +
-                             " %r3, %r1, %r2; st.global.u32 [%y], %r3;",
-                         U{a})[0];
+    return map<uint32_t>(
+        "ld.global.u32 %r1, [%x]; mov.b32 %r2, " + std::to_string(b) + ";" + op + " %r3, %r1, %r2; st.global.u32 [%y], %r3;",
+        U{a})[0];
   };
   EXPECT_EQ(two("add.f16x2", 0x3c003c00, 0x40004200), 0x42004400u);  // 1 + 2, 1 + 3
   EXPECT_EQ(two("mul.bf16x2", 0x40404000, 0x40004000), 0x40c04080u);
   EXPECT_EQ(two("sub.f16x2", 0x3c000001, 0x3c000001), 0u);
   EXPECT_EQ(two("max.f16x2", 0x7e003c00, 0x3c004000), 0x3c004000u);
   auto fma = [](uint32_t a, uint32_t b, uint32_t c, const std::string& type) {
-    return map<uint32_t>("mov.b16 %h1, " + std::to_string(a) + "; mov.b16 %h2, " + std::to_string(b) +
-                             "; mov.b16 %h3, " + std::to_string(c) + "; fma.rn." + type +
+    return map<uint32_t>("mov.b16 %h1, " + std::to_string(a) + "; mov.b16 %h2, " + std::to_string(b) + "; mov.b16 %h3, " +
+                             std::to_string(c) + "; fma.rn." + type +
                              " %h4, %h1, %h2, %h3; cvt.u32.u16 %r1, %h4; st.global.u32 [%y], %r1;",
                          U{0})[0];
   };

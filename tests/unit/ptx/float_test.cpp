@@ -24,8 +24,8 @@ U bits_of(F values) {
 
 TEST(PtxFloat, RoundsEachOperationOnce) {
   EXPECT_EQ(one("add.f32", {1, -1}, ", 0f33800000"), bits_of({1 + 0x1p-24f, -1 + 0x1p-24f}));
-  EXPECT_EQ(one("add.rz.f32", {1}, ", 0f34000001"), bits_of({1 + 0x1p-23f}));   // 1 + 2^-23 + a bit
-  EXPECT_EQ(one("add.rp.f32", {1}, ", 0f33000000"), bits_of({1 + 0x1p-23f}));   // 1 + 2^-25, up
+  EXPECT_EQ(one("add.rz.f32", {1}, ", 0f34000001"), bits_of({1 + 0x1p-23f}));  // 1 + 2^-23 + a bit
+  EXPECT_EQ(one("add.rp.f32", {1}, ", 0f33000000"), bits_of({1 + 0x1p-23f}));  // 1 + 2^-25, up
   EXPECT_EQ(one("add.rm.f32", {-1}, ", 0fB3000000"), bits_of({-1 - 0x1p-23f}));
   EXPECT_EQ(one("mul.rn.f32", {1 + 0x1p-23f}, ", %f1"), bits_of({1 + 0x1p-22f}));
   // (1 + e)² − 1 − 2e = e² is lost unless the product stays exact.
@@ -66,10 +66,8 @@ TEST(PtxFloat, ComparisonsOfUnorderedValues) {
                              ".f32 %p1, %f1, %f2; selp.b32 %r2, 1, 0, %p1; st.global.u32 [%y], %r2;",
                          F{a})[0] == 1;
   };
-  for (const char* relation : {"eq", "ne", "lt", "le", "gt", "ge"})
-    EXPECT_FALSE(holds(relation, kNan, 1)) << relation;
-  for (const char* relation : {"equ", "neu", "ltu", "leu", "gtu", "geu"})
-    EXPECT_TRUE(holds(relation, kNan, 1)) << relation;
+  for (const char* relation : {"eq", "ne", "lt", "le", "gt", "ge"}) EXPECT_FALSE(holds(relation, kNan, 1)) << relation;
+  for (const char* relation : {"equ", "neu", "ltu", "leu", "gtu", "geu"}) EXPECT_TRUE(holds(relation, kNan, 1)) << relation;
   EXPECT_TRUE(holds("neu", 2, 1));
   EXPECT_FALSE(holds("neu", 1, 1));
   EXPECT_TRUE(holds("geu", 1, 1));
@@ -78,10 +76,9 @@ TEST(PtxFloat, ComparisonsOfUnorderedValues) {
   EXPECT_TRUE(holds("num", 1, 2));
   EXPECT_TRUE(holds("nan", 1, kNan));
   EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.f32 %f1, [%x]; testp.finite.f32 %p1, %f1; testp.subnormal.f32 %p2, %f1; selp.u32 %r1, 1, 0, %p1;"
-          "@%p2 add.s32 %r1, %r1, 2; st.global.u32 [%y], %r1;",
-          F{1, kInf, 0x1p-130f, kNan}),
+      map<uint32_t>("ld.global.f32 %f1, [%x]; testp.finite.f32 %p1, %f1; testp.subnormal.f32 %p2, %f1; selp.u32 %r1, 1, 0, %p1;"
+                    "@%p2 add.s32 %r1, %r1, 2; st.global.u32 [%y], %r1;",
+                    F{1, kInf, 0x1p-130f, kNan}),
       (U{1, 0, 3, 0}));
 }
 

@@ -61,32 +61,24 @@ TEST(PtxBits, ShiftsBeyondTheSizeGiveZeroOrTheSign) {
 
 TEST(PtxBits, FunnelShifts) {
   // The pair is {b, a} = {%r1, 0x89abcdef} for l, {0x01234567, %r1} for r.
-  EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.u32 %r1, [%x]; shf.l.wrap.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
-          U{0, 4, 32, 36}),
-      (U{0x01234567, 0x12345678, 0x01234567, 0x12345678}));
-  EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.u32 %r1, [%x]; shf.l.clamp.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
-          U{0, 4, 32, 36}),
-      (U{0x01234567, 0x12345678, 0x89abcdef, 0x89abcdef}));
-  EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.u32 %r1, [%x]; shf.r.wrap.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
-          U{0, 8, 31}),
-      (U{0x89abcdef, 0x6789abcd, 0x02468acf}));
-  EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.u32 %r1, [%x]; shf.r.clamp.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
-          U{32, 99}),
-      (U{0x01234567, 0x01234567}));
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; shf.l.wrap.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
+                          U{0, 4, 32, 36}),
+            (U{0x01234567, 0x12345678, 0x01234567, 0x12345678}));
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; shf.l.clamp.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
+                          U{0, 4, 32, 36}),
+            (U{0x01234567, 0x12345678, 0x89abcdef, 0x89abcdef}));
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; shf.r.wrap.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
+                          U{0, 8, 31}),
+            (U{0x89abcdef, 0x6789abcd, 0x02468acf}));
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; shf.r.clamp.b32 %r2, 0x89abcdef, 0x01234567, %r1; st.global.u32 [%y], %r2;",
+                          U{32, 99}),
+            (U{0x01234567, 0x01234567}));
 }
 
 TEST(PtxBits, BytePermutation) {
   auto permute = [](const std::string& selector, const char* mode = "") {
-    return map<uint32_t>("ld.global.u32 %r1, [%x]; prmt.b32" + std::string(mode) + " %r2, %r1, 0x77666544, " +
-                             selector + "; st.global.u32 [%y], %r2;",
+    return map<uint32_t>("ld.global.u32 %r1, [%x]; prmt.b32" + std::string(mode) + " %r2, %r1, 0x77666544, " + selector +
+                             "; st.global.u32 [%y], %r2;",
                          U{0xb3221180})[0];
   };
   EXPECT_EQ(permute("0x3210"), 0xb3221180u);
@@ -125,8 +117,7 @@ TEST(PtxBits, LogicOfWordsAndPredicates) {
   EXPECT_EQ(one("xor.b32", {0xff00ff}, ", -1"), (U{0xff00ff00}));
   EXPECT_EQ(one("not.b32", {5}), (U{0xfffffffa}));
   EXPECT_EQ(one("cnot.b32", {5, 0}), (U{0, 1}));
-  EXPECT_EQ(one("lop3.b32", {0xf0f0f0f0}, ", 0xcccccccc, 0xaaaaaaaa, 0x96"),
-            (U{0xf0f0f0f0 ^ 0xcccccccc ^ 0xaaaaaaaa}));
+  EXPECT_EQ(one("lop3.b32", {0xf0f0f0f0}, ", 0xcccccccc, 0xaaaaaaaa, 0x96"), (U{0xf0f0f0f0 ^ 0xcccccccc ^ 0xaaaaaaaa}));
   EXPECT_EQ(one("lop3.b32", {0xff00ff00}, ", 0x12345678, 0x9abcdef0, 0xca"), (U{0x12bc56f0}));  // a ? b : c
   const std::string body =
       "ld.global.u32 %r1, [%x]; setp.gt.s32 %p1, %r1, 2; setp.lt.s32 %p2, %r1, 5; and.pred %p3, %p1, %p2; not.pred %p4, %p3;"
@@ -147,8 +138,9 @@ TEST(PtxCompare, RelationsCombineWithPredicates) {
   EXPECT_TRUE(holds("lo.u32", 0, 1));
   EXPECT_TRUE(holds("hs.u32", 1, 1));
   EXPECT_TRUE(holds("ne.b32", 2, 1));
-  const std::string pair = "ld.global.u32 %r1, [%x]; setp.eq.u32 %p3, %r1, 7; setp.ge.or.u32 %p1|%p2, %r1, 5, %p3;"
-                           "selp.b32 %r2, 1, 0, %p1; @%p2 add.s32 %r2, %r2, 2; st.global.u32 [%y], %r2;";
+  const std::string pair =
+      "ld.global.u32 %r1, [%x]; setp.eq.u32 %p3, %r1, 7; setp.ge.or.u32 %p1|%p2, %r1, 5, %p3;"
+      "selp.b32 %r2, 1, 0, %p1; @%p2 add.s32 %r2, %r2, 2; st.global.u32 [%y], %r2;";
   // p = (x >= 5) | x == 7, q = (x < 5) | x == 7
   EXPECT_EQ(map<uint32_t>(pair, U{4, 5, 7}), (U{2, 1, 3}));
   EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; set.lt.u32.s32 %r2, %r1, 3; st.global.u32 [%y], %r2;", U{1, 3}),
@@ -157,14 +149,11 @@ TEST(PtxCompare, RelationsCombineWithPredicates) {
 }
 
 TEST(PtxMove, PartsOfRegisters) {
-  EXPECT_EQ(
-      map<uint32_t>(
-          "ld.global.u32 %r1, [%x]; mov.b32 {%h1, %h2}, %r1; mov.b32 %r2, {%h2, %h1}; st.global.u32 [%y], %r2;",
-          U{0x12345678}),
-      (U{0x56781234}));
-  EXPECT_EQ(map<uint64_t>(
-                "ld.global.u64 %q1, [%x]; mov.b64 {_, %r2}, %q1; mov.b64 %q2, {%r2, 5}; st.global.u64 [%y], %q2;",
-                L{0x123456789abcdef0}),
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; mov.b32 {%h1, %h2}, %r1; mov.b32 %r2, {%h2, %h1}; st.global.u32 [%y], %r2;",
+                          U{0x12345678}),
+            (U{0x56781234}));
+  EXPECT_EQ(map<uint64_t>("ld.global.u64 %q1, [%x]; mov.b64 {_, %r2}, %q1; mov.b64 %q2, {%r2, 5}; st.global.u64 [%y], %q2;",
+                          L{0x123456789abcdef0}),
             (L{0x512345678}));
 }
 

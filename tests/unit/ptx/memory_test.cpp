@@ -11,7 +11,9 @@ using ::testing::HasSubstr;
 TEST(PtxMemory, VectorsAndExtensionOfSmallTypes) {
   U x = {1, 2, 3, 4, 5, 6, 7, 8}, y(8);
   auto done = launch(entry("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%x]; st.global.v2.u32 [%y], {%r4, %r3};"
-                           "st.global.v2.b32 [%y+8], {%r2, %r1};", 16), x, y, 2);
+                           "st.global.v2.b32 [%y+8], {%r2, %r1};",
+                           16),
+                     x, y, 2);
   ASSERT_TRUE(done) << to_string(done.error());
   EXPECT_EQ(y, (U{4, 3, 2, 1, 8, 7, 6, 5}));
   const std::string small =
@@ -20,9 +22,8 @@ TEST(PtxMemory, VectorsAndExtensionOfSmallTypes) {
       "st.global.u32 [%y], %r1;";
   EXPECT_EQ(map<uint32_t>(small, U{0x1280ff, 0x7f00}),
             (U{(0xffffff80u ^ 0x800000u) + 0xffff80ffu, (0x7fu ^ 0x7f0000u) + 0x7f00u}));
-  EXPECT_EQ(map<uint32_t>(
-                "ld.global.u32 %r1, [%x]; st.global.u32 [%y], 0; st.global.u8 [%y+1], %r1; st.global.u8 [%y+2], 7;",
-                U{0x1234}),
+  EXPECT_EQ(map<uint32_t>("ld.global.u32 %r1, [%x]; st.global.u32 [%y], 0; st.global.u8 [%y+1], %r1; st.global.u8 [%y+2], 7;",
+                          U{0x1234}),
             U{0x073400});
 }
 
@@ -78,16 +79,16 @@ TEST(PtxMemory, DynamicSharedMemory) {
 }
 
 TEST(PtxMemory, VariablesOfTheModule) {
-  const std::string declarations = ".const .align 4 .f32 table[3] = {0f3F800000, 0f40000000, 1.5};\n"
-                                   ".global .align 8 .u64 where = table+4;\n.global .b32 numbers[2] = {-1, 7};\n";
+  const std::string declarations =
+      ".const .align 4 .f32 table[3] = {0f3F800000, 0f40000000, 1.5};\n"
+      ".global .align 8 .u64 where = table+4;\n.global .b32 numbers[2] = {-1, 7};\n";
   U x(3), y(3);
-  auto done = launch(
-      entry(
-          "mov.u64 %q1, table; mad.wide.u32 %q1, %i, 4, %q1; ld.const.f32 %f1, [%q1]; ld.global.u64 %q2, [where];"
-          "ld.global.f32 %f2, [%q2]; add.f32 %f1, %f1, %f2; ld.global.u32 %r1, [numbers+4]; cvt.rn.f32.u32 %f3, %r1;"
-          "add.f32 %f1, %f1, %f3; st.global.f32 [%y], %f1;",
-          4, declarations),
-      x, y, 3);
+  auto done =
+      launch(entry("mov.u64 %q1, table; mad.wide.u32 %q1, %i, 4, %q1; ld.const.f32 %f1, [%q1]; ld.global.u64 %q2, [where];"
+                   "ld.global.f32 %f2, [%q2]; add.f32 %f1, %f1, %f2; ld.global.u32 %r1, [numbers+4]; cvt.rn.f32.u32 %f3, %r1;"
+                   "add.f32 %f1, %f1, %f3; st.global.f32 [%y], %f1;",
+                   4, declarations),
+             x, y, 3);
   ASSERT_TRUE(done) << to_string(done.error());
   EXPECT_EQ(y, (U{bits(10), bits(11), bits(10.5f)}));
 }
@@ -105,17 +106,15 @@ TEST(PtxAtomics, EachThreadCounts) {
 
 TEST(PtxAtomics, GiveTheOldValue) {
   EXPECT_EQ(
-      map<uint32_t>(
-          "atom.global.add.u32 %r1, [%x], 5; ld.global.u32 %r2, [%x]; shl.b32 %r2, %r2, 8; or.b32 %r1, %r1, %r2;"
-          "st.global.u32 [%y], %r1;",
-          U{1, 2}),
+      map<uint32_t>("atom.global.add.u32 %r1, [%x], 5; ld.global.u32 %r2, [%x]; shl.b32 %r2, %r2, 8; or.b32 %r1, %r1, %r2;"
+                    "st.global.u32 [%y], %r1;",
+                    U{1, 2}),
       (U{0x601, 0x702}));
   // 2 halves: 1 + 1, and 2^-24 + 2^-24.
-  EXPECT_EQ(
-      map<uint32_t>(
-          "mov.b32 %r3, 0x00013c00; atom.global.add.noftz.f16x2 %r1, [%x], %r3; ld.global.u32 %r2, [%x]; st.global.u32 [%y], %r2;",
-          U{0x00013c00}),
-      U{0x00024000});
+  EXPECT_EQ(map<uint32_t>("mov.b32 %r3, 0x00013c00; atom.global.add.noftz.f16x2 %r1, [%x], %r3; ld.global.u32 %r2, [%x]; "
+                          "st.global.u32 [%y], %r2;",
+                          U{0x00013c00}),
+            U{0x00024000});
 }
 
 }  // namespace

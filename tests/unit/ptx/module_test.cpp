@@ -14,10 +14,9 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(PtxModule, ListsEntriesAndParameters) {
-  auto module =
-      PtxModule::parse(std::string(kHeader) +
-                       "// comment\n.visible .entry a(.param .u64 a_0, .param .align 8 .b8 a_1[24]) { ret; }\n"
-                       ".entry b() .reqntid 32, 1, 1 .minnctapersm 2 { ret; }");
+  auto module = PtxModule::parse(std::string(kHeader) +
+                                 "// comment\n.visible .entry a(.param .u64 a_0, .param .align 8 .b8 a_1[24]) { ret; }\n"
+                                 ".entry b() .reqntid 32, 1, 1 .minnctapersm 2 { ret; }");
   ASSERT_TRUE(module) << to_string(module.error());
   EXPECT_EQ(module->entries(), (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(module->parameters("a").size(), 2u);
@@ -31,8 +30,7 @@ TEST(PtxModule, ListsEntriesAndParameters) {
 }
 
 TEST(PtxModule, WhatItDoesNotKnowIsAnErrorOfTheLine) {
-  EXPECT_THAT(refusal(entry("\nwgmma.fence.sync.aligned;")),
-              AllOf(HasSubstr("m.ptx:11:"), HasSubstr("'wgmma' is not known")));
+  EXPECT_THAT(refusal(entry("\nwgmma.fence.sync.aligned;")), AllOf(HasSubstr("m.ptx:11:"), HasSubstr("'wgmma' is not known")));
   EXPECT_THAT(refusal(entry("add.f32.strange %f1, %f2, %f3;")), HasSubstr("modifier '.strange'"));
   EXPECT_THAT(refusal(entry("add.cc.u32 %r1, %r2, %r3;")), HasSubstr("modifier '.cc'"));
   EXPECT_THAT(refusal(entry("add.u32 %r1, %r2;")), HasSubstr("too few operands"));
@@ -61,7 +59,8 @@ TEST(PtxRaces, BetweenThreadsAndBlocks) {
   EXPECT_THAT(failure(entry("ld.param.u64 %y, [k_1];\nst.global.u32 [%y], %i;"), x, y, 2, 1, races()),
               AllOf(HasSubstr("race with a write at line 11 by thread 0 of block 0"), HasSubstr("thread (1, 0, 0)")));
   const std::string neighbours =
-      "st.global.u32 [%y], %i;\nBARRIER\nxor.b32 %r1, %i, 1; ld.param.u64 %y, [k_1]; mad.wide.u32 %y, %r1, 4, %y; ld.global.u32 %r2, [%y];";
+      "st.global.u32 [%y], %i;\nBARRIER\nxor.b32 %r1, %i, 1; ld.param.u64 %y, [k_1]; mad.wide.u32 %y, %r1, 4, %y; "
+      "ld.global.u32 %r2, [%y];";
   auto with = [&](const std::string& barrier) {
     return std::string(neighbours).replace(neighbours.find("BARRIER"), 7, barrier);
   };
@@ -70,15 +69,14 @@ TEST(PtxRaces, BetweenThreadsAndBlocks) {
   EXPECT_EQ(failure(entry(with("bar.warp.sync -1;")), x, y, 64, 1, races()), "it did not fail");
   EXPECT_THAT(
       failure(
-          entry(
-              "bar.sync 0; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; ld.param.u64 %y, [k_1]; ld.global.u32 %r2, [%y];"
-              "@!%p1 st.global.u32 [%y], %i;"),
+          entry("bar.sync 0; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; ld.param.u64 %y, [k_1]; ld.global.u32 %r2, [%y];"
+                "@!%p1 st.global.u32 [%y], %i;"),
           x, y, 1, 2, races()),
       HasSubstr("race with a read"));
   EXPECT_EQ(failure(entry("red.global.add.u32 [%y], 1;"), x, y, 32, 2, races()), "it did not fail");
-  EXPECT_THAT(failure(entry("ld.param.u64 %y, [k_1]; red.global.add.u32 [%y], 1; ld.global.u32 %r1, [%y];"), x, y,
-                      32, 1, races()),
-              HasSubstr("race with an atomic access"));
+  EXPECT_THAT(
+      failure(entry("ld.param.u64 %y, [k_1]; red.global.add.u32 [%y], 1; ld.global.u32 %r1, [%y];"), x, y, 32, 1, races()),
+      HasSubstr("race with an atomic access"));
   // The same place, but by turns: a barrier between.
   EXPECT_EQ(
       failure(
@@ -93,9 +91,8 @@ TEST(PtxRaces, InSharedMemory) {
   U x(64), y(64);
   const std::string text = ".shared .b8 part[256]; mov.u32 %r1, part; st.shared.u32 [%r1], %i;";
   EXPECT_THAT(failure(entry(text), x, y, 2, 1, races()), HasSubstr("in shared memory, race with a write"));
-  EXPECT_EQ(
-      failure(entry(".shared .b8 part[256]; mov.u32 %r1, part; st.shared.u32 [%r1], %i;"), x, y, 1, 8, races()),
-      "it did not fail");
+  EXPECT_EQ(failure(entry(".shared .b8 part[256]; mov.u32 %r1, part; st.shared.u32 [%r1], %i;"), x, y, 1, 8, races()),
+            "it did not fail");
 }
 
 TEST(PtxRaces, ReadOnlyLoads) {

@@ -78,8 +78,8 @@ std::vector<Y> map(const std::string& body, std::vector<X> x) {
 
 /// The message of a launch that must fail.
 template <typename X, typename Y>
-std::string failure(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads,
-                    uint32_t blocks = 1, const LaunchOptions& options = {}) {
+std::string failure(const std::string& text, std::vector<X>& x, std::vector<Y>& y, uint32_t threads, uint32_t blocks = 1,
+                    const LaunchOptions& options = {}) {
   auto done = launch(text, x, y, threads, blocks, 0, options);
   if (done) return "it did not fail";
   return to_string(done.error());

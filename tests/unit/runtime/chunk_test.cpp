@@ -53,11 +53,10 @@ struct Example {
                        {"chunk_y", Symbol::chunk, 0, of_y},
                        {"replicas_free", Symbol::replicas, 1, {}}};
     const Place in_net{Place::region, 0};
-    program.values = {
-        {"x", DType::float32, {of_x, 5}, {}, Value::input, "", {}},
-        {"y", DType::float32, {of_y, 5}, {}, Value::input, "", {}},
-        {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, "", {}},
-        {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, "", {}}};
+    program.values = {{"x", DType::float32, {of_x, 5}, {}, Value::input, "", {}},
+                      {"y", DType::float32, {of_y, 5}, {}, Value::input, "", {}},
+                      {"net.x", DType::float32, {Extent::symbol("chunk_x"), 5}, in_net, Value::temporary, "", {}},
+                      {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, "", {}}};
     for (int i = 0; i < 2; ++i) {
       Step scatter;
       scatter.op = "scatter";

@@ -18,7 +18,8 @@ struct ConvolutionPlan {
   /// operations that know plain tensors alone.
   explicit ConvolutionPlan(bool momentum = false) {
     const Place home = b.device(0);
-    const Json window = {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+    const Json window = {
+        {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
     const std::vector<std::string> roles = {"x", "weight"};
     const auto image = [](Extent rows) { return std::vector<Extent>{rows, 16, 5, 5}; };
     const int x = b.input("x", image(b.batch())), t = b.input("t", {b.batch(16 * 25)});

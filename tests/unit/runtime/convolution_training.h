@@ -25,7 +25,8 @@ class KernelDevice : public TrainingDevice {
     if (!kernel) return kernel.error();
     Step named = request.step;
     named.op = request.step.kernel;
-    auto made = TrainingDevice::prepare({named, request.plan, request.inputs, request.outputs, request.threads, false, request.constant});
+    auto made = TrainingDevice::prepare(
+        {named, request.plan, request.inputs, request.outputs, request.threads, false, request.constant});
     if (made) kernel->prepared.executable = std::move(made->executable);
     return made ? std::move(kernel->prepared) : std::move(made);
   }
@@ -34,10 +35,13 @@ class KernelDevice : public TrainingDevice {
 
 /// Operations of kind `op` whose first input, or output, is the tensor `name`.
 inline int count(const Trainer& trainer, const std::string& op, const std::string& name) {
-  const auto first = [&](const std::vector<std::string>& operands) { return !operands.empty() && operands[0].starts_with(name); };
+  const auto first = [&](const std::vector<std::string>& operands) {
+    return !operands.empty() && operands[0].starts_with(name);
+  };
   const auto& all = trainer.info().operations;
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const OperationInfo& operation) {
-    return (op == "copy" ? operation.implementation : operation.op) == op && (first(operation.inputs) || first(operation.outputs));
+    return (op == "copy" ? operation.implementation : operation.op) == op &&
+           (first(operation.inputs) || first(operation.outputs));
   }));
 }
 

@@ -10,13 +10,10 @@
 namespace sheaf {
 namespace {
 
-TEST(Error, WithoutAFileIsSeverityAndMessage) {
-  EXPECT_EQ(to_string(Error("no such device")), "error: no such device");
-}
+TEST(Error, WithoutAFileIsSeverityAndMessage) { EXPECT_EQ(to_string(Error("no such device")), "error: no such device"); }
 
 TEST(Error, ShowsFileLineColumnSourceAndCaret) {
-  Diagnostic diagnostic{
-      Severity::error, {"m.json", 3, 5}, "unknown layer", "    {\"x\": 1}", {"did you mean 'y'?"}};
+  Diagnostic diagnostic{Severity::error, {"m.json", 3, 5}, "unknown layer", "    {\"x\": 1}", {"did you mean 'y'?"}};
   EXPECT_EQ(to_string(diagnostic),
             "m.json:3:5: error: unknown layer\n"
             "    {\"x\": 1}\n"

@@ -33,7 +33,8 @@ class Steps {
     return add("batch_norm_train", {"x", "weight", "bias"}, {x, "w", "b"}, {y, y + ".mean", y + ".var"});
   }
   int norm_backward(const std::string& x, const std::string& y, const std::string& dy, const std::string& dx) {
-    return add("batch_norm_backward", {"x", "dy", "mean", "var", "weight"}, {x, dy, y + ".mean", y + ".var", "w"}, {dx, "dw", "db"});
+    return add("batch_norm_backward", {"x", "dy", "mean", "var", "weight"}, {x, dy, y + ".mean", y + ".var", "w"},
+               {dx, "dw", "db"});
   }
   Program program;
 };

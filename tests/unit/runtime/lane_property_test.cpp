@@ -55,7 +55,8 @@ class RandomProgram {
   }
 
   int convolve(int x, int weight, int bias, std::optional<int> residual, Place place) {
-    Json attributes = {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+    Json attributes = {
+        {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
     if (pick(2)) attributes["activation"] = {{"kind", "relu"}};
     std::vector<int> inputs = {x, weight, bias};
     std::vector<std::string> roles = {"x", "weight", "bias"};
@@ -94,7 +95,8 @@ class RandomProgram {
       std::optional<int> residual;
       if (pick(2)) residual = any_local();
       local.push_back(convolve(any_local(), w, bias, residual, place));
-      if (pick(3) == 0) local.push_back(b_.step("print", {local.back()}, "print", image({b_.chunk(r)}), place, {{"text", "."}}));
+      if (pick(3) == 0)
+        local.push_back(b_.step("print", {local.back()}, "print", image({b_.chunk(r)}), place, {{"text", "."}}));
     }
     for (int i = 0, outputs = 1 + pick(2); i < outputs; ++i) {
       const Place where = pick(3) ? b_.device(pick(3)) : b_.host();
@@ -155,7 +157,8 @@ TEST(LaneProperty, PartitionedIsUnpartitioned) {
           float largest = 1;
           for (float value : expected[o]) largest = std::max(largest, std::abs(value));
           for (size_t i = 0; i < expected[o].size(); ++i) {
-            ASSERT_NEAR(actual[o][i], expected[o][i], 1e-4F * largest) << list << ", batch " << batch << ", output " << o << " at " << i;
+            ASSERT_NEAR(actual[o][i], expected[o][i], 1e-4F * largest)
+                << list << ", batch " << batch << ", output " << o << " at " << i;
           }
         }
         if (first.empty()) first = actual;

@@ -87,9 +87,11 @@ TEST(Options, AnExtensionOfAnotherFormatIsRefused) {
     auto options = made.parse(std::vector<std::string>{"--plot", file});
     return options ? std::string() : to_string(options.error());
   };
-  EXPECT_EQ(refusal("p.png"), "error: option '--plot' 'p.png': what is written isn't .png; expected a name that ends in '.svg'");
+  EXPECT_EQ(refusal("p.png"),
+            "error: option '--plot' 'p.png': what is written isn't .png; expected a name that ends in '.svg'");
   EXPECT_THAT(refusal("a/b.NPY"), HasSubstr("isn't .npy"));
-  for (const char* file : {"p.svg", "P.SVG", "p", "p.out", "a.png/p", "/dev/stdout", ".png/x", "a.b.c"}) EXPECT_EQ(refusal(file), "") << file;
+  for (const char* file : {"p.svg", "P.SVG", "p", "p.out", "a.png/p", "/dev/stdout", ".png/x", "a.b.c"})
+    EXPECT_EQ(refusal(file), "") << file;
 }
 
 TEST(Options, Help) {
@@ -138,7 +140,8 @@ TEST(Options, ColoursAreAllThatDiffers) {
 
 TEST(Tables, HeadingsStandAboveARule) {
   const std::string table = "title\n\nname  value\n───────────\na     1\n── x\n";
-  EXPECT_EQ(with_headings(table, {.heading = "<b>", .reset = "</>"}), "title\n\n<b>name  value</>\n───────────\na     1\n── x\n");
+  EXPECT_EQ(with_headings(table, {.heading = "<b>", .reset = "</>"}),
+            "title\n\n<b>name  value</>\n───────────\na     1\n── x\n");
   EXPECT_EQ(with_headings(table, {}), table);
   for (const char* text : {"", "\n", "───", "\n───\n", "a\nb"}) EXPECT_EQ(with_headings(text, {.heading = "<b>"}), text);
   EXPECT_EQ(with_headings("a\n───", {.heading = "<b>"}), "<b>a\n───");

@@ -66,7 +66,8 @@ TEST(Order, ACircleIsAnErrorAndNothingIsLost) {
   circle.add({});
   const auto done = circle.rearrange({{{a, c}, 0}});  // b would have to come between the two that are done as one
   ASSERT_FALSE(done);
-  EXPECT_NE(done.error().message().find("2 operations wait for each other in a circle"), std::string::npos) << done.error().message();
+  EXPECT_NE(done.error().message().find("2 operations wait for each other in a circle"), std::string::npos)
+      << done.error().message();
   EXPECT_EQ(circle.steps(), (std::vector<int>{0, 1, 2, 3}));
   EXPECT_TRUE(circle.rearrange({{{a, 3}, 0}})) << "what nobody waits for can be done with a";
 }

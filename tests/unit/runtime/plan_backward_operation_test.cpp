@@ -14,8 +14,8 @@ using samples::Shape;
 
 /// A plan of one step; values of shape [1] that are called `workspace`, or are output `workspace`, are
 /// workspaces.
-Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outputs,
-              Json attributes = Json::object(), int workspace = -1) {
+Plan one_step(const std::string& op, Operands operands, std::vector<Shape> outputs, Json attributes = Json::object(),
+              int workspace = -1) {
   const size_t inputs = operands.size();
   Plan plan = samples::one_step(op, operands, outputs, std::move(attributes));
   for (size_t i = 0; i < inputs; ++i)
@@ -59,9 +59,9 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
   refuse_step(one_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
   refuse_step(one_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
   refuse_step(one_step(op, operands, {dweight, {6}}, with(attributes, "kernel_size", {3, 2})),
-         "a gradient of shape [batch, 6, 5, 6]");
+              "a gradient of shape [batch, 6, 5, 6]");
   refuse_step(one_step(op, {{"x", {batch(), 4, 9}}, operands[1]}, {dweight, {6}}, attributes),
-         "expects an input of 4 dimensions");
+              "expects an input of 4 dimensions");
 }
 
 TEST(PlanBackward, Linear) {
@@ -74,7 +74,7 @@ TEST(PlanBackward, Linear) {
   EXPECT_EQ(problem(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}, none)), "");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{2, 5}}), "'bias'");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", {batch(), 6, 2}}}, {{2, 5}}, none),
-         "a gradient of shape [batch, 7, 2]");
+              "a gradient of shape [batch, 7, 2]");
   refuse_step(one_step("linear_backward_weight", {{"x", x}, {"dy", dy}}, {{5, 2}}, none), "expected [2, 5]");
 }
 
@@ -82,8 +82,7 @@ TEST(PlanBackward, MatmulOfTransposedMatrices) {
   const Json a = {{"transpose_a", true}}, b = {{"transpose_b", true}};
   EXPECT_EQ(problem(one_step("matmul", {{"a", {batch(), 3, 4}}, {"b", {3, 5}}}, {{batch(), 4, 5}}, a)), "");
   EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {batch(), 5, 3}}}, {{batch(), 4, 5}}, b)), "");
-  EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})),
-            "");
+  EXPECT_EQ(problem(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, {{"transpose_a", false}})), "");
   refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {3, 5}}}, {{4, 5}}, a), "expects matrices that fit");
   refuse_step(one_step("matmul", {{"a", {3}}, {"b", {3, 5}}}, {{5}}, a), "cannot transpose a vector");
   refuse_step(one_step("matmul", {{"a", {4, 3}}, {"b", {5, 3}}}, {{4, 5}}, {{"transpose_b", 1}}), "true or false");
@@ -101,12 +100,11 @@ TEST(PlanBackward, BatchNorm) {
   refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}), "'eps' is missing");
   refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", -1}}), "'eps'");
   refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
-  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}},
-                  with(plain, "activation", {{"kind", "tanh"}}), 3),
-         "no activation but relu");
-  refuse_step(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain), "a weight and a bias, or neither");
-  refuse_step(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
-         "expects an input [N, C, …]");
+  refuse_step(one_step("batch_norm_train", {{"x", x}}, {x, {4}, {4}, {1}}, with(plain, "activation", {{"kind", "tanh"}}), 3),
+              "no activation but relu");
+  refuse_step(one_step("batch_norm_train", {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain),
+              "a weight and a bias, or neither");
+  refuse_step(one_step("batch_norm_train", {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain), "expects an input [N, C, …]");
   refuse_step(one_step("batch_norm_train", affine, {x, {4}, {5}}, plain), "expected [4]");
 
   const Operands back = {{"x", x}, {"dy", x}, {"mean", {4}}, {"var", {4}}};
@@ -118,17 +116,13 @@ TEST(PlanBackward, BatchNorm) {
   refuse_step(one_step("batch_norm_backward", all, {x}, relu), "has 3 outputs, not 1");
   refuse_step(one_step("batch_norm_backward", all, {x, {4}, {4}}, plain), "expects a workspace with an activation");
   refuse_step(one_step("batch_norm_backward", back, {x}, relu), "expects a workspace with an activation");
-  refuse_step(
-      one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain),
-      "a gradient of shape [batch, 4, 5, 5]");
+  refuse_step(one_step("batch_norm_backward", {{"x", x}, {"dy", {batch(), 4, 5, 4}}, back[2], back[3]}, {x}, plain),
+              "a gradient of shape [batch, 4, 5, 5]");
 }
 
 TEST(PlanBackward, Pools) {
-  const Json attributes = {{"kernel_size", {3, 2}},
-                           {"stride", {2, 2}},
-                           {"padding", {1, 0}},
-                           {"dilation", {1, 1}},
-                           {"ceil_mode", false}};
+  const Json attributes = {
+      {"kernel_size", {3, 2}}, {"stride", {2, 2}}, {"padding", {1, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}};
   const Shape x = {batch(), 4, 7, 7}, y = {batch(), 4, 4, 3};
   EXPECT_EQ(problem(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes, 1)), "");
   refuse_step(one_step("max_pool_train", {{"x", x}}, {y, {1}}, attributes), "is a workspace");
@@ -138,37 +132,30 @@ TEST(PlanBackward, Pools) {
   EXPECT_EQ(problem(one_step("max_pool_backward", operands, {x}, back)), "");
   refuse_step(one_step("max_pool_backward", {{"dy", y}}, {x}, back), "needs an operand 'workspace'");
   refuse_step(one_step("max_pool_backward", operands, {x}, attributes), "'size' is missing");
-  refuse_step(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})),
-         "a gradient of shape [batch, 4, 5, 3]");
+  refuse_step(one_step("max_pool_backward", operands, {x}, with(back, "size", {9, 7})), "a gradient of shape [batch, 4, 5, 3]");
   refuse_step(one_step("max_pool_backward", {{"dy", x}, {"workspace", {1}}}, {x}, back),
-         "a gradient of shape [batch, 4, 4, 3]");
+              "a gradient of shape [batch, 4, 4, 3]");
 
-  const Json average = {{"kernel_size", {2, 2}}, {"stride", {3, 3}},          {"padding", {1, 1}},
-                        {"ceil_mode", true},     {"count_include_pad", true}, {"divisor_override", 0},
-                        {"size", {5, 5}}};
-  EXPECT_EQ(
-      problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)),
-      "");
+  const Json average = {{"kernel_size", {2, 2}},     {"stride", {3, 3}},      {"padding", {1, 1}}, {"ceil_mode", true},
+                        {"count_include_pad", true}, {"divisor_override", 0}, {"size", {5, 5}}};
+  EXPECT_EQ(problem(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)), "");
   refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
-         "a gradient of shape [batch, 4, 2, 2]");
-  refuse_step(one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
-                  with(average, "dilation", {1, 1})),
-         "no attribute 'dilation'");
+              "a gradient of shape [batch, 4, 2, 2]");
+  refuse_step(
+      one_step("avg_pool_backward", {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, with(average, "dilation", {1, 1})),
+      "no attribute 'dilation'");
 
   const Json adaptive = {{"size", {7, 7}}};
   EXPECT_EQ(problem(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 9}}}, {x}, adaptive)), "");
-  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive),
-         "can't pool");
-  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive),
-         "expected [batch, 3, 7, 7]");
+  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 4, 3, 0}}}, {x}, adaptive), "can't pool");
+  refuse_step(one_step("adaptive_avg_pool_backward", {{"dy", {batch(), 3, 3, 9}}}, {x}, adaptive), "expected [batch, 3, 7, 7]");
 }
 
 TEST(PlanBackward, Recurrent) {
   const Json attributes = {
       {"hidden_size", 4}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", true}, {"bias", true}};
   const Shape x = {batch(), 6, 5}, y = {batch(), 6, 4}, state = {1, batch(), 4};
-  const Operands weights = {
-      {"weight_ih_l0", {16, 5}}, {"weight_hh_l0", {16, 4}}, {"bias_ih_l0", {16}}, {"bias_hh_l0", {16}}};
+  const Operands weights = {{"weight_ih_l0", {16, 5}}, {"weight_hh_l0", {16, 4}}, {"bias_ih_l0", {16}}, {"bias_hh_l0", {16}}};
   Operands train = {{"x", x}, {"h0", state}, {"c0", state}};
   train.insert(train.end(), weights.begin(), weights.end());
   EXPECT_EQ(problem(one_step("lstm_train", train, {y, state, state, {1}}, attributes, 3)), "");
@@ -176,8 +163,7 @@ TEST(PlanBackward, Recurrent) {
   refuse_step(one_step("lstm_train", train, {y, state, state, {1}}, attributes), "is a workspace");
 
   Operands back = train;
-  for (const auto& [role, shape] :
-       Operands{{"y", y}, {"h", state}, {"c", state}, {"workspace", {1}}, {"dy", y}, {"dc", state}})
+  for (const auto& [role, shape] : Operands{{"y", y}, {"h", state}, {"c", state}, {"workspace", {1}}, {"dy", y}, {"dc", state}})
     back.push_back({role, shape});
   std::vector<Shape> gradients = {x, state, state};
   for (const auto& [role, shape] : weights) gradients.push_back(shape);
@@ -190,8 +176,8 @@ TEST(PlanBackward, Recurrent) {
   back[7].first = "hidden";  // y
   refuse_step(one_step("lstm_backward", back, gradients, attributes), "no operand 'hidden'");
 
-  Operands gru = {{"x", x},     {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y},
-                  {"h", state}, {"workspace", {1}}, {"dy", y}};
+  Operands gru = {{"x", x}, {"weight_ih_l0", {12, 5}}, {"weight_hh_l0", {12, 4}}, {"y", y}, {"h", state}, {"workspace", {1}},
+                  {"dy", y}};
   const Json unbiased = with(attributes, "bias", false);
   EXPECT_EQ(problem(one_step("gru_backward", gru, {x, {12, 5}, {12, 4}}, unbiased)), "");
   gru.push_back({"dc", state});

@@ -18,8 +18,7 @@ using testing::StartsWith;
 TEST(PlanDamage, RefusesEveryTruncation) {
   const std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
   ASSERT_TRUE(parse_plan("m.plan", text));
-  for (size_t size = 0; size + 1 < text.size(); ++size)
-    ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
+  for (size_t size = 0; size + 1 < text.size(); ++size) ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
 }
 
 TEST(PlanDamage, RefusesEveryFlippedBit) {
@@ -120,19 +119,18 @@ TEST(PlanDamage, SurvivesAnyFieldOfATrainingProgramReplacedByAnything) {
 
 TEST(PlanDamage, EveryFieldIsNeededOrHasADefault) {
   Json document = sample_document();
-  const std::set<std::string> optional = {
-      "buffer", "aliases", "elementwise", "device_ids", "output_device", "attributes", "fused",
-      "reason", "once",    "kernel",      "source",     "in_place",      "location",   "activation"};
+  const std::set<std::string> optional = {"buffer",     "aliases",  "elementwise", "device_ids", "output_device",
+                                          "attributes", "fused",    "reason",      "once",       "kernel",
+                                          "source",     "in_place", "location",    "activation"};
   for_each_node(document, [&](Json& node) {
     if (!node.is_object()) return;
     const Json original = node;
     for (const auto& item : original.items()) {
       node.erase(item.key());
       const auto plan = parse_plan("m.plan", sign(document));
-      const bool inside_free_json =
-          original.contains("std") || original.contains("loss") || original.contains("in_features");
-      if (!optional.contains(item.key()) && !inside_free_json && item.key() != "sha256" &&
-          item.key() != "type" && item.key() != "out_features")
+      const bool inside_free_json = original.contains("std") || original.contains("loss") || original.contains("in_features");
+      if (!optional.contains(item.key()) && !inside_free_json && item.key() != "sha256" && item.key() != "type" &&
+          item.key() != "out_features")
         EXPECT_FALSE(plan) << item.key() << " of " << original.dump().substr(0, 100);
       node = original;
     }

@@ -37,10 +37,9 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
     const Step& a = read->infer.steps[i];
     const Step& b = plan.infer.steps[i];
     EXPECT_EQ(a.location.line, b.location.line);
-    EXPECT_EQ(std::tie(a.op, a.kernel, a.inputs, a.roles, a.outputs, a.attributes, a.place, a.layer, a.fused,
-                       a.reason, a.once),
-              std::tie(b.op, b.kernel, b.inputs, b.roles, b.outputs, b.attributes, b.place, b.layer, b.fused,
-                       b.reason, b.once));
+    EXPECT_EQ(
+        std::tie(a.op, a.kernel, a.inputs, a.roles, a.outputs, a.attributes, a.place, a.layer, a.fused, a.reason, a.once),
+        std::tie(b.op, b.kernel, b.inputs, b.roles, b.outputs, b.attributes, b.place, b.layer, b.fused, b.reason, b.once));
   }
   for (size_t i = 0; i < plan.infer.values.size(); ++i) {
     const Value& a = read->infer.values[i];
@@ -65,8 +64,7 @@ TEST(PlanFile, WritesTextThatIsNotUtf8) {
 }
 
 TEST(PlanFile, SaysWhereJsonIsMalformed) {
-  EXPECT_THAT(error_of("{\n  \"format\": \"sheaf-plan\",\n  oops"),
-              StartsWith("m.plan:3:3: error: syntax error"));
+  EXPECT_THAT(error_of("{\n  \"format\": \"sheaf-plan\",\n  oops"), StartsWith("m.plan:3:3: error: syntax error"));
   EXPECT_THAT(error_of(""), StartsWith("m.plan:1:1: error: syntax error"));
   EXPECT_THAT(error_of("{\"format\": \"sheaf-plan\" \"\xff\"}"), StartsWith("m.plan:1:"));
 }
@@ -79,8 +77,7 @@ TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   Json document = sample_document();
   for (const char* version : {"2.0", "0.9", "1.4"}) {
     document["version"] = version;
-    EXPECT_THAT(error_of(sign(document)),
-                StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
+    EXPECT_THAT(error_of(sign(document)), StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
   }
   for (const char* version : {"1", "1.", ".0", "1.0.0", "x", "", "-1.0", "1.-1", "1.99999999999"}) {
     document["version"] = version;
@@ -116,8 +113,7 @@ TEST(PlanFile, NamesThePathOfWhatIsWrong) {
   EXPECT_EQ(error_of(sign(document)), "m.plan: error: programs.infer.steps[2]: there is no value 99");
   document = sample_document();
   document["programs"]["infer"]["steps"][2]["inputs"][0] = "x";
-  EXPECT_THAT(error_of(sign(document)),
-              StartsWith("m.plan: error: programs.infer.steps[2].inputs[0]: expected an integer"));
+  EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: programs.infer.steps[2].inputs[0]: expected an integer"));
   document = sample_document();
   document["graphs"]["infer"]["values"][1]["shape"][0] = "1 + batch";
   EXPECT_THAT(error_of(sign(document)),
@@ -168,8 +164,8 @@ TEST(Place, IsReadBack) {
     ASSERT_TRUE(parsed);
     EXPECT_EQ(*parsed, place);
   }
-  for (const char* text : {"", "hosts", "device", "device:", "device:-1", "device:01", "device:1 ",
-                           "region:x", "region:99999999999", "cuda:0"})
+  for (const char* text :
+       {"", "hosts", "device", "device:", "device:-1", "device:01", "device:1 ", "region:x", "region:99999999999", "cuda:0"})
     EXPECT_FALSE(parse_place(text)) << text;
 }
 

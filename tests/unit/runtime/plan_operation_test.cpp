@@ -13,8 +13,7 @@ using samples::Operands;
 using samples::Shape;
 
 TEST(PlanOperations, Linear) {
-  const Operands operands = {
-      {"x", {batch(), 7, 5}}, {"weight", {2, 5}}, {"bias", {2}}, {"residual", {batch(), 7, 2}}};
+  const Operands operands = {{"x", {batch(), 7, 5}}, {"weight", {2, 5}}, {"bias", {2}}, {"residual", {batch(), 7, 2}}};
   const Shape y = {batch(), 7, 2};
   EXPECT_EQ(problem(one_step("linear", operands, {y}, {{"activation", {{"kind", "relu"}}}})), "");
   EXPECT_EQ(problem(one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}})), "");
@@ -46,8 +45,7 @@ TEST(PlanOperations, Linear) {
 
 TEST(PlanOperations, Activations) {
   const auto with = [](Json activation) {
-    return one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}},
-                    {{"activation", std::move(activation)}});
+    return one_step("linear", {{"x", {5}}, {"weight", {2, 5}}}, {{2}}, {{"activation", std::move(activation)}});
   };
   const std::vector<Json> known = {{{"kind", "relu"}},
                                    {{"kind", "leaky_relu"}, {"negative_slope", 0.01}},
@@ -124,11 +122,7 @@ TEST(PlanOperations, Recurrent) {
   refuse_step(one_step("gru", recurrent(3, false), {y, state}, changed), "of shape [4, 10, 5]");
   refuse_step(
       one_step("gru", {{"x", {3, 3}}, {"weight_ih_l0", {15, 3}}, {"weight_hh_l0", {15, 5}}}, {{3, 5}, {1, 5}},
-               {{"hidden_size", 5},
-                {"num_layers", 1},
-                {"bidirectional", false},
-                {"batch_first", false},
-                {"bias", false}}),
+               {{"hidden_size", 5}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", false}, {"bias", false}}),
       "expects an input of 3 dimensions");
 }
 
@@ -157,8 +151,7 @@ TEST(PlanOperations, Print) {
 TEST(PlanOperations, Kernel) {
   Json attributes = {{"extents", {"batch", "5"}}, {"work", "batch"}, {"grain", 1}};
   const auto of = [&](Json with) {
-    Plan plan =
-        one_step("kernel", {{"x", {batch(), 5}}, {"table", {7, 5}}}, {{batch(), 5}, {}}, std::move(with));
+    Plan plan = one_step("kernel", {{"x", {batch(), 5}}, {"table", {7, 5}}}, {{batch(), 5}, {}}, std::move(with));
     plan.infer.steps[0].kernel = "k";
     plan.kernels = {{"k", "", 2, false, {}}};
     plan.objects = {{"x86-64-v3", "code"}};
@@ -183,8 +176,7 @@ TEST(PlanOperations, Kernel) {
   refuse_step(with("grain", 0), "'grain'");
   // Text: nested braces are what nlohmann's constructors read in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
-  for (const char* bad :
-       {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
+  for (const char* bad : {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
     refuse_step(with("in_place", Json::parse(bad)), "'in_place'");
 
   Plan lookup = with("status", 1);

@@ -25,7 +25,8 @@ inline void expect_refused(const Plan& plan, const std::string& path, const std:
 }
 
 /// So it is with a change.
-inline void expect_refused(Plan plan, const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
+inline void expect_refused(Plan plan, const std::function<void(Plan&)>& change, const std::string& path,
+                           const std::string& reason) {
   change(plan);
   expect_refused(plan, path, reason);
 }

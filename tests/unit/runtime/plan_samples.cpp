@@ -2,21 +2,19 @@
 
 namespace sheaf::samples {
 
-int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role,
-                          DType dtype) {
+int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role, DType dtype) {
   program_.values.push_back({name, dtype, std::move(shape), place, role, "", {}});
   return static_cast<int>(program_.values.size()) - 1;
 }
 
 int ProgramBuilder::parameter(const std::string& name, std::vector<Extent> shape, bool buffer) {
-  const int index =
-      value(name, std::move(shape), {Place::device, 0}, buffer ? Value::buffer : Value::parameter);
+  const int index = value(name, std::move(shape), {Place::device, 0}, buffer ? Value::buffer : Value::parameter);
   program_.values.back().source = name;
   return index;
 }
 
-Step& ProgramBuilder::step(const std::string& op, std::vector<std::pair<std::string, int>> inputs,
-                           std::vector<int> outputs, Json attributes, Place place) {
+Step& ProgramBuilder::step(const std::string& op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs,
+                           Json attributes, Place place) {
   Step step;
   step.op = op;
   for (auto& [role, input] : inputs) {
@@ -38,9 +36,8 @@ Program executable_program() {
   const Place region{Place::region, 0};
   const Extent chunk = Extent::symbol("chunk");
   Program program;
-  program.symbols = {{"batch", Symbol::batch, -1, {}},
-                     {"chunk", Symbol::chunk, 0, batch()},
-                     {"replicas", Symbol::replicas, 0, {}}};
+  program.symbols = {
+      {"batch", Symbol::batch, -1, {}}, {"chunk", Symbol::chunk, 0, batch()}, {"replicas", Symbol::replicas, 0, {}}};
   ProgramBuilder builder(program);
   const int x = builder.value("x", {batch(), 5}, {}, Value::input);
   const int weight = builder.parameter("net.module.weight", {2, 5});
@@ -50,8 +47,7 @@ Program executable_program() {
   const int folded = builder.value("folded", {2}, device);
   Step& fold = builder.step(
       "kernel", {{"a", bias}, {"b", mean}}, {folded},
-      {{"extents", {"2"}}, {"work", "2"}, {"grain", 1024}, {"in_place", Json::array({Json::array({0, 0})})}},
-      device);
+      {{"extents", {"2"}}, {"work", "2"}, {"grain", 1024}, {"in_place", Json::array({Json::array({0, 0})})}}, device);
   fold.kernel = "fold";
   fold.once = true;
   const int moved = builder.value("moved", {batch(), 5}, device);
@@ -105,14 +101,10 @@ Plan sample_plan() {
   plan.producer = "test";
   plan.name = "sample";
   plan.regions = {{"net", std::vector<int>{1, 0}, 0, 0, {"m.json", 7, 3}}};
-  plan.parameters = {{"net.module.weight",
-                      DType::float32,
-                      {2, 5},
-                      false,
-                      {"tied.weight"},
-                      Json{{"type", "normal"}, {"std", 0.01}}},
-                     {"net.module.bias", DType::float32, {2}, false, {}, Json::object()},
-                     {"net.module.mean", DType::float32, {2}, true, {}, Json::object()}};
+  plan.parameters = {
+      {"net.module.weight", DType::float32, {2, 5}, false, {"tied.weight"}, Json{{"type", "normal"}, {"std", 0.01}}},
+      {"net.module.bias", DType::float32, {2}, false, {}, Json::object()},
+      {"net.module.mean", DType::float32, {2}, true, {}, Json::object()}};
   plan.kernels = {{"fold", "b + m", 1, true, {}}};
   plan.objects = {{"x86-64-v3", std::string("\x7f"
                                             "ELF\0\xff",
@@ -127,12 +119,34 @@ Plan sample_plan() {
 
 Plan training_plan() {
   enum {
-    x, t, lr, step_, weight, mean, momentum, part, weights, y, whole, scalars, loss, dy, dpart, one, dweights, dweight,
-    stat, first, new_m, new_w, new_mean
+    x,
+    t,
+    lr,
+    step_,
+    weight,
+    mean,
+    momentum,
+    part,
+    weights,
+    y,
+    whole,
+    scalars,
+    loss,
+    dy,
+    dpart,
+    one,
+    dweights,
+    dweight,
+    stat,
+    first,
+    new_m,
+    new_w,
+    new_mean
   };
   Plan plan = sample_plan();
   plan.training = {{"loss", {{"type", "MSELoss"}}}, {"optimizer", {{"type", "SGD"}, {"lr", 0.1}}}};
-  plan.state = {{"net.module.weight.momentum_buffer", DType::float32, {2, 5}, false, {}, Json{{"type", "constant"}, {"value", 0.5}}}};
+  plan.state = {
+      {"net.module.weight.momentum_buffer", DType::float32, {2, 5}, false, {}, Json{{"type", "constant"}, {"value", 0.5}}}};
   const Place device{Place::device, 0}, region{Place::region, 0};
   const Extent chunk = Extent::symbol("rows"), count = Extent::symbol("replicas");
   Program& program = plan.train;

@@ -14,8 +14,8 @@ class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program) : program_(program) {}
 
-  int value(const std::string& name, std::vector<Extent> shape, Place place = {},
-            Value::Role role = Value::temporary, DType dtype = DType::float32);
+  int value(const std::string& name, std::vector<Extent> shape, Place place = {}, Value::Role role = Value::temporary,
+            DType dtype = DType::float32);
   int parameter(const std::string& name, std::vector<Extent> shape, bool buffer = false);
   /// `inputs`: role and value each.
   Step& step(const std::string& op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs,
@@ -48,6 +48,7 @@ Plan training_plan();
 Plan one_step(const std::string& op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());
 
 /// Attributes of a convolution over two dimensions in which nothing is alike.
-inline const Json kConv = {{"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
+inline const Json kConv = {
+    {"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
 
 }  // namespace sheaf::samples

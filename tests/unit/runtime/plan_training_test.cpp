@@ -21,12 +21,45 @@ using samples::training_plan;
 
 // Indices of training_plan()'s values and steps, in the order in which they are added.
 enum TrainValue {
-  x, t, lr, step_, weight, mean, momentum, part, weights, y, whole, scalars, loss, dy, dpart, one, dweights, dweight,
-  stat, first, new_m, new_w, new_mean
+  x,
+  t,
+  lr,
+  step_,
+  weight,
+  mean,
+  momentum,
+  part,
+  weights,
+  y,
+  whole,
+  scalars,
+  loss,
+  dy,
+  dpart,
+  one,
+  dweights,
+  dweight,
+  stat,
+  first,
+  new_m,
+  new_w,
+  new_mean
 };
 enum TrainStep {
-  scatter, replicate, linear, gather, means, make_loss, make_dy, scatter_back, scatter_scalars, backward, reduce,
-  make_stat, make_first, update
+  scatter,
+  replicate,
+  linear,
+  gather,
+  means,
+  make_loss,
+  make_dy,
+  scatter_back,
+  scatter_scalars,
+  backward,
+  reduce,
+  make_stat,
+  make_first,
+  update
 };
 
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
@@ -106,7 +139,8 @@ TEST(PlanTraining, RefusesStateAndSettings) {
   const auto value = [](Plan& p, int i) -> Value& { return p.train.values[size_t(i)]; };
   refuse([](Plan& p) { p.state[0].init = {{"type", "normal"}}; }, "state[0]", "'init' must be");
   refuse([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", "0"}}; }, "state[0]", "'init' must be");
-  refuse([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", 0}, {"zero_row", 9}}; }, "state[0]", "'init' must be");
+  refuse([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", 0}, {"zero_row", 9}}; }, "state[0]",
+         "'init' must be");
   refuse([](Plan& p) { p.state[0].init = Json::array(); }, "state[0]", "'init' must be");
   refuse([](Plan& p) { p.state[0].dtype = DType::int64; }, "state[0]", "float32");
   refuse([](Plan& p) { p.state[0].buffer = true; }, "state[0]", "neither a buffer");
@@ -143,7 +177,8 @@ TEST(PlanTraining, RefusesMovementsThatDoNotFit) {
   const auto value = [](Plan& p, int i) -> Value& { return p.train.values[size_t(i)]; };
   refuse([&](Plan& p) { value(p, dpart).shape = {5, 2}; }, "programs.train.steps[7]", "expected region 0's chunk of batch");
   refuse([&](Plan& p) { value(p, dpart).shape = {Extent::symbol("rows", 2), 2}; }, "programs.train.steps[7]", "chunk of batch");
-  refuse([&](Plan& p) { at(p, scatter_scalars).attributes.erase("scalar"); }, "programs.train.steps[8]", "'scalar' must be true");
+  refuse([&](Plan& p) { at(p, scatter_scalars).attributes.erase("scalar"); }, "programs.train.steps[8]",
+         "'scalar' must be true");
   refuse([&](Plan& p) { at(p, scatter_back).attributes["scalar"] = true; }, "programs.train.steps[7]", "'scalar' must be true");
   refuse([&](Plan& p) { at(p, scatter_scalars).attributes["scalar"] = 1; }, "programs.train.steps[8]", "true or false");
   refuse([&](Plan& p) { value(p, scalars).shape = {batch()}; }, "programs.train.steps[8]", "expected region 0's chunk");
@@ -166,7 +201,8 @@ TEST(PlanTraining, RefusesOffsets) {
   refuse([&](Plan& p) { symbol(p).region = 3; }, "programs.train.symbols[2]", "no such region");
   refuse([](Plan& p) { p.train.values[part].shape = {Extent::symbol("begin"), 5}; }, "programs.train.values[7]", "is no size");
   refuse([](Plan& p) { p.train.values[whole].shape = {Extent::symbol("begin"), 2}; }, "programs.train.values[10]", "an offset");
-  refuse([](Plan& p) { p.train.steps[make_dy].attributes["extents"] = {"begin"}; }, "programs.train.steps[6]", "an offset of region 0");
+  refuse([](Plan& p) { p.train.steps[make_dy].attributes["extents"] = {"begin"}; }, "programs.train.steps[6]",
+         "an offset of region 0");
 }
 
 TEST(PlanTraining, OffsetsAreWhereChunksBegin) {

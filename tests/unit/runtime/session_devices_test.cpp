@@ -30,9 +30,9 @@ TEST(DeviceList, Forms) {
 }
 
 TEST(DeviceList, Refused) {
-  for (const char* text : {"", ",", "cpu:", "cpu:x", "gpu:0", "cpu:0,", "cpu:-1", "cpu:3-1", "cpu:0-", "cpu:0 ,cpu:1", "cpu:1.5",
-                           "cpu:99999999999999999999", "cpu:0-999999999", "cpu:1024", "CPU", "cpu:0-1-2", "cpu:+1",
-                           "cpu:0-1023,cpu:0"}) {
+  for (const char* text :
+       {"", ",", "cpu:", "cpu:x", "gpu:0", "cpu:0,", "cpu:-1", "cpu:3-1", "cpu:0-", "cpu:0 ,cpu:1", "cpu:1.5",
+        "cpu:99999999999999999999", "cpu:0-999999999", "cpu:1024", "CPU", "cpu:0-1-2", "cpu:+1", "cpu:0-1023,cpu:0"}) {
     EXPECT_EQ(parsed(text).rfind("error: device list: ", 0), 0U) << text << ": " << parsed(text);
   }
 }

@@ -18,7 +18,8 @@ TEST(SessionErrors, EveryParameterProblemIsListedInOneError) {
   auto set = model.set_parameters(weights);
   ASSERT_FALSE(set);
   const std::string text = to_string(set.error());
-  for (const char* part : {"superfluous: 'other'", "missing: 'net.module.bias'", "[5, 2]; expected float32 [2, 5]", "given twice"}) {
+  for (const char* part :
+       {"superfluous: 'other'", "missing: 'net.module.bias'", "[5, 2]; expected float32 [2, 5]", "given twice"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_EQ(set.error().diagnostics.size(), 1U);

@@ -42,10 +42,10 @@ TEST(SessionPrint, PrintsALineForEachReplica) {
   const void* in[] = {x.data()};
   void* out[] = {y.data()};
   ASSERT_TRUE(session->run(in, out, options));
-  EXPECT_THAT(lines, ::testing::UnorderedElementsAre(
-                         "\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
-                         "\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
-                         "\tIn Model: input size torch.Size([2, 5]) output size torch.Size([2, 2])\n"));
+  EXPECT_THAT(lines,
+              ::testing::UnorderedElementsAre("\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
+                                              "\tIn Model: input size torch.Size([4, 5]) output size torch.Size([4, 2])\n",
+                                              "\tIn Model: input size torch.Size([2, 5]) output size torch.Size([2, 2])\n"));
 }
 
 TEST(SessionPrint, ALayersLineComesBeforeWhatFollowsIt) {

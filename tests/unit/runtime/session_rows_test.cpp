@@ -130,7 +130,8 @@ class RunVerb : public ::testing::Test {
 };
 
 TEST_F(RunVerb, WritesOutputs) {
-  ASSERT_EQ(run({plan, "--devices", "cpu:0,cpu:1", "--input", "x=random:7", "--batch-size=3", "--output", out}), 0) << complained;
+  ASSERT_EQ(run({plan, "--devices", "cpu:0,cpu:1", "--input", "x=random:7", "--batch-size=3", "--output", out}), 0)
+      << complained;
   EXPECT_EQ(said + complained, "");
   auto file = SafetensorsFile::open(out);
   ASSERT_TRUE(file);
@@ -179,7 +180,8 @@ TEST_F(RunVerb, FaultsOfTheRun) {
 
 TEST_F(RunVerb, HelpAndDevices) {
   ASSERT_EQ(run({"--help"}), 0);
-  for (const char* word : {"PLAN", "--devices LIST", "--numerics", "strict, fast (default strict)"}) EXPECT_THAT(said, HasSubstr(word));
+  for (const char* word : {"PLAN", "--devices LIST", "--numerics", "strict, fast (default strict)"})
+    EXPECT_THAT(said, HasSubstr(word));
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(devices_verb(std::vector<std::string>{"--json"}), 0);
   const Json json = Json::parse(::testing::internal::GetCapturedStdout());

@@ -70,7 +70,7 @@ void run_without_the_other() {
     }
   });
   ASSERT_FALSE(pthread_equal(member, pthread_self()));
-  struct sigaction action {}, before {};
+  struct sigaction action{}, before{};
   action.sa_handler = hold;
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
   ASSERT_EQ(pthread_kill(member, SIGUSR1), 0);

@@ -17,7 +17,8 @@ constexpr int64_t kBatch = 2, kChannels = 96, kPixels = 9;
 /// microseconds between new weights and a run's results.
 PlanBuilder convolutions() {
   PlanBuilder b;
-  const Json window = {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+  const Json window = {
+      {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
   const std::vector<Extent> image = {b.batch(), kChannels, 3, 3};
   const int x = b.input("x", image);
   int y = b.step("transfer", {x}, "moved", image, b.device(0));
@@ -45,7 +46,8 @@ void set_weights(Model& model, int round) {
   std::vector<float> weight = numbers(kChannels * kChannels * 9);
   for (float& w : weight) w *= round % 2 ? -0.02F : 0.03F;
   std::vector<TensorView> views;
-  for (const ParameterInfo& parameter : model.parameters()) views.push_back({parameter.name, parameter.dtype, parameter.shape, weight.data()});
+  for (const ParameterInfo& parameter : model.parameters())
+    views.push_back({parameter.name, parameter.dtype, parameter.shape, weight.data()});
   ASSERT_TRUE(model.set_parameters(views));
 }
 

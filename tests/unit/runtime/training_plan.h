@@ -11,11 +11,11 @@
 namespace sheaf {
 
 struct TrainingOptions {
-  bool in_place = true;       ///< the optimiser's steps may write over what they replace
-  bool slow_reader = false;   ///< each replica still reads w when all else is done; "kept" becomes what they read
-  bool reads_after = false;   ///< a step reads w after the step that makes its new value
-  bool swap = false;          ///< "a" and "b" change places, and "c" takes b's old value
-  bool refuse = false;        ///< a step of each replica fails at inputs above 900
+  bool in_place = true;      ///< the optimiser's steps may write over what they replace
+  bool slow_reader = false;  ///< each replica still reads w when all else is done; "kept" becomes what they read
+  bool reads_after = false;  ///< a step reads w after the step that makes its new value
+  bool swap = false;         ///< "a" and "b" change places, and "c" takes b's old value
+  bool refuse = false;       ///< a step of each replica fails at inputs above 900
 };
 
 /// Parameters w [n], buffer "row" (the first row of replica 0's chunk, made before the loss), state "w.m"; settings lr

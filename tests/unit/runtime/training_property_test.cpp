@@ -178,8 +178,13 @@ class RandomProgram {
   std::vector<std::function<void(State&)>> meaning_;
 };
 
-constexpr const char* kLists[] = {"cpu",           "cpu:0,cpu:1,cpu:2",    "cuda:0,cpu:0,cuda:0", "cpu:0,cpu:1,cpu:2,cpu:3",
-                                  "cuda:0,cuda:1,cuda:2", "cuda:0,cuda:0,cuda:1", "cpu:0,cuda:1,cuda:0"};
+constexpr const char* kLists[] = {"cpu",
+                                  "cpu:0,cpu:1,cpu:2",
+                                  "cuda:0,cpu:0,cuda:0",
+                                  "cpu:0,cpu:1,cpu:2,cpu:3",
+                                  "cuda:0,cuda:1,cuda:2",
+                                  "cuda:0,cuda:0,cuda:1",
+                                  "cpu:0,cuda:1,cuda:0"};
 
 TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
   int updated = 0, in_place = 0;

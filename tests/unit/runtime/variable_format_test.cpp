@@ -11,7 +11,8 @@ TEST(VariableFormat, IsThatOfTheFirstReaderAndNoStepReordersIt) {
   const Model model = ConvolutionPlan(true).model();
   auto trainer = trainer_of(model, training_devices(1, host), 4);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
-  for (const char* name : {"w.m ", "dw1", "dw2", "new_w", "new_m", "half"}) EXPECT_EQ(count(*trainer, "reorder", name), 0) << name;
+  for (const char* name : {"w.m ", "dw1", "dw2", "new_w", "new_m", "half"})
+    EXPECT_EQ(count(*trainer, "reorder", name), 0) << name;
   EXPECT_LE(count(*trainer, "reorder", "w "), 1) << "for the gradient by images, which may want another";
   const auto& all = trainer->info().operations;
   const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == "conv"; });

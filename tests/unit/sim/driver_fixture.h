@@ -19,13 +19,14 @@ class SimDriverTest : public ::testing::Test {
     options.violation = [this](const std::string& text) { found.push_back(text); };
     // add_one(x, y): y = x + 1, 16 int32 each
     std::map<std::string, HostKernel> kernels;
-    kernels["add_one"] = {2, [](const cuda::Launch&, std::span<const uint64_t> arguments, OperationMemory& memory) -> Result<void> {
-                            const auto* x = static_cast<const int32_t*>(memory.access(arguments[0], kBytes, false));
-                            auto* y = static_cast<int32_t*>(memory.access(arguments[1], kBytes, true));
-                            if (!x || !y) return Error("an illegal memory access was encountered");
-                            for (size_t i = 0; i < kBytes / 4; ++i) y[i] = x[i] + 1;
-                            return {};
-                          }};
+    kernels["add_one"] = {
+        2, [](const cuda::Launch&, std::span<const uint64_t> arguments, OperationMemory& memory) -> Result<void> {
+          const auto* x = static_cast<const int32_t*>(memory.access(arguments[0], kBytes, false));
+          auto* y = static_cast<int32_t*>(memory.access(arguments[1], kBytes, true));
+          if (!x || !y) return Error("an illegal memory access was encountered");
+          for (size_t i = 0; i < kBytes / 4; ++i) y[i] = x[i] + 1;
+          return {};
+        }};
     options.load = [kernels](const std::string&) -> Result<std::shared_ptr<const KernelCode>> {
       return std::shared_ptr<const KernelCode>(std::make_shared<HostKernels>(kernels));
     };
@@ -54,7 +55,9 @@ class SimDriverTest : public ::testing::Test {
     if (auto ok = driver->launch(stream, launch); !ok) last_error = ok.error().message();
   }
   void up(cuda::Stream stream, int device, void* to) { ASSERT_TRUE(driver->copy(stream, to, device, host, cuda::kHost, kAll)); }
-  void down(cuda::Stream stream, int device, void* from) { ASSERT_TRUE(driver->copy(stream, back, cuda::kHost, from, device, kAll)); }
+  void down(cuda::Stream stream, int device, void* from) {
+    ASSERT_TRUE(driver->copy(stream, back, cuda::kHost, from, device, kAll));
+  }
   /// True when it is done; false when that cannot be.
   bool synchronize(cuda::Stream stream) {
     for (int i = 0; i < 1000; ++i) {

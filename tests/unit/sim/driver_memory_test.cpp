@@ -27,7 +27,9 @@ TEST_F(SimMemory, KernelsTouchWhatWasAnnounced) {
   EXPECT_EQ(last_error, "");
   EXPECT_FALSE(synchronize(streams[0][0]));
   EXPECT_THAT(last_error, HasSubstr("illegal memory access")) << "and the device is gone after that";
-  EXPECT_THAT(finish(), Contains(HasSubstr("half in stream 0 of cuda:0 writes 64 bytes that it was not announced to touch, 0 bytes into")));
+  EXPECT_THAT(
+      finish(),
+      Contains(HasSubstr("half in stream 0 of cuda:0 writes 64 bytes that it was not announced to touch, 0 bytes into")));
 }
 
 TEST_F(SimMemory, PlacesOfCopies) {

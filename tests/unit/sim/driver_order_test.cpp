@@ -27,7 +27,8 @@ TEST_F(SimOrder, RightWorkIsDone) {
 TEST_F(SimOrder, ReadsOfWhatIsNotKnownToBeThere) {
   up(streams[0][0], 0, x[0]);
   add_one(0, streams[0][1], x[0], y[0], "layer 'fc'");
-  EXPECT_THAT(finish(), Contains(HasSubstr("layer 'fc' in stream 1 of cuda:0 reads what isn't known to be written yet by copy of 64")));
+  EXPECT_THAT(finish(),
+              Contains(HasSubstr("layer 'fc' in stream 1 of cuda:0 reads what isn't known to be written yet by copy of 64")));
 }
 
 TEST_F(SimOrder, OverwritingWhatIsStillRead) {
@@ -35,7 +36,8 @@ TEST_F(SimOrder, OverwritingWhatIsStillRead) {
   ASSERT_TRUE(synchronize(streams[0][0]));
   add_one(0, streams[0][0], x[0], y[0], "reader");
   ASSERT_TRUE(driver->fill(streams[0][1], x[0], 0, kBytes));
-  EXPECT_THAT(finish(), Contains(HasSubstr("fill of 64 bytes in stream 1 of cuda:0 overwrites what may still be read by reader")));
+  EXPECT_THAT(finish(),
+              Contains(HasSubstr("fill of 64 bytes in stream 1 of cuda:0 overwrites what may still be read by reader")));
 }
 
 TEST_F(SimOrder, AnEventOrdersOnlyWhatCameBeforeIt) {

@@ -69,7 +69,8 @@ bool fails_well(const std::string& list, const std::string& reason, bool collect
     EXPECT_THAT(text, HasSubstr("cuda:"));
     const auto after = all_values(model);
     for (size_t i = 0; i < after.size() && i < before.size(); ++i) {
-      EXPECT_TRUE(after[i] == before[i] || std::abs(after[i] - before[i]) < 1.F) << "variable is " << after[i] << ", was " << before[i];
+      EXPECT_TRUE(after[i] == before[i] || std::abs(after[i] - before[i]) < 1.F)
+          << "variable is " << after[i] << ", was " << before[i];
     }
     return true;
   }
@@ -88,8 +89,9 @@ TEST_P(EveryCall, FailsWithAnError) {
     // (An event that a queue cannot record for its report of a wait in vain is done without.)
     for (int64_t n = 1, well = 0; well < 3; n += 1 + n / 3) {
       SCOPED_TRACE(std::string(list) + ", " + std::string(name_of(call)) + " number " + std::to_string(n));
-      const bool fails = fails_well(list, "injected", collectives, kSeconds, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); },
-                                    call != Call::query);
+      const bool fails = fails_well(
+          list, "injected", collectives, kSeconds, [&](sim::SimDriver& driver) { driver.fail(call, n, "injected"); },
+          call != Call::query);
       well += !fails;
       failed += fails;
       if (::testing::Test::HasFailure()) return;
@@ -99,10 +101,12 @@ TEST_P(EveryCall, FailsWithAnError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, EveryCall,
-                         ::testing::Values(Call::allocate, Call::allocate_pinned, Call::make_stream, Call::make_event, Call::load,
-                                           Call::function, Call::record, Call::wait, Call::query, Call::copy, Call::fill,
-                                           Call::host_function, Call::collective),
-                         [](const auto& info) { return std::string(name_of(info.param)).substr(0, 4) + std::to_string(int(info.param)); });
+                         ::testing::Values(Call::allocate, Call::allocate_pinned, Call::make_stream, Call::make_event,
+                                           Call::load, Call::function, Call::record, Call::wait, Call::query, Call::copy,
+                                           Call::fill, Call::host_function, Call::collective),
+                         [](const auto& info) {
+                           return std::string(name_of(info.param)).substr(0, 4) + std::to_string(int(info.param));
+                         });
 
 TEST(Failures, ADeviceThatIsLostAtAnyCall) {
   for (const int device : {0, 1}) {
@@ -118,7 +122,8 @@ TEST(Failures, ADeviceThatIsLostAtAnyCall) {
 TEST(Failures, RecordingThatFailsIsAnErrorOrDoneWithout) {
   for (const Call call : {Call::begin_capture, Call::end_capture, Call::launch_graph}) {
     SCOPED_TRACE(name_of(call));
-    fails_well("cuda:0", "injected", false, kDeadline.count(), [&](sim::SimDriver& driver) { driver.fail(call, 1, "injected"); });
+    fails_well("cuda:0", "injected", false, kDeadline.count(),
+               [&](sim::SimDriver& driver) { driver.fail(call, 1, "injected"); });
   }
 }
 

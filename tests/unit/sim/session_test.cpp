@@ -41,7 +41,8 @@ PlanBuilder mixed_plan() {
 PlanBuilder images() {
   PlanBuilder b;
   const std::vector<std::string> roles = {"x", "weight", "bias"};
-  const Json window = {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+  const Json window = {
+      {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
   const int x = b.input("x", {b.batch(), 3, 6, 6});
   const int w = b.parameter("w", {5, 3, 3, 3}), v = b.parameter("v", {5, 5, 3, 3}), bias = b.parameter("b", {5});
   const int r = b.region("net", b.batch());
@@ -49,8 +50,9 @@ PlanBuilder images() {
   const auto size = [&](int64_t side) { return std::vector<Extent>{b.chunk(r), 5, side, side}; };
   const int part = b.scatter(x, r, 0, {b.chunk(r), 3, 6, 6});
   const int first = b.step("conv", {part, b.replicate(w, r), b.replicate(bias, r)}, "conv1", size(6), inside, window, roles);
-  const int pooled = b.step("max_pool", {first}, "pool", size(3), inside,
-                            {{"kernel_size", {2, 2}}, {"stride", {2, 2}}, {"padding", {0, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}});
+  const int pooled =
+      b.step("max_pool", {first}, "pool", size(3), inside,
+             {{"kernel_size", {2, 2}}, {"stride", {2, 2}}, {"padding", {0, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}});
   const int second = b.step("conv", {pooled, b.replicate(v, r), b.replicate(bias, r)}, "conv2", size(3), inside, window, roles);
   b.output("y", b.gather(second, r, 0, {b.batch(), 5, 3, 3}, b.device(0), "y"));
   return b;
@@ -66,7 +68,8 @@ Model load(PlanBuilder builder) {
 using Values = std::vector<std::vector<float>>;
 
 /// The outputs of each of `runs` runs, each with another input.
-std::vector<Values> run(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch, int runs, bool graphs = true) {
+std::vector<Values> run(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch, int runs,
+                        bool graphs = true) {
   BindOptions options;
   options.graphs = graphs;
   options.threads = 1;

@@ -31,8 +31,9 @@ TEST(Durations, QuartilesAreInterpolated) {
 }
 
 Json report(double q1, double median, double q3, int64_t batch = 10) {
-  return {{"model", "m"}, {"batch", batch}, {"samples_per_s", static_cast<double>(batch) / median}, {"step_seconds", median},
-          {"step_seconds_q1", q1}, {"step_seconds_q3", q3}, {"bind_seconds", 0.5}, {"peak_MiB", 100.0}};
+  return {{"model", "m"},           {"batch", batch},        {"samples_per_s", static_cast<double>(batch) / median},
+          {"step_seconds", median}, {"step_seconds_q1", q1}, {"step_seconds_q3", q3},
+          {"bind_seconds", 0.5},    {"peak_MiB", 100.0}};
 }
 
 TEST(Compare, OverlappingQuartilesAreNoDifference) {

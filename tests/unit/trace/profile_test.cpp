@@ -118,7 +118,8 @@ TEST(Profile, TextAndJsonSayTheSame) {
   const Steps steps({}, 2, 3);
   const Profile profile = steps.trace->profiles()[0];
   const std::string text = profile_text(profile, true);
-  for (const char* word : {"profile of train, batch 6", "median of 3 steps", "GFLOP/s", "roofline", "rows_times", "cpu:1", "waits"}) {
+  for (const char* word :
+       {"profile of train, batch 6", "median of 3 steps", "GFLOP/s", "roofline", "rows_times", "cpu:1", "waits"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
   const Json json = profile_json(profile);

@@ -102,8 +102,7 @@ TEST(Trace, ArrowsSayWhatMovesBetweenLanes) {
   }
   EXPECT_EQ(arrows, (std::multiset<std::string>{
                         "scatter host → cpu:0 72",  // three rows of six floats
-                        "scatter host → cpu:1 48",
-                        "gather cpu:1 → cpu:0 48",
+                        "scatter host → cpu:1 48", "gather cpu:1 → cpu:0 48",
                         "share cpu:0 → steps 120",  // the output
                     }));
 }
@@ -115,7 +114,8 @@ TEST(Trace, TheCallerGivesAndTakesWhereNoLaneDoes) {
   const TraceFile file(trace->json());
   std::multiset<std::string> arrows;
   for (const auto& [id, flow] : file.flows) {
-    arrows.insert(flow.from["name"].get<std::string>() + " " + file.tracks.at(flow.from["tid"]) + " → " + file.tracks.at(flow.to["tid"]));
+    arrows.insert(flow.from["name"].get<std::string>() + " " + file.tracks.at(flow.from["tid"]) + " → " +
+                  file.tracks.at(flow.to["tid"]));
   }
   EXPECT_EQ(arrows, (std::multiset<std::string>{"scatter steps → cpu:0", "scatter steps → cpu:1", "gather cpu:0 → steps",
                                                 "gather cpu:1 → steps"}));

@@ -81,7 +81,8 @@ class Checkpoints : public Folder {
     const auto file = SafetensorsFile::open(written(sound));
     auto sums = nlohmann::json::parse(file->metadata().at("sheaf_checksums"));
     sums[""] = crc ^ 0xFFFFFFFF;
-    EXPECT_TRUE(write_safetensors(path("made.safetensors"), tensors(), {{"sheaf_checkpoint", content}, {"sheaf_checksums", sums.dump()}}));
+    EXPECT_TRUE(write_safetensors(path("made.safetensors"), tensors(),
+                                  {{"sheaf_checkpoint", content}, {"sheaf_checksums", sums.dump()}}));
     return path("made.safetensors");
   }
 };
@@ -125,17 +126,49 @@ TEST_F(Checkpoints, EveryByteIsGuarded) {
 TEST_F(Checkpoints, HostileMetadata) {
   const nlohmann::json sound = json_of(sample(4));
   ASSERT_EQ(refusal(with_content(sound)), "");
-  const std::vector<std::pair<const char*, nlohmann::json>> changes = {
-      {"version", 3}, {"version", 1}, {"data", -1}, {"epochs_stride", 0}, {"epochs_stride", -2}, {"version", "1"}, {"plan", 7}, {"rows", 0}, {"rows", -5}, {"rows", 1e300}, {"rows", uint64_t{1} << 63},
-      {"batch_size", 0}, {"batch_size", nullptr}, {"micro_batches", 0}, {"seed", -1}, {"seed", UINT64_MAX}, {"shuffle", 1}, {"devices", "cpu"},
-      {"devices", {1, 2}}, {"lr", nullptr}, {"lr", "0.1"}, {"step", -1}, {"step", 5}, {"step", uint64_t{1} << 60}, {"epoch", 2},
-      {"epoch", int64_t{1} << 52}, {"position", 4}, {"position", -2}, {"epoch_rows", 5}, {"epoch_loss_sum", nullptr}, {"epochs", 3},
-      {"epochs", nlohmann::json::array()}, {"epochs", {1}}, {"curve", {"a"}}, {"curve", std::vector<double>(600)},
-      {"curve_stride", 0}, {"curve_count", 1}, {"curve_sum", nullptr}};
+  const std::vector<std::pair<const char*, nlohmann::json>> changes = {{"version", 3},
+                                                                       {"version", 1},
+                                                                       {"data", -1},
+                                                                       {"epochs_stride", 0},
+                                                                       {"epochs_stride", -2},
+                                                                       {"version", "1"},
+                                                                       {"plan", 7},
+                                                                       {"rows", 0},
+                                                                       {"rows", -5},
+                                                                       {"rows", 1e300},
+                                                                       {"rows", uint64_t{1} << 63},
+                                                                       {"batch_size", 0},
+                                                                       {"batch_size", nullptr},
+                                                                       {"micro_batches", 0},
+                                                                       {"seed", -1},
+                                                                       {"seed", UINT64_MAX},
+                                                                       {"shuffle", 1},
+                                                                       {"devices", "cpu"},
+                                                                       {"devices", {1, 2}},
+                                                                       {"lr", nullptr},
+                                                                       {"lr", "0.1"},
+                                                                       {"step", -1},
+                                                                       {"step", 5},
+                                                                       {"step", uint64_t{1} << 60},
+                                                                       {"epoch", 2},
+                                                                       {"epoch", int64_t{1} << 52},
+                                                                       {"position", 4},
+                                                                       {"position", -2},
+                                                                       {"epoch_rows", 5},
+                                                                       {"epoch_loss_sum", nullptr},
+                                                                       {"epochs", 3},
+                                                                       {"epochs", nlohmann::json::array()},
+                                                                       {"epochs", {1}},
+                                                                       {"curve", {"a"}},
+                                                                       {"curve", std::vector<double>(600)},
+                                                                       {"curve_stride", 0},
+                                                                       {"curve_count", 1},
+                                                                       {"curve_sum", nullptr}};
   for (const auto& [field, value] : changes) {
     nlohmann::json changed = sound;
     changed[field] = value;
-    EXPECT_THAT(refusal(with_content(changed)), HasSubstr("made.safetensors: error: not a sound checkpoint")) << field << " = " << value;
+    EXPECT_THAT(refusal(with_content(changed)), HasSubstr("made.safetensors: error: not a sound checkpoint"))
+        << field << " = " << value;
   }
   for (const auto& [field, value] : sound.items()) {
     nlohmann::json changed = sound;
@@ -174,7 +207,8 @@ class Folders : public Checkpoints {
   std::vector<std::string> told_;
   Result<std::optional<CheckpointFolder::Found>> newest(const CheckpointFolder& folder) {
     told_.clear();
-    return folder.newest(sample(0).identity, pointers(parameters_), [&](const Error& error) { told_.push_back(to_string(error)); });
+    return folder.newest(sample(0).identity, pointers(parameters_),
+                         [&](const Error& error) { told_.push_back(to_string(error)); });
   }
   void damage(const std::string& file) {
     std::string bytes = *read_file(file, 1 << 20);
@@ -224,8 +258,10 @@ TEST_F(Folders, AnEmptyOneHasNone) {
 
 TEST_F(Folders, RemovesStaleTemporariesAlone) {
   std::filesystem::create_directory(path("c"));
-  const std::vector<std::string> stale{"checkpoint-0000000003.safetensors.sheaf-new", "checkpoint-0000000009.safetensors.sheaf-4011"};
-  const std::vector<std::string> kept{"checkpoint-3.safetensors.sheaf-new", "w.safetensors.sheaf-new", "checkpoint-0000000003.safetensors.aB3xYz", "checkpoint-0000000003.safetensors.bak", "x"};
+  const std::vector<std::string> stale{"checkpoint-0000000003.safetensors.sheaf-new",
+                                       "checkpoint-0000000009.safetensors.sheaf-4011"};
+  const std::vector<std::string> kept{"checkpoint-3.safetensors.sheaf-new", "w.safetensors.sheaf-new",
+                                      "checkpoint-0000000003.safetensors.aB3xYz", "checkpoint-0000000003.safetensors.bak", "x"};
   for (const std::string& name : stale) std::ofstream(path("c/" + name)) << "half";
   for (const std::string& name : kept) std::ofstream(path("c/" + name)) << "other";
   auto folder = CheckpointFolder::open(path("c"), 3);
@@ -291,7 +327,8 @@ TEST_F(Folders, KilledAtAnyMoment) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself, with status " << WEXITSTATUS(status);
-    while (::read(finished[0], &told, sizeof told) == static_cast<ssize_t>(sizeof told)) last_finished = std::max(last_finished, told);
+    while (::read(finished[0], &told, sizeof told) == static_cast<ssize_t>(sizeof told))
+      last_finished = std::max(last_finished, told);
     ::close(finished[0]);
     if (told < 0) ++unfinished;
 
@@ -300,7 +337,8 @@ TEST_F(Folders, KilledAtAnyMoment) {
     for (const auto& entry : std::filesystem::directory_iterator(path("c"))) {
       EXPECT_TRUE(entry.path().string().ends_with(".safetensors")) << "left behind: " << entry.path();
     }
-    const auto found = folder->newest(sample(0).identity, expected, [](const Error& error) { ADD_FAILURE() << to_string(error); });
+    const auto found =
+        folder->newest(sample(0).identity, expected, [](const Error& error) { ADD_FAILURE() << to_string(error); });
     ASSERT_TRUE(found && *found);
     step = (*found)->checkpoint.state.step;
     EXPECT_GE(step, last_finished);

@@ -83,7 +83,8 @@ TEST(HostLoss, ProbabilitiesOfTheClasses) {
   EXPECT_EQ(plain.counted, 2);
   EXPECT_EQ(plain.correct, 1) << "the most probable class counts";
   const HostTensor images = tensor_of<float>(DType::float32, {2, 3, 2}, {1, 1.5F, 2, 1, 0.5F, 0.5F, -1, -1, 0, 2, 3, 4});
-  const HostTensor of_images = tensor_of<float>(DType::float32, {2, 3, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 0.3F, 0.2F, 0, 0.1F, 0.9F, 0.9F, 0.1F, 0});
+  const HostTensor of_images =
+      tensor_of<float>(DType::float32, {2, 3, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 0.3F, 0.2F, 0, 0.1F, 0.9F, 0.9F, 0.1F, 0});
   const EvaluationSums inner = sums_of(images, of_images);
   EXPECT_NEAR(inner.loss / inner.weight, 1.860841989517212, 1e-6);
   loss.weight = {0.5, 2, 1.25};
@@ -186,8 +187,9 @@ TEST(Targets, OutOfRangeNamesRowAndValue) {
   loss.ignore_index = 7;
   auto refused = check_targets(loss, "--data label=y.npy", kTarget, 0);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), testing::AllOf(HasSubstr("--data label=y.npy"), HasSubstr("row 2"), HasSubstr("is -100"),
-                                                        HasSubstr("0 to 2"), HasSubstr("ignore_index, 7")));
+  EXPECT_THAT(refused.error().message(),
+              testing::AllOf(HasSubstr("--data label=y.npy"), HasSubstr("row 2"), HasSubstr("is -100"), HasSubstr("0 to 2"),
+                             HasSubstr("ignore_index, 7")));
   // Rows in dimension 1, as sequences have them: element 5 of [2, 4] is row 1.
   const HostTensor sequence = tensor_of<int64_t>(DType::int64, {2, 4}, {0, 1, 2, 0, 7, 3, 0, 0});
   refused = check_targets(loss, "--eval", sequence, 1);
@@ -213,7 +215,8 @@ TEST(Evaluator, AllRowsWithARemainder) {
   auto model = Model::from_plan(b.plan);
   ASSERT_TRUE(model);
   const float identity[] = {1, 0, 0, 1}, zero[] = {0, 0};
-  ASSERT_TRUE(model->set_parameters(std::vector<TensorView>{{"net.weight", DType::float32, {2, 2}, identity}, {"net.bias", DType::float32, {2}, zero}}));
+  ASSERT_TRUE(model->set_parameters(
+      std::vector<TensorView>{{"net.weight", DType::float32, {2, 2}, identity}, {"net.bias", DType::float32, {2}, zero}}));
   const auto values = training_values(model->plan());
   ASSERT_EQ(values.size(), 2U);
   EXPECT_EQ(values[0].name, "x") << "inputs come first, wherever they stand";
@@ -281,7 +284,8 @@ TEST(Settings, FaultsOfTheCommandLine) {
     ASSERT_FALSE(settings) << testing::PrintToString(arguments);
     EXPECT_THAT(to_string(settings.error()), HasSubstr(word)) << testing::PrintToString(arguments);
   }
-  const auto right = parsed({"--batch-size", "2", "--steps", "9", "--lr", "1e-3", "--no-shuffle", "--checkpoint", "d", "--resume", "--keep", "5"});
+  const auto right = parsed(
+      {"--batch-size", "2", "--steps", "9", "--lr", "1e-3", "--no-shuffle", "--checkpoint", "d", "--resume", "--keep", "5"});
   ASSERT_TRUE(right) << to_string(right.error());
   EXPECT_EQ(right->lr, 1e-3);
   EXPECT_FALSE(right->shuffle);

@@ -40,8 +40,9 @@ inline Dataset numbered_rows(int64_t rows) {
   std::vector<HostTensor> tensors;
   tensors.push_back(std::move(*x));
   tensors.push_back(std::move(*label));
-  auto data = Dataset::make({{"x", DType::float32, {Extent::symbol("batch"), 2}, 0}, {"label", DType::int64, {Extent::symbol("batch")}, 0}},
-                            std::move(tensors));
+  auto data = Dataset::make(
+      {{"x", DType::float32, {Extent::symbol("batch"), 2}, 0}, {"label", DType::int64, {Extent::symbol("batch")}, 0}},
+      std::move(tensors));
   EXPECT_TRUE(data);
   return *std::move(data);
 }
@@ -68,7 +69,8 @@ class FakeLearner : public Learner {
     row_counts.push_back(rows);
     if (progress_.steps + 1 == nan_at) return std::numeric_limits<float>::quiet_NaN();
     ++progress_.steps;
-    velocity = velocity * 0.5F + loss + static_cast<float>((static_cast<uint64_t>(progress_.steps) * 7 + progress_.seed) % 11) * 0.01F;
+    velocity =
+        velocity * 0.5F + loss + static_cast<float>((static_cast<uint64_t>(progress_.steps) * 7 + progress_.seed) % 11) * 0.01F;
     weight -= static_cast<float>(learning_rate()) * 0.01F * velocity;
     return loss;
   }
@@ -89,7 +91,8 @@ class FakeLearner : public Learner {
 };
 
 inline std::vector<Parameter> fake_parameters() {
-  return {{"w", DType::float32, {1}, false, {}, Json::object()}, {"w.momentum_buffer", DType::float32, {1}, false, {}, Json::object()}};
+  return {{"w", DType::float32, {1}, false, {}, Json::object()},
+          {"w.momentum_buffer", DType::float32, {1}, false, {}, Json::object()}};
 }
 
 inline std::vector<const Parameter*> pointers(const std::vector<Parameter>& parameters) {
@@ -105,8 +108,15 @@ inline LoopHooks no_hooks() {
 }
 
 inline RunIdentity identity(int64_t rows, const LoopSettings& settings) {
-  return {"0123456789abcdef0123456789abcdef", "fake", rows, settings.batch_size, settings.seed, settings.shuffle,
-          {"cpu:0", "cpu:1"}, "strict", "x86-64-v3, 2 cores"};
+  return {"0123456789abcdef0123456789abcdef",
+          "fake",
+          rows,
+          settings.batch_size,
+          settings.seed,
+          settings.shuffle,
+          {"cpu:0", "cpu:1"},
+          "strict",
+          "x86-64-v3, 2 cores"};
 }
 
 }  // namespace sheaf::training_tests

@@ -63,7 +63,8 @@ std::vector<Taken> take_all(const Dataset& data, const LoaderOptions& options, i
     const auto* x = static_cast<const float*>(batch->buffers[0]);
     const auto* label = static_cast<const int64_t*>(batch->buffers[1]);
     // A loader that runs on into the batch at hand would be caught here.
-    if (slow_every > 0 && all.size() % static_cast<size_t>(slow_every) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (slow_every > 0 && all.size() % static_cast<size_t>(slow_every) == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     for (int64_t i = 0; i < batch->rows; ++i) {
       taken.rows.push_back(static_cast<int64_t>(x[2 * i]));
       EXPECT_EQ(x[2 * i + 1], x[2 * i] + 0.5F);

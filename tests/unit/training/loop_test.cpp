@@ -265,8 +265,8 @@ TEST_F(Resumes, RefusesAnotherRun) {
   batch.batch_size = 5;
   auto end = go(left, batch, 1000);
   ASSERT_FALSE(end);
-  EXPECT_THAT(to_string(end.error()), testing::AllOf(HasSubstr("checkpoint-0000000009.safetensors: error:"), HasSubstr("--batch-size is 4"),
-                                                     HasSubstr("this run's is 5")));
+  EXPECT_THAT(to_string(end.error()), testing::AllOf(HasSubstr("checkpoint-0000000009.safetensors: error:"),
+                                                     HasSubstr("--batch-size is 4"), HasSubstr("this run's is 5")));
   LoopSettings seed = settings;
   seed.seed = 4;
   end = go(left, seed, 1000);
@@ -287,7 +287,8 @@ TEST(Identity, OtherPlansAndOtherDevices) {
   now.devices = {"cpu:0"};
   now.numerics = "fast";
   EXPECT_TRUE(check_same_run("f", then, now));
-  EXPECT_THAT(rounding_differences(then, now), ElementsAre("devices cpu:0,cpu:1 then, cpu:0 now", "numerics strict then, fast now"));
+  EXPECT_THAT(rounding_differences(then, now),
+              ElementsAre("devices cpu:0,cpu:1 then, cpu:0 now", "numerics strict then, fast now"));
   now.micro_batches = 2;
   EXPECT_THAT(check_same_run("f", then, now).error().message(), HasSubstr("--micro-batches is 1, this run's is 2"));
   now.micro_batches = 1;

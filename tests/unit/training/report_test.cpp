@@ -82,7 +82,8 @@ TEST(Bar, Lines) {
   const StepRecord record{590, 3, 256, 0.43123, 0.1, 0.04};
   const std::string line = bar_line(length, record, 5432.4, 72, 100);
   EXPECT_EQ(line, "epoch 3/10 [===================>                  ] 120/235  loss 0.4312  5,432 samples/s  1:12 left");
-  for (int width = 0; width < 120; ++width) EXPECT_LE(bar_line(length, record, 5432.4, 72, width).size(), static_cast<size_t>(width));
+  for (int width = 0; width < 120; ++width)
+    EXPECT_LE(bar_line(length, record, 5432.4, 72, width).size(), static_cast<size_t>(width));
   EXPECT_THAT(bar_line(length, {235, 1, 1, 1, 1, 1}, 1, 1, 100), HasSubstr("=] 235/235"));
   EXPECT_THAT(bar_line(length, {236, 2, 1, 1, 1, 1}, 1, 1, 100), HasSubstr(" 1/235"));
 }
@@ -98,7 +99,8 @@ TEST(Bar, Numbers) {
 }
 
 TEST(Bar, EpochLine) {
-  EXPECT_EQ(epoch_line(epoch_of(2, 0.91244, 0.25), 10), "epoch 2/10  train loss 0.5  eval loss 0.25  eval accuracy 0.9124  500 samples/s  2 s, 0.0% waiting for data");
+  EXPECT_EQ(epoch_line(epoch_of(2, 0.91244, 0.25), 10),
+            "epoch 2/10  train loss 0.5  eval loss 0.25  eval accuracy 0.9124  500 samples/s  2 s, 0.0% waiting for data");
   EpochRecord record = epoch_of(3, {});
   record.complete = false;
   record.data_wait_seconds = 0.5;
@@ -112,7 +114,8 @@ TEST(Bar, NoTerminalGetsOneLineAnEpoch) {
   for (int64_t step = 1; step <= 20; ++step) display.step({step, (step - 1) / 10 + 1, 1, 0.5, 0.1, 0.1});
   display.epoch(epoch_of(1, {}));
   display.epoch(epoch_of(2, {}));
-  EXPECT_EQ(std::ftell(file), static_cast<long>(epoch_line(epoch_of(1, {}), 2).size() + epoch_line(epoch_of(2, {}), 2).size() + 2));
+  EXPECT_EQ(std::ftell(file),
+            static_cast<long>(epoch_line(epoch_of(1, {}), 2).size() + epoch_line(epoch_of(2, {}), 2).size() + 2));
   std::fclose(file);
 }
 
@@ -163,7 +166,8 @@ TEST(Plot, IsWellFormedWhateverItShows) {
       std::vector<EpochRecord> records;
       for (int i = 0; i < epochs * 10; ++i) curve.add(scale / (i + 1));
       for (int i = 0; i < epochs; ++i) {
-        records.push_back(epoch_of(i + 1, i % 2 ? std::optional(0.5) : std::nullopt, i % 3 ? std::optional(std::nan("")) : std::nullopt));
+        records.push_back(
+            epoch_of(i + 1, i % 2 ? std::optional(0.5) : std::nullopt, i % 3 ? std::optional(std::nan("")) : std::nullopt));
         records.back().train_loss = scale;
       }
       expect_well_formed(training_plot("a <b> & \"c\" \x01", curve, 10, records));
@@ -176,7 +180,8 @@ TEST(Plot, ShowsWhatThereIs) {
   for (int i = 0; i < 30; ++i) curve.add(2.0 / (i + 1));
   const std::vector<EpochRecord> records{epoch_of(1, 0.5, 0.7), epoch_of(2, 0.6, 0.6), epoch_of(3, 0.9375, 0.5)};
   const std::string both = training_plot("resnet18", curve, 10, records);
-  EXPECT_THAT(both, testing::AllOf(HasSubstr(">loss<"), HasSubstr(">accuracy<"), HasSubstr("(0.9375 at the end)"), HasSubstr("width=\"920\"")));
+  EXPECT_THAT(both, testing::AllOf(HasSubstr(">loss<"), HasSubstr(">accuracy<"), HasSubstr("(0.9375 at the end)"),
+                                   HasSubstr("width=\"920\"")));
   const std::vector<EpochRecord> plain{epoch_of(1, {})};
   const std::string loss = training_plot("resnet18", curve, 10, plain);
   EXPECT_THAT(loss, testing::AllOf(HasSubstr("width=\"460\""), testing::Not(HasSubstr("accuracy"))));

@@ -62,7 +62,8 @@ TEST(Tolerance, GrowsWithTheMagnitudesThatAreAdded) {
   EXPECT_LT(tolerance_of_sums(nothing, thousand, thousand, 0), 0.01) << "of a thousand ones, one that is missing shows";
   EXPECT_EQ(tolerance_of_sums(*make_tensor(DType::int64, {1}), thousand, thousand, 0), 0) << "integers don't round";
   const HostTensor narrow = *make_tensor(DType::bfloat16, {1});
-  EXPECT_GT(tolerance_of_sums(narrow, thousand, thousand, 0), tolerance_of_sums(nothing, thousand, thousand, 0)) << "stored with fewer bits";
+  EXPECT_GT(tolerance_of_sums(narrow, thousand, thousand, 0), tolerance_of_sums(nothing, thousand, thousand, 0))
+      << "stored with fewer bits";
 }
 
 TEST(Tolerance, GrowsWithWhatRoundingsOfTheOperandsMove) {
@@ -70,7 +71,8 @@ TEST(Tolerance, GrowsWithWhatRoundingsOfTheOperandsMove) {
   EXPECT_LT(tolerance_of(ones, 0, 1, 1, DType::float32), 1e-5);
   EXPECT_GT(tolerance_of(ones, 0, 1, 1e6, DType::float32), 10 * tolerance_of(ones, 0, 1, 1, DType::float32));
   EXPECT_LT(tolerance_of(ones, 0, 1, 1e6, DType::float32), 1e-3);
-  EXPECT_GT(tolerance_of(ones, 1, 1, 1, DType::float32), 1) << "where the result hangs on the last bit of the operands, much is rounding";
+  EXPECT_GT(tolerance_of(ones, 1, 1, 1, DType::float32), 1)
+      << "where the result hangs on the last bit of the operands, much is rounding";
   EXPECT_GT(tolerance_of(ones, 1, 1e4, 1, DType::float32), 1e3) << "in magnitude many terms are more than their random sum";
   EXPECT_EQ(tolerance_of(*make_tensor(DType::int64, {4}), 1, 1e6, 1e6, DType::float32), 0) << "integers don't round";
 }

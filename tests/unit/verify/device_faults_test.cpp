@@ -22,10 +22,12 @@ TEST(VerifyDeviceFaults, NoneWithoutAFault) {
 
 /// The second replica gets the first one's rows.
 TEST(VerifyDeviceFaults, AWrongChunk) {
-  VerifyOptions options = on_two([](char*&, const char*& source, const CopyShape& shape) {
-    if (shape.row_bytes == 3 * kRow) source -= 3 * kRow;
-    return true;
-  }, 6);
+  VerifyOptions options = on_two(
+      [](char*&, const char*& source, const CopyShape& shape) {
+        if (shape.row_bytes == 3 * kRow) source -= 3 * kRow;
+        return true;
+      },
+      6);
   options.train = false;
   const Divergence found = divergence(verified(compiled(perceptron(kLayers)), options));
   EXPECT_EQ(found.op, "scatter");
@@ -37,10 +39,12 @@ TEST(VerifyDeviceFaults, AWrongChunk) {
 
 /// The second replica's rows are put where the first one's belong.
 TEST(VerifyDeviceFaults, ASwappedGather) {
-  VerifyOptions options = on_two([](char*& target, const char*&, const CopyShape& shape) {
-    if (shape.row_bytes == 3 * kResult) target -= 3 * kResult;
-    return true;
-  }, 6);
+  VerifyOptions options = on_two(
+      [](char*& target, const char*&, const CopyShape& shape) {
+        if (shape.row_bytes == 3 * kResult) target -= 3 * kResult;
+        return true;
+      },
+      6);
   options.train = false;
   const Divergence found = divergence(verified(compiled(perceptron(kLayers)), options));
   EXPECT_EQ(found.op, "gather");
@@ -51,10 +55,12 @@ TEST(VerifyDeviceFaults, ASwappedGather) {
 /// The second replica keeps the weights of the first step.
 TEST(VerifyDeviceFaults, AStaleReplica) {
   int copies = 0;
-  const VerifyOptions options = on_two([&copies](char*&, const char*&, const CopyShape& shape) {
-    // Three runs are made of each step.
-    return shape.row_bytes != kWeight || ++copies <= 3;
-  }, 6);
+  const VerifyOptions options = on_two(
+      [&copies](char*&, const char*&, const CopyShape& shape) {
+        // Three runs are made of each step.
+        return shape.row_bytes != kWeight || ++copies <= 3;
+      },
+      6);
   VerifyOptions train = options;
   train.infer = false;
   const Verification found = verified(compiled(perceptron(kLayers)), train);

@@ -17,7 +17,8 @@ Step& step_of(Program& program, const std::string& op, const std::string& layer)
 
 TEST(VerifyFaults, ARightPlanHasNone) {
   const Plan plan = compiled(perceptron(kLayers));
-  for (const auto& [devices, batch] : {std::pair{"cpu", 7}, {"cpu:0", 7}, {"cpu:0,cpu:1", 7}, {"cpu:0-2", 7}, {"cpu:0-3", 2}, {"cpu:0,cpu:0", 5}})
+  for (const auto& [devices, batch] :
+       {std::pair{"cpu", 7}, {"cpu:0", 7}, {"cpu:0,cpu:1", 7}, {"cpu:0-2", 7}, {"cpu:0-3", 2}, {"cpu:0,cpu:0", 5}})
     EXPECT_TRUE(verified(plan, on(devices, batch)).passed()) << devices << explained(verified(plan, on(devices, batch)));
   EXPECT_TRUE(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)).passed());
 }
@@ -89,7 +90,8 @@ TEST(VerifyFaults, AReplicateOfTheWrongWeights) {
   Plan plan = compiled(kTwoOutputs);
   std::vector<Step*> replicates;
   for (Step& step : plan.infer.steps)
-    if (step.op == "replicate" && plan.infer.values[static_cast<size_t>(step.inputs[0])].shape.size() == 2) replicates.push_back(&step);
+    if (step.op == "replicate" && plan.infer.values[static_cast<size_t>(step.inputs[0])].shape.size() == 2)
+      replicates.push_back(&step);
   ASSERT_EQ(replicates.size(), 2U);
   std::swap(replicates[0]->inputs, replicates[1]->inputs);
   EXPECT_THAT(divergence(compared(plan, unpartitioned(kTwoOutputs), on("cpu:0,cpu:1", 7))).layer, HasSubstr("net"));
@@ -98,8 +100,10 @@ TEST(VerifyFaults, AReplicateOfTheWrongWeights) {
 std::string mean_of_rows(const std::string& inside, const std::string& outside) {
   return R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 5]}}, "layers": [
     {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
-       {"name": "fc", "type": "Linear", "in_features": 5, "out_features": 3})" + inside + R"(]}},
-    )" + outside + R"({"name": "mean", "type": "Mean", "dim": [0], "keepdim": true}]})";
+       {"name": "fc", "type": "Linear", "in_features": 5, "out_features": 3})" +
+         inside + R"(]}},
+    )" + outside +
+         R"({"name": "mean", "type": "Mean", "dim": [0], "keepdim": true}]})";
 }
 
 /// Replicas' means of chunks of 3, 3 and 1 rows, and the mean of those.

@@ -58,7 +58,8 @@ class DeviceMemory {
 
 class FaultyQueue : public Queue {
  public:
-  FaultyQueue(std::unique_ptr<Queue> queue, Faults faults, std::shared_ptr<DeviceMemory> memory, std::shared_ptr<PreparedOperations> operations)
+  FaultyQueue(std::unique_ptr<Queue> queue, Faults faults, std::shared_ptr<DeviceMemory> memory,
+              std::shared_ptr<PreparedOperations> operations)
       : queue_(std::move(queue)), faults_(std::move(faults)), memory_(std::move(memory)), operations_(std::move(operations)) {}
   void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) override {
     if (const auto known = operations_->find(&executable); faults_.operation && known != operations_->end())

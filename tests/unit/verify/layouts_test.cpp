@@ -67,7 +67,8 @@ TEST(Layouts, AreReadAsTheyAreWritten) {
     ASSERT_TRUE(layout) << text;
     EXPECT_EQ(to_string(*layout), text);
   }
-  for (const char* text : {"", "split", "split:", "split:-1", "split:01", "split:x", "Whole"}) EXPECT_FALSE(parse_layout(text)) << text;
+  for (const char* text : {"", "split", "split:", "split:-1", "split:01", "split:x", "Whole"})
+    EXPECT_FALSE(parse_layout(text)) << text;
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ INSTANTIATE_TEST_SUITE_P(Small, VerifyModels,
 std::string recurrent(const std::string& type) {
   return R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": [6, "batch", 5]}}, "layers": [
     {"name": "net", "type": "DataParallel", "dim": 1, "module": {"type": "Sequential", "layers": [
-      {"name": "rnn", "type": ")" + type + R"(", "input_size": 5, "hidden_size": 8}, {"name": "fc", "type": "Linear", "in_features": 8, "out_features": 3}]}}],
+      {"name": "rnn", "type": ")" +
+         type +
+         R"(", "input_size": 5, "hidden_size": 8}, {"name": "fc", "type": "Linear", "in_features": 8, "out_features": 3}]}}],
     "training": {"targets": {"y": {"shape": [6, "batch", 3]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]}, "optimizer": {"type": "Adam", "lr": 0.01}}})";
 }
 

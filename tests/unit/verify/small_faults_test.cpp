@@ -58,20 +58,24 @@ TEST(VerifySmallFaults, NoneWithoutAFault) {
 }
 
 TEST(VerifySmallFaults, AScatterThatLosesARow) {
-  const Divergence found = divergence(verified(compiled(perceptron(kLayers)), on_two({without_last_row(5 * sizeof(float)), {}})));
+  const Divergence found =
+      divergence(verified(compiled(perceptron(kLayers)), on_two({without_last_row(5 * sizeof(float)), {}})));
   EXPECT_EQ(found.op, "scatter");
   EXPECT_EQ(found.index[0], kRows - 1);
 }
 
 TEST(VerifySmallFaults, AGatherThatLosesARow) {
-  const Divergence found = divergence(verified(compiled(perceptron(kLayers)), on_two({without_last_row(3 * sizeof(float)), {}})));
+  const Divergence found =
+      divergence(verified(compiled(perceptron(kLayers)), on_two({without_last_row(3 * sizeof(float)), {}})));
   EXPECT_TRUE(found.op == "gather" || found.op == "scatter") << found.op;
   EXPECT_EQ(found.index[0] % kHalf, kHalf - 1);
 }
 
 TEST(VerifySmallFaults, SumsThatLoseARow) {
-  for (const auto& [text, op] : {std::pair{perceptron(kLayers), "linear_backward_weight"}, {std::string(kConvolutions), "linear_backward_weight"},
-                                 {std::string(kConvolutions), "conv_backward_weight"}, {std::string(kConvolutions), "batch_norm_backward"},
+  for (const auto& [text, op] : {std::pair{perceptron(kLayers), "linear_backward_weight"},
+                                 {std::string(kConvolutions), "linear_backward_weight"},
+                                 {std::string(kConvolutions), "conv_backward_weight"},
+                                 {std::string(kConvolutions), "batch_norm_backward"},
                                  {std::string(kConvolutions), "batch_norm_train"}}) {
     VerifyOptions options = on_two({{}, without_a_row(op)});
     options.infer = false;

@@ -65,7 +65,8 @@ inline Verification verified(const Plan& plan, const VerifyOptions& options) {
   return std::move(*found);
 }
 
-inline Verification compared(const Plan& plan, const Plan& reference, const VerifyOptions& options, const MixingPrograms& mixes = {}) {
+inline Verification compared(const Plan& plan, const Plan& reference, const VerifyOptions& options,
+                             const MixingPrograms& mixes = {}) {
   auto data = data_for(reference, options.batch, 1);
   EXPECT_TRUE(data);
   auto found = verify_compiler(plan, reference, initial_weights(reference), *data, options, mixes);
@@ -78,7 +79,8 @@ inline Verification compared(const Plan& plan, const Plan& reference, const Veri
 
 inline std::string explained(const Verification& verification) {
   for (const ProgramVerification& program : verification.programs)
-    if (program.divergence) return program.program + ": " + to_text(*program.divergence) + "; " + program.divergence->explanation;
+    if (program.divergence)
+      return program.program + ": " + to_text(*program.divergence) + "; " + program.divergence->explanation;
   return "";
 }
 
@@ -93,7 +95,8 @@ inline Divergence divergence(const Verification& verification) {
 /// A data-parallel layer `net` of these layers between rows of 5 and rows of 3, trained by SGD with momentum.
 inline std::string perceptron(const std::string& layers) {
   return R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 5]}},
-  "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [)" + layers + R"(]}}],
+  "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [)" +
+         layers + R"(]}}],
   "training": {"targets": {"y": {"shape": ["batch", 3]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]},
                "optimizer": {"type": "SGD", "lr": 0.1, "momentum": 0.9}}})";
 }
