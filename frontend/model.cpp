@@ -113,9 +113,8 @@ Result<Model> parse_model(std::string file, std::string text) {
 
 Result<Model> load_model(const std::string& file) {
   // One byte beyond the limit is enough for the parser to refuse; a device file never ends.
-  auto text = read_stream(file, ModelFileLimits{}.bytes);
-  if (!text) return text.error();
-  return parse_model(file, std::move(*text));
+  SHEAF_ASSIGN(auto text, read_stream(file, ModelFileLimits{}.bytes));
+  return parse_model(file, std::move(text));
 }
 
 }  // namespace sheaf::frontend

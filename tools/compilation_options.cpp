@@ -16,9 +16,8 @@ Result<CompileOptions> compilation_of(const Options& options) {
   CompileOptions compilation;
   compilation.precision = options.value("--precision");
   if (options.has("--device-memory")) {
-    auto bytes = parse_byte_size(options.value("--device-memory"), "--device-memory");
-    if (!bytes) return bytes.error();
-    compilation.device_memory = static_cast<int64_t>(std::min(*bytes, 0x1p60));
+    SHEAF_ASSIGN(auto bytes, parse_byte_size(options.value("--device-memory"), "--device-memory"));
+    compilation.device_memory = static_cast<int64_t>(std::min(bytes, 0x1p60));
   }
   return compilation;
 }

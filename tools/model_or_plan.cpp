@@ -14,21 +14,17 @@ bool is_plan(const std::string& text) { return text.substr(0, 256).find("\"sheaf
 }  // namespace
 
 Result<Plan> read_model_or_plan(const std::string& file, const CompileOptions& compilation) {
-  Result<std::string> text = read_file(file, kLargestFile);
-  if (!text) return text.error();
-  if (is_plan(*text)) return parse_plan(file, *text);
-  auto model = frontend::parse_model(file, *text);
-  if (!model) return model.error();
-  return compile(*model, compilation);
+  SHEAF_ASSIGN(auto text, read_file(file, kLargestFile));
+  if (is_plan(text)) return parse_plan(file, text);
+  SHEAF_ASSIGN(auto model, frontend::parse_model(file, text));
+  return compile(model, compilation);
 }
 
 Result<std::optional<frontend::Model>> read_model(const std::string& file) {
-  Result<std::string> text = read_file(file, kLargestFile);
-  if (!text) return text.error();
-  if (is_plan(*text)) return std::optional<frontend::Model>();
-  auto model = frontend::parse_model(file, *text);
-  if (!model) return model.error();
-  return std::optional<frontend::Model>(std::move(*model));
+  SHEAF_ASSIGN(auto text, read_file(file, kLargestFile));
+  if (is_plan(text)) return std::optional<frontend::Model>();
+  SHEAF_ASSIGN(auto model, frontend::parse_model(file, text));
+  return std::optional<frontend::Model>(std::move(model));
 }
 
 }  // namespace sheaf

@@ -33,13 +33,10 @@ Result<double> factor_of(const Options& options) {
 }
 
 Result<NamedTensors> all_of(const std::string& file) {
-  auto opened = SafetensorsFile::open(file);
-  if (!opened) return opened.error();
+  SHEAF_ASSIGN(auto opened, SafetensorsFile::open(file));
   NamedTensors tensors;
-  for (const auto& [name, entry] : opened->entries()) {
-    auto tensor = opened->read(name);
-    if (!tensor) return tensor.error();
-    tensors[name] = std::move(*tensor);
+  for (const auto& [name, entry] : opened.entries()) {
+    SHEAF_ASSIGN(tensors[name], opened.read(name));
   }
   return tensors;
 }
@@ -54,32 +51,23 @@ struct Request {
 
 Result<Request> request_of(const Options& options) {
   Request request;
-  auto list = parse_devices(options.value("--devices"));
-  if (!list) return list.error();
-  request.devices = std::move(*list);
-  auto compilation = compilation_of(options);
-  if (!compilation) return compilation.error();
-  request.compilation = std::move(*compilation);
-  auto batch = options.integer("--batch", 1, int64_t{1} << 40, 0);
-  if (!batch) return batch.error();
-  request.options.batch = *batch;
-  auto seed = options.integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0);
-  if (!seed) return seed.error();
-  request.options.seed = static_cast<uint64_t>(*seed);
-  auto steps = options.integer("--steps", 1, 1000, request.options.steps);
-  if (!steps) return steps.error();
-  request.options.steps = static_cast<int>(*steps);
-  auto factor = factor_of(options);
-  if (!factor) return factor.error();
-  request.options.factor = *factor;
-  auto sources = named_sources("--input", options.values("--input"));
-  if (!sources) return sources.error();
-  request.sources = std::move(*sources);
+  SHEAF_ASSIGN(request.devices, parse_devices(options.value("--devices")));
+  SHEAF_ASSIGN(auto compilation, compilation_of(options));
+  request.compilation = std::move(compilation);
+  SHEAF_ASSIGN(auto batch, options.integer("--batch", 1, int64_t{1} << 40, 0));
+  request.options.batch = batch;
+  SHEAF_ASSIGN(auto seed, options.integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0));
+  request.options.seed = static_cast<uint64_t>(seed);
+  SHEAF_ASSIGN(auto steps, options.integer("--steps", 1, 1000, request.options.steps));
+  request.options.steps = static_cast<int>(steps);
+  SHEAF_ASSIGN(auto factor, factor_of(options));
+  request.options.factor = factor;
+  SHEAF_ASSIGN(auto sources, named_sources("--input", options.values("--input")));
+  request.sources = std::move(sources);
   request.options.infer = options.value("--program") != "train";
   request.options.train = options.value("--program") != "infer";
-  auto bind = bind_options(options);
-  if (!bind) return bind.error();
-  request.options.bind = *bind;
+  SHEAF_ASSIGN(auto bind, bind_options(options));
+  request.options.bind = bind;
   return request;
 }
 
@@ -91,43 +79,33 @@ class Verifier {
 
   Result<Verification> run() {
     const std::string& file = options_.value("MODEL-or-PLAN");
-    auto model = read_model(file);
-    if (!model) return model.error();
-    if (!*model) {
-      if (auto ok = takes_a_plan(file); !ok) return ok.error();
+    SHEAF_ASSIGN(auto model, read_model(file));
+    if (!model) {
+      SHEAF_TRY(takes_a_plan(file));
     }
     CompileReport said;
-    auto plan = *model ? compile(**model, request_.compilation, &said) : read_model_or_plan(file, {});
-    if (!plan) return plan.error();
-    if (!wanted_.infer && plan->train.steps.empty())
-      return Error({plan->file}, "'" + plan->name + "' holds no training program")
-          .note("add a 'training' section to the model");
-    auto devices = open_devices(request_.devices);
-    if (!devices) return devices.error();
-    wanted_.devices = std::make_shared<const DeviceSet>(std::move(*devices));
-    auto weights = weights_for(*plan);
-    if (!weights) return weights.error();
-    if (options_.has("--against")) return against(*plan, *weights);
+    SHEAF_ASSIGN(auto plan, model ? compile(*model, request_.compilation, &said) : read_model_or_plan(file, {}));
+    if (!wanted_.infer && plan.train.steps.empty())
+      return Error({plan.file}, "'" + plan.name + "' holds no training program").note("add a 'training' section to the model");
+    SHEAF_ASSIGN(auto devices, open_devices(request_.devices));
+    wanted_.devices = std::make_shared<const DeviceSet>(std::move(devices));
+    SHEAF_ASSIGN(auto weights, weights_for(plan));
+    if (options_.has("--against")) return against(plan, weights);
     if (wanted_.batch == 0) wanted_.batch = uneven_batch(static_cast<int64_t>(request_.devices.size()));
-    auto data = data_for(*plan, wanted_.batch, wanted_.seed, request_.sources);
-    if (!data) return data.error();
+    SHEAF_ASSIGN(auto data, data_for(plan, wanted_.batch, wanted_.seed, request_.sources));
 
-    if (*model) {
+    if (model) {
       CompileOptions apart = request_.compilation;
       apart.unpartitioned = apart.unfused = true;
-      auto reference = compile(**model, apart);
-      if (!reference) return reference.error();
-      if (auto ok = add(verify_compiler(*plan, *reference, *weights, *data, wanted_, mixing(*plan, said))); !ok)
-        return ok.error();
+      SHEAF_ASSIGN(auto reference, compile(*model, apart));
+      SHEAF_TRY(add(verify_compiler(plan, reference, weights, data, wanted_, mixing(plan, said))));
     }
-    if (all_.passed())
-      if (auto ok = add(verify(*plan, *weights, *data, wanted_)); !ok) return ok.error();
+    if (all_.passed()) SHEAF_TRY(add(verify(plan, weights, data, wanted_)));
     if (all_.passed() && options_.has("--every-layer")) {
       CompileOptions layers = request_.compilation;
       layers.unfused = true;
-      auto unfused = compile(**model, layers);
-      if (!unfused) return unfused.error();
-      if (auto ok = add(verify(*unfused, *weights, *data, wanted_), " (every layer)"); !ok) return ok.error();
+      SHEAF_ASSIGN(auto unfused, compile(*model, layers));
+      SHEAF_TRY(add(verify(unfused, weights, data, wanted_), " (every layer)"));
     }
     return std::move(all_);
   }
@@ -143,23 +121,19 @@ class Verifier {
   }
 
   Result<NamedTensors> weights_for(const Plan& plan) const {
-    auto model = Model::from_plan(plan);
-    if (!model) return model.error();
-    auto set = options_.has("--weights") ? load_weights(*model, options_.value("--weights"))
-                                         : model->initialise_parameters(wanted_.seed);
-    if (!set) return set.error();
-    return weights_of(*model);
+    SHEAF_ASSIGN(auto model, Model::from_plan(plan));
+    SHEAF_TRY(options_.has("--weights") ? load_weights(model, options_.value("--weights"))
+                                        : model.initialise_parameters(wanted_.seed));
+    return weights_of(model);
   }
 
   Result<Verification> against(const Plan& plan, const NamedTensors& weights) {
-    auto theirs = all_of(options_.value("--against"));
-    if (!theirs) return theirs.error();
-    const NamedTensors given = data_in(plan, *theirs);
+    SHEAF_ASSIGN(auto theirs, all_of(options_.value("--against")));
+    const NamedTensors given = data_in(plan, theirs);
     if (wanted_.batch == 0) wanted_.batch = std::max<int64_t>(1, rows_of(plan, given));
-    auto data = data_for(plan, wanted_.batch, wanted_.seed, request_.sources);
-    if (!data) return data.error();
-    for (const auto& [name, tensor] : given) (*data)[name] = tensor;
-    return verify_against(plan, weights, *data, *theirs, wanted_);
+    SHEAF_ASSIGN(auto data, data_for(plan, wanted_.batch, wanted_.seed, request_.sources));
+    for (const auto& [name, tensor] : given) data[name] = tensor;
+    return verify_against(plan, weights, data, theirs, wanted_);
   }
 
   /// A model says so where its layers mix rows that a region splits; batch norm does in training, as in PyTorch.

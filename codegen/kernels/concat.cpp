@@ -9,16 +9,15 @@ using namespace mlir;
 Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   if (spec.inputs.empty()) return Error(spec.name + ": nothing to concatenate");
   const Shape& first = spec.inputs[0];
-  auto dim = checked_dim(spec.name, spec.dim, first.size());
-  if (!dim) return dim.error();
-  size_t d = static_cast<size_t>(*dim);
+  SHEAF_ASSIGN(auto dim, checked_dim(spec.name, spec.dim, first.size()));
+  size_t d = static_cast<size_t>(dim);
   auto outer = product(first, 0, d);
   if (!outer) return Error(spec.name + ": sizes before the dimension have no linear product");
   std::vector<Extent> lengths;  // of one input's part of a row
   for (const Shape& shape : spec.inputs) {
     bool fits = shape.size() == first.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = i == d || shape[i] == first[i];
-    if (!fits) return Error(spec.name + ": the inputs' shapes differ in more than dimension " + std::to_string(*dim));
+    if (!fits) return Error(spec.name + ": the inputs' shapes differ in more than dimension " + std::to_string(dim));
     auto length = product(shape, d, shape.size());
     if (!length) return Error(spec.name + ": sizes from the dimension on have no linear product");
     lengths.push_back(*length);

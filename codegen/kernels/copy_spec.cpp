@@ -25,49 +25,44 @@ Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int
   Shape y;
   std::vector<size_t> from;
   for (int64_t d : dims) {
-    auto dim = checked_dim("permute", d, x.size());
-    if (!dim) return dim.error();
-    if (llvm::is_contained(from, static_cast<size_t>(*dim)))
+    SHEAF_ASSIGN(auto dim, checked_dim("permute", d, x.size()));
+    if (llvm::is_contained(from, static_cast<size_t>(dim)))
       return Error("permute: dimension " + std::to_string(d) + " stands twice");
-    from.push_back(static_cast<size_t>(*dim));
+    from.push_back(static_cast<size_t>(dim));
     y.push_back(x[from.back()]);
   }
   if (from.size() != x.size())
     return Error("permute: " + std::to_string(dims.size()) + " dimensions given for rank " + std::to_string(x.size()));
-  auto in = strides_of("permute", x), out = strides_of("permute", y);
-  if (!in) return in.error();
-  if (!out) return out.error();
-  for (size_t i = 0; i < y.size(); ++i) spec.loops.push_back({y[i], (*in)[from[i]], (*out)[i]});
+  SHEAF_ASSIGN(auto in, strides_of("permute", x));
+  SHEAF_ASSIGN(auto out, strides_of("permute", y));
+  for (size_t i = 0; i < y.size(); ++i) spec.loops.push_back({y[i], in[from[i]], out[i]});
   return spec;
 }
 
 Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count, int64_t step) {
-  auto d = checked_dim("slice", dim, x.size());
-  if (!d) return d.error();
+  SHEAF_ASSIGN(auto d, checked_dim("slice", dim, x.size()));
   if (step < 1) return Error("slice: the step must be positive");
   Shape y = x;
-  y[static_cast<size_t>(*d)] = count;
-  auto in = strides_of("slice", x), out = strides_of("slice", y);
-  if (!in) return in.error();
-  if (!out) return out.error();
-  auto offset = product(start, (*in)[static_cast<size_t>(*d)]);
+  y[static_cast<size_t>(d)] = count;
+  SHEAF_ASSIGN(auto in, strides_of("slice", x));
+  SHEAF_ASSIGN(auto out, strides_of("slice", y));
+  auto offset = product(start, in[static_cast<size_t>(d)]);
   if (!offset) return Error("slice: the offset is not linear");
   CopySpec spec{.name = "slice", .description = {}, .dtype = dtype, .loops = {}, .in_offset = *offset, .out_offset = {}};
   for (size_t i = 0; i < y.size(); ++i)
-    spec.loops.push_back({y[i], i == static_cast<size_t>(*d) ? (*in)[i] * step : (*in)[i], (*out)[i]});
+    spec.loops.push_back({y[i], i == static_cast<size_t>(d) ? in[i] * step : in[i], out[i]});
   return spec;
 }
 
 Result<CopySpec> select_copy(DType dtype, const Shape& x, int64_t dim, int64_t index) {
-  auto d = checked_dim("select", dim, x.size());
-  if (!d) return d.error();
-  const Extent& size = x[static_cast<size_t>(*d)];
+  SHEAF_ASSIGN(auto d, checked_dim("select", dim, x.size()));
+  const Extent& size = x[static_cast<size_t>(d)];
   if (size.is_static()) {
     if (index < -size.constant || index >= size.constant)
       return Error("select: index " + std::to_string(index) + " is outside a dimension of " + to_string(size));
-    return slice_copy(dtype, x, *d, index < 0 ? index + size.constant : index, 1);
+    return slice_copy(dtype, x, d, index < 0 ? index + size.constant : index, 1);
   }
-  return slice_copy(dtype, x, *d, index < 0 ? size + Extent(index) : Extent(index), 1);
+  return slice_copy(dtype, x, d, index < 0 ? size + Extent(index) : Extent(index), 1);
 }
 
 }  // namespace sheaf::kernels

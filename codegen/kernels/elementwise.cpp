@@ -10,9 +10,8 @@ Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>&
   if (first == last) return collapse(shape, operands, first, last);
   std::vector<Loop> loops;
   for (size_t dim = first; dim < last; ++dim) {
-    auto loop = collapse(shape, operands, dim, dim + 1);
-    if (!loop) return loop.error();
-    loops.push_back(loop->front());
+    SHEAF_ASSIGN(auto loop, collapse(shape, operands, dim, dim + 1));
+    loops.push_back(loop.front());
   }
   return loops;
 }

@@ -156,14 +156,13 @@ Result<std::vector<std::pair<std::string, std::string>>> KernelModule::compile()
   if (kernels_.empty()) return std::vector<std::pair<std::string, std::string>>{};
   OwningOpRef<ModuleOp> native(cast<ModuleOp>(ModuleOp(*module_)->clone())),
       gpu(cast<ModuleOp>(ModuleOp(*gpu_module_)->clone()));
-  if (auto lowered = lower(*gpu, build_gpu_kernel_pipeline); !lowered) return lowered.error();
+  SHEAF_TRY(lower(*gpu, build_gpu_kernel_pipeline));
   PtxText ptx(*gpu);
-  if (auto lowered = lower(*native, build_kernel_pipeline); !lowered) return lowered.error();
+  SHEAF_TRY(lower(*native, build_kernel_pipeline));
   auto objects = compile_native(*native);
   if (!objects) return objects;
-  auto text = ptx.take();
-  if (!text) return text.error();
-  objects->emplace_back(kPtxObject, std::move(*text));
+  SHEAF_ASSIGN(auto text, ptx.take());
+  objects->emplace_back(kPtxObject, std::move(text));
   return objects;
 }
 

@@ -50,9 +50,8 @@ Result<std::vector<bool>> moving(const Shape& shape, const Shape& operand) {
 Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last) {
   std::vector<std::vector<bool>> moves;
   for (const Shape& operand : operands) {
-    auto result = moving(shape, operand);
-    if (!result) return result.error();
-    moves.push_back(*result);
+    SHEAF_ASSIGN(auto result, moving(shape, operand));
+    moves.push_back(result);
   }
   std::vector<Loop> loops;
   for (size_t dim = first; dim < last; ++dim) {

@@ -58,16 +58,14 @@ class Mean {
 
 Result<void> Mean::find_loops() {
   const Shape& shape = spec_.x.shape;
-  auto dim = checked_dim(spec_.name, spec_.dim, shape.size());
-  if (!dim) return dim.error();
-  size_t first = static_cast<size_t>(*dim), last = first + static_cast<size_t>(spec_.dims);
+  SHEAF_ASSIGN(auto dim, checked_dim(spec_.name, spec_.dim, shape.size()));
+  size_t first = static_cast<size_t>(dim), last = first + static_cast<size_t>(spec_.dims);
   if (spec_.dims < 1 || last > shape.size()) return Error(spec_.name + ": the dimensions reach beyond the tensor's");
   Shape result(shape.begin(), shape.begin() + static_cast<int64_t>(first)), kept = shape;
   result.insert(result.end(), shape.begin() + static_cast<int64_t>(last), shape.end());
   for (size_t i = first; i < last; ++i) kept[i] = 1;
   // Kept dimensions of size 1 are as good: the elements are the same.
-  if (!check_same_shape(spec_.name, spec_.epilogue, kept))
-    if (auto ok = check_same_shape(spec_.name, spec_.epilogue, result); !ok) return ok.error();
+  if (!check_same_shape(spec_.name, spec_.epilogue, kept)) SHEAF_TRY(check_same_shape(spec_.name, spec_.epilogue, result));
 
   std::vector<Shape> operands{shape};
   for (const Operand& operand : spec_.prologue.operands) operands.push_back(operand.shape);
@@ -176,7 +174,7 @@ Result<KernelUse> Mean::build() {
   const DType x = spec_.x.dtype;
   if (!spec_.prologue.body && (x == DType::int64 || x == DType::int32 || x == DType::uint8))
     return Error(spec_.name + ": integers are summed as floats, which needs a cast fused into it");
-  if (auto ok = find_loops(); !ok) return ok.error();
+  SHEAF_TRY(find_loops());
   x_ = e_.add_buffer(spec_.x.dtype);
   prologue_.add_buffers();
   epilogue_.add_buffers();

@@ -22,9 +22,8 @@ Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& le
 }  // namespace
 
 Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::ModuleOp module) {
-  auto bitcode = bitcode_of(module);
-  if (!bitcode) return bitcode.error();
-  llvm::MemoryBufferRef buffer(*bitcode, "kernels");
+  SHEAF_ASSIGN(auto bitcode, bitcode_of(module));
+  llvm::MemoryBufferRef buffer(bitcode, "kernels");
   Result<std::string> first = std::string();
   std::thread other;
   try {
@@ -39,9 +38,8 @@ Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::Mo
   std::vector<std::pair<std::string, std::string>> objects;
   for (auto* object : {&first, &second}) {
     if (!*object) return object->error();
-    auto linked = link_shared_object(**object);
-    if (!linked) return linked.error();
-    objects.emplace_back(levels[objects.size()].name, std::move(*linked));
+    SHEAF_ASSIGN(auto linked, link_shared_object(**object));
+    objects.emplace_back(levels[objects.size()].name, std::move(linked));
   }
   return objects;
 }

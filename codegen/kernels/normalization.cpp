@@ -44,11 +44,9 @@ Result<Rows> rows_of(const NormalizationSpec& spec) {
 }  // namespace
 
 Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
-  auto rows = rows_of(spec);
-  if (!rows) return rows.error();
-  auto count = product(rows->channels, rows->spatial);  // channels are static
-  for (const Fusion* fusion : {&spec.prologue, &spec.epilogue})
-    if (auto ok = check_same_shape(spec.name, *fusion, spec.x.shape); !ok) return ok.error();
+  SHEAF_ASSIGN(auto rows, rows_of(spec));
+  auto count = product(rows.channels, rows.spatial);  // channels are static
+  for (const Fusion* fusion : {&spec.prologue, &spec.epilogue}) SHEAF_TRY(check_same_shape(spec.name, *fusion, spec.x.shape));
 
   FusedBody prologue(e, spec.prologue), epilogue(e, spec.epilogue);
   int x = e.add_buffer(spec.x.dtype);
@@ -101,19 +99,19 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       return;
     }
     Value group = b.create<arith::RemUIOp>(loc, row, e.constant(spec.groups));
-    Value first = e.multiply(group, e.size(rows->channels));
+    Value first = e.multiply(group, e.size(rows.channels));
     if (e.for_gpu()) {
       e.parallel(zero, e.size(*count),
-                 [&](Value i) { normalize(i, e.add(first, b.create<arith::DivUIOp>(loc, i, e.size(rows->spatial)))); });
+                 [&](Value i) { normalize(i, e.add(first, b.create<arith::DivUIOp>(loc, i, e.size(rows.spatial)))); });
     } else {
-      e.parallel(zero, e.size(rows->channels), [&](Value k) {
-        Value start = e.multiply(k, e.size(rows->spatial));
-        e.parallel(zero, e.size(rows->spatial), [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
+      e.parallel(zero, e.size(rows.channels), [&](Value k) {
+        Value start = e.multiply(k, e.size(rows.spatial));
+        e.parallel(zero, e.size(rows.spatial), [&](Value s) { normalize(e.add(start, s), e.add(first, k)); });
       });
     }
   });
   e.set_schedule(gpu_rows(*count));
-  use.work = rows->work;
+  use.work = rows.work;
   use.grain = grain_for(3 * typical_size(*count) * e.cost());
   return use;
 }

@@ -9,9 +9,8 @@ namespace sheaf::kernels {
 using namespace mlir;
 
 Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
-  auto dim = checked_dim(spec.name, spec.dim, spec.shape.size());
-  if (!dim) return dim.error();
-  size_t d = static_cast<size_t>(*dim);
+  SHEAF_ASSIGN(auto dim, checked_dim(spec.name, spec.dim, spec.shape.size()));
+  size_t d = static_cast<size_t>(dim);
   // All in elements of one slab, what stands at one index of the dimensions before `dim`.
   auto outer = product(spec.shape, 0, d), inner = product(spec.shape, d + 1, spec.shape.size());
   auto part = [&](const Extent& size) { return inner ? product(size, *inner) : std::nullopt; };

@@ -124,14 +124,13 @@ void Softmax::columns(Position at) {
 
 Result<KernelUse> Softmax::build() {
   const Shape& shape = spec_.x.shape;
-  auto dim = checked_dim(spec_.name, spec_.dim, shape.size());
-  if (!dim) return dim.error();
+  SHEAF_ASSIGN(auto dim, checked_dim(spec_.name, spec_.dim, shape.size()));
   std::vector<Shape> operands{shape};
   for (const Fusion* fusion : {&spec_.prologue, &spec_.epilogue}) {
     if (!fusion->coordinates.empty()) return Error(spec_.name + ": what is fused into it cannot know where it is");
     for (const Operand& operand : fusion->operands) operands.push_back(operand.shape);
   }
-  size_t d = static_cast<size_t>(*dim);
+  size_t d = static_cast<size_t>(dim);
   auto outer = collapse(shape, operands, 0, d);
   auto n = collapse(shape, operands, d, d + 1);
   auto inner = collapse(shape, operands, d + 1, shape.size());

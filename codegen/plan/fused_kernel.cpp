@@ -86,10 +86,9 @@ Result<KernelUse> row_kernel(KernelModule& module, nn::FusedOp fused, Operation*
     return module.add_softmax(spec);
   }
   if (isa<nn::SumOp, nn::MeanOp>(anchor)) {
-    auto spec = reduction_spec(*anchor, shapes);
-    if (!spec) return spec.error();
-    fill(*spec);
-    return module.add_mean(*spec);
+    SHEAF_ASSIGN(auto spec, reduction_spec(*anchor, shapes));
+    fill(spec);
+    return module.add_mean(spec);
   }
   kernels::NormalizationSpec spec;
   fill(spec);

@@ -62,10 +62,9 @@ Result<KernelUse> reduction_kernel(KernelModule& module, Operation& op, const ir
     DType output = dtype_of(shapes.of(op.getResult(0)).element);
     return identity_kernel(module, operand_of(shapes.of(op.getOperand(0))), output);
   }
-  auto spec = reduction_spec(op, shapes);
-  if (!spec) return spec.error();
-  spec->description = spec->name;
-  return module.add_mean(*spec);
+  SHEAF_ASSIGN(auto spec, reduction_spec(op, shapes));
+  spec.description = spec.name;
+  return module.add_mean(spec);
 }
 
 Result<KernelUse> copy_kernel(KernelModule& module, Result<kernels::CopySpec> spec, const char* name) {

@@ -194,8 +194,7 @@ Result<Program> ProgramBuilder::build() {
   layouts_.emplace(function_, shapes_);
   add_arguments();
   Block& block = function_.getBody().front();
-  for (Operation& op : block.without_terminator())
-    if (auto done = visit(op); !done) return done.error();
+  for (Operation& op : block.without_terminator()) SHEAF_TRY(visit(op));
   add_offsets();
   auto names = function_->getAttrOfType<ArrayAttr>(nn::kOutputs);
   for (auto [name, value] : llvm::zip(names, block.getTerminator()->getOperands()))

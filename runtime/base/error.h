@@ -90,3 +90,16 @@ class [[nodiscard]] Result<void> {
 };
 
 }  // namespace sheaf
+
+#define SHEAF_JOIN_TOKENS(a, b) a##b
+#define SHEAF_UNIQUE_NAME(stem, line) SHEAF_JOIN_TOKENS(stem, line)
+
+/// Evaluates an expression of type Result<…> and returns its error, if it holds one, from the calling function.
+#define SHEAF_TRY(...) \
+  if (auto sheaf_result = (__VA_ARGS__); !sheaf_result) return std::move(sheaf_result.error())
+
+/// The same for an expression with a value, which initialises `declaration`: `SHEAF_ASSIGN(auto plan, read_plan(path));`.
+#define SHEAF_ASSIGN(declaration, ...)                                                                                   \
+  auto SHEAF_UNIQUE_NAME(sheaf_result_, __LINE__) = (__VA_ARGS__);                                                       \
+  if (!SHEAF_UNIQUE_NAME(sheaf_result_, __LINE__)) return std::move(SHEAF_UNIQUE_NAME(sheaf_result_, __LINE__).error()); \
+  declaration = *std::move(SHEAF_UNIQUE_NAME(sheaf_result_, __LINE__))

@@ -62,17 +62,16 @@ Result<void> InputFile::read_at(uint64_t offset, std::span<std::byte> bytes) con
 }
 
 Result<std::string> read_file(const std::string& file, uint64_t limit) {
-  const Result<InputFile> in = InputFile::open(file);
-  if (!in) return in.error();
-  if (in->size() > limit)
-    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; at most " + std::to_string(limit) + " are read");
+  SHEAF_ASSIGN(const auto in, InputFile::open(file));
+  if (in.size() > limit)
+    return Error({file, 0, 0}, "has " + std::to_string(in.size()) + " bytes; at most " + std::to_string(limit) + " are read");
   std::string bytes;
   try {
-    bytes.resize(in->size());
+    bytes.resize(in.size());
   } catch (const std::exception&) {
-    return Error({file, 0, 0}, "has " + std::to_string(in->size()) + " bytes; there is not enough memory for them");
+    return Error({file, 0, 0}, "has " + std::to_string(in.size()) + " bytes; there is not enough memory for them");
   }
-  if (auto done = in->read_at(0, std::as_writable_bytes(std::span(bytes))); !done) return done.error();
+  SHEAF_TRY(in.read_at(0, std::as_writable_bytes(std::span(bytes))));
   return bytes;
 }
 

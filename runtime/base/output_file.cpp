@@ -141,13 +141,11 @@ Result<void> write_file_atomically(const std::string& file, std::span<const std:
   const bool exists = ::stat(file.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) return failure(file, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
-    auto out = open_output(file, 0);
-    if (!out) return out.error();
-    return write_all(out->get(), pieces) ? Result<void>() : Result<void>(failure(file, errno));
+    SHEAF_ASSIGN(auto out, open_output(file, 0));
+    return write_all(out.get(), pieces) ? Result<void>() : Result<void>(failure(file, errno));
   }
-  auto target = behind_links(file);
-  if (!target) return target.error();
-  const std::filesystem::path path = *target, parent = path.parent_path();
+  SHEAF_ASSIGN(auto target, behind_links(file));
+  const std::filesystem::path path = target, parent = path.parent_path();
   if (!path.has_filename()) return failure(file, path.empty() ? ENOENT : EISDIR);
   const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) return failure(file, errno);
@@ -165,9 +163,8 @@ Result<void> check_output(const std::string& file) {
     if (S_ISDIR(info.st_mode)) return failure(file, EISDIR);
     if (!S_ISREG(info.st_mode)) return {};
   }
-  auto target = behind_links(file);
-  if (!target) return target.error();
-  const std::filesystem::path folder = std::filesystem::path(*target).parent_path();
+  SHEAF_ASSIGN(auto target, behind_links(file));
+  const std::filesystem::path folder = std::filesystem::path(target).parent_path();
   return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>()
                                                                            : Result<void>(failure(file, errno));
 }

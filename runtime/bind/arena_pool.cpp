@@ -6,10 +6,9 @@ Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const Device
   Device& device = devices->device(lane);
   Arena& arena = arenas_[{&device, lane}];
   if (auto memory = arena.memory.lock(); memory && arena.bytes >= bytes) return memory;
-  auto made = device.allocate(bytes);
-  if (!made) return made.error();
+  SHEAF_ASSIGN(auto made, device.allocate(bytes));
   // The device set keeps the device.
-  std::shared_ptr<void> memory(*made, [devices, lane](void* at) { devices->device(lane).release(at); });
+  std::shared_ptr<void> memory(made, [devices, lane](void* at) { devices->device(lane).release(at); });
   arena = {memory, bytes};
   return memory;
 }

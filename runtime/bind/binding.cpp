@@ -59,12 +59,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     request.constants->keep(request.devices->device(lane), request.devices);
   }
   const PlansForgotten forgotten(*request.constants);
-  auto planned = plan_binding(context);
-  if (!planned) return planned.error();
-  Graph& graph = planned->graph;
-  if (auto ok = check_fits(graph, planned->memory, *request.devices, *request.constants, request.arenas.get()); !ok) {
-    return ok.error();
-  }
+  SHEAF_ASSIGN(auto planned, plan_binding(context));
+  Graph& graph = planned.graph;
+  SHEAF_TRY(check_fits(graph, planned.memory, *request.devices, *request.constants, request.arenas.get()));
 
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.input < 0) continue;
@@ -73,20 +70,19 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   }
   for (int output : graph.outputs) binding->outputs_.push_back(graph.tensors[index_of(output)].spec);
 
-  if (auto ok = request.constants->allocate(); !ok) return ok.error();
-  if (auto ok = binding->allocate_arenas(planned->memory, graph, request.arenas.get()); !ok) return ok.error();
-  binding->describe(graph, planned->memory);
+  SHEAF_TRY(request.constants->allocate());
+  SHEAF_TRY(binding->allocate_arenas(planned.memory, graph, request.arenas.get()));
+  binding->describe(graph, planned.memory);
   binding->guard_ = graph.guard;
   if (binding->trains_) binding->note_results(graph);
-  if (request.observe) binding->note_values(graph, planned->memory);
-  auto lanes = binding->lower(graph, planned->memory, request);
-  if (!lanes) return lanes.error();
-  binding->executor_ = std::make_unique<Executor>(std::move(*lanes), available_cpus());
+  if (request.observe) binding->note_values(graph, planned.memory);
+  SHEAF_ASSIGN(auto lanes, binding->lower(graph, planned.memory, request));
+  binding->executor_ = std::make_unique<Executor>(std::move(lanes), available_cpus());
   if (!binding->executor_->ready()) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
   }
   binding->gathers_scalars_ = graph.gathers_scalars;
-  if (auto ready = request.constants->evaluate(); !ready) return ready.error();
+  SHEAF_TRY(request.constants->evaluate());
   // What a training program reads besides variables is made now: no weight changes it.
   binding->needed_ = binding->trains_ ? 0 : request.constants->work();
   return binding;

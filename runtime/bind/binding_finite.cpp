@@ -49,7 +49,7 @@ bool Binding::loss_not_finite() const {
 }
 
 Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  if (auto ok = take_buffers(inputs, outputs); !ok) return ok.error();
+  SHEAF_TRY(take_buffers(inputs, outputs));
   int first = -1;
   std::vector<char> copy;
   Error problem;

@@ -67,7 +67,7 @@ void Binding::note_values(const Graph& graph, const MemoryPlan& memory) {
 }
 
 Result<void> Binding::observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look) {
-  if (auto ok = take_buffers(inputs, outputs); !ok) return ok.error();
+  SHEAF_TRY(take_buffers(inputs, outputs));
   auto next = values_.begin();
   const auto show = [&](int operation) {
     const auto begin = next;

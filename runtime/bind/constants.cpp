@@ -68,11 +68,10 @@ Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& h
   for (const auto& [format, node] : reorders_[{from, device.memory_space()}]) {
     if (same_format(format, want)) return ConstantRef{node, 0};
   }
-  auto prepared = device.prepare_reorder(have, want, 1);
-  if (!prepared) return prepared.error();
+  SHEAF_ASSIGN(auto prepared, device.prepare_reorder(have, want, 1));
   const int node = add_node(want, device);
   reorders_[{from, device.memory_space()}].emplace_back(want, node);
-  add_work({std::move(prepared->executable), {from}, {node}, prepared->scratch_bytes, &device});
+  add_work({std::move(prepared.executable), {from}, {node}, prepared.scratch_bytes, &device});
   return ConstantRef{node, 0};
 }
 
@@ -85,22 +84,19 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
     for (int node : found->second) known.push_back({node, 0});
     return known;
   }
-  auto prepared = prepare();
-  if (!prepared) return prepared.error();
+  SHEAF_ASSIGN(auto prepared, prepare());
   std::vector<ConstantRef> wanted = inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (same_format(prepared->inputs[i], specs[i])) continue;
-    auto reordered = reorder(inputs[i], specs[i], prepared->inputs[i], device);
-    if (!reordered) return reordered.error();
-    wanted[i] = *reordered;
+    if (same_format(prepared.inputs[i], specs[i])) continue;
+    SHEAF_ASSIGN(wanted[i], reorder(inputs[i], specs[i], prepared.inputs[i], device));
   }
   std::vector<int> outputs;
   std::vector<ConstantRef> refs;
-  for (const TensorSpec& spec : prepared->outputs) {
+  for (const TensorSpec& spec : prepared.outputs) {
     outputs.push_back(add_node(spec, device));
     refs.push_back({outputs.back(), 0});
   }
-  add_work({std::move(prepared->executable), std::move(wanted), outputs, prepared->scratch_bytes, &device});
+  add_work({std::move(prepared.executable), std::move(wanted), outputs, prepared.scratch_bytes, &device});
   derived_[key] = outputs;
   return refs;
 }
@@ -136,30 +132,25 @@ Result<void> ConstantStore::evaluate() {
 }
 
 Result<void> ConstantStore::run(Work& work) {
-  auto queue = this->queue(*work.device);
-  if (!queue) return queue.error();
+  SHEAF_ASSIGN(auto queue, this->queue(*work.device));
   if (!work.executable) {
     const Node& from = at(work.inputs[0].node);
-    auto source = this->queue(*from.device);
-    if (!source) return source.error();
+    SHEAF_ASSIGN(auto source, this->queue(*from.device));
     const Node& to = at(work.outputs[0]);
-    return transfer({*from.device, **source, to.spec, data(work.inputs[0])}, {*work.device, **queue, to.spec, to.data});
+    return transfer({*from.device, *source, to.spec, data(work.inputs[0])}, {*work.device, *queue, to.spec, to.data});
   }
   std::vector<void*> buffers;
   for (ConstantRef input : work.inputs) buffers.push_back(data(input));
   for (int output : work.outputs) buffers.push_back(at(output).data);
-  auto scratch = DeviceBuffer::make(*work.device, work.scratch_bytes);
-  if (!scratch) return scratch.error();
-  (*queue)->launch(*work.executable, buffers.data(), scratch->get());
-  return (*queue)->synchronize();
+  SHEAF_ASSIGN(auto scratch, DeviceBuffer::make(*work.device, work.scratch_bytes));
+  queue->launch(*work.executable, buffers.data(), scratch.get());
+  return queue->synchronize();
 }
 
 Result<Queue*> ConstantStore::queue(Device& device) {
   auto& queue = queues_[&device];
   if (!queue) {
-    auto opened = device.open_queue(device.info().cores, deadline_);
-    if (!opened) return opened.error();
-    queue = std::move(*opened);
+    SHEAF_ASSIGN(queue, device.open_queue(device.info().cores, deadline_));
   }
   return queue.get();
 }

@@ -30,25 +30,23 @@ Result<Graph> expand(const BindContext& context) {
   std::vector<std::vector<int>> region_entries;
   std::vector<int64_t> counts;
   for (const Region& region : context.plan.regions) {
-    auto entries = context.devices.region_entries(region);
-    if (!entries) return entries.error();
-    counts.push_back(static_cast<int64_t>(entries->size()));
-    region_entries.push_back(std::move(*entries));
+    SHEAF_ASSIGN(auto entries, context.devices.region_entries(region));
+    counts.push_back(static_cast<int64_t>(entries.size()));
+    region_entries.push_back(std::move(entries));
   }
-  auto symbols = SymbolTable::build(context.plan, context.program, context.batch, counts);
-  if (!symbols) return symbols.error();
-  return Expansion(context, std::move(*symbols), std::move(region_entries)).run();
+  SHEAF_ASSIGN(auto symbols, SymbolTable::build(context.plan, context.program, context.batch, counts));
+  return Expansion(context, std::move(symbols), std::move(region_entries)).run();
 }
 
 Result<Graph> Expansion::run() {
   value_tensors_.resize(context_.program.values.size());
-  if (auto ok = add_sources(); !ok) return ok.error();
+  SHEAF_TRY(add_sources());
   for (size_t i = 0; i < context_.program.steps.size(); ++i) {
-    if (auto ok = add_step(static_cast<int>(i)); !ok) return ok.error();
-    if (auto ok = add_guard(static_cast<int>(i)); !ok) return ok.error();
+    SHEAF_TRY(add_step(static_cast<int>(i)));
+    SHEAF_TRY(add_guard(static_cast<int>(i)));
   }
-  if (auto ok = add_outputs(); !ok) return ok.error();
-  if (auto ok = add_updates(); !ok) return ok.error();
+  SHEAF_TRY(add_outputs());
+  SHEAF_TRY(add_updates());
   graph_.values = std::move(value_tensors_);
   return std::move(graph_);
 }
@@ -94,9 +92,8 @@ Error Expansion::located(Error error, const Step& step, const Spot& spot) const 
 
 Result<TensorSpec> Expansion::value_spec(int value, int replica) const {
   const Value& described = context_.program.values[index_of(value)];
-  auto dims = symbols_.dims(described, replica);
-  if (!dims) return dims.error();
-  return plain_tensor(described.dtype, std::move(*dims));
+  SHEAF_ASSIGN(auto dims, symbols_.dims(described, replica));
+  return plain_tensor(described.dtype, std::move(dims));
 }
 
 int Expansion::add_tensor(TensorSpec spec, std::string name, int lane) {
@@ -157,15 +154,12 @@ Result<void> Expansion::add_sources() {
     const int id = static_cast<int>(i);
     if (value.role == Value::temporary) continue;
     const Step* reader = first_reader(context_.program, id);
-    auto places = spots(value.place, reader ? reader->layer : value.name, reader ? reader->location : Location{});
-    if (!places) return places.error();
+    SHEAF_ASSIGN(auto places, spots(value.place, reader ? reader->layer : value.name, reader ? reader->location : Location{}));
     const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
-    for (const Spot& spot : *places) {
-      auto source = given ? add_input(id, inputs) : add_weight(value.source, spot);
-      if (!source) return source.error();
-      auto local = moved(*source, value.name, -1, spot);
-      if (!local) return local.error();
-      define(id, spot.replica, *local);
+    for (const Spot& spot : places) {
+      SHEAF_ASSIGN(auto source, given ? add_input(id, inputs) : add_weight(value.source, spot));
+      SHEAF_ASSIGN(auto local, moved(source, value.name, -1, spot));
+      define(id, spot.replica, local);
     }
     inputs += given ? 1 : 0;
   }
@@ -173,9 +167,8 @@ Result<void> Expansion::add_sources() {
 }
 
 Result<int> Expansion::add_input(int value, int number) {
-  auto spec = value_spec(value, 0);
-  if (!spec) return spec.error();
-  const int tensor = add_tensor(std::move(*spec), context_.program.values[index_of(value)].name, 0);
+  SHEAF_ASSIGN(auto spec, value_spec(value, 0));
+  const int tensor = add_tensor(std::move(spec), context_.program.values[index_of(value)].name, 0);
   graph_.tensors[index_of(tensor)].input = number;
   return tensor;
 }
@@ -190,9 +183,8 @@ Result<void> Expansion::add_step(int index) {
     case Carries::whole: return replicate(index);
     case Carries::summands: return reduce(index);
   }
-  auto places = spots(step.place, step.layer, step.location);
-  if (!places) return places.error();
-  for (const Spot& spot : *places) {
+  SHEAF_ASSIGN(auto places, spots(step.place, step.layer, step.location));
+  for (const Spot& spot : places) {
     Result<void> done = op == Op::view ? view(index, spot) : op == Op::print ? print(index, spot) : launch_step(index, spot);
     if (!done) return located(std::move(done.error()), step, spot);
   }
@@ -202,11 +194,9 @@ Result<void> Expansion::add_step(int index) {
 Result<void> Expansion::add_outputs() {
   for (const Output& output : context_.program.outputs) {
     const Value& value = context_.program.values[index_of(output.value)];
-    auto places = spots(value.place, value.name, {});
-    if (!places) return places.error();
-    auto plain = in_plain(at(output.value, 0), -1, places->front());
-    if (!plain) return plain.error();
-    graph_.outputs.push_back(*plain);
+    SHEAF_ASSIGN(auto places, spots(value.place, value.name, {}));
+    SHEAF_ASSIGN(auto plain, in_plain(at(output.value, 0), -1, places.front()));
+    graph_.outputs.push_back(plain);
   }
   return {};
 }

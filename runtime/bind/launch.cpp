@@ -51,30 +51,26 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
   }
   bool any_work = false;
   for (int output : step.outputs) {
-    auto spec = output == kMask ? Result<TensorSpec>(plain_tensor(DType::uint8, {1})) : value_spec(output, spot.replica);
-    if (!spec) return spec.error();
-    any_work |= element_count(*spec) != 0;
-    output_specs.push_back(std::move(*spec));
+    SHEAF_ASSIGN(auto spec,
+                 output == kMask ? Result<TensorSpec>(plain_tensor(DType::uint8, {1})) : value_spec(output, spot.replica));
+    any_work |= element_count(spec) != 0;
+    output_specs.push_back(std::move(spec));
   }
   std::vector<int64_t> extents;
   int64_t work = 0, gpu_work = 0;
   if (step.op == "kernel") {
     const auto value_of = [&](const Json& json) -> Result<int64_t> {
-      auto extent = attribute_extent(json);
-      if (!extent) return extent.error();
-      return symbols_.evaluate(*extent, step.place, spot.replica);
+      SHEAF_ASSIGN(auto extent, attribute_extent(json));
+      return symbols_.evaluate(extent, step.place, spot.replica);
     };
     for (const auto& json : step.attributes.value("extents", Json::array())) {
-      auto value = value_of(json);
-      if (!value) return value.error();
-      extents.push_back(*value);
+      SHEAF_ASSIGN(auto value, value_of(json));
+      extents.push_back(value);
     }
     auto value = value_of(step.attributes.value("work", Json(0)));
     if (!value) return value.error();
     work = *value;
-    auto on_gpu = step.attributes.contains("gpu_work") ? value_of(step.attributes["gpu_work"]) : value;
-    if (!on_gpu) return on_gpu.error();
-    gpu_work = *on_gpu;
+    SHEAF_ASSIGN(gpu_work, step.attributes.contains("gpu_work") ? value_of(step.attributes["gpu_work"]) : value);
   }
   if (step.op == "kernel") offer_formats(inputs, input_specs);
   const auto prepare = [&]() -> Result<Prepared> {
@@ -107,20 +103,17 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
   if (sums_nothing(step, input_specs, work)) return zero_step(index, spot, output_specs);
   if (step.once && all_constant) return once_step(index, spot, inputs, output_specs, prepare);
 
-  auto prepared = prepare();
-  if (!prepared) return prepared.error();
-  const bool cast = inputs.size() == 1 && follow_cast(step, inputs[0], *prepared);
+  SHEAF_ASSIGN(auto prepared, prepare());
+  const bool cast = inputs.size() == 1 && follow_cast(step, inputs[0], prepared);
   for (size_t i = 0; i < inputs.size() && !cast; ++i) {
-    auto wanted = in_format(inputs[i], prepared->inputs[i], index, spot);
-    if (!wanted) return wanted.error();
-    inputs[i] = *wanted;
+    SHEAF_ASSIGN(inputs[i], in_format(inputs[i], prepared.inputs[i], index, spot));
   }
   std::vector<int> outputs;
   const int id = static_cast<int>(graph_.instances.size());
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     const bool mask = step.outputs[i] == kMask;
     const std::string name = mask ? step.layer + ":mask" : context_.program.values[index_of(step.outputs[i])].name;
-    outputs.push_back(add_tensor(prepared->outputs[i], name, spot.lane));
+    outputs.push_back(add_tensor(prepared.outputs[i], name, spot.lane));
     graph_.tensors[index_of(outputs.back())].writers = {id};
     if (mask) {
       masks_[{norm, spot.replica}] = outputs.back();
@@ -129,7 +122,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
     }
   }
   if (cast) unsettled(inputs[0])->casts.push_back(outputs[0]);
-  add_launch(index, spot, std::move(inputs), std::move(outputs), std::move(*prepared));
+  add_launch(index, spot, std::move(inputs), std::move(outputs), std::move(prepared));
   return {};
 }
 
@@ -168,12 +161,11 @@ Result<void> Expansion::once_step(int index, const Spot& spot, const std::vector
     refs.push_back(constant_ref(input));
     specs.push_back(graph_.tensors[index_of(input)].spec);
   }
-  auto made = context_.constants.derive(step, refs, specs, context_.devices.device(spot.lane), prepare);
-  if (!made) return made.error();
+  SHEAF_ASSIGN(auto made, context_.constants.derive(step, refs, specs, context_.devices.device(spot.lane), prepare));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Value& value = context_.program.values[index_of(step.outputs[i])];
-    const int tensor = add_tensor(context_.constants.spec((*made)[i].node), value.name, spot.lane);
-    graph_.tensors[index_of(tensor)].node = (*made)[i].node;
+    const int tensor = add_tensor(context_.constants.spec(made[i].node), value.name, spot.lane);
+    graph_.tensors[index_of(tensor)].node = made[i].node;
     define(step.outputs[i], spot.replica, tensor);
   }
   return {};

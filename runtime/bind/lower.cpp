@@ -25,19 +25,17 @@ Result<std::vector<LaneProgram>> Binding::open_lanes(const Graph& graph, Seconds
     Device& device = devices_->device(static_cast<int>(lane));
     program.threads = devices_->threads(static_cast<int>(lane));
     program.asynchronous = device.info().asynchronous;
-    auto queue = device.open_queue(program.threads, deadline);
-    if (!queue) return queue.error();
-    program.queue = std::move(*queue);
+    SHEAF_ASSIGN(auto queue, device.open_queue(program.threads, deadline));
+    program.queue = std::move(queue);
     size_t slots = 0, parts = 0;
     for (int i : graph.lane_order[lane]) {
       const Instance& instance = graph.instances[index_of(i)];
       slots += instance.inputs.size() + instance.outputs.size();
       if (instance.kind == Instance::fetch) parts += instance.inputs.size();
       if (!program.asynchronous || !instance.signals) continue;
-      auto event = device.make_event();
-      if (!event) return event.error();
-      events[index_of(i)] = event->get();
-      events_.push_back(std::move(*event));
+      SHEAF_ASSIGN(auto event, device.make_event());
+      events[index_of(i)] = event.get();
+      events_.push_back(std::move(event));
     }
     program.slots.assign(slots, nullptr);
     program.parts.reserve(parts);
@@ -51,11 +49,10 @@ Result<std::vector<LaneProgram>> Binding::lower(Graph& graph, const MemoryPlan& 
   bound_inputs_.assign(inputs_.size(), nullptr);
   bound_outputs_.assign(outputs_.size(), nullptr);
   std::vector<Event*> events;
-  auto lanes = open_lanes(graph, request.deadline, events);
-  if (!lanes) return lanes.error();
+  SHEAF_ASSIGN(auto lanes, open_lanes(graph, request.deadline, events));
   texts_.reserve(graph.instances.size());  // operations point into it
-  for (size_t lane = 0; lane < lanes->size(); ++lane) {
-    LaneProgram& program = (*lanes)[lane];
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    LaneProgram& program = lanes[lane];
     Device& device = devices_->device(static_cast<int>(lane));
     size_t next_slot = 0;
     std::vector<std::vector<OperandRange>> operands;  // by operation

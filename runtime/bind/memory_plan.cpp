@@ -84,9 +84,9 @@ Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, con
     ArenaProblem problem;
     problem.alignment = arena.alignment;
     for (const ArenaBlock& block : arena.blocks) problem.buffers.push_back({block.bytes, block.begin, block.end});
-    if (auto ok = problem.check(); !ok) return ok.error();
+    SHEAF_TRY(problem.check());
     const ArenaSolution solution = plan_arena(problem);
-    if (auto ok = verify(problem, solution); !ok) return ok.error();
+    SHEAF_TRY(verify(problem, solution));
     arena.bytes = solution.bytes;
     arena.lower_bound = problem.lower_bound();
     for (size_t b = 0; b < arena.blocks.size(); ++b) {

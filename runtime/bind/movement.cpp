@@ -43,10 +43,9 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
     Device& home = constants.device(source.node);
     if (!spec.plain() && !share_formats(home, device)) {
       const TensorSpec plain = plain_tensor(spec.dtype, spec.dims);
-      auto reordered = constants.reorder(source, spec, plain, home);
-      if (!reordered) return reordered.error();
+      SHEAF_ASSIGN(auto reordered, constants.reorder(source, spec, plain, home));
       spec = plain;
-      source = *reordered;
+      source = reordered;
     }
     const ConstantRef ref = constants.copy_to(source, spec, device);
     const int copy = add_tensor(spec, name, spot.lane);
@@ -81,9 +80,8 @@ Result<int> Expansion::moved(int tensor, const std::string& name, int step, cons
 
 Result<void> Expansion::replicate(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  auto places = spots(step.place, step.layer, step.location);
-  if (!places) return places.error();
-  for (const Spot& spot : *places) {
+  SHEAF_ASSIGN(auto places, spots(step.place, step.layer, step.location));
+  for (const Spot& spot : places) {
     const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
     auto local = moved(at(step.inputs[0], 0), name, index, spot);
     if (!local) return located(std::move(local.error()), step, spot);
@@ -94,16 +92,14 @@ Result<void> Expansion::replicate(int index) {
 
 Result<void> Expansion::view(int index, const Spot& spot) {
   const Step& step = context_.program.steps[index_of(index)];
-  auto plain = in_plain(at(step.inputs[0], spot.replica), index, spot);
-  if (!plain) return plain.error();
-  auto spec = value_spec(step.outputs[0], spot.replica);
-  if (!spec) return spec.error();
-  if (spec->bytes != graph_.tensors[index_of(*plain)].spec.bytes) {
-    return Error("layer '" + step.layer + "': a view of " + std::to_string(graph_.tensors[index_of(*plain)].spec.bytes) +
-                 " bytes as " + std::to_string(spec->bytes));
+  SHEAF_ASSIGN(auto plain, in_plain(at(step.inputs[0], spot.replica), index, spot));
+  SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], spot.replica));
+  if (spec.bytes != graph_.tensors[index_of(plain)].spec.bytes) {
+    return Error("layer '" + step.layer + "': a view of " + std::to_string(graph_.tensors[index_of(plain)].spec.bytes) +
+                 " bytes as " + std::to_string(spec.bytes));
   }
   const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-  define(step.outputs[0], spot.replica, add_view(*plain, 0, std::move(*spec), name, spot.lane));
+  define(step.outputs[0], spot.replica, add_view(plain, 0, std::move(spec), name, spot.lane));
   return {};
 }
 

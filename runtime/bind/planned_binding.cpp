@@ -4,17 +4,15 @@ namespace sheaf {
 
 Result<PlannedBinding> plan_binding(const BindContext& context) {
   context.constants.forget_plans();
-  auto graph = expand(context);
-  if (!graph) return graph.error();
-  if (auto ok = sink_updates(*graph, context); !ok) return ok.error();
-  if (auto ok = fetch_inputs(*graph, context); !ok) return ok.error();
-  if (auto ok = form_collectives(*graph, context); !ok) return ok.error();
-  place_values(*graph, context);
-  const auto clocks = schedule(*graph, context.devices);
-  if (auto ok = check_collectives(*graph); !ok) return ok.error();
-  auto memory = plan_memory(*graph, context.devices, clocks);
-  if (!memory) return memory.error();
-  return PlannedBinding{std::move(*graph), std::move(*memory)};
+  SHEAF_ASSIGN(auto graph, expand(context));
+  SHEAF_TRY(sink_updates(graph, context));
+  SHEAF_TRY(fetch_inputs(graph, context));
+  SHEAF_TRY(form_collectives(graph, context));
+  place_values(graph, context);
+  const auto clocks = schedule(graph, context.devices);
+  SHEAF_TRY(check_collectives(graph));
+  SHEAF_ASSIGN(auto memory, plan_memory(graph, context.devices, clocks));
+  return PlannedBinding{std::move(graph), std::move(memory)};
 }
 
 }  // namespace sheaf

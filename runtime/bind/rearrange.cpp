@@ -22,8 +22,7 @@ Result<void> rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, c
     times[index_of(leader)] = group.time;
     members[leader] = &group.members;
   }
-  auto order = find_order(graph, standing, times);
-  if (!order) return order.error();
+  SHEAF_ASSIGN(auto order, find_order(graph, standing, times));
   std::vector<int> now(graph.instances.size(), -1);
   std::vector<Instance> instances;
   const auto take = [&](int old) -> Instance& {
@@ -31,7 +30,7 @@ Result<void> rearrange(Graph& graph, const std::vector<InstanceGroup>& groups, c
     return instances.emplace_back(std::move(graph.instances[index_of(old)]));
   };
   int collectives = 0;
-  for (int leader : *order) {
+  for (int leader : order) {
     const auto group = members.find(leader);
     if (group == members.end() || group->second->size() == 1) {
       take(leader);

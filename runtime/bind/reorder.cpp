@@ -24,10 +24,9 @@ Result<int> Expansion::in_format(int tensor, const TensorSpec& want, int step, c
     if (same_format(spec, want) && graph_.tensors[index_of(copy)].lane == spot.lane) return copy;
   }
   if (!is_constant(tensor)) return add_reorder(tensor, want, step, spot);
-  auto ref = context_.constants.reorder(constant_ref(tensor), have, want, context_.devices.device(spot.lane));
-  if (!ref) return ref.error();
+  SHEAF_ASSIGN(auto ref, context_.constants.reorder(constant_ref(tensor), have, want, context_.devices.device(spot.lane)));
   const int copy = add_tensor(want, graph_.tensors[index_of(tensor)].name, spot.lane);
-  graph_.tensors[index_of(copy)].node = ref->node;
+  graph_.tensors[index_of(copy)].node = ref.node;
   reordered_[index_of(tensor)].emplace_back(want, copy);
   return copy;
 }
@@ -40,9 +39,7 @@ Result<int> Expansion::variable_in_format(int variable, const TensorSpec& want, 
   if (copy < 0) {
     Spot where = spot;
     where.lane = lane_for_reorder(spot.lane, want.bytes);
-    auto made = add_reorder(variable, want, step, where);
-    if (!made) return made.error();
-    copy = *made;
+    SHEAF_ASSIGN(copy, add_reorder(variable, want, step, where));
     // Before the loss is known, all lanes begin with these; later, memory is better spent on what is kept until then.
     graph_.instances.back().early = context_.devices.lanes() > 1 && graph_.guard < 0;
   }
@@ -63,15 +60,15 @@ int Expansion::lane_for_reorder(int lane, size_t bytes) {
 
 Result<int> Expansion::add_reorder(int tensor, const TensorSpec& want, int step, const Spot& spot) {
   const TensorSpec have = graph_.tensors[index_of(tensor)].spec;
-  auto prepared = context_.devices.device(spot.lane).prepare_reorder(have, want, context_.devices.threads(spot.lane));
-  if (!prepared) return prepared.error();
+  SHEAF_ASSIGN(auto prepared,
+               context_.devices.device(spot.lane).prepare_reorder(have, want, context_.devices.threads(spot.lane)));
   const int copy = add_tensor(want, graph_.tensors[index_of(tensor)].name, spot.lane);
   graph_.tensors[index_of(copy)].writers = {static_cast<int>(graph_.instances.size())};
-  prepared->implementation = "reorder " + name_of(have) + " to " + name_of(want);
-  prepared->reason = reason_for_reorder(tensor, want, step);
-  prepared->in_place.clear();
-  prepared->can_fail = false;
-  add_launch(step, spot, {tensor}, {copy}, std::move(*prepared));
+  prepared.implementation = "reorder " + name_of(have) + " to " + name_of(want);
+  prepared.reason = reason_for_reorder(tensor, want, step);
+  prepared.in_place.clear();
+  prepared.can_fail = false;
+  add_launch(step, spot, {tensor}, {copy}, std::move(prepared));
   reordered_[index_of(tensor)].emplace_back(want, copy);
   return copy;
 }

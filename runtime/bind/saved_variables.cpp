@@ -8,11 +8,9 @@ Result<void> SavedVariables::add(int variable) {
   Device& device = constants_->device(variable);
   const size_t bytes = constants_->spec(variable).bytes;
   if (bytes == 0) return {};
-  auto copy = DeviceBuffer::make(device, bytes);
-  if (!copy) return copy.error();
-  auto queue = constants_->queue(device);
-  if (!queue) return queue.error();
-  saved_.push_back({constants_->data({variable, 0}), std::move(*copy), bytes, *queue});
+  SHEAF_ASSIGN(auto copy, DeviceBuffer::make(device, bytes));
+  SHEAF_ASSIGN(auto queue, constants_->queue(device));
+  saved_.push_back({constants_->data({variable, 0}), std::move(copy), bytes, queue});
   return {};
 }
 

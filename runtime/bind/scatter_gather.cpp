@@ -39,40 +39,36 @@ Result<int> dimension(const Step& step, size_t rank) {
 
 Result<void> Expansion::scatter(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  auto places = spots(step.place, step.layer, step.location);
-  if (!places) return places.error();
+  SHEAF_ASSIGN(auto places, spots(step.place, step.layer, step.location));
   Spot source;
   const int whole = at(step.inputs[0], 0);
   source.lane = graph_.tensors[index_of(whole)].lane;
-  auto plain = in_plain(whole, index, source);
-  if (!plain) return plain.error();
-  const TensorSpec from = graph_.tensors[index_of(*plain)].spec;
-  auto dim = dimension(step, from.dims.size());
-  if (!dim) return dim.error();
-  const Split split = split_at(from, *dim);
+  SHEAF_ASSIGN(auto plain, in_plain(whole, index, source));
+  const TensorSpec from = graph_.tensors[index_of(plain)].spec;
+  SHEAF_ASSIGN(auto dim, dimension(step, from.dims.size()));
+  const Split split = split_at(from, dim);
   const bool scalars = step.attributes.value("scalar", false);
   size_t row = 0;
-  for (const Spot& spot : *places) {
-    auto spec = value_spec(step.outputs[0], spot.replica);
-    if (!spec) return spec.error();
+  for (const Spot& spot : places) {
+    SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], spot.replica));
     const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-    const size_t rows = scalars ? 1 : static_cast<size_t>(spec->dims[index_of(*dim)]);
+    const size_t rows = scalars ? 1 : static_cast<size_t>(spec.dims[index_of(dim)]);
     const size_t offset = row * split.inner_bytes;
     row += rows;
     const bool contiguous = split.outer == 1 || rows == split.along;
-    if (spec->bytes == 0) {
-      define(step.outputs[0], spot.replica, add_tensor(*spec, name, spot.lane));
+    if (spec.bytes == 0) {
+      define(step.outputs[0], spot.replica, add_tensor(spec, name, spot.lane));
       continue;
     }
-    if (contiguous && same_memory(source.lane, spot.lane) && may_lie_at(graph_.root(*plain).offset + offset, spot.lane)) {
-      define(step.outputs[0], spot.replica, add_view(*plain, offset, *spec, name, spot.lane));
+    if (contiguous && same_memory(source.lane, spot.lane) && may_lie_at(graph_.root(plain).offset + offset, spot.lane)) {
+      define(step.outputs[0], spot.replica, add_view(plain, offset, spec, name, spot.lane));
       continue;
     }
-    const int chunk = add_tensor(*spec, name, spot.lane);
+    const int chunk = add_tensor(spec, name, spot.lane);
     graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
     define(step.outputs[0], spot.replica, chunk);
     Instance& instance = add_instance(Instance::copy, index, who_copies(spot, source.lane));
-    instance.inputs = {*plain};
+    instance.inputs = {plain};
     instance.outputs = {chunk};
     instance.source_offset = offset;
     instance.copy_shape = {rows * split.inner_bytes, split.outer, split.along * split.inner_bytes, rows * split.inner_bytes};
@@ -84,33 +80,27 @@ Result<void> Expansion::gather(int index) {
   const Step& step = context_.program.steps[index_of(index)];
   const int source_value = step.inputs[0];
   const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-  auto sources = spots(context_.program.values[index_of(source_value)].place, step.layer, step.location);
-  if (!sources) return sources.error();
-  auto targets = spots(step.place, step.layer, step.location);
-  if (!targets) return targets.error();
-  const Spot& target = targets->front();
-  auto spec = value_spec(step.outputs[0], 0);
-  if (!spec) return spec.error();
+  SHEAF_ASSIGN(auto sources, spots(context_.program.values[index_of(source_value)].place, step.layer, step.location));
+  SHEAF_ASSIGN(auto targets, spots(step.place, step.layer, step.location));
+  const Spot& target = targets.front();
+  SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], 0));
   const bool scalars = step.attributes.value("scalar", false);
   graph_.gathers_scalars |= scalars && !context_.devices.host_only();
-  auto dim = dimension(step, spec->dims.size());
-  if (!dim) return dim.error();
-  const Split whole = split_at(*spec, *dim);
+  SHEAF_ASSIGN(auto dim, dimension(step, spec.dims.size()));
+  const Split whole = split_at(spec, dim);
 
-  if (sources->size() == 1 && same_memory(sources->front().lane, target.lane)) {  // one chunk is the whole
-    auto plain = in_plain(at(source_value, 0), index, sources->front());
-    if (!plain) return plain.error();
-    define(step.outputs[0], 0, add_view(*plain, 0, *spec, name, target.lane));
+  if (sources.size() == 1 && same_memory(sources.front().lane, target.lane)) {  // one chunk is the whole
+    SHEAF_ASSIGN(auto plain, in_plain(at(source_value, 0), index, sources.front()));
+    define(step.outputs[0], 0, add_view(plain, 0, spec, name, target.lane));
     return {};
   }
-  const int gathered = add_tensor(*spec, name, target.lane);
+  const int gathered = add_tensor(spec, name, target.lane);
   define(step.outputs[0], 0, gathered);
   size_t row = 0;
-  for (const Spot& spot : *sources) {
-    auto plain = in_plain(at(source_value, spot.replica), index, spot);
-    if (!plain) return plain.error();
-    const TensorSpec& part = graph_.tensors[index_of(*plain)].spec;
-    const size_t rows = scalars ? 1 : static_cast<size_t>(part.dims[index_of(*dim)]);
+  for (const Spot& spot : sources) {
+    SHEAF_ASSIGN(auto plain, in_plain(at(source_value, spot.replica), index, spot));
+    const TensorSpec& part = graph_.tensors[index_of(plain)].spec;
+    const size_t rows = scalars ? 1 : static_cast<size_t>(part.dims[index_of(dim)]);
     const size_t offset = row * whole.inner_bytes;
     row += rows;
     if (part.bytes == 0) continue;
@@ -118,7 +108,7 @@ Result<void> Expansion::gather(int index) {
     graph_.tensors[index_of(gathered)].writers.push_back(static_cast<int>(graph_.instances.size()));
     const size_t part_row = rows * whole.inner_bytes;
     Instance& instance = add_instance(Instance::copy, index, who_copies(spot, target.lane));
-    instance.inputs = {*plain};
+    instance.inputs = {plain};
     instance.outputs = {gathered};
     instance.target_offset = offset;
     instance.copy_shape = {part_row, whole.outer, part_row, whole.along * whole.inner_bytes};

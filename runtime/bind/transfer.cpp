@@ -14,21 +14,18 @@ Result<void> copy_bytes(const TensorPlace& from, const TensorPlace& to) {
 
 /// Within a memory.
 Result<void> reorder(const TensorPlace& from, const TensorPlace& to) {
-  auto prepared = to.device.prepare_reorder(from.spec, to.spec, to.device.info().cores);
-  if (!prepared) return prepared.error();
-  auto scratch = DeviceBuffer::make(to.device, prepared->scratch_bytes);
-  if (!scratch) return scratch.error();
+  SHEAF_ASSIGN(auto prepared, to.device.prepare_reorder(from.spec, to.spec, to.device.info().cores));
+  SHEAF_ASSIGN(auto scratch, DeviceBuffer::make(to.device, prepared.scratch_bytes));
   void* buffers[] = {from.data, to.data};
-  to.queue.launch(*prepared->executable, buffers, scratch->get());
+  to.queue.launch(*prepared.executable, buffers, scratch.get());
   return to.queue.synchronize();
 }
 
 }  // namespace
 
 Result<DeviceBuffer> DeviceBuffer::make(Device& device, size_t bytes) {
-  auto memory = device.allocate(bytes);
-  if (!memory) return memory.error();
-  return DeviceBuffer(device, *memory);
+  SHEAF_ASSIGN(auto memory, device.allocate(bytes));
+  return DeviceBuffer(device, memory);
 }
 
 bool share_formats(const Device& a, const Device& b) { return a.info().kind == b.info().kind; }
@@ -42,9 +39,8 @@ Result<void> transfer(const TensorPlace& from, const TensorPlace& to) {
   // Formats belong to a backend: each side sees to its own.
   const TensorPlace& side = from.spec.plain() ? to : from;
   const TensorSpec plain = plain_tensor(from.spec.dtype, from.spec.dims);
-  auto buffer = DeviceBuffer::make(side.device, plain.bytes);
-  if (!buffer) return buffer.error();
-  const TensorPlace between{side.device, side.queue, plain, buffer->get()};
+  SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(side.device, plain.bytes));
+  const TensorPlace between{side.device, side.queue, plain, buffer.get()};
   if (auto ok = transfer(from, between); !ok) return ok;
   return transfer(between, to);
 }

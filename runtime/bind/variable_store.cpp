@@ -85,9 +85,8 @@ void ConstantStore::set_home(int variable, Device& device) {
 void ConstantStore::set_format(int variable, const TensorSpec& spec) { at(variable).spec = spec; }
 
 Result<TensorPlace> ConstantStore::place(Device& device, const TensorSpec& spec, void* data) {
-  auto queue = this->queue(device);
-  if (!queue) return queue.error();
-  return TensorPlace{device, **queue, spec, data};
+  SHEAF_ASSIGN(auto queue, this->queue(device));
+  return TensorPlace{device, *queue, spec, data};
 }
 
 Result<void> ConstantStore::read(int variable, void* plain) {
@@ -99,11 +98,9 @@ Result<void> ConstantStore::read(int variable, void* plain) {
                : fill_plain(plain, spec.bytes, node.fill.value_or(0));
     return {};
   }
-  auto home = place(*node.device, node.spec, node.data);
-  if (!home) return home.error();
-  auto target = place(*host_, spec, plain);
-  if (!target) return target.error();
-  return transfer(*home, *target);
+  SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
+  SHEAF_ASSIGN(auto target, place(*host_, spec, plain));
+  return transfer(home, target);
 }
 
 Result<void> ConstantStore::write(int variable, const void* plain) {
@@ -119,11 +116,9 @@ Result<void> ConstantStore::write(int variable, const void* plain) {
     std::memcpy(node.given, plain, spec.bytes);
     return {};
   }
-  auto source = place(*host_, spec, const_cast<void*>(plain));
-  if (!source) return source.error();
-  auto home = place(*node.device, node.spec, node.data);
-  if (!home) return home.error();
-  return transfer(*source, *home);
+  SHEAF_ASSIGN(auto source, place(*host_, spec, const_cast<void*>(plain)));
+  SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
+  return transfer(source, home);
 }
 
 Result<void> ConstantStore::allocate() {
@@ -163,15 +158,12 @@ Result<void> ConstantStore::fill(const Node& node) {
     fill_plain(node.data, node.spec.bytes, *node.fill);
     return {};
   }
-  auto buffer = DeviceBuffer::make(*host_, node.spec.bytes);
-  if (!buffer) return buffer.error();
-  fill_plain(buffer->get(), node.spec.bytes, *node.fill);
-  auto source = place(*host_, node.spec, buffer->get());
-  if (!source) return source.error();
-  auto home = place(*node.device, node.spec, node.data);
-  if (!home) return home.error();
-  source->spec = home->spec = plain_tensor(node.spec.dtype, {static_cast<int64_t>(node.spec.bytes / size_of(node.spec.dtype))});
-  return transfer(*source, *home);
+  SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*host_, node.spec.bytes));
+  fill_plain(buffer.get(), node.spec.bytes, *node.fill);
+  SHEAF_ASSIGN(auto source, place(*host_, node.spec, buffer.get()));
+  SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
+  source.spec = home.spec = plain_tensor(node.spec.dtype, {static_cast<int64_t>(node.spec.bytes / size_of(node.spec.dtype))});
+  return transfer(source, home);
 }
 
 }  // namespace sheaf

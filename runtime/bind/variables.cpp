@@ -15,12 +15,11 @@ Result<int> Expansion::add_weight(const std::string& name, const Spot& spot) {
   const auto known = variables_.find(name);
   if (variable && known != variables_.end()) return known->second;
   ConstantStore& constants = context_.constants;
-  auto node = constants.variable(name);
-  if (!node) return node.error();
-  if (known == variables_.end()) constants.set_home(*node, context_.devices.device(spot.lane));
+  SHEAF_ASSIGN(auto node, constants.variable(name));
+  if (known == variables_.end()) constants.set_home(node, context_.devices.device(spot.lane));
   // The lane that works where it lives: the host's, else that which asks, else any.
   const auto lives_with = [&](int lane) {
-    return context_.devices.device(lane).memory_space() == constants.memory_space(*node);
+    return context_.devices.device(lane).memory_space() == constants.memory_space(node);
   };
   int lane = 0;
   if (!lives_with(0)) lane = spot.lane;
@@ -29,11 +28,11 @@ Result<int> Expansion::add_weight(const std::string& name, const Spot& spot) {
     return Error("'" + name + "' lives on a device that is not in this device list")
         .note("it was bound to other devices before: what trains it has to use those, or another copy of the model");
   }
-  const int root = add_tensor(constants.spec(*node), name, lane);
-  graph_.tensors[index_of(root)].node = *node;
+  const int root = add_tensor(constants.spec(node), name, lane);
+  graph_.tensors[index_of(root)].node = node;
   graph_.tensors[index_of(root)].variable = variable;
   variables_[name] = root;
-  if (variable && !constants.settled(*node) && !read_by_index(name)) unsettled_[root].roots = {root};
+  if (variable && !constants.settled(node) && !read_by_index(name)) unsettled_[root].roots = {root};
   return root;
 }
 
@@ -42,24 +41,21 @@ Result<Prepared> Expansion::prepare_own(const Step& step, std::vector<int>& inpu
   std::vector<TensorSpec> specs;
   for (int input : inputs) specs.push_back(graph_.tensors[index_of(input)].spec);
   const auto constant = std::make_unique<bool[]>(inputs.size());
-  auto prepared = context_.devices.device(spot.lane).prepare({step,
-                                                              context_.plan,
-                                                              specs,
-                                                              outputs,
-                                                              context_.devices.threads(spot.lane),
-                                                              context_.fast_numerics,
-                                                              {constant.get(), inputs.size()},
-                                                              context_.kernels[index_of(spot.lane)].get(),
-                                                              {},
-                                                              0});
-  if (!prepared) return prepared.error();
-  if (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != outputs.size()) {
+  SHEAF_ASSIGN(auto prepared, context_.devices.device(spot.lane).prepare({step,
+                                                                          context_.plan,
+                                                                          specs,
+                                                                          outputs,
+                                                                          context_.devices.threads(spot.lane),
+                                                                          context_.fast_numerics,
+                                                                          {constant.get(), inputs.size()},
+                                                                          context_.kernels[index_of(spot.lane)].get(),
+                                                                          {},
+                                                                          0}));
+  if (prepared.inputs.size() != inputs.size() || prepared.outputs.size() != outputs.size()) {
     return Error("operation " + step.op + " was prepared for another number of operands");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto wanted = in_format(inputs[i], prepared->inputs[i], index, spot);
-    if (!wanted) return wanted.error();
-    inputs[i] = *wanted;
+    SHEAF_ASSIGN(inputs[i], in_format(inputs[i], prepared.inputs[i], index, spot));
   }
   return prepared;
 }
@@ -67,18 +63,16 @@ Result<Prepared> Expansion::prepare_own(const Step& step, std::vector<int>& inpu
 Result<void> Expansion::reduce(int index) {
   const Step& step = context_.program.steps[index_of(index)];
   const Value& value = context_.program.values[index_of(step.outputs[0])];
-  auto sources = spots(context_.program.values[index_of(step.inputs[0])].place, step.layer, step.location);
-  if (!sources) return sources.error();
-  auto targets = spots(step.place, step.layer, step.location);
-  if (!targets) return targets.error();
-  const Spot& target = targets->front();
+  SHEAF_ASSIGN(auto sources, spots(context_.program.values[index_of(step.inputs[0])].place, step.layer, step.location));
+  SHEAF_ASSIGN(auto targets, spots(step.place, step.layer, step.location));
+  const Spot& target = targets.front();
   // Each replica's lane brings its own into the format that the first one's is in, if its backend has that; the target reads
   // them where they are.
   std::vector<int> parts;
   const TensorSpec format = graph_.tensors[index_of(at(step.inputs[0], 0))].spec;
-  for (const Spot& spot : *sources) {
+  for (const Spot& spot : sources) {
     Result<int> part = at(step.inputs[0], spot.replica);
-    if (share_formats(context_.devices.device(sources->front().lane), context_.devices.device(spot.lane)))
+    if (share_formats(context_.devices.device(sources.front().lane), context_.devices.device(spot.lane)))
       part = in_format(*part, format, index, spot);
     if (!part) return located(std::move(part.error()), step, spot);
     auto local = moved(*part, value.name, index, target);
@@ -98,13 +92,12 @@ Result<void> Expansion::reduce(int index) {
   for (size_t i = 0; i < parts.size(); ++i) sum.roles.push_back("x" + std::to_string(i));
   sum.inputs.assign(parts.size(), step.inputs[0]);
   sum.outputs = step.outputs;
-  auto spec = value_spec(step.outputs[0], 0);
-  if (!spec) return spec.error();
-  if (element_count(*spec) == 0) {
-    define(step.outputs[0], 0, add_tensor(*spec, value.name, target.lane));
+  SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], 0));
+  if (element_count(spec) == 0) {
+    define(step.outputs[0], 0, add_tensor(spec, value.name, target.lane));
     return {};
   }
-  auto prepared = prepare_own(sum, parts, {*spec}, index, target);
+  auto prepared = prepare_own(sum, parts, {spec}, index, target);
   if (!prepared) return located(std::move(prepared.error()), step, target);
   const int result = add_tensor(prepared->outputs[0], value.name, target.lane);
   graph_.tensors[index_of(result)].writers = {static_cast<int>(graph_.instances.size())};
@@ -118,9 +111,8 @@ Result<void> Expansion::add_guard(int index) {
   if (context_.program.updates.empty() || graph_.guard >= 0) return {};
   const int loss = context_.program.outputs[0].value;
   if (std::find(step.outputs.begin(), step.outputs.end(), loss) == step.outputs.end()) return {};
-  auto places = spots(context_.program.values[index_of(loss)].place, step.layer, step.location);
-  if (!places) return places.error();
-  const Spot& spot = places->front();
+  SHEAF_ASSIGN(auto places, spots(context_.program.values[index_of(loss)].place, step.layer, step.location));
+  const Spot& spot = places.front();
   std::vector<int> inputs = {at(loss, 0)};
   Step check;
   check.op = "check_finite";
@@ -137,25 +129,20 @@ Result<void> Expansion::add_guard(int index) {
 Result<void> Expansion::add_updates() {
   for (const Update& update : context_.program.updates) {
     const Value& value = context_.program.values[index_of(update.value)];
-    auto places = spots(value.place, value.name, {});
-    if (!places) return places.error();
-    Spot spot = places->front();
-    auto variable = add_weight(update.name, spot);
-    if (!variable) return variable.error();
-    const Tensor& home = graph_.tensors[index_of(*variable)];
-    unsettled_.erase(*variable);
+    SHEAF_ASSIGN(auto places, spots(value.place, value.name, {}));
+    Spot spot = places.front();
+    SHEAF_ASSIGN(auto variable, add_weight(update.name, spot));
+    const Tensor& home = graph_.tensors[index_of(variable)];
+    unsettled_.erase(variable);
     const TensorSpec want = home.spec;
     const int home_lane = home.lane;
     int made = at(update.value, 0);
     if (!want.plain() && !same_memory(graph_.tensors[index_of(made)].lane, home_lane)) {
       spot.lane = home_lane;
-      auto brought = moved(made, value.name, -1, spot);
-      if (!brought) return brought.error();
-      made = *brought;
+      SHEAF_ASSIGN(made, moved(made, value.name, -1, spot));
     }
-    auto alike = in_format(made, want, -1, spot);
-    if (!alike) return alike.error();
-    graph_.updates.push_back({*variable, *alike});
+    SHEAF_ASSIGN(auto alike, in_format(made, want, -1, spot));
+    graph_.updates.push_back({variable, alike});
   }
   return {};
 }

@@ -217,12 +217,11 @@ void verify_digest(const JsonNode& root, Json& document) {
 }  // namespace
 
 Result<Plan> parse_plan(std::string file, std::string_view text) {
-  Result<Json> document = parse_ordered_json(file, text);
-  if (!document) return document.error();
+  SHEAF_ASSIGN(auto document, parse_ordered_json(file, text));
   JsonReading reading{std::move(file), {}};
-  const JsonNode root(reading, *document);
+  const JsonNode root(reading, document);
   check_header(root);
-  if (!root.failed()) verify_digest(root, *document);
+  if (!root.failed()) verify_digest(root, document);
   if (root.failed()) return *reading.error;
 
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters", "state", "kernels",
@@ -259,14 +258,13 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.has("accumulate_ir")) plan.accumulate_ir = root.field("accumulate_ir").text();
   if (reading.error) return *reading.error;
 
-  if (Result<void> checked = check(plan, reading.file); !checked) return checked.error();
+  SHEAF_TRY(check(plan, reading.file));
   return plan;
 }
 
 Result<Plan> load_plan(const std::string& file) {
-  const Result<std::string> text = read_file(file, kLargestFile);
-  if (!text) return text.error();
-  return parse_plan(file, *text);
+  SHEAF_ASSIGN(const auto text, read_file(file, kLargestFile));
+  return parse_plan(file, text);
 }
 
 }  // namespace sheaf

@@ -96,14 +96,12 @@ const DeviceDescription& DeviceDescriptions::of(const DeviceInfo& device) const 
 }
 
 Result<DeviceDescriptions> read_devices(const std::string& file) {
-  auto text = read_file(file, kLargestFile);
-  if (!text) return text.error();
-  auto json = parse_ordered_json(file, *text);
-  if (!json) return json.error();
+  SHEAF_ASSIGN(auto text, read_file(file, kLargestFile));
+  SHEAF_ASSIGN(auto json, parse_ordered_json(file, text));
   DeviceDescriptions devices = guessed_devices();
   devices.source = file;
   JsonReading reading{file, {}};
-  const JsonNode root(reading, *json);
+  const JsonNode root(reading, json);
   std::vector<std::string_view> fields = {"sheaf_devices"};
   for (const DeviceBackend* backend : backends()) fields.push_back(backend->name);
   root.only(fields);

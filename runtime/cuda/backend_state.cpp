@@ -25,10 +25,9 @@ Result<bool> BackendState::reaches(int device, int peer) {
   const std::lock_guard lock(mutex_);
   const auto known = reaches_.find({device, peer});
   if (known != reaches_.end()) return known->second;
-  auto enabled = driver().enable_peer(device, peer);
-  if (!enabled) return enabled.error();
-  reaches_[{device, peer}] = *enabled;
-  return *enabled;
+  SHEAF_ASSIGN(auto enabled, driver().enable_peer(device, peer));
+  reaches_[{device, peer}] = enabled;
+  return enabled;
 }
 
 Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const int> devices, std::string& why) {
@@ -39,9 +38,7 @@ Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const
     return known->second.communicator;
   }
   Opened opened;
-  auto made = backend_->open_communicator(devices, opened.why);
-  if (!made) return made.error();
-  opened.communicator = std::move(*made);
+  SHEAF_ASSIGN(opened.communicator, backend_->open_communicator(devices, opened.why));
   why = opened.why;
   return (communicators_[key] = std::move(opened)).communicator;
 }

@@ -16,9 +16,8 @@ namespace {
 
 #ifdef SHEAF_CUDA_BACKEND
 Result<std::shared_ptr<Device>> open_gpu(int index) {
-  auto backend = cuda::nvidia_backend();
-  if (!backend) return backend.error();
-  const int count = (*backend)->driver().devices();
+  SHEAF_ASSIGN(auto backend, cuda::nvidia_backend());
+  const int count = backend->driver().devices();
   if (index >= count) {
     const std::string last = count == 1 ? "cuda:0 alone" : "cuda:0 to cuda:" + std::to_string(count - 1);
     return Error("there is no such GPU; NVIDIA's driver shows " + last);
@@ -27,7 +26,7 @@ Result<std::shared_ptr<Device>> open_gpu(int index) {
   static auto& devices = *new std::map<int, std::shared_ptr<Device>>;  // as the backend: never destroyed
   const std::lock_guard lock(mutex);
   std::shared_ptr<Device>& device = devices[index];
-  if (!device) device = cuda::make_cuda_device(*backend, index);
+  if (!device) device = cuda::make_cuda_device(backend, index);
   return device;
 }
 #else

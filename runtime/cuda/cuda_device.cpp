@@ -67,16 +67,13 @@ class CudaDevice final : public Device {
   }
 
   Result<std::unique_ptr<Queue>> open_queue(int, Seconds deadline) override {
-    auto kernels = queue_kernels();
-    if (!kernels) return kernels.error();
-    auto queue = CudaQueue::open(state_, device_, name_, *kernels, deadline);
-    if (!queue) return queue.error();
-    return std::unique_ptr<Queue>(std::move(*queue));
+    SHEAF_ASSIGN(auto kernels, queue_kernels());
+    SHEAF_ASSIGN(auto queue, CudaQueue::open(state_, device_, name_, kernels, deadline));
+    return std::unique_ptr<Queue>(std::move(queue));
   }
   Result<std::unique_ptr<Event>> make_event() override {
-    auto event = CudaEvent::make(state_, device_);
-    if (!event) return event.error();
-    return std::unique_ptr<Event>(std::move(*event));
+    SHEAF_ASSIGN(auto event, CudaEvent::make(state_, device_));
+    return std::unique_ptr<Event>(std::move(event));
   }
   Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override {
     return load_generated_kernels(state_, device_, plan);
@@ -87,19 +84,16 @@ class CudaDevice final : public Device {
     const std::string what = (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
                              (step.kernel.empty() ? step.op : step.kernel);
     if (step.op == "kernel") {
-      auto kernels = queue_kernels();
-      if (!kernels) return kernels.error();
-      return described(prepare_generated_kernel(request, state_, device_, *kernels), what);
+      SHEAF_ASSIGN(auto kernels, queue_kernels());
+      return described(prepare_generated_kernel(request, state_, device_, kernels), what);
     }
-    auto library = open_library();
-    if (!library) return library.error();
-    return described((*library)->prepare(request), what);
+    SHEAF_ASSIGN(auto library, open_library());
+    return described(library->prepare(request), what);
   }
 
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
     static const Plan no_plan;
-    auto library = open_library();
-    if (!library) return library.error();
+    SHEAF_ASSIGN(auto library, open_library());
     Step step;
     step.op = "reorder";
     step.inputs = step.outputs = {0};
@@ -107,7 +101,7 @@ class CudaDevice final : public Device {
     const bool constant[] = {false};
     PrepareRequest request{step, no_plan, {&from, 1}, {&to, 1}, threads, false, constant};
     const auto format = [](const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); };
-    return described((*library)->prepare(request), "reordering from " + format(from) + " to " + format(to));
+    return described(library->prepare(request), "reordering from " + format(from) + " to " + format(to));
   }
 
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
@@ -123,13 +117,11 @@ class CudaDevice final : public Device {
       devices.push_back(device->device_);
     }
     std::string why;
-    auto communicator = state_->communicator(devices, why);
-    if (!communicator) return communicator.error();
-    if (!*communicator) return std::vector<Prepared>{};
-    auto prepared = (*communicator)->prepare(request);
-    if (!prepared) return prepared.error();
-    for (size_t rank = 0; rank < prepared->size(); ++rank) {
-      auto* operation = dynamic_cast<Operation*>((*prepared)[rank].executable.get());
+    SHEAF_ASSIGN(auto communicator, state_->communicator(devices, why));
+    if (!communicator) return std::vector<Prepared>{};
+    SHEAF_ASSIGN(auto prepared, communicator->prepare(request));
+    for (size_t rank = 0; rank < prepared.size(); ++rank) {
+      auto* operation = dynamic_cast<Operation*>(prepared[rank].executable.get());
       if (!operation) continue;
       const bool root = static_cast<int>(rank) == request.root;
       const bool writes = request.kind == CollectiveRequest::broadcast ? !root : root;
@@ -138,7 +130,7 @@ class CudaDevice final : public Device {
       for (size_t i = 0; i < times; ++i) {
         for (size_t bytes : request.parts) operation->operands.push_back({bytes, writes});
       }
-      operation->scratch_bytes = (*prepared)[rank].scratch_bytes;
+      operation->scratch_bytes = prepared[rank].scratch_bytes;
       operation->what = request.what;
     }
     return prepared;
@@ -161,9 +153,7 @@ class CudaDevice final : public Device {
   Result<Library*> open_library() {
     const std::lock_guard lock(mutex_);
     if (!library_) {
-      auto opened = state_->backend().open_library(device_);
-      if (!opened) return opened.error();
-      library_ = std::move(*opened);
+      SHEAF_ASSIGN(library_, state_->backend().open_library(device_));
     }
     return library_.get();
   }
@@ -171,9 +161,7 @@ class CudaDevice final : public Device {
   Result<std::shared_ptr<const QueueKernels>> queue_kernels() {
     const std::lock_guard lock(mutex_);
     if (!queue_kernels_) {
-      auto loaded = QueueKernels::load(state_, device_);
-      if (!loaded) return loaded.error();
-      queue_kernels_ = std::move(*loaded);
+      SHEAF_ASSIGN(queue_kernels_, QueueKernels::load(state_, device_));
     }
     return queue_kernels_;
   }

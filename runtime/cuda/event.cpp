@@ -5,9 +5,8 @@ namespace sheaf::cuda {
 Result<std::unique_ptr<CudaEvent>> CudaEvent::make(std::shared_ptr<BackendState> state, int device) {
   std::unique_ptr<CudaEvent> event(new CudaEvent(std::move(state)));
   for (DriverEvent* one : {&event->computed, &event->copied}) {
-    auto made = event->state_->driver().make_event(device);
-    if (!made) return made.error();
-    *one = *made;
+    SHEAF_ASSIGN(auto made, event->state_->driver().make_event(device));
+    *one = made;
   }
   return event;
 }

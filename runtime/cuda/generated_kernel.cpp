@@ -89,9 +89,8 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
       return Error({plan.file}, "the plan's PTX has no kernel '" + kernel.name + "': " + function.error().message());
     PtxKernels::Entry entry{*function, nullptr};
     if (ptx->second.find(".entry " + kernel.name + "_many(") != std::string::npos) {
-      auto many = kernels->module->function(kernel.name + "_many");
-      if (!many) return many.error();
-      entry.many = *many;
+      SHEAF_ASSIGN(auto many, kernels->module->function(kernel.name + "_many"));
+      entry.many = many;
     }
     kernels->entries[kernel.name] = entry;
   }
@@ -104,28 +103,26 @@ Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const s
   if (request.kernels && !loaded) return kernel_error(request, "was not loaded for GPUs");
   if (loaded && loaded->module && loaded->module->device() != device)
     return kernel_error(request, "was loaded for another GPU");
-  auto step = prepare_kernel_step(request, same_layout_of);
-  if (!step) return step.error();
-  const Kernel& kernel = *step->kernel;
+  SHEAF_ASSIGN(auto step, prepare_kernel_step(request, same_layout_of));
+  const Kernel& kernel = *step.kernel;
   if (kernel.gpu_block <= 0 || kernel.gpu_items <= 0) {
     Error error = kernel_error(request, "has no form for GPUs in this plan");
     return error.note("compile the model again: sheaf compile writes them unless its --targets leaves them out");
   }
-  if (!loaded) return std::move(step->prepared);
+  if (!loaded) return std::move(step.prepared);
   const auto entry = loaded->entries.find(kernel.name);
   if (entry == loaded->entries.end()) return kernel_error(request, "was not loaded");
   GeneratedLaunch launch(std::static_pointer_cast<const PtxKernels>(request.kernels->shared_from_this()), entry->second, kernel,
                          request.extents.first(static_cast<size_t>(kernel.extents)), request.gpu_work,
                          request.inputs.size() + request.outputs.size(), state->driver().properties(device).multiprocessors);
-  if (!step->lookup) {
-    step->prepared.executable = std::make_unique<GeneratedLaunch>(std::move(launch));
-    return std::move(step->prepared);
+  if (!step.lookup) {
+    step.prepared.executable = std::make_unique<GeneratedLaunch>(std::move(launch));
+    return std::move(step.prepared);
   }
-  auto report = state->driver().allocate_pinned(2 * sizeof(int64_t));
-  if (!report) return report.error();
-  step->prepared.executable = std::make_unique<LookupKernel>(std::move(launch), *step->lookup, queue_kernels,
-                                                             std::make_unique<PinnedBlock>(state, *report));
-  return std::move(step->prepared);
+  SHEAF_ASSIGN(auto report, state->driver().allocate_pinned(2 * sizeof(int64_t)));
+  step.prepared.executable = std::make_unique<LookupKernel>(std::move(launch), *step.lookup, queue_kernels,
+                                                            std::make_unique<PinnedBlock>(state, report));
+  return std::move(step.prepared);
 }
 
 }  // namespace sheaf::cuda

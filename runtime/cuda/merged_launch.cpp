@@ -44,17 +44,12 @@ class MergedLaunch final : public Operation {
   Result<void> open() {
     Driver& driver = state().driver();
     const int device = kernels_->module->device();
-    auto table = driver.allocate(device, bytes());
-    if (!table) return table.error();
-    table_ = *table;
-    auto host = driver.allocate_pinned(bytes());
-    if (!host) return host.error();
-    host_ = static_cast<uint64_t*>(*host);
+    SHEAF_ASSIGN(table_, driver.allocate(device, bytes()));
+    SHEAF_ASSIGN(auto host, driver.allocate_pinned(bytes()));
+    host_ = static_cast<uint64_t*>(host);
     std::memset(host_, 0, bytes());
     for (size_t row = 0; row < rows_; ++row) host_[row * columns_] = static_cast<uint64_t>(work_[row]);
-    auto sent = driver.make_event(device);
-    if (!sent) return sent.error();
-    sent_ = *sent;
+    SHEAF_ASSIGN(sent_, driver.make_event(device));
     own = {{table_, bytes(), false}};
     return {};
   }

@@ -68,10 +68,9 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
     const size_t bytes = std::min(from.bytes, to.bytes);
     std::vector<KernelCall> calls;
     if (bytes != 0) {
-      auto function = kernels->find("copy", "copy_bytes");
-      if (!function) return function.error();
+      SHEAF_ASSIGN(auto function, kernels->find("copy", "copy_bytes"));
       const uint64_t blocks = std::min<uint64_t>((bytes + 256 * 16 - 1) / (256 * 16), kernels->most_blocks());
-      calls.push_back(KernelCall(*function, {blocks, 1, 1}).address({1, 0}).address({0, 0}).value(uint64_t(bytes)).guard());
+      calls.push_back(KernelCall(function, {blocks, 1, 1}).address({1, 0}).address({0, 0}).value(uint64_t(bytes)).guard());
     }
     prepared.executable = std::make_unique<KernelOperation>(kernels, std::move(calls), true);
     return prepared;
@@ -87,9 +86,8 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
   if (!kernels) return prepared;
   std::vector<KernelCall> calls;
   if (batch * rows * columns != 0) {
-    auto function = kernels->find("copy", "transpose_" + std::to_string(size_of(from.dtype)));
-    if (!function) return function.error();
-    KernelCall call = transpose(*function, batch, rows, columns);
+    SHEAF_ASSIGN(auto function, kernels->find("copy", "transpose_" + std::to_string(size_of(from.dtype))));
+    KernelCall call = transpose(function, batch, rows, columns);
     calls.push_back(std::move(call));
   }
   prepared.executable = std::make_unique<KernelOperation>(kernels, std::move(calls), true);

@@ -8,13 +8,11 @@ Result<std::shared_ptr<PinnedRing>> PinnedRing::open(std::shared_ptr<BackendStat
                                                      size_t pieces, Seconds deadline) {
   std::shared_ptr<PinnedRing> ring(new PinnedRing(std::move(state), bytes, pieces, deadline));
   Driver& driver = ring->state_->driver();
-  auto memory = driver.allocate_pinned(bytes);
-  if (!memory) return memory.error();
-  ring->memory_ = static_cast<char*>(*memory);
+  SHEAF_ASSIGN(auto memory, driver.allocate_pinned(bytes));
+  ring->memory_ = static_cast<char*>(memory);
   for (Piece& piece : ring->pieces_) {
-    auto event = driver.make_event(device);
-    if (!event) return event.error();
-    piece.event = *event;
+    SHEAF_ASSIGN(auto event, driver.make_event(device));
+    piece.event = event;
   }
   return ring;
 }
@@ -61,7 +59,7 @@ Result<PinnedRing::Piece*> PinnedRing::take(size_t bytes, uint64_t number) {
       }
       oldest = pieces_[ring_.oldest()];
     }
-    if (auto done = wait_for(oldest); !done) return done.error();
+    SHEAF_TRY(wait_for(oldest));
     finish(oldest.number);
   }
 }

@@ -18,9 +18,8 @@ Result<void> Progress::open(int device) {
   done_.what.reserve(kText);
   for (Mark& mark : marks_) {
     mark.note.what.reserve(kText);
-    auto event = driver_.make_event(device);
-    if (!event) return event.error();
-    mark.event = *event;
+    SHEAF_ASSIGN(auto event, driver_.make_event(device));
+    mark.event = event;
   }
   return {};
 }

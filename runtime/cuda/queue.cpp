@@ -17,26 +17,21 @@ CudaRecordedWork::~CudaRecordedWork() {
 Result<std::unique_ptr<CudaQueue>> CudaQueue::open(std::shared_ptr<BackendState> state, int device, const std::string& name,
                                                    std::shared_ptr<const QueueKernels> kernels, Seconds deadline) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(std::move(state), device, name, std::move(kernels), deadline));
-  if (auto ok = queue->open(); !ok) return ok.error();
+  SHEAF_TRY(queue->open());
   return queue;
 }
 
 Result<void> CudaQueue::open() {
   for (Stream* stream : {&compute_, &copies_, &alarm_}) {
-    auto made = driver_.make_stream(device_);
-    if (!made) return made.error();
-    *stream = *made;
+    SHEAF_ASSIGN(auto made, driver_.make_stream(device_));
+    *stream = made;
   }
-  auto event = driver_.make_event(device_);
-  if (!event) return event.error();
-  computed_ = *event;
-  auto flag = driver_.allocate(device_, sizeof(int32_t));
-  if (!flag) return flag.error();
-  flag_ = static_cast<int32_t*>(*flag);
+  SHEAF_ASSIGN(computed_, driver_.make_event(device_));
+  SHEAF_ASSIGN(auto flag, driver_.allocate(device_, sizeof(int32_t)));
+  flag_ = static_cast<int32_t*>(flag);
   for (auto [ring, bytes] : {std::pair(&fetches_, kFetchBytes), std::pair(&results_, kResultBytes)}) {
-    auto opened = PinnedRing::open(state_, device_, bytes, kPieces, deadline_);
-    if (!opened) return opened.error();
-    *ring = std::move(*opened);
+    SHEAF_ASSIGN(auto opened, PinnedRing::open(state_, device_, bytes, kPieces, deadline_));
+    *ring = std::move(opened);
   }
   if (auto ok = progress_.open(device_); !ok) return ok;
   state_->watch(&progress_, results_, {flag_, alarm_});

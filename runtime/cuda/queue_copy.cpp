@@ -105,10 +105,10 @@ Result<Stream> CudaQueue::stream_for_copies(size_t bytes, const Range& range) {
   // A stream of their own is worth its events only to copies that take longer than those. Small ones stand among the work.
   constexpr size_t kSmall = size_t{64} << 10;
   if (bytes <= kSmall) {
-    if (auto ok = join(range); !ok) return ok.error();
+    SHEAF_TRY(join(range));
     return compute_;
   }
-  if (auto ok = follow_compute(); !ok) return ok.error();
+  SHEAF_TRY(follow_compute());
   return copies_;
 }
 
@@ -142,24 +142,23 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
   // Another queue's results may still be on their way to what is read here.
   if (auto ok = state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}); !ok) return ok;
   const auto begin = reinterpret_cast<uintptr_t>(target);
-  auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true});
-  if (!stream) return stream.error();
+  SHEAF_ASSIGN(auto stream,
+               stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true}));
   const int device = state_->memory.device_of(target);
   const bool direct = pinned(source, span_of(shape, shape.source_pitch));
   const TeamSize team(copy_threads_);  // the lane's own operations need none
   CopyPieces pieces(shape, direct ? SIZE_MAX : fetches_->most());
   for (CopyPiece part; pieces.next(part);) {
-    auto taken = fetches_->take(direct ? 0 : part.bytes(), pieces_ + 1);
-    if (!taken) return taken.error();
+    SHEAF_ASSIGN(auto taken, fetches_->take(direct ? 0 : part.bytes(), pieces_ + 1));
     const void* from = static_cast<const char*>(source) + part.source_offset;
     CopyShape as = part.shape;
     if (!direct) {
-      pack((*taken)->pinned, source, part, copy_threads_);
-      from = (*taken)->pinned;
+      pack(taken->pinned, source, part, copy_threads_);
+      from = taken->pinned;
       as.source_pitch = as.row_bytes;
     }
     void* to = static_cast<char*>(target) + part.target_offset;
-    if (auto ok = put(*stream, **taken, to, device, from, kHost, as); !ok) return ok;
+    if (auto ok = put(stream, *taken, to, device, from, kHost, as); !ok) return ok;
   }
   return {};
 }
@@ -168,23 +167,22 @@ Result<void> CudaQueue::copy_to_host(void* target, const void* source, const Cop
   // The queue's own results come to the host in order; another's must not come after.
   if (auto ok = state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}, results_.get()); !ok) return ok;
   const auto begin = reinterpret_cast<uintptr_t>(source);
-  auto stream = stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.source_pitch), false});
-  if (!stream) return stream.error();
+  SHEAF_ASSIGN(auto stream,
+               stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.source_pitch), false}));
   const int device = state_->memory.device_of(source);
   const bool direct = pinned(target, span_of(shape, shape.target_pitch));
   CopyPieces pieces(shape, direct ? SIZE_MAX : results_->most());
   for (CopyPiece part; pieces.next(part);) {
-    auto taken = results_->take(direct ? 0 : part.bytes(), pieces_ + 1);
-    if (!taken) return taken.error();
+    SHEAF_ASSIGN(auto taken, results_->take(direct ? 0 : part.bytes(), pieces_ + 1));
     void* to = static_cast<char*>(target) + part.target_offset;
     CopyShape as = part.shape;
     if (!direct) {
-      to = (*taken)->pinned;
+      to = taken->pinned;
       as.target_pitch = as.row_bytes;
     }
     const void* from = static_cast<const char*>(source) + part.source_offset;
-    if (auto ok = put(*stream, **taken, to, kHost, from, device, as); !ok) return ok;
-    if (!direct) results_->deliver(**taken, target, part);
+    if (auto ok = put(stream, *taken, to, kHost, from, device, as); !ok) return ok;
+    if (!direct) results_->deliver(*taken, target, part);
   }
   return {};
 }
@@ -206,13 +204,11 @@ Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, s
     if (auto ok = state_->settle({sources[i], parts[i].bytes, 1, parts[i].bytes}); !ok) return ok;
   }
   const auto begin = reinterpret_cast<uintptr_t>(target);
-  auto stream = stream_for_copies(bytes, {begin, begin + bytes, true});
-  if (!stream) return stream.error();
-  auto taken = fetches_->take(bytes, pieces_ + 1);
-  if (!taken) return taken.error();
-  char* pinned = (*taken)->pinned;
+  SHEAF_ASSIGN(auto stream, stream_for_copies(bytes, {begin, begin + bytes, true}));
+  SHEAF_ASSIGN(auto taken, fetches_->take(bytes, pieces_ + 1));
+  char* pinned = taken->pinned;
   for (size_t i = 0; i < parts.size(); ++i) std::memcpy(pinned + parts[i].offset, sources[i], parts[i].bytes);
-  return put(*stream, **taken, target, state_->memory.device_of(target), pinned, kHost, {bytes, 1, bytes, bytes});
+  return put(stream, *taken, target, state_->memory.device_of(target), pinned, kHost, {bytes, 1, bytes, bytes});
 }
 
 Result<void> CudaQueue::copy_on_host(void* target, const void* source, const CopyShape& shape) {

@@ -12,9 +12,8 @@ constexpr size_t kMostRows = 65535;  ///< of a grid's y
 
 Result<std::shared_ptr<LoadedModule>> LoadedModule::load(std::shared_ptr<BackendState> state, int device,
                                                          const std::string& ptx) {
-  auto module = state->driver().load(device, ptx);
-  if (!module) return module.error();
-  return std::shared_ptr<LoadedModule>(new LoadedModule(std::move(state), device, *module));
+  SHEAF_ASSIGN(auto module, state->driver().load(device, ptx));
+  return std::shared_ptr<LoadedModule>(new LoadedModule(std::move(state), device, module));
 }
 
 LoadedModule::~LoadedModule() {
@@ -24,18 +23,13 @@ LoadedModule::~LoadedModule() {
 Result<std::shared_ptr<const QueueKernels>> QueueKernels::load(std::shared_ptr<BackendState> state, int device) {
   auto kernels = std::make_shared<QueueKernels>();
   kernels->most_blocks_ = static_cast<unsigned>(std::max(1, state->driver().properties(device).multiprocessors)) * 8;
-  auto module = LoadedModule::load(std::move(state), device, ptx());
-  if (!module) return module.error();
-  kernels->module_ = std::move(*module);
+  SHEAF_ASSIGN(kernels->module_, LoadedModule::load(std::move(state), device, ptx()));
   size_t next = 0;
   for (const size_t unit : {size_t{16}, size_t{4}, size_t{1}}) {
-    auto function = kernels->module_->function("sheaf_copy_" + std::to_string(unit));
-    if (!function) return function.error();
-    kernels->copies_[next++] = {*function, unit};
+    SHEAF_ASSIGN(auto function, kernels->module_->function("sheaf_copy_" + std::to_string(unit)));
+    kernels->copies_[next++] = {function, unit};
   }
-  auto report = kernels->module_->function("sheaf_report");
-  if (!report) return report.error();
-  kernels->report_ = *report;
+  SHEAF_ASSIGN(kernels->report_, kernels->module_->function("sheaf_report"));
   return std::shared_ptr<const QueueKernels>(kernels);
 }
 

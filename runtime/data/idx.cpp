@@ -59,18 +59,17 @@ Result<std::optional<HostTensor>> parse(std::string_view bytes) {
   std::vector<int64_t> shape;
   for (int i = 0; i < magic[3]; ++i) {
     unsigned char dim[4];
-    if (auto done = stream.read(std::as_writable_bytes(std::span(dim))); !done) return done.error();
+    SHEAF_TRY(stream.read(std::as_writable_bytes(std::span(dim))));
     shape.push_back(int64_t{dim[0]} << 24 | dim[1] << 16 | dim[2] << 8 | dim[3]);
   }
-  const Result<uint64_t> count = count_elements(shape, size_of(*dtype));
-  if (!count) return count.error();
+  SHEAF_ASSIGN(const auto count, count_elements(shape, size_of(*dtype)));
   // Before memory is taken for what a header claims.
-  if (*count * size_of(*dtype) > stream.most())
+  if (count * size_of(*dtype) > stream.most())
     return Error("its header says " + shape_text(shape) + ", which is more than the file can hold");
   Result<HostTensor> tensor = make_tensor(*dtype, std::move(shape));
   if (!tensor) return tensor.error();
-  if (auto done = stream.read(tensor->bytes); !done) return done.error();
-  if (auto done = stream.finish(); !done) return done.error();
+  SHEAF_TRY(stream.read(tensor->bytes));
+  SHEAF_TRY(stream.finish());
   // IDX is big-endian.
   const size_t size = size_of(*dtype);
   if (size > 1)
@@ -82,9 +81,8 @@ Result<std::optional<HostTensor>> parse(std::string_view bytes) {
 }  // namespace
 
 Result<HostTensor> load_idx(const std::string& file) {
-  const Result<std::string> bytes = read_file(file, physical_memory());
-  if (!bytes) return bytes.error();
-  auto tensor = parse(*bytes);
+  SHEAF_ASSIGN(const auto bytes, read_file(file, physical_memory()));
+  auto tensor = parse(bytes);
   if (!tensor) return Error({file, 0, 0}, tensor.error().message());
   if (!*tensor) return foreign_file(file, "an IDX file");
   return **std::move(tensor);

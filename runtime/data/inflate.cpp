@@ -70,7 +70,7 @@ Result<std::string> Inflater::read(size_t size) {
   } catch (const std::exception&) {
     return Error("there is not enough memory for " + std::to_string(size) + " bytes");
   }
-  if (auto done = read(std::as_writable_bytes(std::span(bytes))); !done) return done.error();
+  SHEAF_TRY(read(std::as_writable_bytes(std::span(bytes))));
   return bytes;
 }
 

@@ -160,15 +160,14 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
                  "'; little-endian f4, f8, f2, i8, i4 and u1 can be read");
 
   const std::string_view data = bytes.substr(start + length);
-  const Result<uint64_t> count = count_elements(header->shape, type->bytes);
-  if (!count) return count.error();
-  if (data.size() != *count * type->bytes)
-    return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " + std::to_string(*count * type->bytes) +
+  SHEAF_ASSIGN(const auto count, count_elements(header->shape, type->bytes));
+  if (data.size() != count * type->bytes)
+    return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " + std::to_string(count * type->bytes) +
                  " bytes, " + std::to_string(data.size()) + " are there");
   Result<HostTensor> made = make_tensor(type->dtype, header->shape);
   if (!made) return made.error();
   FileTensor tensor{*std::move(made), std::string(type->name)};
-  if (*count == 0) return tensor;
+  if (count == 0) return tensor;
 
   std::vector<std::byte, AlignedAllocator<std::byte>> wide;  // f8 in row-major order
   std::byte* to = tensor.bytes.data();
@@ -176,27 +175,25 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
     wide.resize(data.size());
     to = wide.data();
   }
-  if (header->fortran_order) copy_transposed(data.data(), to, header->shape, *count, type->bytes);
+  if (header->fortran_order) copy_transposed(data.data(), to, header->shape, count, type->bytes);
   else std::memcpy(to, data.data(), data.size());
-  if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), *count}, tensor.as<float>());
+  if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), count}, tensor.as<float>());
   return tensor;
 }
 
 Result<FileTensor> load_npy(const std::string& file) {
-  const Result<std::string> bytes = read_file(file, physical_memory());
-  if (!bytes) return bytes.error();
-  Result<FileTensor> tensor = parse_npy(*bytes);
+  SHEAF_ASSIGN(const auto bytes, read_file(file, physical_memory()));
+  Result<FileTensor> tensor = parse_npy(bytes);
   if (!tensor) return Error({file, 0, 0}, tensor.error().message());
   return tensor;
 }
 
 Result<FileTensor> load_npz(const std::string& file, const std::string& key) {
-  const Result<ZipFile> zip = ZipFile::open(file);
-  if (!zip) return zip.error();
-  if (!zip->contains(key + ".npy")) {
+  SHEAF_ASSIGN(const auto zip, ZipFile::open(file));
+  if (!zip.contains(key + ".npy")) {
     std::string names;
     std::vector<std::string> arrays;
-    for (const std::string& name : zip->names()) {
+    for (const std::string& name : zip.names()) {
       if (name.ends_with(".npy")) arrays.push_back(name.substr(0, name.size() - 4));
     }
     for (const std::string& array : arrays) {
@@ -210,9 +207,8 @@ Result<FileTensor> load_npz(const std::string& file, const std::string& key) {
     Error error({file, 0, 0}, "there is no array '" + key + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
     return error.note(names.empty() ? "the file holds no arrays" : "the file holds " + names);
   }
-  const Result<std::string> bytes = zip->read(key + ".npy");
-  if (!bytes) return bytes.error();
-  Result<FileTensor> tensor = parse_npy(*bytes);
+  SHEAF_ASSIGN(const auto bytes, zip.read(key + ".npy"));
+  Result<FileTensor> tensor = parse_npy(bytes);
   if (!tensor) return Error({file, 0, 0}, "array '" + key + "': " + tensor.error().message());
   return tensor;
 }

@@ -85,10 +85,9 @@ Result<SafetensorsFile::Entry> entry_in(const nlohmann::json& json) {
   // Types of a later version of the format are none of our business until they are asked for.
   const ElementType* type = find_type(entry.dtype);
   if (!type) return entry;
-  const Result<uint64_t> count = count_elements(entry.shape, type->bytes);
-  if (!count) return count.error();
-  if (*count * type->bytes != entry.end - entry.begin)
-    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " + std::to_string(*count * type->bytes) +
+  SHEAF_ASSIGN(const auto count, count_elements(entry.shape, type->bytes));
+  if (count * type->bytes != entry.end - entry.begin)
+    return Error(entry.dtype + " of shape " + shape_text(entry.shape) + " has " + std::to_string(count * type->bytes) +
                  " bytes, data_offsets span " + std::to_string(entry.end - entry.begin));
   return entry;
 }
@@ -112,11 +111,11 @@ Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   const uint64_t size = opened.file_.size();
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
-  if (auto done = opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))); !done) return done.error();
+  SHEAF_TRY(opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))));
   if (header_size > kLargestHeader) return foreign_file(file, "a safetensors file");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
-  if (auto done = opened.file_.read_at(8, std::as_writable_bytes(std::span(header))); !done) return done.error();
+  SHEAF_TRY(opened.file_.read_at(8, std::as_writable_bytes(std::span(header))));
   if (!header.starts_with('{')) return refuse("its header is not a JSON object");
   const Result<nlohmann::json> parsed = parse_sorted_json(file, header, {4, 20'000'000, 1'000'000});
   if (!parsed) return refuse("its header: " + parsed.error().message());
@@ -181,12 +180,12 @@ Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
   if (!made) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + made.error().message());
   FileTensor read{*std::move(made), wide ? "float64" : std::string(name_of(dtype))};
   if (!wide) {
-    if (auto done = file_.read_at(data_ + entry.begin, read.bytes); !done) return done.error();
+    SHEAF_TRY(file_.read_at(data_ + entry.begin, read.bytes));
     return read;
   }
   Result<HostTensor> doubles = make_tensor(DType::int64, entry.shape);  // bytes for as many float64
   if (!doubles) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + doubles.error().message());
-  if (auto done = file_.read_at(data_ + entry.begin, doubles->bytes); !done) return done.error();
+  SHEAF_TRY(file_.read_at(data_ + entry.begin, doubles->bytes));
   narrow(doubles->as<double>(), read.as<float>());
   return read;
 }

@@ -118,9 +118,8 @@ Result<FileTensor> load(const Source& source) {
     case Source::safetensors: break;
     case Source::random: break;
   }
-  const Result<SafetensorsFile> opened = SafetensorsFile::open(source.file);
-  if (!opened) return opened.error();
-  return opened->read(source.key);
+  SHEAF_ASSIGN(const auto opened, SafetensorsFile::open(source.file));
+  return opened.read(source.key);
 }
 
 }  // namespace
@@ -149,20 +148,18 @@ Result<Source> parse_source(const std::string& text) {
 std::string file_of_source(const std::string& text) { return taken_apart(text).file; }
 
 Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
-  const Result<Source> source = parse_source(text);
-  if (!source) return source.error();
+  SHEAF_ASSIGN(const auto source, parse_source(text));
   const auto refuse = [&](const std::string& message) { return Error(text + ": " + message); };
-  if (source->kind == Source::random) {
-    Result<HostTensor> made = make_random(request, source->rows);
+  if (source.kind == Source::random) {
+    Result<HostTensor> made = make_random(request, source.rows);
     if (!made) return refuse("'" + request.name + "' " + made.error().message());
     return made;
   }
 
-  Result<FileTensor> read = load(*source);
-  if (!read) return read.error();
-  const std::string found = found_text(*read);
-  Result<HostTensor> tensor = static_cast<HostTensor&&>(*read);
-  if (source->kind == Source::idx) {
+  SHEAF_ASSIGN(auto read, load(source));
+  const std::string found = found_text(read);
+  Result<HostTensor> tensor = static_cast<HostTensor&&>(read);
+  if (source.kind == Source::idx) {
     tensor = as_image(*std::move(tensor), request);
     if (!tensor) return refuse(tensor.error().message());
   } else if (tensor->dtype == DType::uint8 && is_floating(request.dtype) && request.note) {

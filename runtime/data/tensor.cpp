@@ -30,9 +30,8 @@ Result<uint64_t> count_elements(std::span<const int64_t> shape, size_t element_b
 }
 
 Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> shape) {
-  const Result<uint64_t> count = count_elements(shape, size_of(dtype));
-  if (!count) return count.error();
-  const uint64_t bytes = *count * size_of(dtype);
+  SHEAF_ASSIGN(const auto count, count_elements(shape, size_of(dtype)));
+  const uint64_t bytes = count * size_of(dtype);
   const auto too_large = [&] {
     return Error("a tensor of shape " + shape_text(shape) + " takes " + std::to_string(bytes) +
                  " bytes; there is not enough memory for it");

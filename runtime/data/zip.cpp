@@ -31,7 +31,7 @@ Result<std::string> read_range(const InputFile& file, uint64_t offset, uint64_t 
   if (offset > file.size() || size > file.size() - offset)
     return Error({file.name(), 0, 0}, "a damaged zip archive: it ends too early");
   std::string bytes(size, '\0');
-  if (auto done = file.read_at(offset, std::as_writable_bytes(std::span(bytes))); !done) return done.error();
+  SHEAF_TRY(file.read_at(offset, std::as_writable_bytes(std::span(bytes))));
   return bytes;
 }
 
@@ -62,7 +62,7 @@ Result<ZipFile> ZipFile::open(const std::string& file) {
   Result<InputFile> input = InputFile::open(file);
   if (!input) return input.error();
   ZipFile zip(*std::move(input));
-  if (auto done = zip.read_directory(); !done) return done.error();
+  SHEAF_TRY(zip.read_directory());
   return zip;
 }
 
@@ -72,32 +72,29 @@ Result<void> ZipFile::read_directory() {
   };
   // The end record is the last thing but a comment of at most 65535 bytes.
   const uint64_t tail_size = std::min<uint64_t>(file_.size(), 22 + 65535);
-  const Result<std::string> tail = read_range(file_, file_.size() - tail_size, tail_size);
-  if (!tail) return tail.error();
+  SHEAF_ASSIGN(const auto tail, read_range(file_, file_.size() - tail_size, tail_size));
   std::optional<size_t> end;
-  for (size_t at = tail->size(); at-- > 0 && !end;)
-    if (tail->size() - at >= 22 && number(*tail, at, 4) == kDirectoryEnd && number(*tail, at + 20, 2) == tail->size() - at - 22)
+  for (size_t at = tail.size(); at-- > 0 && !end;)
+    if (tail.size() - at >= 22 && number(tail, at, 4) == kDirectoryEnd && number(tail, at + 20, 2) == tail.size() - at - 22)
       end = at;
   if (!end) return refuse("it has no directory");
 
-  uint64_t count = number(*tail, *end + 10, 2);
-  uint64_t size = number(*tail, *end + 12, 4);
-  uint64_t offset = number(*tail, *end + 16, 4);
-  if (number(*tail, *end + 4, 2) != 0 || number(*tail, *end + 8, 2) != count) return refuse("it is split into parts");
+  uint64_t count = number(tail, *end + 10, 2);
+  uint64_t size = number(tail, *end + 12, 4);
+  uint64_t offset = number(tail, *end + 16, 4);
+  if (number(tail, *end + 4, 2) != 0 || number(tail, *end + 8, 2) != count) return refuse("it is split into parts");
   if (count == 0xFFFF || size == kElsewhere || offset == kElsewhere) {
-    if (*end < 20 || number(*tail, *end - 20, 4) != kLocator64) return refuse("its directory is nowhere");
-    const Result<std::string> record = read_range(file_, number(*tail, *end - 12, 8), 56);
-    if (!record) return record.error();
-    if (number(*record, 0, 4) != kDirectoryEnd64) return refuse("its directory is nowhere");
-    count = number(*record, 32, 8);
-    size = number(*record, 40, 8);
-    offset = number(*record, 48, 8);
+    if (*end < 20 || number(tail, *end - 20, 4) != kLocator64) return refuse("its directory is nowhere");
+    SHEAF_ASSIGN(const auto record, read_range(file_, number(tail, *end - 12, 8), 56));
+    if (number(record, 0, 4) != kDirectoryEnd64) return refuse("its directory is nowhere");
+    count = number(record, 32, 8);
+    size = number(record, 40, 8);
+    offset = number(record, 48, 8);
   }
   if (size > kLargestDirectory || count > size / 46) return refuse("its directory is out of proportion");
-  const Result<std::string> directory = read_range(file_, offset, size);
-  if (!directory) return directory.error();
+  SHEAF_ASSIGN(const auto directory, read_range(file_, offset, size));
 
-  std::string_view rest = *directory;
+  std::string_view rest = directory;
   for (uint64_t i = 0; i < count; ++i) {
     if (rest.size() < 46 || number(rest, 0, 4) != kDirectoryEntry) return refuse("its directory is damaged");
     const uint64_t name_size = number(rest, 28, 2);
@@ -136,11 +133,10 @@ Result<std::string> ZipFile::read(const std::string& name) const {
     return refuse("is compressed by method " + std::to_string(entry.method) + "; stored and deflated can be read");
   if (entry.size > physical_memory() / 4) return refuse("would have " + std::to_string(entry.size) + " bytes");
 
-  const Result<std::string> local = read_range(file_, entry.header, 30);
-  if (!local) return local.error();
-  if (number(*local, 0, 4) != kLocalHeader) return refuse("is damaged: it has no header");
+  SHEAF_ASSIGN(const auto local, read_range(file_, entry.header, 30));
+  if (number(local, 0, 4) != kLocalHeader) return refuse("is damaged: it has no header");
   const Result<std::string> packed =
-      read_range(file_, entry.header + 30 + number(*local, 26, 2) + number(*local, 28, 2), entry.compressed);
+      read_range(file_, entry.header + 30 + number(local, 26, 2) + number(local, 28, 2), entry.compressed);
   if (!packed) return packed.error();
   std::string bytes;
   if (entry.method == 0) {

@@ -59,7 +59,7 @@ Result<std::vector<DeviceSpec>> parse_devices(std::string_view text) {
   for (size_t begin = 0;;) {
     const size_t comma = text.find(',', begin);
     const size_t length = comma == std::string_view::npos ? comma : comma - begin;
-    if (auto parsed = parse_entry(text.substr(begin, length), devices); !parsed) return parsed.error();
+    SHEAF_TRY(parse_entry(text.substr(begin, length), devices));
     if (comma == std::string_view::npos) return devices;
     begin = comma + 1;
   }

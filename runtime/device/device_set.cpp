@@ -39,13 +39,13 @@ Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
     return error;
   };
   if (region.output_device) {
-    if (auto ok = check(*region.output_device, "output_device"); !ok) return ok.error();
+    SHEAF_TRY(check(*region.output_device, "output_device"));
   }
   std::vector<int> ids(static_cast<size_t>(entries()));
   std::iota(ids.begin(), ids.end(), 0);
   if (region.device_ids) ids = *region.device_ids;
   for (int id : ids) {
-    if (auto ok = check(id, "device id"); !ok) return ok.error();
+    SHEAF_TRY(check(id, "device id"));
   }
   if (ids.empty()) return Error(region.location, "layer '" + region.name + "' has an empty list of device ids");
   return ids;

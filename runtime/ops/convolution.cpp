@@ -42,12 +42,10 @@ Result<void> check_epilogue(const OpShapes& op, const Extent& channels, const Sh
 
 Result<ResultShapes> conv(const OpShapes& op) {
   const Shape &x = op.operand("x"), &weight = op.operand("weight");
-  auto kernel = kernel_sizes(weight, op.integers("stride").size());
-  if (!kernel) return kernel.error();
-  auto y = convolved_shape(x, weight, op.integer("groups"), windows_of(op, *kernel), op.unbatched);
-  if (!y) return y.error();
-  if (auto fits = check_epilogue(op, weight[0], *y); !fits) return fits.error();
-  return ResultShapes{{std::move(*y)}};
+  SHEAF_ASSIGN(auto kernel, kernel_sizes(weight, op.integers("stride").size()));
+  SHEAF_ASSIGN(auto y, convolved_shape(x, weight, op.integer("groups"), windows_of(op, kernel), op.unbatched));
+  SHEAF_TRY(check_epilogue(op, weight[0], y));
+  return ResultShapes{{std::move(y)}};
 }
 
 /// torch.nn.ConvTranspose2d: (s - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1.
@@ -56,10 +54,9 @@ Result<ResultShapes> conv_transpose(const OpShapes& op) {
   const auto stride = op.integers("stride"), padding = op.integers("padding"), added = op.integers("output_padding"),
              dilation = op.integers("dilation");
   const size_t spatial = stride.size();
-  auto kernel = kernel_sizes(weight, spatial);
-  if (!kernel) return kernel.error();
-  if (auto fits = check_image(x, spatial, op.unbatched, "an input"); !fits) return fits.error();
-  if (auto fits = check_channels(x, spatial, weight[0]); !fits) return fits.error();
+  SHEAF_ASSIGN(auto kernel, kernel_sizes(weight, spatial));
+  SHEAF_TRY(check_image(x, spatial, op.unbatched, "an input"));
+  SHEAF_TRY(check_channels(x, spatial, weight[0]));
   if (weight[0].is_static() && weight[0].constant % op.integer("groups") != 0)
     return Error("expects channels divisible by " + std::to_string(op.integer("groups")) + " groups, but the weight is " +
                  to_string(weight));
@@ -70,11 +67,11 @@ Result<ResultShapes> conv_transpose(const OpShapes& op) {
     if (added[i] >= std::max(stride[i], dilation[i])) return Error("'output_padding' must be smaller than stride or dilation");
     Extent& size = y[x.size() - spatial + i];
     if (is_unknown(size)) continue;
-    size = (size + Extent(-1)) * stride[i] + Extent(dilation[i] * ((*kernel)[i] - 1) + added[i] + 1 - 2 * padding[i]);
+    size = (size + Extent(-1)) * stride[i] + Extent(dilation[i] * (kernel[i] - 1) + added[i] + 1 - 2 * padding[i]);
     if (size.is_static() && size.constant < 1)
       return Error("gives an output of size " + to_string(size) + " from an input of " + to_string(x));
   }
-  if (auto fits = check_epilogue(op, channels, y); !fits) return fits.error();
+  SHEAF_TRY(check_epilogue(op, channels, y));
   return ResultShapes{{std::move(y)}};
 }
 
@@ -86,30 +83,27 @@ Result<void> check_gradient(const Shape& y, const Shape& dy) {
 Result<ResultShapes> conv_backward_data(const OpShapes& op) {
   const Shape &dy = op.operand("dy"), &weight = op.operand("weight");
   const auto size = op.integers("size");
-  auto kernel = kernel_sizes(weight, size.size());
-  if (!kernel) return kernel.error();
-  if (auto fits = check_image(dy, size.size(), false, "a gradient"); !fits) return fits.error();
+  SHEAF_ASSIGN(auto kernel, kernel_sizes(weight, size.size()));
+  SHEAF_TRY(check_image(dy, size.size(), false, "a gradient"));
   Shape x = {dy[0], weight[1] * op.integer("groups")};
   x.insert(x.end(), size.begin(), size.end());
-  auto y = convolved_shape(x, weight, op.integer("groups"), windows_of(op, *kernel));
-  if (!y) return y.error();
-  if (auto fits = check_gradient(*y, dy); !fits) return fits.error();
+  SHEAF_ASSIGN(auto y, convolved_shape(x, weight, op.integer("groups"), windows_of(op, kernel)));
+  SHEAF_TRY(check_gradient(y, dy));
   return ResultShapes{{std::move(x)}};
 }
 
 Result<ResultShapes> conv_backward_weight(const OpShapes& op) {
   const Shape &x = op.operand("x"), &dy = op.operand("dy");
   const auto kernel = op.integers("kernel_size");
-  if (auto fits = check_image(x, kernel.size(), false, "an input"); !fits) return fits.error();
-  if (auto fits = check_image(dy, kernel.size(), false, "a gradient"); !fits) return fits.error();
+  SHEAF_TRY(check_image(x, kernel.size(), false, "an input"));
+  SHEAF_TRY(check_image(dy, kernel.size(), false, "a gradient"));
   const int64_t groups = op.integer("groups");
   if (!x[1].is_static() || !dy[1].is_static() || x[1].constant % groups != 0)
     return Error("expects channels divisible by " + std::to_string(groups) + " groups, but the input is " + to_string(x));
   Shape weight = {dy[1], Extent(x[1].constant / groups)};
   weight.insert(weight.end(), kernel.begin(), kernel.end());
-  auto y = convolved_shape(x, weight, groups, windows_of(op, kernel));
-  if (!y) return y.error();
-  if (auto fits = check_gradient(*y, dy); !fits) return fits.error();
+  SHEAF_ASSIGN(auto y, convolved_shape(x, weight, groups, windows_of(op, kernel)));
+  SHEAF_TRY(check_gradient(y, dy));
   ResultShapes results = {{std::move(weight), ResultShape::sums}};
   if (op.flag("bias")) results.push_back({{dy[1]}, ResultShape::sums});
   return results;
@@ -189,8 +183,8 @@ constexpr OpTraits kRows[] = {
 
 Result<Shape> convolved_shape(const Shape& x, const Shape& weight, int64_t groups, std::span<const SlidingWindow> windows,
                               bool unbatched) {
-  if (auto fits = check_image(x, windows.size(), unbatched, "an input"); !fits) return fits.error();
-  if (auto fits = check_channels(x, windows.size(), weight[1] * groups); !fits) return fits.error();
+  SHEAF_TRY(check_image(x, windows.size(), unbatched, "an input"));
+  SHEAF_TRY(check_channels(x, windows.size(), weight[1] * groups));
   if (weight[0].is_static() && weight[0].constant % groups != 0)
     return Error("expects channels divisible by " + std::to_string(groups) + " groups, but the weight is " + to_string(weight));
   auto y = places_in(x, windows);

@@ -19,7 +19,7 @@ Result<void> check_norm(const OpShapes& op, std::initializer_list<std::string_vi
 
 Result<ResultShapes> train(const OpShapes& op) {
   if (!op.find("weight") != !op.find("bias")) return Error("expects a weight and a bias, or neither");
-  if (auto fits = check_norm(op, {"weight", "bias"}); !fits) return fits.error();
+  SHEAF_TRY(check_norm(op, {"weight", "bias"}));
   const Shape& x = op.operand("x");
   ResultShapes results = {{x}, {{x[1]}, ResultShape::sums}, {{x[1]}, ResultShape::sums}};
   if (op.has("activation")) results.push_back(workspace_result());
@@ -30,7 +30,7 @@ Result<ResultShapes> backward(const OpShapes& op) {
   if (op.has("activation") != (op.find("workspace") != nullptr))
     return Error("expects a workspace with an activation, and only then");
   const Shape &x = op.operand("x"), &dy = op.operand("dy");
-  if (auto fits = check_norm(op, {"mean", "var", "weight"}); !fits) return fits.error();
+  SHEAF_TRY(check_norm(op, {"mean", "var", "weight"}));
   if (!may_equal(x, dy)) return Error("expects a gradient of shape " + to_string(x) + ", but got " + to_string(dy));
   ResultShapes results = {{x}};
   if (op.find("weight")) results.insert(results.end(), 2, {{x[1]}, ResultShape::sums});

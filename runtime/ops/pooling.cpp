@@ -13,9 +13,8 @@ std::vector<SlidingWindow> windows_of(const OpShapes& op) {
 }
 
 Result<ResultShapes> pool(const OpShapes& op) {
-  auto y = pooled_shape(op.operand("x"), windows_of(op), op.unbatched);
-  if (!y) return y.error();
-  ResultShapes results = {{std::move(*y)}};
+  SHEAF_ASSIGN(auto y, pooled_shape(op.operand("x"), windows_of(op), op.unbatched));
+  ResultShapes results = {{std::move(y)}};
   if (traits(op.op).pass == Pass::training) results.push_back(workspace_result());
   return results;
 }
@@ -24,19 +23,17 @@ Result<ResultShapes> pool(const OpShapes& op) {
 Result<Shape> before_pooling(const OpShapes& op) {
   const auto size = op.integers("size");
   Shape x = op.operand("dy");
-  if (auto fits = check_image(x, size.size(), op.unbatched, "a gradient"); !fits) return fits.error();
+  SHEAF_TRY(check_image(x, size.size(), op.unbatched, "a gradient"));
   for (size_t i = 0; i < size.size(); ++i) x[x.size() - size.size() + i] = Extent(size[i]);
   return x;
 }
 
 Result<ResultShapes> pool_backward(const OpShapes& op) {
-  auto x = before_pooling(op);
-  if (!x) return x.error();
-  auto y = pooled_shape(*x, windows_of(op), op.unbatched);
-  if (!y) return y.error();
-  if (!may_equal(*y, op.operand("dy")))
-    return Error("expects a gradient of shape " + to_string(*y) + ", but got " + to_string(op.operand("dy")));
-  return ResultShapes{{std::move(*x)}};
+  SHEAF_ASSIGN(auto x, before_pooling(op));
+  SHEAF_ASSIGN(auto y, pooled_shape(x, windows_of(op), op.unbatched));
+  if (!may_equal(y, op.operand("dy")))
+    return Error("expects a gradient of shape " + to_string(y) + ", but got " + to_string(op.operand("dy")));
+  return ResultShapes{{std::move(x)}};
 }
 
 /// A pool to sizes that are given takes elements to make at least one of; a size that depends on the batch stays as it is.
@@ -54,7 +51,7 @@ Result<ResultShapes> adaptive_pool(const OpShapes& op) {
   Shape y = x;
   if (op.has("output_size")) {
     const auto size = op.integers("output_size");
-    if (auto fits = check_image(x, size.size(), op.unbatched, "an input"); !fits) return fits.error();
+    SHEAF_TRY(check_image(x, size.size(), op.unbatched, "an input"));
     for (size_t i = 0; i < size.size(); ++i)
       if (size[i] >= 0) y[x.size() - size.size() + i] = Extent(size[i]);
   } else {
@@ -62,15 +59,14 @@ Result<ResultShapes> adaptive_pool(const OpShapes& op) {
       return Error("expects an input and a result of 3 to 5 dimensions, but got " + to_string(x));
     std::copy(op.results[0].begin() + 2, op.results[0].end(), y.begin() + 2);
   }
-  if (auto fits = check_adaptive(x, y); !fits) return fits.error();
+  SHEAF_TRY(check_adaptive(x, y));
   return ResultShapes{{std::move(y)}};
 }
 
 Result<ResultShapes> adaptive_pool_backward(const OpShapes& op) {
-  auto x = before_pooling(op);
-  if (!x) return x.error();
-  if (auto fits = check_adaptive(*x, op.operand("dy")); !fits) return fits.error();
-  return ResultShapes{{std::move(*x)}};
+  SHEAF_ASSIGN(auto x, before_pooling(op));
+  SHEAF_TRY(check_adaptive(x, op.operand("dy")));
+  return ResultShapes{{std::move(x)}};
 }
 
 /// Elements of a window.
@@ -163,7 +159,7 @@ Result<void> check_pool_padding(const SlidingWindow& window) {
 }
 
 Result<Shape> pooled_shape(const Shape& x, std::span<const SlidingWindow> windows, bool unbatched) {
-  if (auto fits = check_image(x, windows.size(), unbatched, "an input"); !fits) return fits.error();
+  SHEAF_TRY(check_image(x, windows.size(), unbatched, "an input"));
   for (const SlidingWindow& window : windows)
     if (auto fits = check_pool_padding(window); !fits) return Error("'padding' " + fits.error().message());
   return places_in(x, windows);

@@ -24,23 +24,19 @@ Result<ResultShapes> recurrent(const OpShapes& op) {
   if (const Shape* first = op.find(weights.front().role); first->size() != 2 || !may_equal(x.back(), first->back()))
     return Error("expects " + (first->empty() ? "?" : to_string(first->back())) + " input features, but the input is " +
                  to_string(x));
-  for (const RecurrentWeight& weight : weights)
-    if (auto fits = check_shape(op, weight.role, weight.shape, "'" + weight.role + "'"); !fits) return fits.error();
+  for (const RecurrentWeight& weight : weights) SHEAF_TRY(check_shape(op, weight.role, weight.shape, "'" + weight.role + "'"));
   const bool cell = has_cell(op.op);
   if (cell && !op.find("h0") != !op.find("c0")) return Error("'h0' and 'c0' come together");
-  for (const char* role : {"h0", "c0"})
-    if (auto fits = check_shape(op, role, state, "an initial state"); !fits) return fits.error();
+  for (const char* role : {"h0", "c0"}) SHEAF_TRY(check_shape(op, role, state, "an initial state"));
   ResultShapes results = {{y}, {state}};
   if (cell) results.push_back({state});
   if (traits(op.op).pass == Pass::training) results.push_back(workspace_result());
   if (traits(op.op).pass != Pass::backward) return results;
 
   for (const char* role : {"y", "h", "c"})
-    if (auto fits = check_shape(op, role, role[0] == 'y' ? y : state, "a result of the forward pass"); !fits)
-      return fits.error();
+    SHEAF_TRY(check_shape(op, role, role[0] == 'y' ? y : state, "a result of the forward pass"));
   if (!op.find("dy") && !op.find("dh") && !op.find("dc")) return Error("expects the gradient of at least one result");
-  for (const char* role : {"dy", "dh", "dc"})
-    if (auto fits = check_shape(op, role, role[1] == 'y' ? y : state, role); !fits) return fits.error();
+  for (const char* role : {"dy", "dh", "dc"}) SHEAF_TRY(check_shape(op, role, role[1] == 'y' ? y : state, role));
   // One for x, each initial state and each weight, in the order of those operands.
   results.clear();
   for (const char* role : {"x", "h0", "c0"})

@@ -126,8 +126,8 @@ Result<void> check_roles(Op op, const Json& attributes, std::span<const std::str
 }
 
 Result<ResultShapes> result_shapes(const OpShapes& operation) {
-  if (auto fits = check_attributes(operation.op, operation.attributes); !fits) return fits.error();
-  if (auto fits = check_roles(operation.op, operation.attributes, operation.roles); !fits) return fits.error();
+  SHEAF_TRY(check_attributes(operation.op, operation.attributes));
+  SHEAF_TRY(check_roles(operation.op, operation.attributes, operation.roles));
   return traits(operation.op).shapes(operation);
 }
 

@@ -30,9 +30,8 @@ Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, c
   std::vector<std::string> names;
   if (!is_host_only(list)) {
     for (const DeviceSpec& spec : list) {
-      auto device = get(spec);
-      if (!device) return device.error();
-      entries.push_back(std::move(*device));
+      SHEAF_ASSIGN(auto device, get(spec));
+      entries.push_back(std::move(device));
       names.push_back(to_string(spec));
     }
   }

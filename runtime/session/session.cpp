@@ -36,21 +36,18 @@ Result<void> Session::run(std::span<const void* const> inputs, std::span<void* c
 }
 
 Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const try {
-  auto list = parse_devices(devices);
-  if (!list) return list.error();
-  auto opened = open_devices(*list, options.threads);
-  if (!opened) return opened.error();
-  return bind(std::make_shared<const DeviceSet>(std::move(*opened)), batch, options);
+  SHEAF_ASSIGN(auto list, parse_devices(devices));
+  SHEAF_ASSIGN(auto opened, open_devices(list, options.threads));
+  return bind(std::make_shared<const DeviceSet>(std::move(opened)), batch, options);
 } catch (...) {
   return error_of_exception();
 }
 
 Result<Session> Model::bind(std::shared_ptr<const DeviceSet> devices, int64_t batch, const BindOptions& options) const try {
-  auto binding = state_->bind(state_->plan.infer, std::move(devices), batch, options);
-  if (!binding) return binding.error();
+  SHEAF_ASSIGN(auto binding, state_->bind(state_->plan.infer, std::move(devices), batch, options));
   auto state = std::make_unique<Session::State>();
   state->model = state_;
-  state->binding = std::move(*binding);
+  state->binding = std::move(binding);
   return Session(std::move(state));
 } catch (...) {
   return error_of_exception();
@@ -64,9 +61,8 @@ Result<std::unique_ptr<Binding>> Model::State::bind(const Program& program, std:
   request.deterministic = options.deterministic;
   request.deadline = Seconds(options.deadline_seconds);
   for (int lane = 0; lane < devices->lanes(); ++lane) {
-    auto loaded = kernels_for(devices->device(lane));
-    if (!loaded) return loaded.error();
-    request.kernels.push_back(std::move(*loaded));
+    SHEAF_ASSIGN(auto loaded, kernels_for(devices->device(lane)));
+    request.kernels.push_back(std::move(loaded));
   }
   return Binding::bind(request);
 }
@@ -75,9 +71,7 @@ Result<std::shared_ptr<const Kernels>> Model::State::kernels_for(Device& device)
   const std::lock_guard lock(mutex);
   auto& loaded = kernels[&device];
   if (!loaded) {
-    auto kernels = device.load_kernels(plan);
-    if (!kernels) return kernels.error();
-    loaded = std::move(*kernels);
+    SHEAF_ASSIGN(loaded, device.load_kernels(plan));
   }
   return loaded;
 }

@@ -80,16 +80,14 @@ Result<void> Model::initialise_parameters(uint64_t seed) try {
   const auto constants = state_->constants->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
-    auto variable = state_->constants->variable(parameter.name);
-    if (!variable) return variable.error();
-    auto tensor = make_tensor(parameter.dtype, parameter.shape);
-    if (!tensor) return tensor.error();
-    if (tensor->bytes.empty()) continue;
+    SHEAF_ASSIGN(auto variable, state_->constants->variable(parameter.name));
+    SHEAF_ASSIGN(auto tensor, make_tensor(parameter.dtype, parameter.shape));
+    if (tensor.bytes.empty()) continue;
     if (!parameter.init.is_object() || !numbers_only(parameter.init)) return bad_init(parameter, "is malformed");
     if (parameter.dtype == DType::float32) {  // others are counters, such as num_batches_tracked, from 0
-      if (auto drawn = draw(parameter, seed, tensor->as<float>()); !drawn) return drawn;
+      if (auto drawn = draw(parameter, seed, tensor.as<float>()); !drawn) return drawn;
     }
-    if (auto ok = state_->constants->write(*variable, tensor->bytes.data()); !ok) return ok;
+    if (auto ok = state_->constants->write(variable, tensor.bytes.data()); !ok) return ok;
   }
   state_->constants->changed();
   return {};

@@ -22,9 +22,8 @@ ValueInfo describe_value(const Value& value, std::string name) {
 Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Result<Model> Model::load(const std::string& file) try {
-  auto plan = load_plan(file);
-  if (!plan) return plan.error();
-  return from_plan(std::move(*plan));
+  SHEAF_ASSIGN(auto plan, load_plan(file));
+  return from_plan(std::move(plan));
 } catch (...) {
   return error_of_exception();
 }
@@ -57,9 +56,8 @@ Result<void> Model::read_parameter(size_t index, void* plain) const try {
   const std::string& name = state_->parameters[index].name;
   if (!state_->constants->set()) return Error("parameter '" + name + "' was never set");
   const auto constants = state_->constants->lock();
-  auto variable = state_->constants->variable(name);
-  if (!variable) return variable.error();
-  return state_->constants->read(*variable, plain);
+  SHEAF_ASSIGN(auto variable, state_->constants->variable(name));
+  return state_->constants->read(variable, plain);
 } catch (...) {
   return error_of_exception();
 }

@@ -173,11 +173,10 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) try {
   const auto constants = state_->constants->lock();
   std::vector<char> zeros;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    auto variable = state_->constants->variable(parameters[i].name);
-    if (!variable) return variable.error();
+    SHEAF_ASSIGN(auto variable, state_->constants->variable(parameters[i].name));
     const void* data = assignment.data(i);
     if (!data) zeros.assign(plain_tensor(parameters[i].dtype, parameters[i].shape).bytes, 0);
-    if (auto ok = state_->constants->write(*variable, data ? data : zeros.data()); !ok) return ok;
+    if (auto ok = state_->constants->write(variable, data ? data : zeros.data()); !ok) return ok;
   }
   state_->constants->changed();
   return {};

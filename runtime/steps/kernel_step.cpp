@@ -40,9 +40,8 @@ Result<KernelStep> prepare_kernel_step(const PrepareRequest& request, SameLayout
     return kernel_error(request, "reads " + std::to_string(described->extents) + " extents; the step gives " +
                                      std::to_string(request.extents.size()));
   }
-  auto lookup = find_lookup(request);
-  if (!lookup) return lookup.error();
-  step.lookup = *lookup;
+  SHEAF_ASSIGN(auto lookup, find_lookup(request));
+  step.lookup = lookup;
   Prepared& prepared = step.prepared;
   const TensorSpec* format = described->elementwise ? shared_format(request, same_layout) : nullptr;
   adopt_format(prepared, request, format, same_layout);

@@ -22,9 +22,8 @@ const void* Trace::identity() const { return state_->identity.get(); }
 const DeviceDescriptions& Trace::devices() const { return state_->devices; }
 
 Result<void> Trace::describe_devices(const std::string& file) {
-  auto devices = read_devices(file);
-  if (!devices) return devices.error();
-  state_->devices = std::move(*devices);
+  SHEAF_ASSIGN(auto devices, read_devices(file));
+  state_->devices = std::move(devices);
   return {};
 }
 

@@ -57,11 +57,10 @@ Result<CheckpointFile> CheckpointFile::open(const Folder& folder, const std::str
   const auto refuse = [&](const std::string& why) {
     return Error({folder.path_of(name), 0, 0}, "not a sound checkpoint: " + why);
   };
-  auto opened = SafetensorsFile::open(folder, name);
-  if (!opened) return opened.error();
-  auto content = metadata_json(*opened, kContent);
+  SHEAF_ASSIGN(auto opened, SafetensorsFile::open(folder, name));
+  auto content = metadata_json(opened, kContent);
   if (!content) return refuse(content.error().message());
-  auto sums = metadata_json(*opened, kSums);
+  auto sums = metadata_json(opened, kSums);
   if (!sums) return refuse(sums.error().message());
   std::map<std::string, uint32_t> by_name;
   if (!sums->is_object()) return refuse("its checksums are not an object");
@@ -69,12 +68,12 @@ Result<CheckpointFile> CheckpointFile::open(const Folder& folder, const std::str
     if (!sum.is_number_unsigned() || sum.get<uint64_t>() > UINT32_MAX) return refuse("a checksum is not a 32-bit number");
     by_name[name] = sum.get<uint32_t>();
   }
-  const std::string& text = opened->metadata().at(kContent);
+  const std::string& text = opened.metadata().at(kContent);
   if (!by_name.contains("") || by_name[""] != crc_of(text.data(), text.size()))
     return refuse("its metadata is damaged (CRC-32)");
   auto checkpoint = checkpoint_of(*content);
   if (!checkpoint) return refuse(checkpoint.error().message());
-  return CheckpointFile(std::move(*opened), std::move(*checkpoint), std::move(by_name));
+  return CheckpointFile(std::move(opened), std::move(*checkpoint), std::move(by_name));
 }
 
 Result<std::vector<HostTensor>> CheckpointFile::read(std::span<const Parameter* const> expected) const {
@@ -100,16 +99,15 @@ Result<std::vector<HostTensor>> CheckpointFile::read(std::span<const Parameter* 
   }
   std::vector<HostTensor> tensors;
   for (const Parameter* parameter : expected) {
-    auto tensor = file_.read(parameter->name);
-    if (!tensor) return tensor.error();
-    if (tensor->dtype != parameter->dtype)
-      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor->dtype)) +
+    SHEAF_ASSIGN(auto tensor, file_.read(parameter->name));
+    if (tensor.dtype != parameter->dtype)
+      return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is " + std::string(name_of(tensor.dtype)) +
                                              "; expected " + std::string(name_of(parameter->dtype)));
     const auto sum = sums_.find(parameter->name);
-    const uint32_t found = tensor->bytes.empty() ? crc_of("", 0) : crc_of(tensor->bytes.data(), tensor->bytes.size());
+    const uint32_t found = tensor.bytes.empty() ? crc_of("", 0) : crc_of(tensor.bytes.data(), tensor.bytes.size());
     if (sum == sums_.end() || sum->second != found)
       return Error({file_.name(), 0, 0}, "tensor '" + parameter->name + "' is damaged (CRC-32)");
-    tensors.push_back(std::move(*tensor));
+    tensors.push_back(std::move(tensor));
   }
   return tensors;
 }

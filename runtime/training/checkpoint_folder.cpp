@@ -58,14 +58,13 @@ Result<CheckpointFolder> CheckpointFolder::open(const std::string& folder, int k
     return Error({folder, 0, 0}, what + ": " + std::strerror(code));
   };
   if (const int code = make_folders(folder); code != 0) return failure("the folder for checkpoints can't be made", code);
-  auto held = Folder::open(folder);
-  if (!held) return held.error();
-  const int lock = held->descriptor();
+  SHEAF_ASSIGN(auto held, Folder::open(folder));
+  const int lock = held.descriptor();
   if (::faccessat(lock, ".", W_OK | X_OK, 0) != 0) return failure("the folder for checkpoints can't be written", errno);
   // Filesystems without locks (some network ones) do without.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error({folder, 0, 0}, "another run keeps its checkpoints in this folder right now");
-  CheckpointFolder opened(std::move(*held), keep);
+  CheckpointFolder opened(std::move(held), keep);
   for (const std::string& name : opened.names()) {
     if (step_of(finished_name(name))) ::unlinkat(lock, name.c_str(), 0);  // what a killed run left
   }
@@ -98,7 +97,7 @@ Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(const Ru
   for (const File& file : files) {
     auto opened = CheckpointFile::open(folder_, file.name);
     if (opened) {
-      if (auto same = check_same_run(path_of(file), opened->content().identity, run); !same) return same.error();
+      SHEAF_TRY(check_same_run(path_of(file), opened->content().identity, run));
       auto tensors = opened->read(expected);
       if (tensors) return std::optional<Found>(Found{path_of(file), opened->content(), std::move(*tensors)});
       opened = tensors.error();

@@ -33,9 +33,8 @@ Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std:
     for (const Extent& extent : value.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     const auto source = sources.find(value.name);
     if (source == sources.end()) return Error("there is no source for '" + value.name + "'");
-    auto tensor = load_source(source->second, request);
-    if (!tensor) return tensor.error();
-    tensors.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, load_source(source->second, request));
+    tensors.push_back(std::move(tensor));
   }
   return make(std::move(values), std::move(tensors));
 }

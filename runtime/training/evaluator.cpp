@@ -26,42 +26,31 @@ Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const Devi
     return Error("internal error: the plan's train program lacks '" + name + "'");
   };
   for (const ValueInfo& input : model.inputs()) {
-    auto found = place(input.name);
-    if (!found) return found.error();
-    evaluator.input_places_.push_back(*found);
+    SHEAF_ASSIGN(auto found, place(input.name));
+    evaluator.input_places_.push_back(found);
   }
-  auto target = place(loss.target);
-  if (!target) return target.error();
-  evaluator.target_place_ = *target;
-  auto whole = evaluator.bind(model, devices, evaluator.batch_size_, options);
-  if (!whole) return whole.error();
-  evaluator.whole_ = std::move(*whole);
+  SHEAF_ASSIGN(evaluator.target_place_, place(loss.target));
+  SHEAF_ASSIGN(evaluator.whole_, evaluator.bind(model, devices, evaluator.batch_size_, options));
   if (const int64_t rest = data.rows() % evaluator.batch_size_; rest > 0) {
-    auto bound = evaluator.bind(model, devices, rest, options);
-    if (!bound) return bound.error();
-    evaluator.rest_ = std::move(*bound);
+    SHEAF_ASSIGN(evaluator.rest_, evaluator.bind(model, devices, rest, options));
   }
   return evaluator;
 }
 
 Result<Evaluator::Bound> Evaluator::bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                                          const BindOptions& options) const {
-  auto session = model.bind(std::move(devices), rows, options);
-  if (!session) return session.error();
-  Bound bound{std::move(*session), {}, {}, {}};
+  SHEAF_ASSIGN(auto session, model.bind(std::move(devices), rows, options));
+  Bound bound{std::move(session), {}, {}, {}};
   for (const size_t place : input_places_) {
-    auto tensor = make_tensor(data_->values()[place].dtype, data_->batch_shape(place, rows));
-    if (!tensor) return tensor.error();
-    bound.inputs.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(data_->values()[place].dtype, data_->batch_shape(place, rows)));
+    bound.inputs.push_back(std::move(tensor));
   }
   for (size_t i = 0; i < model.outputs().size(); ++i) {
-    auto tensor = make_tensor(model.outputs()[i].dtype, bound.session.output_shape(i));
-    if (!tensor) return tensor.error();
-    bound.outputs.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(model.outputs()[i].dtype, bound.session.output_shape(i)));
+    bound.outputs.push_back(std::move(tensor));
   }
-  auto target = make_tensor(data_->values()[target_place_].dtype, data_->batch_shape(target_place_, rows));
-  if (!target) return target.error();
-  bound.target = std::move(*target);
+  SHEAF_ASSIGN(auto target, make_tensor(data_->values()[target_place_].dtype, data_->batch_shape(target_place_, rows)));
+  bound.target = std::move(target);
   return bound;
 }
 
@@ -87,7 +76,7 @@ Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& st
   for (int64_t first = 0; first < data_->rows(); first += batch_size_) {
     if (stopped()) return std::optional<Evaluation>();
     const int64_t rows = std::min(batch_size_, data_->rows() - first);
-    if (auto ok = add(rows == batch_size_ ? *whole_ : *rest_, first, rows, sums); !ok) return ok.error();
+    SHEAF_TRY(add(rows == batch_size_ ? *whole_ : *rest_, first, rows, sums));
   }
   Evaluation found;
   found.rows = data_->rows();

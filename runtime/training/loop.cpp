@@ -21,17 +21,15 @@ class Loop {
   Result<Ending> run() {
     learner_.progress().steps = state_.step;
     learner_.progress().epochs = state_.epoch;
-    auto loader = BatchLoader::start(data_, loader_options());
-    if (!loader) return loader.error();
+    SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, loader_options()));
     for (;;) {
       if (state_.position == per_epoch_) {
-        auto whole = finish_epoch();
-        if (!whole) return whole.error();
-        if (!*whole) return stop();
+        SHEAF_ASSIGN(auto whole, finish_epoch());
+        if (!whole) return stop();
       }
       if (state_.step >= settings_.steps) break;
       if (hooks_.stopped()) return stop();
-      if (auto ok = step(**loader); !ok) return ok.error();
+      SHEAF_TRY(step(*loader));
     }
     return finish();
   }
@@ -115,13 +113,12 @@ class Loop {
   /// Evaluates and tells. False where that was stopped: then the epoch isn't done.
   Result<bool> tell_epoch(EpochRecord record) {
     if (hooks_.evaluate) {
-      auto found = hooks_.evaluate();
-      if (!found) return found.error();
-      if (!*found) return false;
-      record.evaluation = **found;
+      SHEAF_ASSIGN(auto found, hooks_.evaluate());
+      if (!found) return false;
+      record.evaluation = *found;
     }
     if (hooks_.epoch) {
-      if (auto ok = hooks_.epoch(record); !ok) return ok.error();
+      SHEAF_TRY(hooks_.epoch(record));
     }
     if (record.complete) state_.epochs.add(std::move(record));
     return true;
@@ -136,7 +133,7 @@ class Loop {
     state_.rows = 0;
     learner_.progress().epochs = state_.epoch;
     if (saving_seconds_ > settings_.saving_allowance_seconds + seconds_since(began_) - saving_seconds_) return true;
-    if (auto ok = save(); !ok) return ok.error();
+    SHEAF_TRY(save());
     return true;
   }
 
@@ -151,16 +148,15 @@ class Loop {
   Result<void> save_once() { return saved_ == std::pair(state_.step, state_.epoch) ? Result<void>() : save(); }
 
   Result<Ending> stop() {
-    if (auto ok = save_once(); !ok) return ok.error();
+    SHEAF_TRY(save_once());
     return Ending::stopped;
   }
 
   Result<Ending> finish() {
-    if (auto ok = save_once(); !ok) return ok.error();
+    SHEAF_TRY(save_once());
     if (state_.position > 0) {
-      auto told = tell_epoch(epoch_record(false));
-      if (!told) return told.error();
-      if (!*told) return Ending::stopped;
+      SHEAF_ASSIGN(auto told, tell_epoch(epoch_record(false)));
+      if (!told) return Ending::stopped;
     }
     return Ending::finished;
   }

@@ -25,10 +25,9 @@ Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<con
     if (!bound) return bound.error().note("of a micro-batch of " + std::to_string(size) + (size == 1 ? " row" : " rows"));
     made.parts_.emplace(size, std::move(*bound));
   }
-  auto update = StepProgram::bind(model, plan.update, devices, rows, options, {}, settings);
-  if (!update) return update.error();
-  made.update_ = std::make_unique<StepProgram>(std::move(*update));
-  if (auto ok = made.prepare(model, inputs); !ok) return ok.error();
+  SHEAF_ASSIGN(auto update, StepProgram::bind(model, plan.update, devices, rows, options, {}, settings));
+  made.update_ = std::make_unique<StepProgram>(std::move(update));
+  SHEAF_TRY(made.prepare(model, inputs));
   return made;
 }
 
@@ -51,10 +50,9 @@ Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInf
   taken_.resize(inputs.size());
   const auto constants = model.constants->lock();
   for (const Update& update : model.plan.accumulate.updates) {
-    auto variable = model.constants->variable(update.name);
-    if (!variable) return variable.error();
-    if (model.constants->nodes()[static_cast<size_t>(*variable)].kind == ConstantStore::Kind::state) continue;
-    if (auto ok = kept_.add(*variable); !ok)
+    SHEAF_ASSIGN(auto variable, model.constants->variable(update.name));
+    if (model.constants->nodes()[static_cast<size_t>(variable)].kind == ConstantStore::Kind::state) continue;
+    if (auto ok = kept_.add(variable); !ok)
       return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
   }
   return {};
@@ -77,20 +75,20 @@ void MicroBatches::take(std::span<const void* const> given, int64_t part, int64_
 }
 
 Result<float> MicroBatches::run(std::span<const void* const> given, const RunOptions& options) {
-  if (auto ok = kept_.keep(); !ok) return ok.error();
+  SHEAF_TRY(kept_.keep());
   int64_t first = 0;
   for (size_t i = 0; i < sizes_.size(); ++i) {
     take(given, static_cast<int64_t>(i), first, sizes_[i]);
     auto loss = parts_.at(sizes_[i]).run(taken_, options);
     if (!loss || !std::isfinite(*loss)) {
-      if (auto ok = kept_.restore(); !ok) return ok.error();
+      SHEAF_TRY(kept_.restore());
       return loss;
     }
     first += sizes_[i];
   }
   auto loss = update_->run({}, options);
   if (loss && std::isfinite(*loss)) return loss;
-  if (auto ok = kept_.restore(); !ok) return ok.error();
+  SHEAF_TRY(kept_.restore());
   return loss;
 }
 

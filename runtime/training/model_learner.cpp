@@ -11,12 +11,11 @@ Result<std::unique_ptr<ModelLearner>> ModelLearner::make(Model model, std::share
   const std::vector<ValueInfo> expected = training_values(learner->model_.plan());
   for (const int64_t batch : {std::min(batch_size, rows), rows % batch_size}) {
     if (batch == 0 || learner->trainers_.contains(batch)) continue;
-    auto trainer = Trainer::bind(learner->model_, devices, batch, learner->progress_, options);
-    if (!trainer) return trainer.error();
+    SHEAF_ASSIGN(auto trainer, Trainer::bind(learner->model_, devices, batch, learner->progress_, options));
     const auto same_name = [](const ValueInfo& a, const ValueInfo& b) { return a.name == b.name; };
-    if (!std::equal(expected.begin(), expected.end(), trainer->inputs().begin(), trainer->inputs().end(), same_name))
+    if (!std::equal(expected.begin(), expected.end(), trainer.inputs().begin(), trainer.inputs().end(), same_name))
       return Error("internal error: the train program takes its values in another order than the data has them");
-    learner->trainers_.emplace(batch, std::move(*trainer));
+    learner->trainers_.emplace(batch, std::move(trainer));
   }
   return learner;
 }
@@ -35,10 +34,9 @@ Result<std::vector<HostTensor>> ModelLearner::parameters() const {
   std::vector<HostTensor> tensors;
   for (size_t i = 0; i < model_.parameters().size(); ++i) {
     const ParameterInfo& info = model_.parameters()[i];
-    auto tensor = make_tensor(info.dtype, info.shape);
-    if (!tensor) return tensor.error();
-    if (auto ok = model_.read_parameter(i, tensor->bytes.data()); !ok) return ok.error();
-    tensors.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(info.dtype, info.shape));
+    SHEAF_TRY(model_.read_parameter(i, tensor.bytes.data()));
+    tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
@@ -48,10 +46,9 @@ Result<std::vector<HostTensor>> ModelLearner::tensors() const {
   if (!tensors) return tensors;
   const auto state = lasting_state(model_.plan());
   for (size_t i = 0; i < state.size(); ++i) {
-    auto tensor = make_tensor(state[i].dtype, state[i].shape);
-    if (!tensor) return tensor.error();
-    if (auto ok = trainers_.begin()->second.read_state(i, tensor->bytes.data()); !ok) return ok.error();
-    tensors->push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(state[i].dtype, state[i].shape));
+    SHEAF_TRY(trainers_.begin()->second.read_state(i, tensor.bytes.data()));
+    tensors->push_back(std::move(tensor));
   }
   return tensors;
 }

@@ -18,10 +18,9 @@ const void* StepSettings::find(const std::string& name) const {
 Result<StepProgram> StepProgram::bind(Model::State& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
                                       int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
                                       const StepSettings& settings) {
-  auto binding = model.bind(program, std::move(devices), rows, options);
-  if (!binding) return binding.error();
+  SHEAF_ASSIGN(auto binding, model.bind(program, std::move(devices), rows, options));
   StepProgram bound;
-  bound.binding_ = std::move(*binding);
+  bound.binding_ = std::move(binding);
   bound.places_.resize(names.size());
   for (const Value& value : program.values) {
     if (value.role == Value::setting) {

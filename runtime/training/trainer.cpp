@@ -65,11 +65,9 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::bind(const Model& model, std::string_view devices, int64_t batch, const BindOptions& options) try {
-  auto list = parse_devices(devices);
-  if (!list) return list.error();
-  auto opened = open_devices(*list, options.threads);
-  if (!opened) return opened.error();
-  return bind(model, std::make_shared<const DeviceSet>(std::move(*opened)), batch, nullptr, options);
+  SHEAF_ASSIGN(auto list, parse_devices(devices));
+  SHEAF_ASSIGN(auto opened, open_devices(list, options.threads));
+  return bind(model, std::make_shared<const DeviceSet>(std::move(opened)), batch, nullptr, options);
 } catch (...) {
   return error_of_exception();
 }
@@ -105,15 +103,14 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   }
   const StepProgram* bound = nullptr;
   if (options.micro_batches > 1) {
-    auto parts = MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options, state->inputs,
-                                    state->settings);
-    if (!parts) return parts.error();
-    state->parts = std::make_unique<MicroBatches>(std::move(*parts));
+    SHEAF_ASSIGN(auto parts, MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options,
+                                                state->inputs, state->settings));
+    state->parts = std::make_unique<MicroBatches>(std::move(parts));
     bound = &state->parts->largest();
   } else {
-    auto whole = StepProgram::bind(*model.state_, program, std::move(devices), batch, options, state->inputs, state->settings);
-    if (!whole) return whole.error();
-    state->whole = std::make_unique<StepProgram>(std::move(*whole));
+    SHEAF_ASSIGN(auto whole,
+                 StepProgram::bind(*model.state_, program, std::move(devices), batch, options, state->inputs, state->settings));
+    state->whole = std::make_unique<StepProgram>(std::move(whole));
     bound = state->whole.get();
   }
   for (size_t i = 0; i < state->inputs.size(); ++i) {
@@ -132,7 +129,7 @@ const BindingInfo& Trainer::info() const { return state_->parts ? state_->parts-
 
 Result<float> Trainer::step(std::span<const void* const> inputs, const RunOptions& options) try {
   State& state = *state_;
-  if (auto ok = state.prepare(inputs); !ok) return ok.error();
+  SHEAF_TRY(state.prepare(inputs));
   auto loss = state.parts ? state.parts->run(inputs, options) : state.whole->run(inputs, options);
   if (loss && std::isfinite(*loss)) ++state.progress->steps;
   return loss;
@@ -153,9 +150,8 @@ std::string Trainer::first_not_finite(std::span<const void* const> inputs) try {
 Result<void> Trainer::read_state(size_t index, void* plain) const try {
   ConstantStore& constants = *state_->model->constants;
   const auto lock = constants.lock();
-  auto variable = constants.variable(lasting_state(state_->model->plan)[index].name);
-  if (!variable) return variable.error();
-  return constants.read(*variable, plain);
+  SHEAF_ASSIGN(auto variable, constants.variable(lasting_state(state_->model->plan)[index].name));
+  return constants.read(variable, plain);
 } catch (...) {
   return error_of_exception();
 }
@@ -188,9 +184,8 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) try {
   ConstantStore& constants = *state_->model->constants;
   const auto lock = constants.lock();
   for (size_t i = 0; i < entries.size(); ++i) {
-    auto variable = constants.variable(entries[i].name);
-    if (!variable) return variable.error();
-    if (auto ok = constants.write(*variable, found[i]->data); !ok) return ok;
+    SHEAF_ASSIGN(auto variable, constants.variable(entries[i].name));
+    if (auto ok = constants.write(variable, found[i]->data); !ok) return ok;
   }
   return {};
 } catch (...) {

@@ -31,9 +31,10 @@ TEST(SharedLibrary, ErrorsNameTheLibraryAndTheSymbol) {
   EXPECT_THAT(library->path(), HasSubstr("libc"));
   size_t (*length)(const char*) = nullptr;
   int (*absent)() = nullptr;
-  ASSERT_TRUE(Symbols(*library)("strlen", length).optional("no_such_function", absent).result());
+  ASSERT_TRUE(Symbols(*library).require("strlen", length).optional("no_such_function", absent).result());
   EXPECT_EQ(length("four"), 4U);
-  auto missing = Symbols(*library)("strlen", length)("no_such_function", absent)("nor_this", absent).result();
+  auto missing =
+      Symbols(*library).require("strlen", length).require("no_such_function", absent).require("nor_this", absent).result();
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(),
               AllOf(HasSubstr("The C library"), HasSubstr("libc.so.6"), HasSubstr("no_such_function")));

@@ -33,11 +33,10 @@ struct BenchSettings {
 };
 
 Result<BenchSettings> bench_settings(const Options& options) {
-  if (auto ok = TraceRequest::check(options); !ok) return ok.error();
+  SHEAF_TRY(TraceRequest::check(options));
   BenchSettings settings;
-  auto devices = parse_devices(options.value("--devices"));
-  if (!devices) return devices.error();
-  settings.devices = std::move(*devices);
+  SHEAF_ASSIGN(auto devices, parse_devices(options.value("--devices")));
+  settings.devices = std::move(devices);
   int64_t threads = 0;
   const struct {
     const char* name;
@@ -49,16 +48,12 @@ Result<BenchSettings> bench_settings(const Options& options) {
                  {"--threads", &threads, 1, 4096},
                  {"--seed", &settings.seed, 0, INT64_MAX}};
   for (const auto& entry : numbers) {
-    auto value = options.integer(entry.name, entry.least, entry.most, *entry.value);
-    if (!value) return value.error();
-    *entry.value = *value;
+    SHEAF_ASSIGN(auto value, options.integer(entry.name, entry.least, entry.most, *entry.value));
+    *entry.value = value;
   }
-  auto sources = named_sources("--data", options.values("--data"));
-  if (!sources) return sources.error();
-  settings.program.sources = std::move(*sources);
-  auto bind = bind_options(options);
-  if (!bind) return bind.error();
-  settings.program.options = *bind;
+  SHEAF_ASSIGN(auto sources, named_sources("--data", options.values("--data")));
+  settings.program.sources = std::move(sources);
+  SHEAF_ASSIGN(settings.program.options, bind_options(options));
   settings.program.options.threads = threads > 0 ? static_cast<int>(threads) : available_cpus();
   settings.program.train = options.value("--program") == "train";
   settings.plan = options.value("PLAN");
@@ -76,7 +71,7 @@ Result<std::shared_ptr<Trace>> traced(BoundProgram& program, const TraceRequest&
   if (!trace || !*trace) return trace;
   constexpr size_t kMostSteps = 25;
   for (size_t i = 0; i < std::min(measurement.step.count, kMostSteps); ++i) {
-    if (auto done = program.run(*trace); !done) return done.error();
+    SHEAF_TRY(program.run(*trace));
   }
   return trace;
 }
@@ -84,35 +79,29 @@ Result<std::shared_ptr<Trace>> traced(BoundProgram& program, const TraceRequest&
 Result<void> bench(const BenchSettings& settings) {
   std::optional<Json> before;
   if (!settings.compare.empty()) {
-    auto report = read_report(settings.compare);
-    if (!report) return report.error();
-    before = std::move(*report);
+    SHEAF_ASSIGN(before, read_report(settings.compare));
   }
   for (const std::string* file : {&settings.output, &settings.trace.file}) {
     if (auto ok = check_output(*file); !ok) return ok;
   }
-  auto model = Model::load(settings.plan);
-  if (!model) return model.error();
-  auto weights = settings.weights.empty() ? model->initialise_parameters(static_cast<uint64_t>(settings.seed))
-                                          : load_weights(*model, settings.weights);
+  SHEAF_ASSIGN(auto model, Model::load(settings.plan));
+  auto weights = settings.weights.empty() ? model.initialise_parameters(static_cast<uint64_t>(settings.seed))
+                                          : load_weights(model, settings.weights);
   if (!weights) return weights;
-  auto devices = open_devices(settings.devices, settings.program.options.threads);
-  if (!devices) return devices.error();
-  auto program = BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), settings.program);
-  if (!program) return program.error();
-  auto measurement = measure(*program, settings.measure);
-  if (!measurement) return measurement.error();
-  const BenchSubject subject{*model,
+  SHEAF_ASSIGN(auto devices, open_devices(settings.devices, settings.program.options.threads));
+  SHEAF_ASSIGN(auto program,
+               BoundProgram::bind(model, std::make_shared<const DeviceSet>(std::move(devices)), settings.program));
+  SHEAF_ASSIGN(auto measurement, measure(program, settings.measure));
+  const BenchSubject subject{model,
                              settings.devices,
                              settings.program.options.threads,
                              settings.program.train,
                              settings.program.options.fast_numerics,
                              settings.weights,
                              settings.program.batch};
-  Json report = bench_report(subject, *program, *measurement);
-  auto trace = traced(*program, settings.trace, *measurement);
-  if (!trace) return trace.error();
-  if (settings.trace.profile) report["profile"] = profile_json((*trace)->profiles().front());
+  Json report = bench_report(subject, program, measurement);
+  SHEAF_ASSIGN(auto trace, traced(program, settings.trace, measurement));
+  if (settings.trace.profile) report["profile"] = profile_json(trace->profiles().front());
 
   std::string text = bench_text(report);
   if (before) {
@@ -126,15 +115,14 @@ Result<void> bench(const BenchSettings& settings) {
   TraceRequest rest = settings.trace;
   rest.profile &= !settings.json;  // it stands in the object
   if (rest.profile) std::fputs("\n", stdout);
-  return rest.finish(trace->get());
+  return rest.finish(trace.get());
 }
 
 /// --calibrate: to FILE, or stdout where that is "".
 Result<void> measure_devices(const std::string& file) {
   if (auto ok = check_output(file); !ok) return ok;
-  auto devices = calibrate();
-  if (!devices) return devices.error();
-  const std::string text = devices_text(*devices);
+  SHEAF_ASSIGN(auto devices, calibrate());
+  const std::string text = devices_text(devices);
   if (!file.empty()) return write_file_atomically(file, text);
   std::fputs(text.c_str(), stdout);
   return {};

@@ -15,17 +15,13 @@ Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<cons
   bound.run_.print = [](std::string_view) {};
   const auto start = std::chrono::steady_clock::now();
   if (request.train) {
-    auto trainer = Trainer::bind(model, std::move(devices), request.batch, nullptr, request.options);
-    if (!trainer) return trainer.error();
-    bound.trainer_ = std::move(*trainer);
+    SHEAF_ASSIGN(bound.trainer_, Trainer::bind(model, std::move(devices), request.batch, nullptr, request.options));
     bound.trainer_->progress().lr = 0;
   } else {
-    auto session = model.bind(std::move(devices), request.batch, request.options);
-    if (!session) return session.error();
-    bound.session_ = std::move(*session);
+    SHEAF_ASSIGN(bound.session_, model.bind(std::move(devices), request.batch, request.options));
   }
   bound.bind_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (auto loaded = bound.load(model, request); !loaded) return loaded.error();
+  SHEAF_TRY(bound.load(model, request));
   return bound;
 }
 
@@ -34,9 +30,7 @@ Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& r
   const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
   std::optional<LossSection> loss;
   if (trainer_) {
-    auto section = loss_section(model);
-    if (!section) return section.error();
-    loss = std::move(*section);
+    SHEAF_ASSIGN(loss, loss_section(model));
   }
   auto sources = request.sources;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -49,19 +43,17 @@ Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& r
     const std::string text = named != sources.end() ? named->second
                              : value.batch_dim < 0  ? "random:1"
                                                     : "random:" + std::to_string(request.batch);
-    auto tensor = load_source(text, source);
-    if (!tensor) return tensor.error();
-    if (tensor->shape != wanted) {
-      return Error(text + " has the shape " + shape_text(tensor->shape) + "; '" + value.name + "' takes " + shape_text(wanted));
+    SHEAF_ASSIGN(auto tensor, load_source(text, source));
+    if (tensor.shape != wanted) {
+      return Error(text + " has the shape " + shape_text(tensor.shape) + "; '" + value.name + "' takes " + shape_text(wanted));
     }
     if (named != sources.end()) sources.erase(named);
-    inputs_.push_back(input_data_.emplace_back(std::move(*tensor)).bytes.data());
+    inputs_.push_back(input_data_.emplace_back(std::move(tensor)).bytes.data());
   }
   if (!sources.empty()) return Error("the program takes no '" + sources.begin()->first + "'");
   for (size_t i = 0; session_ && i < model.outputs().size(); ++i) {
-    auto tensor = make_tensor(model.outputs()[i].dtype, session_->output_shape(i));
-    if (!tensor) return tensor.error();
-    outputs_.push_back(output_data_.emplace_back(std::move(*tensor)).bytes.data());
+    SHEAF_ASSIGN(auto tensor, make_tensor(model.outputs()[i].dtype, session_->output_shape(i)));
+    outputs_.push_back(output_data_.emplace_back(std::move(tensor)).bytes.data());
   }
   return {};
 }
@@ -69,9 +61,8 @@ Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& r
 Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
   if (run_.trace != trace) run_.trace = trace;
   if (session_) return session_->run(inputs_, outputs_, run_);
-  auto loss = trainer_->step(inputs_, run_);
-  if (!loss) return loss.error();
-  if (std::isfinite(*loss)) return {};
+  SHEAF_ASSIGN(auto loss, trainer_->step(inputs_, run_));
+  if (std::isfinite(loss)) return {};
   return Error("the loss isn't finite, first in layer '" + trainer_->first_not_finite(inputs_) + "'");
 }
 

@@ -33,9 +33,8 @@ std::string padded(std::string text, size_t width) {
 
 Result<Json> read_report(const std::string& file) {
   constexpr uint64_t kMost = 64 << 20;
-  auto text = read_file(file, kMost);
-  if (!text) return text.error();
-  Json report = Json::parse(*text, nullptr, false);
+  SHEAF_ASSIGN(auto text, read_file(file, kMost));
+  Json report = Json::parse(text, nullptr, false);
   if (report.is_discarded()) return Error({file, 0, 0}, "is no JSON; expected what `sheaf bench --json` prints");
   const char* missing = report.is_object() ? nullptr : "object";
   for (const char* name :

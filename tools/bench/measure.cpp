@@ -16,7 +16,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 Result<double> timed(BoundProgram& program, int64_t steps) {
   const auto begin = Clock::now();
   for (int64_t i = 0; i < steps; ++i) {
-    if (auto done = program.run(); !done) return done.error();
+    SHEAF_TRY(program.run());
   }
   return seconds_since(begin) / static_cast<double>(steps);
 }
@@ -33,9 +33,7 @@ Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options
     // Short steps in groups, so that the last group's time says how long a step is.
     const int64_t group =
         last > 0 && options.warm_up == 0 ? std::clamp<int64_t>(static_cast<int64_t>(1e-3 / last), 1, 10'000) : 1;
-    auto seconds = timed(program, group);
-    if (!seconds) return seconds.error();
-    last = *seconds;
+    SHEAF_ASSIGN(last, timed(program, group));
     found.warm_up += group;
   }
   found.steps_each = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(kLeastTiming / std::max(last, 1e-9))));
@@ -45,9 +43,8 @@ Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options
         std::clamp<int64_t>(static_cast<int64_t>(kAll / std::max(last * static_cast<double>(found.steps_each), 1e-6)), 5, 1000);
   std::vector<double> seconds;
   for (int64_t i = 0; i < timings; ++i) {
-    auto step = timed(program, found.steps_each);
-    if (!step) return step.error();
-    seconds.push_back(*step);
+    SHEAF_ASSIGN(auto step, timed(program, found.steps_each));
+    seconds.push_back(step);
   }
   found.step = durations(std::move(seconds));
   return found;

@@ -58,9 +58,7 @@ Result<BindOptions> bind_options(const Options& options) {
   bind.graphs = !options.has("--no-graphs");
   bind.deterministic = !options.has("--no-deterministic");
   if (options.has("--deadline")) {
-    auto seconds = deadline_of(options.value("--deadline"));
-    if (!seconds) return seconds.error();
-    bind.deadline_seconds = *seconds;
+    SHEAF_ASSIGN(bind.deadline_seconds, deadline_of(options.value("--deadline")));
   }
   return bind;
 }

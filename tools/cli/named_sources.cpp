@@ -47,17 +47,15 @@ Result<void> check_names(const std::string& option, const std::string& what, con
 }
 
 Result<void> load_weights(Model& model, const std::string& file) {
-  auto opened = SafetensorsFile::open(file);
-  if (!opened) return opened.error();
+  SHEAF_ASSIGN(auto opened, SafetensorsFile::open(file));
   std::vector<FileTensor> tensors;
   std::map<std::string, size_t> converted;  // how many, by the dtype in the file
   std::vector<TensorView> views;
-  tensors.reserve(opened->entries().size());  // views point into it
-  for (const auto& [name, entry] : opened->entries()) {
-    auto tensor = opened->read(name);
-    if (!tensor) return tensor.error();
-    if (tensor->stored != name_of(DType::float32) && is_floating(tensor->dtype)) ++converted[tensor->stored];
-    tensors.push_back(std::move(*tensor));
+  tensors.reserve(opened.entries().size());  // views point into it
+  for (const auto& [name, entry] : opened.entries()) {
+    SHEAF_ASSIGN(auto tensor, opened.read(name));
+    if (tensor.stored != name_of(DType::float32) && is_floating(tensor.dtype)) ++converted[tensor.stored];
+    tensors.push_back(std::move(tensor));
     views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
   }
   auto set = model.set_parameters(views);

@@ -181,16 +181,16 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
       }
       value = arguments[++i];
     }
-    if (auto ok = check_choice("option '" + name + "'", value, *declared); !ok) return ok.error();
+    SHEAF_TRY(check_choice("option '" + name + "'", value, *declared));
     if (!declared->extensions.empty()) {
-      if (auto ok = check_extension("option '" + name + "'", value, declared->extensions); !ok) return ok.error();
+      SHEAF_TRY(check_extension("option '" + name + "'", value, declared->extensions));
     }
     values.push_back(std::move(value));
   }
   for (size_t i = 0; i < places.size(); ++i) {
     if (i >= positionals_.size()) return Error("unexpected argument '" + places[i] + "'");
     const std::string& name = positionals_[i].name;
-    if (auto ok = check_choice("argument " + name, places[i], positionals_[i]); !ok) return ok.error();
+    SHEAF_TRY(check_choice("argument " + name, places[i], positionals_[i]));
     options.values_[name] = {places[i]};
   }
   if (places.size() < positionals_.size() && positionals_[places.size()].required) {
@@ -203,7 +203,7 @@ Result<Options> OptionParser::parse(std::span<const std::string> arguments) cons
     }
     if (!declared.choices.empty() && !options.has(declared.name)) options.values_[declared.name] = {declared.choices[0]};
   }
-  if (auto ok = check_files(positionals_, options_, options); !ok) return ok.error();
+  SHEAF_TRY(check_files(positionals_, options_, options));
   return options;
 }
 

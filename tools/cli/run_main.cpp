@@ -29,9 +29,8 @@ Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<s
     SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan().infer, input.name)};
     request.note = report_warning;
     for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
-    auto tensor = load_source(sources.at(input.name), request);
-    if (!tensor) return tensor.error();
-    tensors.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, load_source(sources.at(input.name), request));
+    tensors.push_back(std::move(tensor));
   }
   return tensors;
 }

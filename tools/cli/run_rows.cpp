@@ -124,22 +124,19 @@ Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<con
     return Error("the model has " + std::to_string(model.inputs().size()) + " inputs; " + std::to_string(inputs.size()) +
                  " are given");
   }
-  auto rows = count_rows(model, inputs, std::max<int64_t>(1, options.batch_size));
-  if (!rows) return rows.error();
-  const int64_t batch = options.batch_size > 0 ? std::min(options.batch_size, std::max<int64_t>(*rows, 1)) : *rows;
-  const int64_t whole_batches = batch > 0 ? *rows / batch : 0;
-  const int64_t rest = batch > 0 ? *rows % batch : 0;
+  SHEAF_ASSIGN(auto rows, count_rows(model, inputs, std::max<int64_t>(1, options.batch_size)));
+  const int64_t batch = options.batch_size > 0 ? std::min(options.batch_size, std::max<int64_t>(rows, 1)) : rows;
+  const int64_t whole_batches = batch > 0 ? rows / batch : 0;
+  const int64_t rest = batch > 0 ? rows % batch : 0;
 
   std::optional<BatchRunner> whole, last;
   if (whole_batches > 0) {
-    auto session = model.bind(devices, batch, options.bind);
-    if (!session) return session.error();
-    whole.emplace(model, std::move(*session));
+    SHEAF_ASSIGN(auto session, model.bind(devices, batch, options.bind));
+    whole.emplace(model, std::move(session));
   }
   if (rest > 0 || whole_batches == 0) {
-    auto session = model.bind(devices, rest, options.bind);
-    if (!session) return session.error();
-    last.emplace(model, std::move(*session));
+    SHEAF_ASSIGN(auto session, model.bind(devices, rest, options.bind));
+    last.emplace(model, std::move(session));
   }
   const Session& any = whole ? whole->session() : last->session();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -160,7 +157,7 @@ Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<con
                    (last ? last->session().output_shape(i)[dim] : 0);
     } else if (whole_batches + (last ? 1 : 0) > 1) {
       return Error("output '" + info.name + "' has no dimension that depends on the batch, so the results of several " +
-                   "batches cannot be concatenated: send all " + std::to_string(*rows) + " rows at once");
+                   "batches cannot be concatenated: send all " + std::to_string(rows) + " rows at once");
     }
     auto tensor = make_tensor(info.dtype, std::move(shape));
     if (!tensor) return tensor.error().note("needed for output '" + info.name + "'");
@@ -168,10 +165,10 @@ Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<con
   }
 
   std::vector<int64_t> output_rows(outputs.size(), 0);
-  for (int64_t row = 0; row < *rows || row == 0; row += std::max<int64_t>(batch, 1)) {
-    const bool full = whole && *rows - row >= batch;
+  for (int64_t row = 0; row < rows || row == 0; row += std::max<int64_t>(batch, 1)) {
+    const bool full = whole && rows - row >= batch;
     BatchRunner& runner = full ? *whole : *last;
-    if (auto ok = runner.run(inputs, row, full ? batch : rest, outputs, output_rows, options.run); !ok) return ok.error();
+    SHEAF_TRY(runner.run(inputs, row, full ? batch : rest, outputs, output_rows, options.run));
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int dim = model.outputs()[i].batch_dim;
       if (dim >= 0) output_rows[i] += runner.session().output_shape(i)[static_cast<size_t>(dim)];

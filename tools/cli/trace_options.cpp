@@ -24,11 +24,11 @@ Result<void> TraceRequest::check(const Options& options) {
 }
 
 Result<std::shared_ptr<Trace>> TraceRequest::open() const {
-  if (auto ok = check_output(file); !ok) return ok.error();
+  SHEAF_TRY(check_output(file));
   if (file.empty() && !profile) return std::shared_ptr<Trace>();
   auto trace = std::make_shared<Trace>();
   if (devices.empty()) return trace;
-  if (auto ok = trace->describe_devices(devices); !ok) return ok.error();
+  SHEAF_TRY(trace->describe_devices(devices));
   return trace;
 }
 

@@ -159,9 +159,8 @@ struct Compiler {
     if (failed(lowering.run(module))) return diagnostics.error("internal error: the program could not be lowered");
     for (StringRef name : names) {
       codegen::ExecutableSteps steps(kernels);
-      Result<Program> program = codegen::ProgramBuilder(module.lookupSymbol<func::FuncOp>(name), steps).build();
-      if (!program) return program.error();
-      compiled.programs.push_back(std::move(*program));
+      SHEAF_ASSIGN(auto program, codegen::ProgramBuilder(module.lookupSymbol<func::FuncOp>(name), steps).build());
+      compiled.programs.push_back(std::move(program));
     }
     return compiled;
   }
@@ -192,48 +191,45 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
                        void (*partition)(OpPassManager&, const passes::PipelineOptions&),
                        void (*lower)(OpPassManager&)) -> Result<Compiled> {
     ImportedModel imported = import_model(model, *context, purpose);
-    auto compiled = compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower);
-    if (!compiled) return compiled.error();
-    if (!first && !same_regions(plan.regions, compiled->regions))
+    SHEAF_ASSIGN(auto compiled,
+                 compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower));
+    if (!first && !same_regions(plan.regions, compiled.regions))
       return Error("internal error: program '" + names[0].str() + "' has other parallel regions than those before it");
     first = false;
     plan.parameters = std::move(imported.parameters);
-    plan.regions = std::move(compiled->regions);
-    plan.state = std::move(compiled->state);  // what micro-batches add up too; the optimiser's is that of `train`
+    plan.regions = std::move(compiled.regions);
+    plan.state = std::move(compiled.state);  // what micro-batches add up too; the optimiser's is that of `train`
     return compiled;
   };
   const auto wanted = [&](StringRef name) { return options.only.empty() || options.only == name; };
   const bool trains = model.training && wanted("train");
   if (wanted("infer")) {
-    auto infer = add(Purpose::inference, {"infer"}, passes::build_partition_pipeline, lower_infer);
-    if (!infer) return infer.error();
-    if (report) report->mixes_rows = infer->mixes_rows;
-    plan.ir = std::move(infer->ir);
-    plan.infer_graph = std::move(infer->graphs[0]);
-    plan.infer = std::move(infer->programs[0]);
+    SHEAF_ASSIGN(auto infer, add(Purpose::inference, {"infer"}, passes::build_partition_pipeline, lower_infer));
+    if (report) report->mixes_rows = infer.mixes_rows;
+    plan.ir = std::move(infer.ir);
+    plan.infer_graph = std::move(infer.graphs[0]);
+    plan.infer = std::move(infer.programs[0]);
   }
   if (trains) {
-    auto train = add(Purpose::training, {"train"}, passes::build_training_pipeline, lower_training);
-    if (!train) return train.error();
-    plan.train_ir = std::move(train->ir);
-    plan.train_graph = std::move(train->graphs[0]);
-    plan.train = std::move(train->programs[0]);
+    SHEAF_ASSIGN(auto train, add(Purpose::training, {"train"}, passes::build_training_pipeline, lower_training));
+    plan.train_ir = std::move(train.ir);
+    plan.train_graph = std::move(train.graphs[0]);
+    plan.train = std::move(train.programs[0]);
   }
   if (model.training && (wanted("accumulate") || wanted("update"))) {
     if (trains) diagnostics.take_no_warnings();  // of the same graph: they are there already
-    auto parts = add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training);
-    if (!parts) return parts.error();
-    plan.accumulate_ir = std::move(parts->ir);
-    plan.accumulate_graph = std::move(parts->graphs[0]);
-    plan.accumulate = std::move(parts->programs[0]);
-    plan.update_graph = std::move(parts->graphs[1]);
-    plan.update = std::move(parts->programs[1]);
+    SHEAF_ASSIGN(auto parts,
+                 add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training));
+    plan.accumulate_ir = std::move(parts.ir);
+    plan.accumulate_graph = std::move(parts.graphs[0]);
+    plan.accumulate = std::move(parts.programs[0]);
+    plan.update_graph = std::move(parts.graphs[1]);
+    plan.update = std::move(parts.programs[1]);
   }
   plan.kernels = kernels.kernels();
   if (!options.objects) return plan;
-  auto objects = kernels.compile();
-  if (!objects) return objects.error();
-  plan.objects = std::move(*objects);
+  SHEAF_ASSIGN(auto objects, kernels.compile());
+  plan.objects = std::move(objects);
   return plan;
 }
 

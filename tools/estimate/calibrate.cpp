@@ -37,21 +37,21 @@ class LibraryTimer {
     std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
     for (const auto& dims : inputs) from.push_back(plain_tensor(dtype, dims));
     const auto constant = std::make_unique<bool[]>(inputs.size());
-    auto prepared = cpu_device()->prepare({step, plan, from, to, threads_, false, {constant.get(), inputs.size()}});
-    if (!prepared) return prepared.error();
+    SHEAF_ASSIGN(auto prepared,
+                 cpu_device()->prepare({step, plan, from, to, threads_, false, {constant.get(), inputs.size()}}));
     std::vector<Floats> memory;
     std::vector<void*> buffers;
-    for (const auto* operands : {&prepared->inputs, &prepared->outputs}) {
+    for (const auto* operands : {&prepared.inputs, &prepared.outputs}) {
       for (const TensorSpec& operand : *operands) memory.emplace_back(operand.bytes / sizeof(float) + 1, 0.5F);
     }
-    memory.emplace_back(prepared->scratch_bytes / sizeof(float) + 17, 0.0F);
+    memory.emplace_back(prepared.scratch_bytes / sizeof(float) + 17, 0.0F);
     for (Floats& floats : memory) buffers.push_back(floats.data());
     void* scratch = buffers.back();
     size_t room = memory.back().size() * sizeof(float);
-    scratch = std::align(64, prepared->scratch_bytes, scratch, room);
+    scratch = std::align(64, prepared.scratch_bytes, scratch, room);
     buffers.pop_back();
     const TeamSize team(threads_);
-    const double once = least_seconds([&] { prepared->executable->run(buffers.data(), scratch); });
+    const double once = least_seconds([&] { prepared.executable->run(buffers.data(), scratch); });
     return Measured{once, operation_cost(plan, step, from, to).flops};
   }
 
@@ -75,9 +75,8 @@ Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map
   LibraryTimer timer(threads);
   // Large enough to be at their best, small enough to fit between two interruptions.
   const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
-  auto product = timer.time(library_step("matmul", {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side});
-  if (!product) return product.error();
-  peak = product->flops / product->seconds;
+  SHEAF_ASSIGN(auto product, timer.time(library_step("matmul", {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side}));
+  peak = product.flops / product.seconds;
   const std::vector<int64_t> image = {rows, 64, 28, 28}, weight = {64, 64, 3, 3};
   const Json ones = Json::array({1, 1});
   const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
@@ -91,17 +90,16 @@ Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map
       {library_step("conv_backward_weight", {"x", "dy"}, gradient), {image, image, weight}},
   };
   for (const auto& [step, sizes] : cases) {
-    auto measured = timer.time(step, dtype, {sizes[0], sizes[1]}, sizes[2]);
-    if (!measured) return measured.error();
-    operations[step.op] = measured->flops / measured->seconds;
+    SHEAF_ASSIGN(auto measured, timer.time(step, dtype, {sizes[0], sizes[1]}, sizes[2]));
+    operations[step.op] = measured.flops / measured.seconds;
   }
   return {};
 }
 
 Result<void> measure_overhead(int threads, DeviceDescription& cpu) {
-  auto small = LibraryTimer(threads).time(library_step("matmul", {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8});
-  if (!small) return small.error();
-  cpu.seconds_per_operation = small->seconds;
+  SHEAF_ASSIGN(auto small,
+               LibraryTimer(threads).time(library_step("matmul", {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8}));
+  cpu.seconds_per_operation = small.seconds;
   return {};
 }
 
@@ -164,8 +162,7 @@ Result<void> measure_lanes(DeviceDescription& cpu) {
                            }) /
                            (2 * kTrips);
   }
-  auto queue = cpu_device()->open_queue(1);
-  if (!queue) return queue.error();
+  SHEAF_ASSIGN(auto queue, cpu_device()->open_queue(1));
   std::vector<char> source(kBytes), target(kBytes);
   char value = 0;
   Partner writer([&] { std::fill(source.begin(), source.end(), ++value); });
@@ -173,7 +170,7 @@ Result<void> measure_lanes(DeviceDescription& cpu) {
   for (int i = 0; i < kCopies; ++i) {
     writer.ask();
     const double begin = now_seconds();
-    (*queue)->copy(target.data(), source.data(), {kBytes, 1, 0, 0});
+    queue->copy(target.data(), source.data(), {kBytes, 1, 0, 0});
     least = std::min(least, now_seconds() - begin);
   }
   cpu.copy_bytes_per_second = kBytes / least;
@@ -188,16 +185,15 @@ Result<DeviceDescriptions> calibrate() {
   DeviceDescriptions devices = guessed_devices();
   devices.source = "calibration";
   DeviceDescription& cpu = devices.kinds[cpu_info().kind];
-  if (auto ok = measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations); !ok) return ok.error();
+  SHEAF_TRY(measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations));
   if (has_bf16()) {
-    if (auto ok = measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations); !ok)
-      return ok.error();
+    SHEAF_TRY(measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations));
   }
-  if (auto ok = measure_overhead(cpu.cores, cpu); !ok) return ok.error();
+  SHEAF_TRY(measure_overhead(cpu.cores, cpu));
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
   cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);
   cpu.cache_bytes_per_second = std::max(triad(kCacheFloats * static_cast<size_t>(cpu.cores), cpu.cores), cpu.bytes_per_second);
-  if (auto ok = measure_lanes(cpu); !ok) return ok.error();
+  SHEAF_TRY(measure_lanes(cpu));
   return devices;
 }
 

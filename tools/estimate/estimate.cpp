@@ -30,9 +30,8 @@ NamedProgram named(const Plan& plan, const Program& program) {
 
 Result<void> add_movements(const Plan& plan, const Program& program, Estimate& estimate) {
   const Program& logical = *named(plan, program).graph;
-  auto graph = expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch);
-  if (!graph) return graph.error();
-  for (const PlacementNode& node : graph->nodes) {
+  SHEAF_ASSIGN(auto graph, expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch));
+  for (const PlacementNode& node : graph.nodes) {
     if (!node.inserted) continue;
     const int64_t bytes = node.bytes_moved ? node.bytes_moved->constant : 0;
     estimate.movements.push_back({node.id, node.op, node.layer, node.device, node.reason, node.chunks, bytes});
@@ -99,9 +98,8 @@ std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
 
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
-  auto planned = plan_program(plan, program, devices, batch, options.bind);
-  if (!planned) return planned.error();
-  const Graph& graph = planned->binding.graph;
+  SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, batch, options.bind));
+  const Graph& graph = planned.binding.graph;
   const DeviceDescriptions description = options.description ? *options.description : guessed_devices();
   Estimate result;
   result.model = plan.name;
@@ -110,15 +108,15 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   result.batch = batch;
   result.description = description.source;
   result.operations = describe_operations(graph, program, devices);
-  result.memory = memory_profile(graph, planned->binding.memory, result.operations, program, devices);
-  result.parameter_bytes = planned->constants->parameter_bytes();
-  result.derived_bytes = planned->constants->derived_bytes();
+  result.memory = memory_profile(graph, planned.binding.memory, result.operations, program, devices);
+  result.parameter_bytes = planned.constants->parameter_bytes();
+  result.derived_bytes = planned.constants->derived_bytes();
   add_assumptions(devices, result);
   add_given(graph, result);
   add_costs(plan, program, graph, result);
-  add_memory(plan, *planned, program, devices, result);
+  add_memory(plan, planned, program, devices, result);
   add_times(graph, devices, description, result);
-  if (auto ok = add_movements(plan, program, result); !ok) return ok.error();
+  SHEAF_TRY(add_movements(plan, program, result));
   return result;
 }
 

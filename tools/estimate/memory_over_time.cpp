@@ -10,13 +10,10 @@ Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program
   if (program.steps.empty()) return Error("the plan holds no executable program");
   std::string list;
   for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
-  auto parsed = parse_devices(list);
-  if (!parsed) return parsed.error();
-  auto opened = plan_devices(*parsed);
-  if (!opened) return opened.error();
-  auto planned = estimate(plan, program, devices, *opened, batch);
-  if (!planned) return planned.error();
-  return std::move(planned->memory);
+  SHEAF_ASSIGN(auto parsed, parse_devices(list));
+  SHEAF_ASSIGN(auto opened, plan_devices(parsed));
+  SHEAF_ASSIGN(auto planned, estimate(plan, program, devices, opened, batch));
+  return std::move(planned.memory);
 }
 
 }  // namespace sheaf

@@ -20,13 +20,12 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
   planned.constants = std::make_unique<ConstantStore>(host, plan.parameters, plan.state);
   for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not
-    if (auto known = planned.constants->variable(parameter.name); !known) return known.error();
+    SHEAF_TRY(planned.constants->variable(parameter.name));
   }
   const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
-  auto binding = plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
-                               options.explain, options.deterministic});
-  if (!binding) return binding.error();
-  planned.binding = std::move(*binding);
+  SHEAF_ASSIGN(auto binding, plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
+                                           options.explain, options.deterministic}));
+  planned.binding = std::move(binding);
   planned.lasting.assign(kernels.size(), {});
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
     for (int lane = 0; lane < devices.lanes(); ++lane) {

@@ -90,21 +90,18 @@ Result<void> restrict_to(const ExplainRequest& request, const PlacementGraph& gr
   if (!request.layer.empty()) {
     std::vector<std::string> names;
     for (const ExplainedLayer& layer : layers) names.push_back(layer.layer);
-    auto selected = select_layers(names, request.layer);
-    if (!selected) return selected.error();
-    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !selected->contains(layer.layer); });
+    SHEAF_ASSIGN(auto selected, select_layers(names, request.layer));
+    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !selected.contains(layer.layer); });
   }
   if (!request.op.empty()) {
-    auto op = select_name("op", request.op, known_ops(layers));
-    if (!op) return op.error();
-    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !has_op(layer, *op); });
+    SHEAF_ASSIGN(auto op, select_name("op", request.op, known_ops(layers)));
+    std::erase_if(layers, [&](const ExplainedLayer& layer) { return !has_op(layer, op); });
   }
   if (request.device.empty()) return {};
   std::vector<std::string> devices = graph.devices;
   for (const PlacementNode& node : graph.nodes) devices.push_back(node.device);
-  auto device = select_name("device", request.device, devices);
-  if (!device) return device.error();
-  std::erase_if(layers, [&](ExplainedLayer& layer) { return !restrict_to(*device, graph.devices.size() == 1, layer); });
+  SHEAF_ASSIGN(auto device, select_name("device", request.device, devices));
+  std::erase_if(layers, [&](ExplainedLayer& layer) { return !restrict_to(device, graph.devices.size() == 1, layer); });
   return {};
 }
 
@@ -112,22 +109,20 @@ Result<void> restrict_to(const ExplainRequest& request, const PlacementGraph& gr
 
 Result<Explanation> explain(const Plan& plan, const ExplainRequest& request) {
   DumpOptions shown{request.devices, request.batch, request.program};
-  Result<PlacementGraph> graph = placement_graph(plan, shown);
-  if (!graph) return graph.error();
+  SHEAF_ASSIGN(auto graph, placement_graph(plan, shown));
   Explanation result;
-  result.model = graph->model;
+  result.model = graph.model;
   result.program = request.program;
-  result.devices = graph->devices;
-  result.batch = graph->batch;
-  result.regions = graph->regions;
-  result.layers = layers_of(*graph);
+  result.devices = graph.devices;
+  result.batch = graph.batch;
+  result.regions = graph.regions;
+  result.layers = layers_of(graph);
   add_steps(plan, request.program == "train" ? plan.train : plan.infer, result.layers);
   if (!request.devices.empty()) {
-    auto planned = add_operations(plan, request, result.layers);
-    if (!planned) return planned.error();
-    result.planned = std::move(*planned);
+    SHEAF_ASSIGN(auto planned, add_operations(plan, request, result.layers));
+    result.planned = std::move(planned);
   }
-  if (auto restricted = restrict_to(request, *graph, result.layers); !restricted) return restricted.error();
+  SHEAF_TRY(restrict_to(request, graph, result.layers));
   return result;
 }
 

@@ -24,28 +24,22 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   for (const std::string& device : request.devices) list += (list.empty() ? "" : ",") + device;
   BindOptions options = request.bind;
   options.explain = true;
-  auto parsed = parse_devices(list);
-  if (!parsed) return parsed.error();
-  auto devices = plan_devices(*parsed, options.threads);
-  if (!devices) return devices.error();
+  SHEAF_ASSIGN(auto parsed, parse_devices(list));
+  SHEAF_ASSIGN(auto devices, plan_devices(parsed, options.threads));
   BoundPlan bound;
-  bound.planned = planned_devices(*devices);
-  if (devices->planned()) {
-    auto planned = plan_program(plan, program, *devices, *request.batch, options);
-    if (!planned) return planned.error();
-    bound.operations = describe_operations(planned->binding.graph, program, *devices);
+  bound.planned = planned_devices(devices);
+  if (devices.planned()) {
+    SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, *request.batch, options));
+    bound.operations = describe_operations(planned.binding.graph, program, devices);
     return bound;
   }
-  auto model = Model::from_plan(plan);
-  if (!model) return model.error();
+  SHEAF_ASSIGN(auto model, Model::from_plan(plan));
   if (request.program == "train") {
-    auto trainer = Trainer::bind(*model, list, *request.batch, options);
-    if (!trainer) return trainer.error();
-    bound.operations = trainer->info().operations;
+    SHEAF_ASSIGN(auto trainer, Trainer::bind(model, list, *request.batch, options));
+    bound.operations = trainer.info().operations;
   } else {
-    auto session = model->bind(list, *request.batch, options);
-    if (!session) return session.error();
-    bound.operations = session->info().operations;
+    SHEAF_ASSIGN(auto session, model.bind(list, *request.batch, options));
+    bound.operations = session.info().operations;
   }
   return bound;
 }
@@ -123,11 +117,10 @@ std::string idle_because(const Step& step) {
 Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request,
                                                   std::vector<ExplainedLayer>& layers) {
   const Program& program = request.program == "train" ? plan.train : plan.infer;
-  auto bound = bind_plan(plan, program, request);
-  if (!bound) return bound.error();
+  SHEAF_ASSIGN(auto bound, bind_plan(plan, program, request));
   const bool host_only = request.devices.size() == 1 && request.devices[0] == "cpu";
   std::map<const Step*, std::vector<ExplainedOperation>> by_step;
-  for (const OperationInfo& info : bound->operations) {
+  for (const OperationInfo& info : bound.operations) {
     if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
     const std::vector<int> own = {info.step};
     for (int s : info.steps.empty() ? own : info.steps) {
@@ -150,7 +143,7 @@ Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const Explai
       if (step.operations.empty()) step.idle = idle_because(*step.step);
     }
   }
-  return std::move(bound->planned);
+  return std::move(bound.planned);
 }
 
 }  // namespace sheaf

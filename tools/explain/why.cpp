@@ -163,13 +163,12 @@ class Chain {
 }  // namespace
 
 Result<Why> why(const Plan& plan, const ExplainRequest& request, const std::string& id) {
-  Result<PlacementGraph> graph = placement_graph(plan, {request.devices, request.batch, request.program});
-  if (!graph) return graph.error();
+  SHEAF_ASSIGN(auto graph, placement_graph(plan, {request.devices, request.batch, request.program}));
   std::vector<std::string> ids;
-  for (size_t n = 0; n < graph->nodes.size(); ++n) {
-    ids.push_back(graph->nodes[n].id);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    ids.push_back(graph.nodes[n].id);
     if (ids.back() != id) continue;
-    return Chain(plan, request.program == "train" ? plan.train_graph : plan.infer_graph, *graph, static_cast<int>(n)).build();
+    return Chain(plan, request.program == "train" ? plan.train_graph : plan.infer_graph, graph, static_cast<int>(n)).build();
   }
   std::vector<std::string> replicas;  // "s3" where there are s3_r0, s3_r1
   for (const std::string& known : ids)

@@ -70,9 +70,8 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
 }
 
 Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& options) {
-  Result<Shown> what = shown(plan, options);
-  if (!what) return what.error();
-  const Program& program = what->graph;
+  SHEAF_ASSIGN(auto what, shown(plan, options));
+  const Program& program = what.graph;
   if (program.values.empty())
     return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
   Result<PlacementGraph> graph =
@@ -83,16 +82,14 @@ Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& opti
 
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options) {
   if (format == DumpFormat::mlir) {
-    Result<Shown> what = shown(plan, options);
-    if (!what) return what.error();
-    const std::string& ir = what->ir;
+    SHEAF_ASSIGN(auto what, shown(plan, options));
+    const std::string& ir = what.ir;
     if (ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
     return ir.ends_with('\n') ? ir : ir + '\n';
   }
-  Result<PlacementGraph> graph = placement_graph(plan, options);
-  if (!graph) return graph.error();
-  if (format == DumpFormat::html) return print_page(plan, *graph, options);
-  return print(*graph, format);
+  SHEAF_ASSIGN(auto graph, placement_graph(plan, options));
+  if (format == DumpFormat::html) return print_page(plan, graph, options);
+  return print(graph, format);
 }
 
 Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& after, DumpFormat format,
@@ -100,14 +97,12 @@ Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& aft
   const auto side = [&](const LabelledPlan& of) -> Result<DiffSide> {
     Result<PlacementGraph> graph = placement_graph(of.plan, options);
     if (!graph) return graph.error().note("in " + of.label);
-    Result<Shown> what = shown(of.plan, options);
-    if (!what) return what.error();
-    return DiffSide{of.label, std::move(*graph), layer_operations(what->program)};
+    SHEAF_ASSIGN(auto what, shown(of.plan, options));
+    return DiffSide{of.label, std::move(*graph), layer_operations(what.program)};
   };
-  Result<DiffSide> old_side = side(before), new_side = side(after);
-  if (!old_side) return old_side.error();
-  if (!new_side) return new_side.error();
-  const GraphDiff difference = diff(std::move(*old_side), std::move(*new_side));
+  SHEAF_ASSIGN(auto old_side, side(before));
+  SHEAF_ASSIGN(auto new_side, side(after));
+  const GraphDiff difference = diff(std::move(old_side), std::move(new_side));
   if (format == DumpFormat::text) return DumpedDiff{print_diff_text(difference), difference.equal()};
   if (format == DumpFormat::json) return DumpedDiff{print_diff_json(difference), difference.equal()};
   const PlacementGraph both = merged(difference);
@@ -117,9 +112,8 @@ Result<DumpedDiff> dump_diff(const LabelledPlan& before, const LabelledPlan& aft
   }
   if (format != DumpFormat::dot && format != DumpFormat::svg)
     return Error("a difference is shown as text, json, dot, svg or html");
-  Result<std::string> drawn = print(both, format);
-  if (!drawn) return drawn.error();
-  return DumpedDiff{std::move(*drawn), difference.equal()};
+  SHEAF_ASSIGN(auto drawn, print(both, format));
+  return DumpedDiff{std::move(drawn), difference.equal()};
 }
 
 }  // namespace sheaf

@@ -11,11 +11,9 @@ PlacementGraph symbolic_graph(const Plan& plan, const Program& program) {
 
 Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
                               int64_t batch) {
-  Result<DeviceMap> map = map_devices(plan, program, devices);
-  if (!map) return map.error();
-  Result<SymbolTable> symbols = SymbolTable::build(plan, program, batch, map->group_sizes());
-  if (!symbols) return symbols.error();
-  const PlacementSizes sizes{std::move(*map), std::move(*symbols)};
+  SHEAF_ASSIGN(auto map, map_devices(plan, program, devices));
+  SHEAF_ASSIGN(auto symbols, SymbolTable::build(plan, program, batch, map.group_sizes()));
+  const PlacementSizes sizes{std::move(map), std::move(symbols)};
   return GraphBuilder(plan, program, &sizes).build();
 }
 

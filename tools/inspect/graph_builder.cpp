@@ -36,9 +36,8 @@ Result<PlacementTensor> GraphBuilder::tensor(int index, int replica) const {
   const Value& source = value(index);
   PlacementTensor tensor{source.name, source.dtype, source.shape, {}};
   if (sizes_) {
-    Result<std::vector<int64_t>> dims = sizes_->symbols.dims(source, replica);
-    if (!dims) return dims.error();
-    tensor.shape.assign(dims->begin(), dims->end());
+    SHEAF_ASSIGN(auto dims, sizes_->symbols.dims(source, replica));
+    tensor.shape.assign(dims.begin(), dims.end());
   }
   tensor.bytes = bytes_of(tensor.dtype, tensor.shape);
   return tensor;
@@ -58,10 +57,9 @@ Result<PlacementGraph> GraphBuilder::build() {
     parameter_[v] = role == Value::parameter || role == Value::buffer || role == Value::state;
   }
   add_regions();
-  if (Result<void> done = add_inputs(); !done) return done.error();
-  for (size_t s = 0; s < program_.steps.size(); ++s)
-    if (Result<void> done = add_step(s); !done) return done.error();
-  if (Result<void> done = add_outputs(); !done) return done.error();
+  SHEAF_TRY(add_inputs());
+  for (size_t s = 0; s < program_.steps.size(); ++s) SHEAF_TRY(add_step(s));
+  SHEAF_TRY(add_outputs());
   return std::move(graph_);
 }
 
@@ -92,9 +90,8 @@ Result<void> GraphBuilder::add_inputs() {
     node.op = "input";
     node.name = input.name;
     node.device = device(input.place, 0);
-    Result<PlacementTensor> made = tensor(static_cast<int>(v), 0);
-    if (!made) return made.error();
-    node.results.push_back(std::move(*made));
+    SHEAF_ASSIGN(auto made, tensor(static_cast<int>(v), 0));
+    node.results.push_back(std::move(made));
     producers_[v] = {static_cast<int>(graph_.nodes.size())};
     graph_.nodes.push_back(std::move(node));
   }
@@ -121,13 +118,12 @@ Result<void> GraphBuilder::add_outputs() {
 
 /// An edge from the maker of `input` (as replica `replica` sees it) to `node`.
 Result<void> GraphBuilder::connect(int node, int input, int replica) {
-  Result<PlacementTensor> carried = tensor(input, replica);
-  if (!carried) return carried.error();
+  SHEAF_ASSIGN(auto carried, tensor(input, replica));
   const size_t v = static_cast<size_t>(input);
-  if (parameter_[v] && carried->bytes) graph_.nodes[static_cast<size_t>(node)].parameter_bytes += carried->bytes->constant;
+  if (parameter_[v] && carried.bytes) graph_.nodes[static_cast<size_t>(node)].parameter_bytes += carried.bytes->constant;
   if (producers_[v].empty()) return {};  // a parameter, given with the weights
   const size_t source = std::min(static_cast<size_t>(replica), producers_[v].size() - 1);
-  graph_.edges.push_back({producers_[v][source], node, std::move(*carried), parameter_[v]});
+  graph_.edges.push_back({producers_[v][source], node, std::move(carried), parameter_[v]});
   return {};
 }
 
@@ -170,9 +166,8 @@ Result<void> GraphBuilder::add_computation(size_t index) {
       node.bytes_moved = Extent(0);
     }
     for (int output : step.outputs) {
-      Result<PlacementTensor> made = tensor(output, r);
-      if (!made) return made.error();
-      node.results.push_back(std::move(*made));
+      SHEAF_ASSIGN(auto made, tensor(output, r));
+      node.results.push_back(std::move(made));
     }
     const int at = static_cast<int>(graph_.nodes.size());
     graph_.nodes.push_back(std::move(node));

@@ -69,8 +69,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
     const int input = step.inputs[i], output = step.outputs[i];
     for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(input).place)); ++r)
       if (Result<void> done = connect(at, input, r); !done) return done;
-    Result<PlacementTensor> made = tensor(output, 0);
-    if (!made) return made.error();
+    SHEAF_ASSIGN(auto made, tensor(output, 0));
     Result<Extent> bytes = Extent(0);
     std::optional<Extent> symbolic;
     if (sizes_) {
@@ -81,7 +80,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
       symbolic = moved_symbolically(step, input, output);
     }
     PlacementNode& node = graph_.nodes[static_cast<size_t>(at)];
-    node.results.push_back(std::move(*made));
+    node.results.push_back(std::move(made));
     if (node.bytes_moved && symbolic) node.bytes_moved = *node.bytes_moved + *symbolic;
     else node.bytes_moved.reset();
     producers_[static_cast<size_t>(output)].assign(static_cast<size_t>(replicas(value(output).place)), at);
@@ -98,9 +97,8 @@ Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) cons
   Extent sum(0);
   for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(many).place)); ++r) {
     if (device(value(many).place, r) == single) continue;
-    Result<PlacementTensor> part = tensor(many, r);
-    if (!part) return part.error();
-    sum = sum + *part->bytes;
+    SHEAF_ASSIGN(auto part, tensor(many, r));
+    sum = sum + *part.bytes;
   }
   return sum;
 }
@@ -134,10 +132,9 @@ Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) con
   if (dim < 0) dim += rank;
   node.chunks.clear();
   for (int r = 0; r < replicas(value(many).place); ++r) {
-    Result<PlacementTensor> part = tensor(many, r);
-    if (!part) return part.error();
+    SHEAF_ASSIGN(auto part, tensor(many, r));
     // A scalar of each replica becomes one element of a vector.
-    node.chunks.push_back(dim >= 0 && dim < rank ? part->shape[static_cast<size_t>(dim)].constant : 1);
+    node.chunks.push_back(dim >= 0 && dim < rank ? part.shape[static_cast<size_t>(dim)].constant : 1);
   }
   return {};
 }

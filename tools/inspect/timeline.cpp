@@ -178,19 +178,17 @@ class TimelineReader {
 
 Result<Timeline> parse_timeline(const std::string& file, std::string_view text, size_t most_slices) {
   TimelineReader reader(most_slices);
-  const Result<size_t> events = for_each_event(file, text, [&](const Events& event) { return reader.add(event); });
-  if (!events) return events.error();
+  SHEAF_ASSIGN(const auto events, for_each_event(file, text, [&](const Events& event) { return reader.add(event); }));
   if (reader.empty())
-    return Error({file, 1, 1}, "the trace has no slice: none of its " + std::to_string(*events) + " events is of phase \"X\"");
+    return Error({file, 1, 1}, "the trace has no slice: none of its " + std::to_string(events) + " events is of phase \"X\"");
   Timeline timeline = reader.finish();
   timeline.file = file;
   return timeline;
 }
 
 Result<Timeline> load_timeline(const std::string& file) {
-  const Result<std::string> text = read_file(file, kLargestTrace);
-  if (!text) return text.error();
-  return parse_timeline(file, *text);
+  SHEAF_ASSIGN(const auto text, read_file(file, kLargestTrace));
+  return parse_timeline(file, text);
 }
 
 }  // namespace sheaf

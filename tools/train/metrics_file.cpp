@@ -73,11 +73,10 @@ Result<MetricsFile> MetricsFile::open(const std::string& file, int64_t step, int
   struct stat info;
   const bool goes_on = step > 0 && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
   if (goes_on) {
-    if (auto ok = write_file_atomically(file, lines_so_far(file, step, epochs)); !ok) return ok.error();
+    SHEAF_TRY(write_file_atomically(file, lines_so_far(file, step, epochs)));
   }
-  auto descriptor = open_output(file, O_CREAT | O_APPEND | (goes_on ? 0 : O_TRUNC));
-  if (!descriptor) return descriptor.error();
-  return MetricsFile(file, std::move(*descriptor));
+  SHEAF_ASSIGN(auto descriptor, open_output(file, O_CREAT | O_APPEND | (goes_on ? 0 : O_TRUNC)));
+  return MetricsFile(file, std::move(descriptor));
 }
 
 MetricsFile::~MetricsFile() {

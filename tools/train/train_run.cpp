@@ -34,13 +34,11 @@ void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 
 Result<Ending> TrainRun::run() {
   for (const std::string* file : {&settings_.save, &settings_.metrics, &settings_.plot}) {
-    if (auto ok = check_output(*file); !ok) return ok.error();
+    SHEAF_TRY(check_output(*file));
   }
-  auto trace = settings_.trace.open();
-  if (!trace) return trace.error();
-  trace_ = std::move(*trace);
-  if (auto ok = load(); !ok) return ok.error();
-  if (auto ok = load_data(); !ok) return ok.error();
+  SHEAF_ASSIGN(trace_, settings_.trace.open());
+  SHEAF_TRY(load());
+  SHEAF_TRY(load_data());
 
   loop_.batch_size = std::min(settings_.batch_size, data_->rows());
   loop_.checkpoint_every = settings_.checkpoint_every;
@@ -55,39 +53,30 @@ Result<Ending> TrainRun::run() {
   bind.micro_batches = settings_.micro_batches;
   bind.arenas = std::make_shared<ArenaPool>();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
-  auto learner = ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind);
-  if (!learner) return learner.error();
-  learner_ = std::move(*learner);
+  SHEAF_ASSIGN(learner_, ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind));
   learner_->set_trace(trace_);
   if (eval_) {
     // No more rows at a time than in training, whose memory is known to be there.
     const int64_t evaluated = (settings_.batch_size + settings_.micro_batches - 1) / settings_.micro_batches;
-    auto evaluator = Evaluator::make(*model_, devices_, *eval_, loss_, evaluated, bind);
-    if (!evaluator) return evaluator.error();
-    evaluator_ = std::move(*evaluator);
+    SHEAF_ASSIGN(evaluator_, Evaluator::make(*model_, devices_, *eval_, loss_, evaluated, bind));
     evaluator_->set_trace(trace_);
   }
   if (!settings_.checkpoint.empty()) {
-    if (auto ok = resume(); !ok) return ok.error();
+    SHEAF_TRY(resume());
   }
   return loop();
 }
 
 Result<void> TrainRun::load() {
-  auto model = Model::load(settings_.plan);
-  if (!model) return model.error();
-  model_ = std::move(*model);
-  auto loss = loss_section(*model_);
-  if (!loss) return loss.error();
-  loss_ = std::move(*loss);
+  SHEAF_ASSIGN(model_, Model::load(settings_.plan));
+  SHEAF_ASSIGN(loss_, loss_section(*model_));
   const std::vector<ValueInfo> values = training_values(model_->plan());
   if (auto ok = check_names("--data", "inputs and targets", model_->name(), values, settings_.data); !ok) return ok;
   if (!settings_.eval.empty()) {
     if (auto ok = check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval); !ok) return ok;
   }
-  auto devices = open_devices(settings_.devices);
-  if (!devices) return devices.error();
-  devices_ = std::make_shared<const DeviceSet>(std::move(*devices));
+  SHEAF_ASSIGN(auto devices, open_devices(settings_.devices));
+  devices_ = std::make_shared<const DeviceSet>(std::move(devices));
   return settings_.weights.empty() ? model_->initialise_parameters(settings_.seed) : load_weights(*model_, settings_.weights);
 }
 
@@ -108,13 +97,9 @@ Result<void> TrainRun::load_data() {
     }
     return data;
   };
-  auto data = load("--data", settings_.data);
-  if (!data) return data.error();
-  data_ = std::move(*data);
+  SHEAF_ASSIGN(data_, load("--data", settings_.data));
   if (settings_.eval.empty()) return {};
-  auto eval = load("--eval", settings_.eval);
-  if (!eval) return eval.error();
-  eval_ = std::move(*eval);
+  SHEAF_ASSIGN(eval_, load("--eval", settings_.eval));
   return {};
 }
 
@@ -137,9 +122,8 @@ RunIdentity TrainRun::identity() const {
 Result<void> TrainRun::resume() {
   plan_hash_ = plan_hash(model_->plan());
   data_checksum_ = data_->checksum();
-  auto folder = CheckpointFolder::open(settings_.checkpoint, settings_.keep);
-  if (!folder) return folder.error();
-  folder_.emplace(std::move(*folder));
+  SHEAF_ASSIGN(auto folder, CheckpointFolder::open(settings_.checkpoint, settings_.keep));
+  folder_.emplace(std::move(folder));
   if (!settings_.resume) {
     const auto files = folder_->list();
     if (files.empty()) return {};
@@ -174,9 +158,8 @@ Result<Ending> TrainRun::loop() {
   const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
   display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
   if (!settings_.metrics.empty()) {
-    auto metrics = MetricsFile::open(settings_.metrics, state_.step, state_.epoch);
-    if (!metrics) return metrics.error();
-    metrics_.emplace(std::move(*metrics));
+    SHEAF_ASSIGN(auto metrics, MetricsFile::open(settings_.metrics, state_.step, state_.epoch));
+    metrics_.emplace(std::move(metrics));
   }
   StopSignals signals;
   LoopHooks hooks;
@@ -202,9 +185,9 @@ Result<Ending> TrainRun::loop() {
                  : "; nothing is saved (no --checkpoint was given)"));
     return ending;
   }
-  if (auto ok = write_results(); !ok) return ok.error();
+  SHEAF_TRY(write_results());
   say_end();
-  if (auto ok = settings_.trace.finish(trace_.get()); !ok) return ok.error();
+  SHEAF_TRY(settings_.trace.finish(trace_.get()));
   return ending;
 }
 
@@ -218,25 +201,23 @@ Result<void> TrainRun::save_checkpoint(const LoopState& state) {
   if (metrics_) {
     if (auto ok = metrics_->sync(); !ok) return ok;
   }
-  auto tensors = learner_->tensors();
-  if (!tensors) return tensors.error();
+  SHEAF_ASSIGN(auto tensors, learner_->tensors());
   const std::vector<const Parameter*> declared = learner_->declarations();
   std::vector<TensorView> views;
-  for (size_t i = 0; i < tensors->size(); ++i)
-    views.push_back({declared[i]->name, (*tensors)[i].dtype, (*tensors)[i].shape, (*tensors)[i].bytes.data()});
+  for (size_t i = 0; i < tensors.size(); ++i)
+    views.push_back({declared[i]->name, tensors[i].dtype, tensors[i].shape, tensors[i].bytes.data()});
   return folder_->save({identity(), learner_->progress().lr, state}, views);
 }
 
 Result<void> TrainRun::write_results() {
   if (!settings_.save.empty()) {
-    auto tensors = learner_->parameters();
-    if (!tensors) return tensors.error();
+    SHEAF_ASSIGN(auto tensors, learner_->parameters());
     const std::vector<Parameter>& parameters = model_->plan().parameters;
     std::vector<std::pair<std::string, const HostTensor*>> named;
-    for (size_t i = 0; i < parameters.size(); ++i) named.emplace_back(parameters[i].name, &(*tensors)[i]);
+    for (size_t i = 0; i < parameters.size(); ++i) named.emplace_back(parameters[i].name, &tensors[i]);
     // PyTorch saves a tied parameter under each of its names.
     for (size_t i = 0; i < parameters.size(); ++i)
-      for (const std::string& alias : parameters[i].aliases) named.emplace_back(alias, &(*tensors)[i]);
+      for (const std::string& alias : parameters[i].aliases) named.emplace_back(alias, &tensors[i]);
     if (auto ok = write_safetensors(settings_.save, named, {{"format", "pt"}}); !ok) return ok;
   }
   if (settings_.plot.empty()) return {};

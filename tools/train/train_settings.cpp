@@ -98,17 +98,15 @@ OptionParser train_options() {
 }
 
 Result<TrainSettings> train_settings(const Options& options) {
-  if (auto ok = check_companions(options); !ok) return ok.error();
-  if (auto ok = TraceRequest::check(options); !ok) return ok.error();
+  SHEAF_TRY(check_companions(options));
+  SHEAF_TRY(TraceRequest::check(options));
   TrainSettings settings;
   settings.plan = options.value("PLAN");
-  auto devices = parse_devices(options.value("--devices"));
-  if (!devices) return devices.error();
-  settings.devices = std::move(*devices);
+  SHEAF_ASSIGN(auto devices, parse_devices(options.value("--devices")));
+  settings.devices = std::move(devices);
   for (const auto& [name, sources] : {std::pair{"--data", &settings.data}, std::pair{"--eval", &settings.eval}}) {
-    auto named = named_sources(name, options.values(name));
-    if (!named) return named.error();
-    *sources = std::move(*named);
+    SHEAF_ASSIGN(auto named, named_sources(name, options.values(name)));
+    *sources = std::move(named);
   }
   int64_t keep = 3, seed = 0;
   const struct {
@@ -123,9 +121,8 @@ Result<TrainSettings> train_settings(const Options& options) {
                  {"--keep", &keep, 1, 1'000'000},
                  {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
   for (const auto& entry : numbers) {
-    auto value = options.integer(entry.name, entry.least, entry.most, *entry.value);
-    if (!value) return value.error();
-    *entry.value = *value;
+    SHEAF_ASSIGN(auto value, options.integer(entry.name, entry.least, entry.most, *entry.value));
+    *entry.value = value;
   }
   if (settings.micro_batches > settings.batch_size) {
     return Error("--micro-batches " + std::to_string(settings.micro_batches) + ": a batch has only " +
@@ -133,9 +130,8 @@ Result<TrainSettings> train_settings(const Options& options) {
   }
   settings.keep = static_cast<int>(keep);
   settings.seed = static_cast<uint64_t>(seed);
-  auto lr = learning_rate_of(options);
-  if (!lr) return lr.error();
-  settings.lr = *lr;
+  SHEAF_ASSIGN(auto lr, learning_rate_of(options));
+  settings.lr = lr;
   settings.weights = options.value("--weights");
   settings.save = options.value("--save");
   settings.metrics = options.value("--metrics");
@@ -143,9 +139,8 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.checkpoint = options.value("--checkpoint");
   settings.resume = options.has("--resume");
   settings.shuffle = !options.has("--no-shuffle");
-  auto bind = bind_options(options);
-  if (!bind) return bind.error();
-  settings.bind = *bind;
+  SHEAF_ASSIGN(auto bind, bind_options(options));
+  settings.bind = bind;
   settings.trace = TraceRequest(options);
   return settings;
 }

@@ -42,11 +42,9 @@ class AgainstCheck {
   const Names& names() const { return names_; }
 
   Result<ProgramVerification> run(const NamedTensors& weights, NamedTensors given, const NamedTensors& theirs) {
-    auto settings = settings_of(plan_, 1, options_.seed);
-    if (!settings) return settings.error();
-    given.insert(settings->begin(), settings->end());
-    auto bound = ObservedProgram::bind(plan_, program_, weights, options_);
-    if (!bound) return bound.error();
+    SHEAF_ASSIGN(auto settings, settings_of(plan_, 1, options_.seed));
+    given.insert(settings.begin(), settings.end());
+    SHEAF_ASSIGN(auto bound, ObservedProgram::bind(plan_, program_, weights, options_));
     RunRequest request{weights, given, {}, {}};
     for (const auto& [name, tensor] : theirs) {
       const auto found = names_.values.find(name);
@@ -57,19 +55,17 @@ class AgainstCheck {
       const bool fits = tensor.dtype == gradient.dtype && tensor.shape == sizes_of(gradient);
       if (names_.gradients.contains(found->second) && fits) request.imposed[found->second] = tensor;
     }
-    auto ours = run_observed(**bound, request);
-    if (!ours) return ours.error();
-    auto allowed = measure_rounding(**bound, request, *ours, options_.bind.fast_numerics);
-    if (!allowed) return allowed.error();
+    SHEAF_ASSIGN(auto ours, run_observed(*bound, request));
+    SHEAF_ASSIGN(auto allowed, measure_rounding(*bound, request, ours, options_.bind.fast_numerics));
     for (const auto& [name, tensor] : theirs) {
       Result<void> ok;
       if (const auto output = names_.outputs.find(name); output != names_.outputs.end()) {
-        ok = compare_one(name, tensor, ours->outputs[output->second], allowed->outputs[output->second]);
+        ok = compare_one(name, tensor, ours.outputs[output->second], allowed.outputs[output->second]);
       } else if (names_.updated.contains(name)) {
-        ok = compare_one(name, tensor, ours->updated.at(name), allowed->updated.at(name));
+        ok = compare_one(name, tensor, ours.updated.at(name), allowed.updated.at(name));
       } else if (const auto value = names_.values.find(name);
-                 value != names_.values.end() && ours->values.contains(value->second)) {
-        ok = compare_one(name, tensor, ours->values.at(value->second), allowed->values.at(value->second));
+                 value != names_.values.end() && ours.values.contains(value->second)) {
+        ok = compare_one(name, tensor, ours.values.at(value->second), allowed.values.at(value->second));
       }
       if (!ok) return ok.error();
     }
@@ -152,11 +148,10 @@ Result<Verification> verify_against(const Plan& plan, const NamedTensors& weight
       if (check.names().has(name)) known.insert({name, tensor});
     for (const auto& [name, tensor] : known) left.erase(name);
     if (known.empty()) continue;
-    auto checked = check.run(weights, data, known);
-    if (!checked) return checked.error();
-    checked->program = trains ? "train" : "infer";
-    checked->check = "against";
-    result.programs.push_back(std::move(*checked));
+    SHEAF_ASSIGN(auto checked, check.run(weights, data, known));
+    checked.program = trains ? "train" : "infer";
+    checked.check = "against";
+    result.programs.push_back(std::move(checked));
   }
   if (!left.empty()) {
     std::vector<std::string> names;

@@ -34,41 +34,36 @@ class CompilerCheck {
   }
 
   Result<ProgramVerification> infer(const NamedTensors& weights, const NamedTensors& data) {
-    auto sides = bind(plan_.infer, reference_.infer, weights);
-    if (!sides) return sides.error();
-    auto& [made, expected] = *sides;
+    SHEAF_ASSIGN(auto sides, bind(plan_.infer, reference_.infer, weights));
+    auto& [made, expected] = sides;
     result_.program = "infer";
     const auto results = layer_results(plan_.infer), others = layer_results(reference_.infer);
     RunRequest request{weights, data, {}, {}}, other{weights, data, {}, {}};
     for (const auto& [layer, value] : results) request.wanted.insert(value);
     for (const auto& [layer, value] : others) other.wanted.insert(value);
-    auto allowed = run(made, request, expected, other);
-    if (!allowed) return allowed.error();
+    SHEAF_ASSIGN(auto allowed, run(made, request, expected, other));
     for (const auto& [layer, value] : results) {
       const auto same =
           std::find_if(others.begin(), others.end(), [&layer = layer](const auto& entry) { return entry.first == layer; });
       if (same == others.end() || !made.found.values.contains(value) || !expected.found.values.contains(same->second)) continue;
       const HostTensor &a = expected.found.values.at(same->second), &b = made.found.values.at(value);
       if (a.shape != b.shape || a.dtype != b.dtype) continue;
-      compare_one(result_.values, layer, plan_.infer.values[index_of(value)].name, a, b, allowed->values.at(same->second));
+      compare_one(result_.values, layer, plan_.infer.values[index_of(value)].name, a, b, allowed.values.at(same->second));
     }
-    compare_outputs(made, expected, *allowed);
+    compare_outputs(made, expected, allowed);
     return std::move(result_);
   }
 
   Result<ProgramVerification> train(NamedTensors variables, const NamedTensors& data) {
-    auto sides = bind(plan_.train, reference_.train, variables);
-    if (!sides) return sides.error();
-    auto& [made, expected] = *sides;
+    SHEAF_ASSIGN(auto sides, bind(plan_.train, reference_.train, variables));
+    auto& [made, expected] = sides;
     result_.program = "train";
     for (const Update& update : reference_.train.updates) {
-      auto now = expected.bound->variable(update.name);
-      if (!now) return now.error();
-      variables[update.name] = std::move(*now);
+      SHEAF_ASSIGN(variables[update.name], expected.bound->variable(update.name));
     }
     for (int step = 1; step <= options_.steps && !result_.divergence; ++step) {
       result_.steps = step;
-      if (auto ok = train_step(made, expected, step, variables, data); !ok) return ok.error();
+      SHEAF_TRY(train_step(made, expected, step, variables, data));
     }
     return std::move(result_);
   }
@@ -76,23 +71,19 @@ class CompilerCheck {
  private:
   Result<std::pair<Side, Side>> bind(const Program& program, const Program& reference, const NamedTensors& weights) const {
     VerifyOptions host = options_;
-    auto devices = open_devices({});
-    if (!devices) return devices.error();
-    host.devices = std::make_shared<const DeviceSet>(std::move(*devices));
-    auto made = ObservedProgram::bind(plan_, program, weights, on_host_ ? host : options_);
-    if (!made) return made.error();
-    auto expected = ObservedProgram::bind(reference_, reference, weights, host);
-    if (!expected) return expected.error();
-    return std::pair<Side, Side>(Side{program, std::move(*made), {}}, Side{reference, std::move(*expected), {}});
+    SHEAF_ASSIGN(auto devices, open_devices({}));
+    host.devices = std::make_shared<const DeviceSet>(std::move(devices));
+    SHEAF_ASSIGN(auto made, ObservedProgram::bind(plan_, program, weights, on_host_ ? host : options_));
+    SHEAF_ASSIGN(auto expected, ObservedProgram::bind(reference_, reference, weights, host));
+    return std::pair<Side, Side>(Side{program, std::move(made), {}}, Side{reference, std::move(expected), {}});
   }
 
   /// Runs both, and measures what the reference's results may be off by. `other` imposes by name what `made` has found.
   Result<RunResults<double>> run(Side& made, const RunRequest& request, Side& expected, RunRequest& other,
                                  const std::map<std::string, int>& gradients = {},
                                  const std::map<std::string, int>& others = {}) const {
-    auto found = run_observed(*made.bound, request);
-    if (!found) return found.error();
-    made.found = std::move(*found);
+    SHEAF_ASSIGN(auto found, run_observed(*made.bound, request));
+    made.found = std::move(found);
     for (const auto& [name, value] : others) {
       const auto same = gradients.find(name);
       if (same == gradients.end() || !made.found.values.contains(same->second)) continue;
@@ -100,35 +91,30 @@ class CompilerCheck {
       const Value& described = expected.program.values[index_of(value)];
       if (gradient.dtype == described.dtype && gradient.shape.size() == described.shape.size()) other.imposed[value] = gradient;
     }
-    auto reference = run_observed(*expected.bound, other);
-    if (!reference) return reference.error();
-    expected.found = std::move(*reference);
-    auto allowed = measure_rounding(*expected.bound, other, expected.found, options_.bind.fast_numerics);
-    if (!allowed) return allowed.error();
-    return std::move(*allowed);
+    SHEAF_ASSIGN(expected.found, run_observed(*expected.bound, other));
+    SHEAF_ASSIGN(auto allowed, measure_rounding(*expected.bound, other, expected.found, options_.bind.fast_numerics));
+    return std::move(allowed);
   }
 
   /// Gradients are compared, and then the reference goes on with those that the plan has: what an optimiser makes of a gradient
   /// that is nothing but rounding (a bias in front of a batch norm) is compared like all else, and as closely.
   Result<void> train_step(Side& made, Side& expected, int step, NamedTensors& variables, const NamedTensors& data) {
-    auto settings = settings_of(plan_, step, options_.seed);
-    if (!settings) return settings.error();
+    SHEAF_ASSIGN(auto settings, settings_of(plan_, step, options_.seed));
     NamedTensors given = data;
-    given.insert(settings->begin(), settings->end());
+    given.insert(settings.begin(), settings.end());
     // Fused, a clipped gradient is never there: then the new parameters alone are compared.
     const bool clips = plan_.training.contains("clip_grad_norm");
     const auto gradients = clips ? std::map<std::string, int>() : gradients_of(plan_, made.program);
     const auto others = clips ? std::map<std::string, int>() : gradients_of(reference_, expected.program);
     const RunRequest request{variables, given, numbers_of(gradients), {}};
     RunRequest other{variables, given, numbers_of(others), {}};
-    auto allowed = run(made, request, expected, other, gradients, others);
-    if (!allowed) return allowed.error();
-    compare_outputs(made, expected, *allowed);
+    SHEAF_ASSIGN(auto allowed, run(made, request, expected, other, gradients, others));
+    compare_outputs(made, expected, allowed);
     for (const auto& [name, value] : others)
       if (const auto imposed = other.imposed.find(value);
           imposed != other.imposed.end() && expected.found.values.contains(value))
         compare_one(result_.gradients, name, "the gradient of " + name, expected.found.values.at(value), imposed->second,
-                    allowed->values.at(value));
+                    allowed.values.at(value));
     NamedTensors next = variables;
     for (auto& [name, tensor] : expected.found.updated) {
       const auto now = made.found.updated.find(name);
@@ -136,11 +122,9 @@ class CompilerCheck {
       if (now != made.found.updated.end()) {
         have = std::move(now->second);
       } else {  // forgotten: as it was
-        auto kept = made.bound->variable(name);
-        if (!kept) return kept.error();
-        have = std::move(*kept);
+        SHEAF_ASSIGN(have, made.bound->variable(name));
       }
-      compare_one(result_.updated, name, name, tensor, have, allowed->updated.at(name));
+      compare_one(result_.updated, name, name, tensor, have, allowed.updated.at(name));
       next[name] = std::move(tensor);
     }
     variables = std::move(next);
@@ -206,9 +190,8 @@ Result<Verification> verify_compiler(const Plan& plan, const Plan& reference, co
   for (const bool trains : {false, true}) {
     if (trains ? !options.train || plan.train.steps.empty() : !options.infer) continue;
     CompilerCheck check(plan, reference, options, trains ? mixes.train : mixes.infer);
-    auto checked = trains ? check.train(weights, data) : check.infer(weights, data);
-    if (!checked) return checked.error();
-    result.programs.push_back(std::move(*checked));
+    SHEAF_ASSIGN(auto checked, trains ? check.train(weights, data) : check.infer(weights, data));
+    result.programs.push_back(std::move(checked));
     if (result.programs.back().divergence) break;
   }
   return result;

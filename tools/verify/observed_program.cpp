@@ -27,10 +27,9 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
   for (const Value& value : plan.train.values) {
     const void* data = value.role == Value::setting ? settings.find(value.name) : nullptr;
     if (!data) continue;
-    auto scalar = make_tensor(value.dtype, {});
-    if (!scalar) return scalar.error();
-    std::memcpy(scalar->bytes.data(), data, size_of(value.dtype));
-    scalars[value.name] = std::move(*scalar);
+    SHEAF_ASSIGN(auto scalar, make_tensor(value.dtype, {}));
+    std::memcpy(scalar.bytes.data(), data, size_of(value.dtype));
+    scalars[value.name] = std::move(scalar);
   }
   return scalars;
 }
@@ -39,7 +38,7 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
                                                                const NamedTensors& variables, const VerifyOptions& options) {
   std::unique_ptr<ObservedProgram> made(new ObservedProgram(program));
   made->constants_ = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
-  if (auto ok = made->set(variables); !ok) return ok.error();
+  SHEAF_TRY(made->set(variables));
   BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.bind.fast_numerics};
   request.deterministic = options.bind.deterministic;
   request.deadline = Seconds(options.bind.deadline_seconds);
@@ -48,19 +47,14 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
   for (int lane = 0; lane < options.devices->lanes(); ++lane) {
     auto& kernels = loaded[&options.devices->device(lane)];
     if (!kernels) {
-      auto found = options.devices->device(lane).load_kernels(plan);
-      if (!found) return found.error();
-      kernels = std::move(*found);
+      SHEAF_ASSIGN(kernels, options.devices->device(lane).load_kernels(plan));
     }
     request.kernels.push_back(kernels);
   }
-  auto binding = Binding::bind(request);
-  if (!binding) return binding.error();
-  made->binding_ = std::move(*binding);
+  SHEAF_ASSIGN(made->binding_, Binding::bind(request));
   for (const TensorSpec& spec : made->binding_->outputs()) {
-    auto tensor = make_tensor(spec.dtype, spec.dims);
-    if (!tensor) return tensor.error();
-    made->results_.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(spec.dtype, spec.dims));
+    made->results_.push_back(std::move(tensor));
   }
   for (HostTensor& result : made->results_) made->outputs_.push_back(result.bytes.data());
   return made;
@@ -68,23 +62,21 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
 
 Result<void> ObservedProgram::set(const NamedTensors& variables) {
   for (const auto& [name, tensor] : variables) {
-    auto variable = constants_->variable(name);
-    if (!variable) return variable.error();
-    const TensorSpec& described = constants_->spec(*variable);
+    SHEAF_ASSIGN(auto variable, constants_->variable(name));
+    const TensorSpec& described = constants_->spec(variable);
     if (tensor.shape != described.dims || tensor.dtype != described.dtype)
       return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described.dims));
-    if (auto ok = constants_->write(*variable, tensor.bytes.data()); !ok) return ok;
+    if (auto ok = constants_->write(variable, tensor.bytes.data()); !ok) return ok;
   }
   constants_->changed();
   return {};
 }
 
 Result<HostTensor> ObservedProgram::variable(const std::string& name) {
-  auto variable = constants_->variable(name);
-  if (!variable) return variable.error();
-  auto tensor = make_tensor(constants_->spec(*variable).dtype, constants_->spec(*variable).dims);
+  SHEAF_ASSIGN(auto variable, constants_->variable(name));
+  auto tensor = make_tensor(constants_->spec(variable).dtype, constants_->spec(variable).dims);
   if (!tensor) return tensor;
-  if (auto ok = constants_->read(*variable, tensor->bytes.data()); !ok) return ok.error();
+  SHEAF_TRY(constants_->read(variable, tensor->bytes.data()));
   return tensor;
 }
 
@@ -107,12 +99,11 @@ Result<std::vector<const void*>> ObservedProgram::inputs(const NamedTensors& giv
 
 Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& variables, const NamedTensors& given,
                                                            const std::set<int>& wanted, const Intervention& change) {
-  if (auto ok = set(variables); !ok) return ok.error();
-  auto buffers = inputs(given);
-  if (!buffers) return buffers.error();
+  SHEAF_TRY(set(variables));
+  SHEAF_ASSIGN(auto buffers, inputs(given));
   std::map<int, std::map<int, HostTensor>> parts;  // by value and replica
   Result<void> problem;
-  auto done = binding_->observe(*buffers, outputs_, [&](int, std::span<const BoundValue> values) {
+  auto done = binding_->observe(buffers, outputs_, [&](int, std::span<const BoundValue> values) {
     for (const BoundValue& value : values) {
       const bool asked_for = wanted.contains(value.value), may_change = !change.values.empty() &&
                                                                         change.values[static_cast<size_t>(value.value)] &&
@@ -138,9 +129,7 @@ Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& v
     } else if (layout.kind == ValueLayout::split) {
       std::vector<HostTensor> chunks;
       for (auto& [replica, chunk] : by_replica) chunks.push_back(std::move(chunk));
-      auto together = concatenate(chunks, layout.dim);
-      if (!together) return together.error();
-      whole[value] = std::move(*together);
+      SHEAF_ASSIGN(whole[value], concatenate(chunks, layout.dim));
     }
   }
   return whole;

@@ -49,27 +49,23 @@ class Terms {
   Result<std::vector<double>> by_output() const {
     double most = 1;
     for (const int input : step_.inputs) {
-      auto count = elements(input);
-      if (!count) return count.error();
-      most = std::max(most, *count);
+      SHEAF_ASSIGN(auto count, elements(input));
+      most = std::max(most, count);
     }
-    auto all = operations();
-    if (!all) return all.error();
+    SHEAF_ASSIGN(auto all, operations());
     std::vector<double> terms;
     for (const int output : step_.outputs) {
-      auto count = elements(output);
-      if (!count) return count.error();
-      terms.push_back(std::max({1.0, most / std::max(1.0, *count), *all / 2 / std::max(1.0, *count)}));
+      SHEAF_ASSIGN(auto count, elements(output));
+      terms.push_back(std::max({1.0, most / std::max(1.0, count), all / 2 / std::max(1.0, count)}));
     }
     return terms;
   }
 
  private:
   Result<double> elements(int value) const {
-    auto dims = run_.sizes.dims(run_.program.values[index_of(value)], run_.replica);
-    if (!dims) return dims.error();
+    SHEAF_ASSIGN(auto dims, run_.sizes.dims(run_.program.values[index_of(value)], run_.replica));
     double count = 1;
-    for (const int64_t size : *dims) count *= static_cast<double>(size);
+    for (const int64_t size : dims) count *= static_cast<double>(size);
     return count;
   }
 
@@ -81,9 +77,8 @@ class Terms {
     if (kernel == run_.plan.kernels.end()) return total;
     for (const KernelArithmetic& part : kernel->arithmetic) {
       const size_t at = index_of(part.operand), inputs = step_.inputs.size();
-      auto count = elements(at < inputs ? step_.inputs[at] : step_.outputs[at - inputs]);
-      if (!count) return count.error();
-      total += part.each * *count;
+      SHEAF_ASSIGN(auto count, elements(at < inputs ? step_.inputs[at] : step_.outputs[at - inputs]));
+      total += part.each * count;
     }
     return total;
   }
@@ -100,9 +95,8 @@ Result<std::vector<double>> of_sums(BoundStep& bound, const StepRun& run, double
     for (const HostTensor* input : run.inputs) changed.push_back(change(*input));
     std::vector<const HostTensor*> inputs;
     for (const HostTensor& tensor : changed) inputs.push_back(&tensor);
-    auto made = bound.run(inputs);
-    if (!made) return made.error();
-    results.push_back(std::move(*made));
+    SHEAF_ASSIGN(auto made, bound.run(inputs));
+    results.push_back(std::move(made));
   }
   std::vector<double> tolerances;
   for (size_t i = 0; i < run.results.size(); ++i)
@@ -129,14 +123,12 @@ Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
     }
     auto around = run.inputs;
     for (size_t i = 0; i < off.size(); ++i) around[i] = &off[i];
-    auto others = bound.run(around);
-    if (!others) return others.error();
-    for (size_t i = 0; i < moved.size(); ++i) moved[i] = std::max(moved[i], largest_difference(run.results[i], (*others)[i]));
+    SHEAF_ASSIGN(auto others, bound.run(around));
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] = std::max(moved[i], largest_difference(run.results[i], others[i]));
   }
-  auto terms = Terms(run, run.program.steps[index_of(run.step)]).by_output();
-  if (!terms) return terms.error();
-  const double longest = *std::max_element(terms->begin(), terms->end());
-  for (size_t i = 0; i < moved.size(); ++i) moved[i] = tolerance_of(run.results[i], moved[i], (*terms)[i], longest, operands);
+  SHEAF_ASSIGN(auto terms, Terms(run, run.program.steps[index_of(run.step)]).by_output());
+  const double longest = *std::max_element(terms.begin(), terms.end());
+  for (size_t i = 0; i < moved.size(); ++i) moved[i] = tolerance_of(run.results[i], moved[i], terms[i], longest, operands);
   return moved;
 }
 
@@ -146,9 +138,8 @@ Result<std::vector<double>> tolerances_of(const StepRunner& runner, BoundStep& b
   const Step& step = run.program.steps[index_of(run.step)];
   if (!adds_products(step)) return of_movement(bound, run);
   if (!step.attributes.contains("activation")) return of_sums(bound, run, 1, fast);
-  auto sums = runner.bind(run.program, run.step, run.sizes, run.replica, StepRunner::without_activation);
-  if (!sums) return sums.error();
-  return of_sums(*sums, run, steepest(step), fast);
+  SHEAF_ASSIGN(auto sums, runner.bind(run.program, run.step, run.sizes, run.replica, StepRunner::without_activation));
+  return of_sums(sums, run, steepest(step), fast);
 }
 
 }  // namespace sheaf

@@ -43,22 +43,20 @@ class Check {
   Result<void> look(const BoundValue& bound) {
     const ReferenceValue& reference = run_.reference.at(bound.value);
     if (reference.opaque) return {};
-    auto found = make_tensor(bound.spec.dtype, bound.spec.dims);
-    if (!found) return found.error();
-    if (auto ok = run_.binding.read(bound, found->bytes.data()); !ok) return ok;
-    auto expected = run_.reference.expected(bound.value, bound.replica);
-    if (!expected) return expected.error();
-    if (!*expected) return look_at_part(bound, std::move(*found));
-    if ((*expected)->shape != found->shape) {
-      return Error("internal error: '" + described(bound).name + "' is " + shape_text(found->shape) + " on replica " +
-                   std::to_string(bound.replica) + ", in the reference " + shape_text((*expected)->shape));
+    SHEAF_ASSIGN(auto found, make_tensor(bound.spec.dtype, bound.spec.dims));
+    if (auto ok = run_.binding.read(bound, found.bytes.data()); !ok) return ok;
+    SHEAF_ASSIGN(auto expected, run_.reference.expected(bound.value, bound.replica));
+    if (!expected) return look_at_part(bound, std::move(found));
+    if (expected->shape != found.shape) {
+      return Error("internal error: '" + described(bound).name + "' is " + shape_text(found.shape) + " on replica " +
+                   std::to_string(bound.replica) + ", in the reference " + shape_text(expected->shape));
     }
-    const Difference difference = compare(**expected, *found, reference.tolerance * run_.factor);
+    const Difference difference = compare(*expected, found, reference.tolerance * run_.factor);
     note(bound.value, difference, 1);
     if (!alone_) return {};
-    if (difference.first_beyond >= 0) return blame(bound, difference, **expected, *found);
+    if (difference.first_beyond >= 0) return blame(bound, difference, *expected, found);
     if (difference.bitwise() || bound.constant) return {};
-    return run_.binding.write(bound, (*expected)->bytes.data());
+    return run_.binding.write(bound, expected->bytes.data());
   }
 
   /// One summand: compared when all are there.
@@ -67,12 +65,11 @@ class Check {
     parts.push_back(std::move(found));
     if (static_cast<int64_t>(parts.size()) < run_.sizes.replicas(described(bound).place.index)) return {};
     const ReferenceValue& reference = run_.reference.at(bound.value);
-    auto total = sum(parts);
-    if (!total) return total.error();
-    const Difference difference = compare(reference.parts[0], *total, reference.tolerance * run_.factor);
+    SHEAF_ASSIGN(auto total, sum(parts));
+    const Difference difference = compare(reference.parts[0], total, reference.tolerance * run_.factor);
     note(bound.value, difference, static_cast<int>(parts.size()));
     if (!alone_ || difference.first_beyond < 0) return {};
-    return blame_sum(bound, difference, *total);
+    return blame_sum(bound, difference, total);
   }
 
   void note(int value, const Difference& difference, int tensors) {
@@ -118,9 +115,8 @@ class Check {
     if (described(bound).place.kind == Place::region) {
       name_replica(result, bound, bound.replica);
       if (layout.kind == ValueLayout::split) {
-        auto bounds = run_.sizes.bounds(described(bound), layout.dim);
-        if (!bounds) return bounds.error();
-        const int64_t begin = (*bounds)[index_of(bound.replica)], end = (*bounds)[index_of(bound.replica) + 1];
+        SHEAF_ASSIGN(auto bounds, run_.sizes.bounds(described(bound), layout.dim));
+        const int64_t begin = bounds[index_of(bound.replica)], end = bounds[index_of(bound.replica) + 1];
         result.index[index_of(layout.dim)] += begin;
         what = "the replica's chunk should be " + std::to_string(begin) + " to " + std::to_string(end - 1) + " of dimension " +
                std::to_string(layout.dim);
@@ -145,13 +141,12 @@ class Check {
     const auto at = static_cast<size_t>(std::find(outputs.begin(), outputs.end(), bound.value) - outputs.begin());
     const auto& parts = parts_.at(bound.value);
     for (int replica = 0; replica < static_cast<int>(parts.size()); ++replica) {
-      auto alone = run_.reference.on_replica(step, replica);
-      if (!alone) return alone.error();
-      const Difference off = compare((*alone)[at], parts[index_of(replica)], reference.tolerance * run_.factor);
+      SHEAF_ASSIGN(auto alone, run_.reference.on_replica(step, replica));
+      const Difference off = compare(alone[at], parts[index_of(replica)], reference.tolerance * run_.factor);
       if (off.first_beyond < 0) continue;
       name_replica(result, bound, replica);
       result.index = position_of(off.first_beyond, total.shape);
-      result.expected = number_at((*alone)[at], off.first_beyond);
+      result.expected = number_at(alone[at], off.first_beyond);
       result.found = number_at(parts[index_of(replica)], off.first_beyond);
       result.explanation = "the replica's summand isn't what its rows give";
       break;

@@ -23,7 +23,7 @@ Result<Reference> Reference::compute(const StepRunner& runner, const Program& pr
     if (found == given.end()) return Error("no data for '" + value.name + "'");
     reference.values_[i].parts = {found->second};
   }
-  if (auto ok = reference.find_layouts(); !ok) return ok.error();
+  SHEAF_TRY(reference.find_layouts());
   for (size_t i = 0; i < program.steps.size(); ++i)
     if (auto ok = reference.add(static_cast<int>(i)); !ok) {
       return ok.error().note("in the reference of step " + std::to_string(i) + ", '" + program.steps[i].op + "' of layer '" +
@@ -52,11 +52,9 @@ Result<void> Reference::find_layouts() {
     if (layouts_[i].kind == ValueLayout::whole) layouts_[i].kind = ValueLayout::local;
     if (layouts_[i].kind != ValueLayout::split) continue;
     // Chunks that don't add up to what the whole has are each replica's own.
-    auto bounds = sizes_->bounds(value, layouts_[i].dim);
-    if (!bounds) return bounds.error();
-    auto whole = sizes_->dims(value, Sizes::kWhole);
-    if (!whole) return whole.error();
-    if (bounds->back() != (*whole)[index_of(layouts_[i].dim)]) layouts_[i] = {ValueLayout::local, 0};
+    SHEAF_ASSIGN(auto bounds, sizes_->bounds(value, layouts_[i].dim));
+    SHEAF_ASSIGN(auto whole, sizes_->dims(value, Sizes::kWhole));
+    if (bounds.back() != whole[index_of(layouts_[i].dim)]) layouts_[i] = {ValueLayout::local, 0};
   }
   return {};
 }
@@ -65,16 +63,14 @@ Result<HostTensor> Reference::part(int value, int replica) const {
   const ReferenceValue& have = at(value);
   if (have.by_replica) return have.parts[index_of(replica)];
   if (replica == Sizes::kWhole || layout(value).kind != ValueLayout::split) return have.parts[0];
-  auto bounds = sizes_->bounds(program_->values[index_of(value)], layout(value).dim);
-  if (!bounds) return bounds.error();
-  return slice(have.parts[0], layout(value).dim, (*bounds)[index_of(replica)], (*bounds)[index_of(replica) + 1]);
+  SHEAF_ASSIGN(auto bounds, sizes_->bounds(program_->values[index_of(value)], layout(value).dim));
+  return slice(have.parts[0], layout(value).dim, bounds[index_of(replica)], bounds[index_of(replica) + 1]);
 }
 
 Result<std::optional<HostTensor>> Reference::expected(int value, int replica) const {
   if (layout(value).kind == ValueLayout::partial) return std::optional<HostTensor>();
-  auto found = part(value, replica);
-  if (!found) return found.error();
-  return std::optional<HostTensor>(std::move(*found));
+  SHEAF_ASSIGN(auto found, part(value, replica));
+  return std::optional<HostTensor>(std::move(found));
 }
 
 Result<void> Reference::set_parts(int value, std::vector<HostTensor> parts) {
@@ -86,9 +82,8 @@ Result<void> Reference::set_parts(int value, std::vector<HostTensor> parts) {
     made.parts = std::move(parts);
     return {};
   }
-  auto whole = how.kind == ValueLayout::partial ? sum(parts) : concatenate(parts, how.dim);
-  if (!whole) return whole.error();
-  made.parts = {std::move(*whole)};
+  SHEAF_ASSIGN(auto whole, how.kind == ValueLayout::partial ? sum(parts) : concatenate(parts, how.dim));
+  made.parts = {std::move(whole)};
   return {};
 }
 
@@ -110,14 +105,12 @@ Result<void> Reference::add_movement(int index) {
   if (made.by_replica && !source.by_replica) {  // elements of a vector, or chunks of no whole
     const int replicas = static_cast<int>(sizes_->replicas(step.place.index));
     for (int replica = 0; replica < replicas; ++replica) {
-      auto bounds = scalars ? Result<std::vector<int64_t>>(std::vector<int64_t>())
-                            : sizes_->bounds(program_->values[index_of(to)], step.attributes.value("dim", 0));
-      if (!bounds) return bounds.error();
-      auto chunk = scalars ? element(source.parts[0], replica)
-                           : slice(source.parts[0], step.attributes.value("dim", 0), (*bounds)[index_of(replica)],
-                                   (*bounds)[index_of(replica) + 1]);
-      if (!chunk) return chunk.error();
-      made.parts.push_back(std::move(*chunk));
+      SHEAF_ASSIGN(auto bounds, scalars ? Result<std::vector<int64_t>>(std::vector<int64_t>())
+                                        : sizes_->bounds(program_->values[index_of(to)], step.attributes.value("dim", 0)));
+      SHEAF_ASSIGN(auto chunk, scalars ? element(source.parts[0], replica)
+                                       : slice(source.parts[0], step.attributes.value("dim", 0), bounds[index_of(replica)],
+                                               bounds[index_of(replica) + 1]));
+      made.parts.push_back(std::move(chunk));
     }
     return {};
   }
@@ -127,32 +120,28 @@ Result<void> Reference::add_movement(int index) {
     return {};
   }
   // Out of the region, from each replica's own.
-  Result<HostTensor> whole = step.op == "first"    ? Result<HostTensor>(source.parts[0])
-                             : step.op == "reduce" ? sum(source.parts)
-                             : scalars             ? stack(source.parts)
-                                                   : concatenate(source.parts, step.attributes.value("dim", 0));
-  if (!whole) return whole.error();
-  made.parts = {std::move(*whole)};
+  SHEAF_ASSIGN(auto whole, step.op == "first"    ? Result<HostTensor>(source.parts[0])
+                           : step.op == "reduce" ? sum(source.parts)
+                           : scalars             ? stack(source.parts)
+                                                 : concatenate(source.parts, step.attributes.value("dim", 0)));
+  made.parts = {std::move(whole)};
   return {};
 }
 
 Result<std::vector<HostTensor>> Reference::run(int index, int replica, std::vector<double>* tolerances) const {
-  auto bound = runner_->bind(*program_, index, *sizes_, replica);
-  if (!bound) return bound.error();
+  SHEAF_ASSIGN(auto bound, runner_->bind(*program_, index, *sizes_, replica));
   std::vector<HostTensor> tensors;
-  for (const int input : bound->inputs()) {
-    auto tensor = part(input, replica);
-    if (!tensor) return tensor.error();
-    tensors.push_back(std::move(*tensor));
+  for (const int input : bound.inputs()) {
+    SHEAF_ASSIGN(auto tensor, part(input, replica));
+    tensors.push_back(std::move(tensor));
   }
   std::vector<const HostTensor*> inputs;
   for (const HostTensor& tensor : tensors) inputs.push_back(&tensor);
-  auto results = bound->run(inputs);
+  auto results = bound.run(inputs);
   if (!results || !tolerances) return results;
   const StepRun done{runner_->plan(), *program_, index, *sizes_, replica, std::move(inputs), *results};
-  auto allowed = tolerances_of(*runner_, *bound, done, fast_);
-  if (!allowed) return allowed.error();
-  *tolerances = std::move(*allowed);
+  SHEAF_ASSIGN(auto allowed, tolerances_of(*runner_, bound, done, fast_));
+  *tolerances = std::move(allowed);
   return results;
 }
 
@@ -171,13 +160,12 @@ Result<void> Reference::add_step(int index) {
   std::vector<std::vector<HostTensor>> parts(step.outputs.size());
   for (int replica = 0; replica < replicas; ++replica) {
     std::vector<double> tolerances;
-    auto results = run(index, by_replica ? replica : Sizes::kWhole, &tolerances);
-    if (!results) return results.error();
+    SHEAF_ASSIGN(auto results, run(index, by_replica ? replica : Sizes::kWhole, &tolerances));
     for (size_t i = 0; i < parts.size(); ++i) {
       double& tolerance = values_[index_of(step.outputs[i])].tolerance;
       const bool summed = layout(step.outputs[i]).kind == ValueLayout::partial;
       tolerance = summed ? tolerance + tolerances[i] : std::max(tolerance, tolerances[i]);
-      parts[i].push_back(std::move((*results)[i]));
+      parts[i].push_back(std::move(results[i]));
     }
   }
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -42,14 +42,11 @@ std::vector<bool> computed_values(const Program& program) {
 
 Result<RunResults<HostTensor>> run(ObservedProgram& bound, const RunRequest& request, const Intervention& change) {
   RunResults<HostTensor> results;
-  auto values = bound.capture(request.variables, request.given, request.wanted, change);
-  if (!values) return values.error();
-  results.values = std::move(*values);
+  SHEAF_ASSIGN(auto values, bound.capture(request.variables, request.given, request.wanted, change));
+  results.values = std::move(values);
   results.outputs = bound.results();
   for (const Update& update : bound.program().updates) {
-    auto now = bound.variable(update.name);
-    if (!now) return now.error();
-    results.updated[update.name] = std::move(*now);
+    SHEAF_ASSIGN(results.updated[update.name], bound.variable(update.name));
   }
   return results;
 }

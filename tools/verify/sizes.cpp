@@ -8,13 +8,11 @@ namespace sheaf {
 Result<Sizes> Sizes::make(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch) {
   std::vector<int64_t> counts;
   for (const Region& region : plan.regions) {
-    auto entries = devices.region_entries(region);
-    if (!entries) return entries.error();
-    counts.push_back(static_cast<int64_t>(entries->size()));
+    SHEAF_ASSIGN(auto entries, devices.region_entries(region));
+    counts.push_back(static_cast<int64_t>(entries.size()));
   }
-  auto table = SymbolTable::build(plan, program, batch, counts);
-  if (!table) return table.error();
-  return Sizes(program, std::move(*table));
+  SHEAF_ASSIGN(auto table, SymbolTable::build(plan, program, batch, counts));
+  return Sizes(program, std::move(table));
 }
 
 Result<int64_t> Sizes::evaluate(const Extent& extent, const Place& place, int replica) const {
@@ -45,9 +43,8 @@ Result<std::vector<int64_t>> Sizes::dims(const Value& value, int replica) const 
 Result<std::vector<int64_t>> Sizes::bounds(const Value& value, int dim) const {
   std::vector<int64_t> bounds = {0};
   for (int replica = 0; replica < replicas(value.place.index); ++replica) {
-    auto size = evaluate(value.shape[static_cast<size_t>(dim)], value.place, replica);
-    if (!size) return size.error();
-    bounds.push_back(bounds.back() + *size);
+    SHEAF_ASSIGN(auto size, evaluate(value.shape[static_cast<size_t>(dim)], value.place, replica));
+    bounds.push_back(bounds.back() + size);
   }
   return bounds;
 }

@@ -86,12 +86,11 @@ class SingleStep {
 
   Result<void> add_value(int id, Value::Role role) {
     const Value& described = from_.values[index_of(id)];
-    auto dims = sizes_.dims(described, replica_);
-    if (!dims) return dims.error();
+    SHEAF_ASSIGN(auto dims, sizes_.dims(described, replica_));
     Value value;
     value.name = described.name;
     value.dtype = described.dtype;
-    value.shape.assign(dims->begin(), dims->end());
+    value.shape.assign(dims.begin(), dims.end());
     value.role = role;
     known_[id] = static_cast<int>(made_.values.size());
     made_.values.push_back(std::move(value));
@@ -106,11 +105,8 @@ class SingleStep {
       return {};
     }
     if (!json.is_string()) return {};
-    auto extent = parse_extent(json.get<std::string>());
-    if (!extent) return extent.error();
-    auto size = sizes_.evaluate(*extent, place, replica_);
-    if (!size) return size.error();
-    json = *size;
+    SHEAF_ASSIGN(auto extent, parse_extent(json.get<std::string>()));
+    SHEAF_ASSIGN(json, sizes_.evaluate(extent, place, replica_));
     return {};
   }
 
@@ -130,18 +126,15 @@ bool is_opaque(const Program& program, const Step& step, size_t output) {
 
 Result<StepRunner> StepRunner::make(const Plan& plan, int threads) {
   StepRunner runner(plan);
-  auto host = open_devices({}, threads);
-  if (!host) return host.error();
-  runner.host_ = std::make_shared<const DeviceSet>(std::move(*host));
-  auto kernels = runner.host_->host().load_kernels(plan);
-  if (!kernels) return kernels.error();
-  runner.kernels_ = std::move(*kernels);
+  SHEAF_ASSIGN(auto host, open_devices({}, threads));
+  runner.host_ = std::make_shared<const DeviceSet>(std::move(host));
+  SHEAF_ASSIGN(runner.kernels_, runner.host_->host().load_kernels(plan));
   return runner;
 }
 
 Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes& sizes, int replica, Part part) const {
   SingleStep alone(program, sizes, replica);
-  if (auto ok = alone.add(step, true); !ok) return ok.error();
+  SHEAF_TRY(alone.add(step, true));
   if (part == without_activation) alone.made_.steps.back().attributes.erase("activation");
   BoundStep bound;
   const Step& original = program.steps[index_of(step)];
@@ -156,9 +149,7 @@ Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes
   bound.program_ = std::make_unique<Program>(std::move(alone.made_));
   static const std::vector<Parameter> none;
   BindRequest request{*plan_, *bound.program_, host_, {kernels_}, std::make_shared<ConstantStore>(cpu_device(), none, none), 1};
-  auto binding = Binding::bind(request);
-  if (!binding) return binding.error();
-  bound.binding_ = std::move(*binding);
+  SHEAF_ASSIGN(bound.binding_, Binding::bind(request));
   return bound;
 }
 
@@ -173,12 +164,11 @@ Result<std::vector<HostTensor>> BoundStep::run(const std::vector<const HostTenso
       continue;
     }
     const TensorSpec& spec = binding_->outputs()[index_of(result)];
-    auto tensor = make_tensor(spec.dtype, spec.dims);
-    if (!tensor) return tensor.error();
-    taken.push_back(tensor->bytes.data());
-    results.push_back(std::move(*tensor));
+    SHEAF_ASSIGN(auto tensor, make_tensor(spec.dtype, spec.dims));
+    taken.push_back(tensor.bytes.data());
+    results.push_back(std::move(tensor));
   }
-  if (auto ok = binding_->run(given, taken); !ok) return ok.error();
+  SHEAF_TRY(binding_->run(given, taken));
   return results;
 }
 

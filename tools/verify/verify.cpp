@@ -23,22 +23,18 @@ class ProgramCheck {
 
   Result<ProgramVerification> run(NamedTensors variables, const NamedTensors& data, int steps) {
     for (const Parameter& entry : plan_.state) {
-      auto tensor = make_tensor(entry.dtype, entry.shape);
-      if (!tensor) return tensor.error();
-      for (int64_t i = 0; i < element_count(*tensor); ++i) set_number(*tensor, i, entry.init.value("value", 0.0));
-      variables.emplace(entry.name, std::move(*tensor));
+      SHEAF_ASSIGN(auto tensor, make_tensor(entry.dtype, entry.shape));
+      for (int64_t i = 0; i < element_count(tensor); ++i) set_number(tensor, i, entry.init.value("value", 0.0));
+      variables.emplace(entry.name, std::move(tensor));
     }
-    auto sizes = Sizes::make(plan_, program_, *options_.devices, options_.batch);
-    if (!sizes) return sizes.error();
-    auto observed = ObservedProgram::bind(plan_, program_, variables, options_);
-    if (!observed) return observed.error();
+    SHEAF_ASSIGN(auto sizes, Sizes::make(plan_, program_, *options_.devices, options_.batch));
+    SHEAF_ASSIGN(auto observed, ObservedProgram::bind(plan_, program_, variables, options_));
     for (int step = 1; step <= steps && !result_.divergence; ++step) {
       result_.steps = step;
-      auto settings = settings_of(plan_, step, options_.seed);
-      if (!settings) return settings.error();
+      SHEAF_ASSIGN(auto settings, settings_of(plan_, step, options_.seed));
       NamedTensors given = data;
-      for (auto& [name, scalar] : *settings) given[name] = std::move(scalar);
-      if (auto ok = run_step(**observed, *sizes, given, variables); !ok) return ok.error();
+      for (auto& [name, scalar] : settings) given[name] = std::move(scalar);
+      SHEAF_TRY(run_step(*observed, sizes, given, variables));
     }
     for (const ValueDifference& value : values_)
       if (value.compared > 0) result_.values.push_back(value);
@@ -55,40 +51,36 @@ class ProgramCheck {
   Result<void> run_step(ObservedProgram& observed, const Sizes& sizes, const NamedTensors& given, NamedTensors& variables) {
     NamedTensors all = given;
     all.insert(variables.begin(), variables.end());
-    auto reference = Reference::compute(runner_, program_, sizes, all, options_.bind.fast_numerics);
-    if (!reference) return reference.error();
-    auto inputs = observed.inputs(given);
-    if (!inputs) return inputs.error();
-    const CheckedRun run{plan_,   program_,           *reference,     sizes, *options_.devices, observed.binding(),
-                         *inputs, observed.outputs(), options_.factor};
+    SHEAF_ASSIGN(auto reference, Reference::compute(runner_, program_, sizes, all, options_.bind.fast_numerics));
+    SHEAF_ASSIGN(auto inputs, observed.inputs(given));
+    const CheckedRun run{plan_,  program_,           reference,      sizes, *options_.devices, observed.binding(),
+                         inputs, observed.outputs(), options_.factor};
 
     if (auto ok = observed.set(variables); !ok) return ok;
-    auto divergence = check_operations(run, values_);
-    if (!divergence) return divergence.error();
-    result_.divergence = std::move(*divergence);
+    SHEAF_ASSIGN(auto divergence, check_operations(run, values_));
+    result_.divergence = std::move(divergence);
     if (result_.divergence) return {};
-    if (auto ok = check_updates(observed, *reference); !ok || result_.divergence) return ok;
+    if (auto ok = check_updates(observed, reference); !ok || result_.divergence) return ok;
 
     if (auto ok = observed.set(variables); !ok) return ok;
     if (auto ok = measure_end_to_end(run, values_); !ok) return ok;
-    if (auto ok = measure_updates(observed, *reference); !ok) return ok;
+    if (auto ok = measure_updates(observed, reference); !ok) return ok;
     if (auto ok = check_concurrent(observed, run, variables); !ok) return ok;
 
-    for (const Update& update : program_.updates) variables[update.name] = reference->at(update.value).parts[0];
+    for (const Update& update : program_.updates) variables[update.name] = reference.at(update.value).parts[0];
     return {};
   }
 
   /// After a run in which each operation had the reference's operands, variables hold exactly what was put there.
   Result<void> check_updates(ObservedProgram& observed, const Reference& reference) {
     for (const Update& update : program_.updates) {
-      auto found = observed.variable(update.name);
-      if (!found) return found.error();
+      SHEAF_ASSIGN(auto found, observed.variable(update.name));
       const HostTensor& expected = reference.at(update.value).parts[0];
       const double tolerance = reference.at(update.value).tolerance * options_.factor;
-      const Difference difference = compare(expected, *found, tolerance);
+      const Difference difference = compare(expected, found, tolerance);
       row(result_.updated, update.name, update.value).alone.merge(difference);
       if (difference.first_beyond < 0 || result_.divergence) continue;
-      result_.divergence = divergence("update", update.value, expected, *found, difference.first_beyond,
+      result_.divergence = divergence("update", update.value, expected, found, difference.first_beyond,
                                       "'" + update.name + "' doesn't hold its new value after the step");
       result_.divergence->tolerance = tolerance;
     }
@@ -97,11 +89,10 @@ class ProgramCheck {
 
   Result<void> measure_updates(ObservedProgram& observed, const Reference& reference) {
     for (const Update& update : program_.updates) {
-      auto found = observed.variable(update.name);
-      if (!found) return found.error();
+      SHEAF_ASSIGN(auto found, observed.variable(update.name));
       ValueDifference& row = this->row(result_.updated, update.name, update.value);
       ++row.compared;
-      row.end_to_end.merge(compare(reference.at(update.value).parts[0], *found, 0));
+      row.end_to_end.merge(compare(reference.at(update.value).parts[0], found, 0));
     }
     return {};
   }
@@ -111,9 +102,7 @@ class ProgramCheck {
     const std::vector<HostTensor> outputs = observed.results();
     NamedTensors updated;
     for (const Update& update : program_.updates) {
-      auto found = observed.variable(update.name);
-      if (!found) return found.error();
-      updated[update.name] = std::move(*found);
+      SHEAF_ASSIGN(updated[update.name], observed.variable(update.name));
     }
     if (auto ok = observed.set(variables); !ok) return ok;
     const PrintSink silent = [](std::string_view) {};
@@ -126,11 +115,10 @@ class ProgramCheck {
             divergence("run", program_.outputs[i].value, outputs[i], observed.results()[i], difference.first_beyond, why);
     }
     for (const Update& update : program_.updates) {
-      auto found = observed.variable(update.name);
-      if (!found) return found.error();
-      const Difference difference = compare(updated.at(update.name), *found, -1);
+      SHEAF_ASSIGN(auto found, observed.variable(update.name));
+      const Difference difference = compare(updated.at(update.name), found, -1);
       if (difference.differing > 0 && !result_.divergence)
-        result_.divergence = divergence("run", update.value, updated.at(update.name), *found, difference.first_beyond, why);
+        result_.divergence = divergence("run", update.value, updated.at(update.name), found, difference.first_beyond, why);
     }
     return {};
   }
@@ -171,10 +159,9 @@ Result<NamedTensors> weights_of(const Model& model) {
   NamedTensors weights;
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterInfo& info = model.parameters()[i];
-    auto tensor = make_tensor(info.dtype, info.shape);
-    if (!tensor) return tensor.error();
-    if (auto ok = model.read_parameter(i, tensor->bytes.data()); !ok) return ok.error();
-    weights[info.name] = std::move(*tensor);
+    SHEAF_ASSIGN(auto tensor, make_tensor(info.dtype, info.shape));
+    SHEAF_TRY(model.read_parameter(i, tensor.bytes.data()));
+    weights[info.name] = std::move(tensor);
   }
   return weights;
 }
@@ -217,10 +204,9 @@ Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const
        {std::tuple{&plan.infer, "infer", options.infer}, {&plan.train, "train", options.train}}) {
     if (!wanted || program->steps.empty()) continue;
     const bool trains = program == &plan.train;
-    auto checked = ProgramCheck(plan, *program, options, *runner).run(weights, data, trains ? options.steps : 1);
-    if (!checked) return checked.error();
-    checked->program = name;
-    result.programs.push_back(std::move(*checked));
+    SHEAF_ASSIGN(auto checked, ProgramCheck(plan, *program, options, *runner).run(weights, data, trains ? options.steps : 1));
+    checked.program = name;
+    result.programs.push_back(std::move(checked));
     if (result.programs.back().divergence) break;
   }
   return result;

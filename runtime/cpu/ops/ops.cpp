@@ -105,7 +105,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   const auto found =
       std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
   if (found == std::end(operations)) return failure(step, "the CPU has no library operation of this name");
-  if (auto ok = check_arithmetic(request); !ok) return ok.error();
+  SHEAF_TRY(check_arithmetic(request));
   if (!room_for_code()) return failure(step, "there is not enough memory for its code");
   try {
     const TeamSize threads(request.threads);

@@ -24,9 +24,8 @@ class NvidiaBackend final : public Backend {
 };
 
 Result<std::shared_ptr<Backend>> open_backend() {
-  auto driver = open_nvidia_driver();
-  if (!driver) return driver.error();
-  return std::shared_ptr<Backend>(std::make_shared<NvidiaBackend>(std::move(*driver)));
+  SHEAF_ASSIGN(auto driver, open_nvidia_driver());
+  return std::shared_ptr<Backend>(std::make_shared<NvidiaBackend>(std::move(driver)));
 }
 
 }  // namespace

@@ -5,21 +5,28 @@
 namespace sheaf::cuda {
 
 Result<std::shared_ptr<CublasLt>> CublasLt::open() {
-  auto library = SharedLibrary::open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
-  if (!library) return library.error();
+  SHEAF_ASSIGN(auto library, SharedLibrary::open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}));
   auto lt = std::make_shared<CublasLt>();
-  auto found =
-      Symbols(*library)("cublasLtCreate", lt->create)("cublasLtDestroy", lt->destroy)("cublasLtGetVersion", lt->get_version)(
-          "cublasLtGetStatusString", lt->get_status_string)("cublasLtMatmul", lt->matmul)(
-          "cublasLtMatmulAlgoGetHeuristic", lt->get_heuristic)("cublasLtMatmulAlgoConfigGetAttribute", lt->get_algo_attribute)(
-          "cublasLtMatmulDescCreate", lt->create_desc)("cublasLtMatmulDescDestroy", lt->destroy_desc)(
-          "cublasLtMatmulDescSetAttribute", lt->set_desc)("cublasLtMatmulDescGetAttribute", lt->get_desc)(
-          "cublasLtMatrixLayoutCreate", lt->create_layout)("cublasLtMatrixLayoutDestroy", lt->destroy_layout)(
-          "cublasLtMatrixLayoutSetAttribute", lt->set_layout)("cublasLtMatrixLayoutGetAttribute", lt->get_layout)(
-          "cublasLtMatmulPreferenceCreate", lt->create_preference)("cublasLtMatmulPreferenceDestroy", lt->destroy_preference)(
-          "cublasLtMatmulPreferenceSetAttribute", lt->set_preference)
-          .result();
-  if (!found) return found.error();
+  SHEAF_TRY(Symbols(library)
+                .require("cublasLtCreate", lt->create)
+                .require("cublasLtDestroy", lt->destroy)
+                .require("cublasLtGetVersion", lt->get_version)
+                .require("cublasLtGetStatusString", lt->get_status_string)
+                .require("cublasLtMatmul", lt->matmul)
+                .require("cublasLtMatmulAlgoGetHeuristic", lt->get_heuristic)
+                .require("cublasLtMatmulAlgoConfigGetAttribute", lt->get_algo_attribute)
+                .require("cublasLtMatmulDescCreate", lt->create_desc)
+                .require("cublasLtMatmulDescDestroy", lt->destroy_desc)
+                .require("cublasLtMatmulDescSetAttribute", lt->set_desc)
+                .require("cublasLtMatmulDescGetAttribute", lt->get_desc)
+                .require("cublasLtMatrixLayoutCreate", lt->create_layout)
+                .require("cublasLtMatrixLayoutDestroy", lt->destroy_layout)
+                .require("cublasLtMatrixLayoutSetAttribute", lt->set_layout)
+                .require("cublasLtMatrixLayoutGetAttribute", lt->get_layout)
+                .require("cublasLtMatmulPreferenceCreate", lt->create_preference)
+                .require("cublasLtMatmulPreferenceDestroy", lt->destroy_preference)
+                .require("cublasLtMatmulPreferenceSetAttribute", lt->set_preference)
+                .result());
   return lt;
 }
 

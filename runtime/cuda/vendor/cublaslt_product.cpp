@@ -61,9 +61,7 @@ Result<std::unique_ptr<LtProduct>> LtProduct::describe(std::shared_ptr<CublasLt>
     cublasLtMatrixLayout_t& to;
   } const wanted[] = {{p.a, request.operands, made->a_}, {p.b, request.operands, made->b_}, {p.d, request.result, made->d_}};
   for (const auto& [matrix, dtype, to] : wanted) {
-    auto layout = made->layout(matrix, dtype);
-    if (!layout) return layout.error();
-    to = *layout;
+    SHEAF_ASSIGN(to, made->layout(matrix, dtype));
   }
   return made;
 }
@@ -83,7 +81,7 @@ Result<void> LtProduct::set_bias(const void* pointer) {
 Result<std::optional<cublasLtMatmulHeuristicResult_t>> LtProduct::ask(uint32_t alignment, int* candidates) {
   // Of the bias only the alignment is looked at here.
   if (has_bias(request_.epilogue)) {
-    if (auto set = set_bias(reinterpret_cast<const void*>(uintptr_t{alignment})); !set) return set.error();
+    SHEAF_TRY(set_bias(reinterpret_cast<const void*>(uintptr_t{alignment})));
   }
   cublasLtMatmulPreference_t preference = nullptr;
   auto status = library_->create_preference(&preference);

@@ -1,4 +1,5 @@
 // Makes cuDNN's plans, and puts them into streams.
+#define CUDNN_FRONTEND_SKIP_JSON_LIB  // graphs as JSON double the time that this file takes to compile, and nothing asks for them
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include "runtime/cuda/vendor/cudnn_frontend_plan.h"
 #include "runtime/cuda/vendor/shared_library.h"
@@ -42,7 +43,7 @@ Result<void> load() {
   if (!library) return library.error();
   if (!fe::cudnn_dlhandle) {
     size_t (*version)() = nullptr;
-    if (auto found = Symbols(*library)("cudnnGetVersion", version).result(); !found) return found.error();
+    SHEAF_TRY(Symbols(*library).require("cudnnGetVersion", version).result());
     if (version() < 91100) return Error("cuDNN " + std::to_string(version()) + " is too old: 9.11 or later is needed");
     fe::cudnn_dlhandle = library->handle();
   }
@@ -63,7 +64,7 @@ Cudnn::~Cudnn() {
 }
 
 Result<std::shared_ptr<Cudnn>> Cudnn::open(int sm) {
-  if (auto loaded = load(); !loaded) return loaded.error();
+  SHEAF_TRY(load());
   std::shared_ptr<Cudnn> cudnn(new Cudnn);
   cudnn->device_->sm = sm;
   if (const cudnnStatus_t status = fe::detail::create_handle(&cudnn->handle_); status != CUDNN_STATUS_SUCCESS) {
@@ -74,7 +75,7 @@ Result<std::shared_ptr<Cudnn>> Cudnn::open(int sm) {
 }
 
 Result<std::shared_ptr<Cudnn>> Cudnn::open_planning(const std::string& properties, int sm) {
-  if (auto loaded = load(); !loaded) return loaded.error();
+  SHEAF_TRY(load());
   std::shared_ptr<Cudnn> cudnn(new Cudnn);
   cudnn->device_->sm = sm;
   auto described = std::make_shared<fe::DeviceProperties>();
@@ -116,9 +117,7 @@ Result<std::shared_ptr<CudnnPlan>> Cudnn::make(const CudnnGraph& graph, const En
   if (!no_engines_.empty()) return std::shared_ptr<CudnnPlan>(std::make_shared<OpenPlan>());
   try {
     const auto plan = std::make_shared<FrontendPlan>(graph);
-    if (auto built = plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled);
-        !built)
-      return built.error();
+    SHEAF_TRY(plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled));
     return std::shared_ptr<CudnnPlan>(plan);
   } catch (const std::exception& error) {
     return failure("cuDNN's frontend", error.what());

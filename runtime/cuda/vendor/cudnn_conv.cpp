@@ -81,14 +81,13 @@ Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behi
 
   EngineChoice choice = builder.choice();
   choice.compiled = attempt.compiled;
-  const auto plan = builder.plan(graph, choice);
-  if (!plan) return plan.error();
+  SHEAF_ASSIGN(const auto plan, builder.plan(graph, choice));
   if (bias > 0 && attempt.narrow_bias) {
     places[bias].second = builder.scratch(size_t(conv.y[1]) * size_of(dtype));
     if (OwnKernels* kernels = builder.kernels())
       builder.add(narrow_call(*kernels, places[bias].second, behind.bias, dtype, conv.y[1]));
   }
-  builder.add(*plan, graph, places);
+  builder.add(plan, graph, places);
   builder.because("with " + behind.names() + " in one graph" +
                   (attempt.narrow_bias ? ", the bias rounded to " + std::string(name_of(dtype)) : ""));
   return {};

@@ -7,22 +7,31 @@ namespace sheaf::cuda {
 namespace {
 
 Result<RnnFunctions> open_functions() {
-  auto library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
-  if (!library) return library.error();
+  SHEAF_ASSIGN(auto library, SharedLibrary::open("cuDNN", {"libcudnn.so.9"}));
   RnnFunctions f;
-  auto found = Symbols(*library)("cudnnGetErrorString", f.get_error_string)("cudnnSetStream", f.set_stream)(
-                   "cudnnCreateTensorDescriptor", f.create_tensor)("cudnnDestroyTensorDescriptor", f.destroy_tensor)(
-                   "cudnnSetTensorNdDescriptor", f.set_tensor)("cudnnGetTensorNdDescriptor", f.get_tensor)(
-                   "cudnnCreateDropoutDescriptor", f.create_dropout)("cudnnDestroyDropoutDescriptor", f.destroy_dropout)(
-                   "cudnnSetDropoutDescriptor", f.set_dropout)("cudnnCreateRNNDescriptor", f.create_rnn)(
-                   "cudnnDestroyRNNDescriptor", f.destroy_rnn)("cudnnSetRNNDescriptor_v8", f.set_rnn)(
-                   "cudnnCreateRNNDataDescriptor", f.create_data)("cudnnDestroyRNNDataDescriptor", f.destroy_data)(
-                   "cudnnSetRNNDataDescriptor", f.set_data)("cudnnGetRNNTempSpaceSizes", f.temp_space_sizes)(
-                   "cudnnGetRNNWeightSpaceSize", f.weight_space_size)("cudnnGetRNNWeightParams", f.weight_params)(
-                   "cudnnRNNForward", f.forward)("cudnnRNNBackwardData_v8", f.backward_data)("cudnnRNNBackwardWeights_v8",
-                                                                                             f.backward_weights)
-                   .result();
-  if (!found) return found.error();
+  SHEAF_TRY(Symbols(library)
+                .require("cudnnGetErrorString", f.get_error_string)
+                .require("cudnnSetStream", f.set_stream)
+                .require("cudnnCreateTensorDescriptor", f.create_tensor)
+                .require("cudnnDestroyTensorDescriptor", f.destroy_tensor)
+                .require("cudnnSetTensorNdDescriptor", f.set_tensor)
+                .require("cudnnGetTensorNdDescriptor", f.get_tensor)
+                .require("cudnnCreateDropoutDescriptor", f.create_dropout)
+                .require("cudnnDestroyDropoutDescriptor", f.destroy_dropout)
+                .require("cudnnSetDropoutDescriptor", f.set_dropout)
+                .require("cudnnCreateRNNDescriptor", f.create_rnn)
+                .require("cudnnDestroyRNNDescriptor", f.destroy_rnn)
+                .require("cudnnSetRNNDescriptor_v8", f.set_rnn)
+                .require("cudnnCreateRNNDataDescriptor", f.create_data)
+                .require("cudnnDestroyRNNDataDescriptor", f.destroy_data)
+                .require("cudnnSetRNNDataDescriptor", f.set_data)
+                .require("cudnnGetRNNTempSpaceSizes", f.temp_space_sizes)
+                .require("cudnnGetRNNWeightSpaceSize", f.weight_space_size)
+                .require("cudnnGetRNNWeightParams", f.weight_params)
+                .require("cudnnRNNForward", f.forward)
+                .require("cudnnRNNBackwardData_v8", f.backward_data)
+                .require("cudnnRNNBackwardWeights_v8", f.backward_weights)
+                .result());
   return f;
 }
 
@@ -75,12 +84,11 @@ Result<std::unique_ptr<RnnDescriptors>> RnnDescriptors::make(cudnnHandle_t handl
     made->reserve_bytes = training ? cells * size_t(shape.gates + 2) : 0;
     return made;
   }
-  auto functions = RnnFunctions::open();
-  if (!functions) return functions.error();
-  made->functions = *functions;
-  if (auto done = made->describe(handle, shape, fast); !done) return done.error();
-  if (auto done = made->measure(handle, training); !done) return done.error();
-  if (auto done = made->locate(handle, shape); !done) return done.error();
+  SHEAF_ASSIGN(auto functions, RnnFunctions::open());
+  made->functions = functions;
+  SHEAF_TRY(made->describe(handle, shape, fast));
+  SHEAF_TRY(made->measure(handle, training));
+  SHEAF_TRY(made->locate(handle, shape));
   return made;
 }
 

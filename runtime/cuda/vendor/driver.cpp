@@ -11,10 +11,9 @@ CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(m
 }  // namespace
 
 Result<std::unique_ptr<Driver>> open_nvidia_driver() {
-  auto functions = DriverFunctions::open();
-  if (!functions) return functions.error();
-  auto driver = std::make_unique<NvidiaDriver>(*functions);
-  if (auto ok = driver->open(); !ok) return ok.error();
+  SHEAF_ASSIGN(auto functions, DriverFunctions::open());
+  auto driver = std::make_unique<NvidiaDriver>(functions);
+  SHEAF_TRY(driver->open());
   return std::unique_ptr<Driver>(std::move(driver));
 }
 
@@ -60,9 +59,8 @@ Result<CUcontext> NvidiaDriver::context(int device) {
 }
 
 Result<void> NvidiaDriver::make_current(int device) {
-  auto context = this->context(device);
-  if (!context) return context.error();
-  return result("cuCtxSetCurrent", call_.cuCtxSetCurrent(*context));
+  SHEAF_ASSIGN(auto context, this->context(device));
+  return result("cuCtxSetCurrent", call_.cuCtxSetCurrent(context));
 }
 
 Result<void> NvidiaDriver::make_current(Stream stream) {
@@ -83,16 +81,16 @@ Result<void> NvidiaDriver::make_any_current() {
 }
 
 Result<MemoryInUse> NvidiaDriver::memory(int device) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   size_t free = 0, total = 0;
-  if (auto ok = result("cuMemGetInfo", call_.cuMemGetInfo(&free, &total)); !ok) return ok.error();
+  SHEAF_TRY(result("cuMemGetInfo", call_.cuMemGetInfo(&free, &total)));
   return MemoryInUse{static_cast<int64_t>(free), static_cast<int64_t>(total)};
 }
 
 Result<void*> NvidiaDriver::allocate(int device, size_t bytes) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   CUdeviceptr memory = 0;
-  if (auto ok = result("cuMemAlloc", call_.cuMemAlloc(&memory, bytes)); !ok) return ok.error();
+  SHEAF_TRY(result("cuMemAlloc", call_.cuMemAlloc(&memory, bytes)));
   return reinterpret_cast<void*>(memory);
 }
 
@@ -101,10 +99,9 @@ void NvidiaDriver::release(int device, void* memory) {
 }
 
 Result<void*> NvidiaDriver::allocate_pinned(size_t bytes) {
-  if (auto ok = make_any_current(); !ok) return ok.error();
+  SHEAF_TRY(make_any_current());
   void* memory = nullptr;
-  if (auto ok = result("cuMemHostAlloc", call_.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE)); !ok)
-    return ok.error();
+  SHEAF_TRY(result("cuMemHostAlloc", call_.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE)));
   return memory;
 }
 
@@ -125,19 +122,18 @@ Result<bool> NvidiaDriver::enable_peer(int device, int peer) {
   const CUresult asked = call_.cuDeviceCanAccessPeer(&can, at(device).handle, at(peer).handle);
   if (asked != CUDA_SUCCESS) return call_.error("cuDeviceCanAccessPeer", asked);
   if (!can) return false;
-  auto other = context(peer);
-  if (!other) return other.error();
-  if (auto ok = make_current(device); !ok) return ok.error();
-  const CUresult code = call_.cuCtxEnablePeerAccess(*other, 0);
+  SHEAF_ASSIGN(auto other, context(peer));
+  SHEAF_TRY(make_current(device));
+  const CUresult code = call_.cuCtxEnablePeerAccess(other, 0);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return true;
   if (code == CUDA_ERROR_TOO_MANY_PEERS) return false;
   return call_.error("cuCtxEnablePeerAccess", code);
 }
 
 Result<Stream> NvidiaDriver::make_stream(int device) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   CUstream made = nullptr;
-  if (auto ok = result("cuStreamCreate", call_.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING)); !ok) return ok.error();
+  SHEAF_TRY(result("cuStreamCreate", call_.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING)));
   const auto stream = reinterpret_cast<Stream>(made);
   const std::unique_lock lock(streams_mutex_);
   streams_[stream] = device;
@@ -152,9 +148,9 @@ void NvidiaDriver::destroy(Stream stream) {
 }
 
 Result<DriverEvent> NvidiaDriver::make_event(int device) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   CUevent event = nullptr;
-  if (auto ok = result("cuEventCreate", call_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)); !ok) return ok.error();
+  SHEAF_TRY(result("cuEventCreate", call_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)));
   return reinterpret_cast<DriverEvent>(event);
 }
 
@@ -163,7 +159,7 @@ void NvidiaDriver::destroy(DriverEvent event) {
 }
 
 Result<Module> NvidiaDriver::load(int device, const std::string& ptx) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   char log[8192] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};  // the size itself stands in the pointer
@@ -184,7 +180,7 @@ void NvidiaDriver::unload(int device, Module module) {
 }
 
 Result<Function> NvidiaDriver::function(int device, Module module, const std::string& name) {
-  if (auto ok = make_current(device); !ok) return ok.error();
+  SHEAF_TRY(make_current(device));
   CUfunction function = nullptr;
   const CUresult code = call_.cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(module), name.c_str());
   if (code != CUDA_SUCCESS) return call_.error("cuModuleGetFunction", code).note("of '" + name + "'");

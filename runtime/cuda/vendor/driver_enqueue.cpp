@@ -30,12 +30,12 @@ Result<bool> NvidiaDriver::is_done(const char* call, CUresult code) const {
 }
 
 Result<bool> NvidiaDriver::done(DriverEvent event) {
-  if (auto ok = make_any_current(); !ok) return ok.error();
+  SHEAF_TRY(make_any_current());
   return is_done("cuEventQuery", call_.cuEventQuery(native(event)));
 }
 
 Result<bool> NvidiaDriver::done(Stream stream) {
-  if (auto ok = make_current(stream); !ok) return ok.error();
+  SHEAF_TRY(make_current(stream));
   return is_done("cuStreamQuery", call_.cuStreamQuery(native(stream)));
 }
 
@@ -66,27 +66,25 @@ Result<void> NvidiaDriver::copy_run(Stream stream, void* target, int target_devi
   if (source_device == target_device) {
     return result("cuMemcpyDtoDAsync", call_.cuMemcpyDtoDAsync(address(target), address(source), bytes, native(stream)));
   }
-  auto to = context(target_device), from = context(source_device);
-  if (!to) return to.error();
-  if (!from) return from.error();
+  SHEAF_ASSIGN(auto to, context(target_device));
+  SHEAF_ASSIGN(auto from, context(source_device));
   return result("cuMemcpyPeerAsync",
-                call_.cuMemcpyPeerAsync(address(target), *to, address(source), *from, bytes, native(stream)));
+                call_.cuMemcpyPeerAsync(address(target), to, address(source), from, bytes, native(stream)));
 }
 
 Result<void> NvidiaDriver::copy_rows(Stream stream, void* target, int target_device, const void* source, int source_device,
                                      const CopyShape& shape) {
   if (target_device != kHost && source_device != kHost && target_device != source_device) {
-    auto to = context(target_device), from = context(source_device);
-    if (!to) return to.error();
-    if (!from) return from.error();
+    SHEAF_ASSIGN(auto to, context(target_device));
+    SHEAF_ASSIGN(auto from, context(source_device));
     CUDA_MEMCPY3D_PEER copy = {};
     copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
     copy.srcDevice = address(source);
-    copy.srcContext = *from;
+    copy.srcContext = from;
     copy.srcPitch = shape.source_pitch;
     copy.srcHeight = shape.rows;
     copy.dstDevice = address(target);
-    copy.dstContext = *to;
+    copy.dstContext = to;
     copy.dstPitch = shape.target_pitch;
     copy.dstHeight = shape.rows;
     copy.WidthInBytes = shape.row_bytes;
@@ -126,9 +124,9 @@ Result<void> NvidiaDriver::begin_capture(Stream stream) {
 }
 
 Result<Graph> NvidiaDriver::end_capture(Stream stream) {
-  if (auto ok = make_current(stream); !ok) return ok.error();
+  SHEAF_TRY(make_current(stream));
   CUgraph graph = nullptr;
-  if (auto ok = result("cuStreamEndCapture", call_.cuStreamEndCapture(native(stream), &graph)); !ok) return ok.error();
+  SHEAF_TRY(result("cuStreamEndCapture", call_.cuStreamEndCapture(native(stream), &graph)));
   if (!graph) return Error("cuStreamEndCapture: nothing was captured");
   CUgraphExec ready = nullptr;
   const CUresult code = call_.cuGraphInstantiate(&ready, graph, 0);

@@ -3,16 +3,15 @@
 namespace sheaf::cuda {
 
 Result<DriverFunctions> DriverFunctions::open() {
-  auto library = SharedLibrary::open("NVIDIA's driver", {"libcuda.so.1"});
-  if (!library) return library.error();
+  SHEAF_ASSIGN(auto library, SharedLibrary::open("NVIDIA's driver", {"libcuda.so.1"}));
   DriverFunctions functions;
-  Symbols symbols(*library);
+  Symbols symbols(library);
 #define SHEAF_TEXT(name) #name
-#define SHEAF_FIND(name) symbols(SHEAF_TEXT(name), functions.name);
+#define SHEAF_FIND(name) symbols.require(SHEAF_TEXT(name), functions.name);
   SHEAF_DRIVER_FUNCTIONS(SHEAF_FIND)
 #undef SHEAF_FIND
 #undef SHEAF_TEXT
-  if (auto found = symbols.result(); !found) return found.error();
+  SHEAF_TRY(symbols.result());
   return functions;
 }
 

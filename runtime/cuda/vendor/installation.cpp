@@ -18,7 +18,8 @@ Installation::Library look_at_cudnn() {
   auto library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
   if (!library) return missing("cuDNN", library.error());
   size_t (*version)() = nullptr;
-  if (auto found = Symbols(*library)("cudnnGetVersion", version).result(); !found) return missing("cuDNN", found.error());
+  if (auto found = Symbols(*library).require("cudnnGetVersion", version).result(); !found)
+    return missing("cuDNN", found.error());
   return {"cuDNN", three(version(), 10000, 100), library->path(), ""};
 }
 
@@ -26,7 +27,8 @@ Installation::Library look_at_cublaslt() {
   auto library = SharedLibrary::open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
   if (!library) return missing("cuBLASLt", library.error());
   size_t (*version)() = nullptr;
-  if (auto found = Symbols(*library)("cublasLtGetVersion", version).result(); !found) return missing("cuBLASLt", found.error());
+  if (auto found = Symbols(*library).require("cublasLtGetVersion", version).result(); !found)
+    return missing("cuBLASLt", found.error());
   return {"cuBLASLt", three(version(), 10000, 100), library->path(), ""};
 }
 
@@ -34,7 +36,8 @@ Installation::Library look_at_nccl() {
   auto library = SharedLibrary::open("NCCL", {"libnccl.so.2"});
   if (!library) return missing("NCCL", library.error());
   int (*get_version)(int*) = nullptr;
-  if (auto found = Symbols(*library)("ncclGetVersion", get_version).result(); !found) return missing("NCCL", found.error());
+  if (auto found = Symbols(*library).require("ncclGetVersion", get_version).result(); !found)
+    return missing("NCCL", found.error());
   int version = 0;
   if (get_version(&version) != 0) return {"NCCL", "unknown", library->path(), ""};
   return {"NCCL", three(static_cast<size_t>(version), 10000, 100), library->path(), ""};

@@ -6,16 +6,23 @@ namespace sheaf::cuda {
 namespace {
 
 Result<NcclFunctions> open_functions() {
-  auto library = SharedLibrary::open("NCCL", {"libnccl.so.2"});
-  if (!library) return library.error();
+  SHEAF_ASSIGN(auto library, SharedLibrary::open("NCCL", {"libnccl.so.2"}));
   NcclFunctions f;
-  auto found = Symbols(*library)("ncclGetVersion", f.get_version)("ncclGetErrorString", f.get_error_string)(
-                   "ncclGetLastError", f.get_last_error)("ncclCommInitAll", f.init_all)("ncclCommDestroy", f.destroy)(
-                   "ncclCommAbort", f.abort)("ncclCommGetAsyncError", f.get_async_error)("ncclGroupStart", f.group_start)(
-                   "ncclGroupEnd", f.group_end)("ncclBroadcast", f.broadcast)("ncclReduce", f.reduce)("ncclSend", f.send)(
-                   "ncclRecv", f.receive)
-                   .result();
-  if (!found) return found.error();
+  SHEAF_TRY(Symbols(library)
+                .require("ncclGetVersion", f.get_version)
+                .require("ncclGetErrorString", f.get_error_string)
+                .require("ncclGetLastError", f.get_last_error)
+                .require("ncclCommInitAll", f.init_all)
+                .require("ncclCommDestroy", f.destroy)
+                .require("ncclCommAbort", f.abort)
+                .require("ncclCommGetAsyncError", f.get_async_error)
+                .require("ncclGroupStart", f.group_start)
+                .require("ncclGroupEnd", f.group_end)
+                .require("ncclBroadcast", f.broadcast)
+                .require("ncclReduce", f.reduce)
+                .require("ncclSend", f.send)
+                .require("ncclRecv", f.receive)
+                .result());
   return f;
 }
 

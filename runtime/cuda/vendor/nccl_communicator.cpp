@@ -43,17 +43,15 @@ const char* name_of_kind(CollectiveRequest::Kind kind) {
 }  // namespace
 
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicator::make(Driver& driver, std::span<const int> devices) {
-  auto functions = NcclFunctions::open();
-  if (!functions) return functions.error();
-  std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(driver, **functions, devices));
+  SHEAF_ASSIGN(auto functions, NcclFunctions::open());
+  std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(driver, *functions, devices));
   std::vector<ncclComm_t> comms(devices.size(), nullptr);
-  const auto result = (*functions)->init_all(comms.data(), int(devices.size()), made->devices_.data());
-  if (result != ncclSuccess) return (*functions)->failure("ncclCommInitAll", result);
+  const auto result = functions->init_all(comms.data(), int(devices.size()), made->devices_.data());
+  if (result != ncclSuccess) return functions->failure("ncclCommInitAll", result);
   made->comms_ = std::move(comms);
   for (const int device : made->devices_) {
-    auto stream = driver.make_stream(device);
-    if (!stream) return stream.error();
-    made->streams_.push_back(*stream);
+    SHEAF_ASSIGN(auto stream, driver.make_stream(device));
+    made->streams_.push_back(stream);
   }
   return made;
 }
@@ -164,9 +162,8 @@ Result<void> NcclCommunicator::run_once(const CollectiveRequest& request, const 
   const auto begin = std::chrono::steady_clock::now();
   for (const Stream stream : streams_) {
     while (true) {
-      auto ended = driver_.done(stream);
-      if (!ended) return ended.error();
-      if (*ended) break;
+      SHEAF_ASSIGN(auto ended, driver_.done(stream));
+      if (ended) break;
       if (std::chrono::steady_clock::now() - begin > request.deadline) {
         abort();
         return Error("NCCL: the first run of " + request.what + " was not done within the deadline (--deadline)");
@@ -180,7 +177,7 @@ Result<void> NcclCommunicator::run_once(const CollectiveRequest& request, const 
 Result<std::vector<Prepared>> NcclCommunicator::prepare(const CollectiveRequest& request) {
   if (request.root < 0 || size_t(request.root) >= devices_.size()) return Error("NCCL: the root is not a member");
   if (aborted_) return Error("NCCL: the communicator was aborted after a failure");
-  if (auto connected = connect(request); !connected) return connected.error();
+  SHEAF_TRY(connect(request));
   const auto shared = std::make_shared<const CollectiveRequest>(request);
   std::vector<Prepared> prepared(devices_.size());
   for (size_t rank = 0; rank < devices_.size(); ++rank) {

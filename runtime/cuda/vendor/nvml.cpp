@@ -3,16 +3,16 @@
 namespace sheaf::cuda {
 
 Result<Nvml> Nvml::open() {
-  auto library = SharedLibrary::open("NVML", {"libnvidia-ml.so.1"});
-  if (!library) return library.error();
-  Nvml nvml(std::move(*library));
+  SHEAF_ASSIGN(auto library, SharedLibrary::open("NVML", {"libnvidia-ml.so.1"}));
+  Nvml nvml(std::move(library));
   Symbols symbols(nvml.library_);
-  auto found = symbols("nvmlInit_v2", nvml.init_)("nvmlErrorString", nvml.error_string_)("nvmlSystemGetDriverVersion",
-                                                                                         nvml.driver_version_)(
-                   "nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_pci_bus_id_)("nvmlDeviceGetMemoryInfo", nvml.memory_info_)
-                   .optional("nvmlDeviceGetMemoryInfo_v2", nvml.memory_info_v2_)
-                   .result();
-  if (!found) return found.error();
+  SHEAF_TRY(symbols.require("nvmlInit_v2", nvml.init_)
+                .require("nvmlErrorString", nvml.error_string_)
+                .require("nvmlSystemGetDriverVersion", nvml.driver_version_)
+                .require("nvmlDeviceGetHandleByPciBusId_v2", nvml.handle_by_pci_bus_id_)
+                .require("nvmlDeviceGetMemoryInfo", nvml.memory_info_)
+                .optional("nvmlDeviceGetMemoryInfo_v2", nvml.memory_info_v2_)
+                .result());
   if (const int code = nvml.init_(); code != 0) {
     const char* words = nvml.error_string_(code);
     return Error(std::string("nvmlInit: ") + (words ? words : "unknown error"));

@@ -32,12 +32,12 @@ class SharedLibrary {
 };
 
 /// Fills a table of functions, and notes the first that is missing:
-///   auto found = Symbols(library)("cuInit", driver.init)("cuMemAlloc_v2", driver.allocate).result();
+///   auto found = Symbols(library).require("cuInit", driver.init).require("cuMemAlloc_v2", driver.allocate).result();
 class Symbols {
  public:
   explicit Symbols(const SharedLibrary& library) : library_(library) {}
   template <typename F>
-  Symbols& operator()(const char* symbol, F*& function) {
+  Symbols& require(const char* symbol, F*& function) {
     function = reinterpret_cast<F*>(library_.find(symbol));
     if (!function && missing_.empty()) missing_ = symbol;
     return *this;
