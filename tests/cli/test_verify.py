@@ -146,6 +146,45 @@ class Against(ProgramTest):
         self.assertEqual(done.status, 1, str(done))
         self.assertIn(f"'{name}' diverges at [3, 2]", done.err)
 
+    def test_parameters_are_named_as_in_weights_files(self):
+        """After one step, gradients and layers too: with and without `module.`."""
+        given = {**self.data, "y": tensors.drawn("y", (7, 20))}
+        tensors.write_safetensors(self.dir / "xy.safetensors", given)
+        must(sheaf("train", self.plan, "--devices", "cpu", "--weights", self.weights, "--steps", "1", "--batch-size", "7", "--no-shuffle",
+                   *(word for name in ("x", "y") for word in ("--data", f"{name}={self.dir}/xy.safetensors:{name}")), "--save", self.dir / "after.safetensors"))
+        after, _ = tensors.read_safetensors(self.dir / "after.safetensors")
+        for rename in (lambda name: name, lambda name: name.replace("module.", ""), lambda name: "module." + name.replace("module.", ""),
+                       lambda name: "whole." + name):
+            with self.subTest(name=rename("block2.module.weight")):
+                must(self.verify({**given, **{rename(name): tensor for name, tensor in after.items()}}))
+                found = self.verify({**given, **{rename(name): tensors.drawn(name, tensor.shape) for name, tensor in after.items()}})
+                self.assertEqual(found.status, 1, str(found))
+                self.assertRegex(found.err, r"'block\d\.(module\.)?(weight|bias)' diverges at \[")
+        self.assert_refused(self.verify({**given, "block2.weight": after["block2.module.weight"], "block2.module.weight": after["block2.module.weight"]}),
+                            "'block2.module.weight' is given twice, once as 'block2.weight'")
+
+    def test_a_model_that_is_wrapped_as_a_whole(self):
+        """X, module.X and net.module.X are one parameter, net.module.fc's gradient, and a tied one has both of its names."""
+        model = self.write("whole.json", json.dumps({
+            "sheaf": "1.0", "name": "whole", "inputs": {"x": {"shape": ["batch", 6]}},
+            "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
+                {"name": "fc", "type": "Linear", "in_features": 6, "out_features": 6},
+                {"name": "tied", "type": "Linear", "in_features": 6, "out_features": 6, "share": {"weight": "net.module.fc.weight"}}]}}],
+            "training": {"targets": {"y": {"shape": ["batch", 6]}}, "loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "lr": 0.1}}}))
+        self.plan, given = self.compile(model), {"x": tensors.drawn("x", (5, 6)), "y": tensors.drawn("y", (5, 6))}
+        tensors.write_safetensors(self.weights, {name: tensors.drawn(name, shape) for name, shape in
+                                                 (("fc.weight", (6, 6)), ("fc.bias", (6,)), ("tied.bias", (6,)))})
+        tensors.write_safetensors(self.dir / "xy.safetensors", given)
+        must(sheaf("train", self.plan, "--devices", "cpu", "--weights", self.weights, "--steps", "1", "--batch-size", "5", "--no-shuffle",
+                   *(word for name in ("x", "y") for word in ("--data", f"{name}={self.dir}/xy.safetensors:{name}")), "--save", self.dir / "after.safetensors"))
+        after, _ = tensors.read_safetensors(self.dir / "after.safetensors")
+        self.assertIn("net.module.tied.weight", after)
+        for front in ("net.module.", "net.", "module.", ""):
+            with self.subTest(front=front):
+                must(self.verify({**given, **{name.replace("net.module.", front): tensor for name, tensor in after.items()}}))
+                one = self.verify({**given, front + "tied.weight.grad": after["net.module.tied.weight"]})
+                self.assertIn("tied.weight.grad' diverges at [", one.err)
+
     def test_a_name_that_means_nothing(self):
         (name, result), = self.results.items()
         self.assert_refused(self.verify({**self.data, name + "s": result}), f"'{name}s' is neither data nor a value", "did you mean")

@@ -1,5 +1,6 @@
 #include "tools/verify/against_check.h"
 
+#include "runtime/base/parameter_names.h"
 #include "runtime/base/suggest.h"
 #include "tools/verify/named_values.h"
 #include "tools/verify/rounding_runs.h"
@@ -13,12 +14,12 @@ namespace {
 
 bool is_given(const Value& value) { return value.role == Value::input || value.role == Value::target; }
 
-/// What names of tensors mean in one of the plan's programs.
+/// What names of tensors mean in one of the plan's programs. A tied parameter has several.
 struct Names {
   std::map<std::string, int> values;  ///< layers' results, gradients
   std::set<int> gradients;            ///< of these values
   std::map<std::string, size_t> outputs;
-  std::set<std::string> updated;  ///< parameters, buffers and state that have new values
+  std::map<std::string, std::string> updated;  ///< parameters, buffers and state that have new values: the update's name
 
   Names(const Plan& plan, const Program& program) {
     const bool trains = !program.updates.empty();
@@ -29,7 +30,21 @@ struct Names {
       gradients.insert(value);
     }
     for (size_t i = 0; i < program.outputs.size(); ++i) outputs[program.outputs[i].name] = i;
-    for (const Update& update : program.updates) updated.insert(update.name);
+    for (const Update& update : program.updates) updated[update.name] = update.name;
+    for (const Parameter& parameter : plan.parameters) {
+      for (const std::string& alias : parameter.aliases) {
+        if (updated.contains(parameter.name)) updated[alias] = parameter.name;
+        if (const auto gradient = values.find(parameter.name + ".grad"); gradient != values.end())
+          values[alias + ".grad"] = gradient->second;
+      }
+    }
+  }
+  /// The names that weights files may write otherwise; those of outputs are the model's own.
+  std::vector<std::string> dotted() const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : values) names.push_back(name);
+    for (const auto& [name, update] : updated) names.push_back(name);
+    return names;
   }
   bool has(const std::string& name) const { return values.contains(name) || outputs.contains(name) || updated.contains(name); }
 };
@@ -61,8 +76,8 @@ class AgainstCheck {
       Result<void> ok;
       if (const auto output = names_.outputs.find(name); output != names_.outputs.end()) {
         ok = compare_one(name, tensor, ours.outputs[output->second], allowed.outputs[output->second]);
-      } else if (names_.updated.contains(name)) {
-        ok = compare_one(name, tensor, ours.updated.at(name), allowed.updated.at(name));
+      } else if (const auto update = names_.updated.find(name); update != names_.updated.end()) {
+        ok = compare_one(name, tensor, ours.updated.at(update->second), allowed.updated.at(update->second));
       } else if (const auto value = names_.values.find(name);
                  value != names_.values.end() && ours.values.contains(value->second)) {
         ok = compare_one(name, tensor, ours.values.at(value->second), allowed.values.at(value->second));
@@ -112,6 +127,36 @@ class AgainstCheck {
   ProgramVerification result_;
 };
 
+/// `theirs` under the plan's names: each of a parameter, a gradient or a layer is taken as match_names() takes one of a weights
+/// file. What means nothing keeps its name.
+Result<NamedTensors> under_the_plans_names(const Plan& plan, const NamedTensors& theirs) {
+  const Names infer(plan, plan.infer), train(plan, plan.train);
+  NamedTensors named;
+  std::vector<std::string> open;
+  for (const auto& [name, tensor] : theirs) {
+    if (infer.has(name) || train.has(name)) {
+      named.insert({name, tensor});
+    } else {
+      open.push_back(name);
+    }
+  }
+  for (const Names* program : {&train, &infer}) {
+    const std::vector<std::string> known = program->dotted();
+    const auto matches = match_names(known, open);
+    std::vector<std::string> still_open;
+    for (size_t i = 0; i < open.size(); ++i) {
+      if (!matches[i]) {
+        still_open.push_back(open[i]);
+      } else if (!named.insert({known[*matches[i]], theirs.at(open[i])}).second) {
+        return Error("'" + known[*matches[i]] + "' is given twice, once as '" + open[i] + "'");
+      }
+    }
+    open = std::move(still_open);
+  }
+  for (const std::string& name : open) named.insert({name, theirs.at(name)});
+  return named;
+}
+
 }  // namespace
 
 NamedTensors data_in(const Plan& plan, const NamedTensors& theirs) {
@@ -137,8 +182,9 @@ Result<Verification> verify_against(const Plan& plan, const NamedTensors& weight
   Verification result;
   result.model = plan.name;
   result.batch = options.batch;
-  NamedTensors left = theirs;
-  for (const auto& [name, tensor] : data_in(plan, theirs)) left.erase(name);
+  NamedTensors results = theirs;
+  for (const auto& [name, tensor] : data_in(plan, theirs)) results.erase(name);
+  SHEAF_ASSIGN(NamedTensors left, under_the_plans_names(plan, results));
   for (const bool trains : {false, true}) {
     const Program& program = trains ? plan.train : plan.infer;
     if (program.steps.empty() || !(trains ? options.train : options.infer)) continue;
