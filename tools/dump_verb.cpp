@@ -1,7 +1,8 @@
-// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer|mlir-generic [--diff OLD]
+// sheaf dump MODEL-or-PLAN --format text|mlir|dot|svg|html|json|model-explorer|mlir-generic|bound [--diff OLD]
 #include "codegen/plan/generic_ir.h"
 #include "runtime/base/file.h"
 #include "runtime/device/device_list.h"
+#include "tools/estimate/bound_text.h"
 #include "tools/estimate/memory_over_time.h"
 #include "tools/inspect/dump.h"
 #include "tools/cli/options.h"
@@ -24,7 +25,7 @@ int write(const Options& options, const std::string& text) {
 std::vector<std::string> extensions_of(const std::string& format) {
   if (format == "json" || format == "model-explorer") return {".json"};
   if (format == "mlir-generic") return {".mlir"};
-  return {format == "text" ? ".txt" : "." + format};
+  return {format == "text" || format == "bound" ? ".txt" : "." + format};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ OptionParser dump_options() {
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .file(FileUse::input)
       .option("--format", "FORMAT", "how to show it")
-      .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic"})
+      .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic", "bound"})
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train", "accumulate", "update"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
@@ -50,6 +51,8 @@ OptionParser dump_options() {
       .file(FileUse::output)
       .example("which device does what with a batch of 30 on two of them",
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
+      .example("what binding makes of it there: copies, formats, the lanes' order, memory",
+               {"sheaf dump models/tutorial.json --format bound --devices cpu:0,cpu:1 --batch 30"})
       .example("a page to explore in a browser",
                {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"})
       .example("what a narrower model changes",
@@ -83,7 +86,9 @@ int dump_verb(std::span<const std::string> arguments) {
   const DumpFormat format = generic ? DumpFormat::mlir : *dump_format_from_name(format_name);
   const bool compares = options->has("--diff");
   if (options->has("--exit-code") && !compares) return report_usage(Error("--exit-code goes with --diff"), "dump");
-  if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer))
+  if (format == DumpFormat::bound && !what.batch)
+    return report_usage(Error("--format bound needs --devices and --batch: binding is for both"), "dump");
+  if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer || format == DumpFormat::bound))
     return report_usage(Error("--diff is shown as text, json, dot, svg or html, not as " + format_name), "dump");
   if (options->has("--trace") && (format != DumpFormat::html || compares))
     return report_usage(Error("--trace goes with --format html, and not with --diff"), "dump");
@@ -100,8 +105,10 @@ int dump_verb(std::span<const std::string> arguments) {
     what.timeline = &*timeline;
   }
   if (!compares) {
-    if (what.batch)
+    if (what.batch) {
       what.memory = [&](const Program& program) { return memory_over_time(*plan, program, what.devices, *what.batch); };
+      what.bound = [&](const Program& program) { return bound_text(*plan, program, what.devices, *what.batch); };
+    }
     Result<std::string> shown = dump(*plan, format, what);
     if (shown && generic) shown = generic_ir(*shown);
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);

@@ -1,6 +1,7 @@
 """`sheaf dump` in every format, of models and plans, symbolic and expanded."""
 import json
 import math
+import re
 import shutil
 import subprocess
 import unittest
@@ -10,8 +11,12 @@ from pathlib import Path
 
 from program import MODELS, SHEAF, ProgramTest, must, sheaf
 
-FORMATS = ("text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic")
+FORMATS = ("text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic", "bound")
 EXPANDED = ("--devices", "cpu:0-2", "--batch", "30")
+BOUND = {  # lines of --format bound, as docs/binding.md has them
+    "%": r"^%\d+ .*: \w+\[[\d,]*\]( as [^,]+)? on [a-z]+(:\d+)?, (arena \+ |input |output |variable |constant |at %)\d+",
+    "#": r"^#\d+ on [a-z]+(:\d+)?(, replica \d+)?: \w+( \S+)?( of \S+)? \([^)]*\) -> \([^)]*\)",
+}
 BYTES = {"float32": 4, "int64": 8, "int32": 4, "uint8": 1}
 
 
@@ -26,6 +31,8 @@ class Everything(ProgramTest):
                             continue  # the slow ones once less
                         if form == "model-explorer" and source == model or form == "mlir-generic" and (more or source == model):
                             continue  # printed from what the other formats show to be the same
+                        if form == "bound" and (not more or source == model):
+                            continue  # a binding is for devices and a batch
                         with self.subTest(source=source.name, model=model.name, format=form, more=more):
                             text = must(sheaf("dump", source, "--format", form, *more)).out
                             self.assertTrue(text.strip())
@@ -61,6 +68,26 @@ class Everything(ProgramTest):
         for node in nodes:
             for edge in node["incomingEdges"]:
                 self.assertIn(edge["sourceNodeId"], ids)
+
+    def check_bound(self, text):
+        """Lines are docs/binding.md's; what they name is there; each lane's instances are in one order, each once."""
+        head, tensors, instances, rest = text.split("\n\n", 3)
+        self.assertRegex(head, r"^bound program infer of \S+ on cpu:0,cpu:1,cpu:2 with batch 30$")
+        ids = {"%": [], "#": []}
+        for kind, block in (("%", tensors), ("#", instances)):
+            for line in block.splitlines():
+                self.assertRegex(line, BOUND[kind])
+                ids[kind].append(line.split(" ", 1)[0])
+        lanes = []
+        for line in rest.splitlines():
+            self.assertRegex(line, r"^(output \d+|update %|lane |  #)")
+            for first, last in re.findall(r" #(\d+)(?:-#(\d+))?", line):
+                lanes += range(int(first), int(last or first) + 1)
+        for kind in ids:
+            self.assertEqual(ids[kind], [f"{kind}{i}" for i in range(len(ids[kind]))])
+            self.assertLessEqual(set(re.findall(kind + r"\d+", instances + rest)), set(ids[kind]))
+        done = [i for i, line in enumerate(instances.splitlines()) if ", left out" not in line]
+        self.assertEqual(sorted(lanes), done)
 
     def check_dot(self, text):
         dot = shutil.which("dot")

@@ -15,7 +15,8 @@ Result<std::string> print(const PlacementGraph& graph, DumpFormat format) {
     case DumpFormat::json: return print_json(graph);
     case DumpFormat::model_explorer: return print_model_explorer(graph);
     case DumpFormat::html:
-    case DumpFormat::mlir: break;
+    case DumpFormat::mlir:
+    case DumpFormat::bound: break;
   }
   return Error("this format shows no graph");
 }
@@ -66,6 +67,7 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name) {
   if (name == "html") return DumpFormat::html;
   if (name == "json") return DumpFormat::json;
   if (name == "model-explorer") return DumpFormat::model_explorer;
+  if (name == "bound") return DumpFormat::bound;
   return std::nullopt;
 }
 
@@ -86,6 +88,11 @@ Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions&
     const std::string& ir = what.ir;
     if (ir.empty()) return Error("plan '" + plan.name + "' was written without its IR: dump the model file instead");
     return ir.ends_with('\n') ? ir : ir + '\n';
+  }
+  if (format == DumpFormat::bound) {
+    SHEAF_ASSIGN(const auto what, shown(plan, options));
+    if (!options.bound) return Error("binding is for devices and a batch size: a dump of it needs both");
+    return options.bound(what.program);
   }
   SHEAF_ASSIGN(auto graph, placement_graph(plan, options));
   if (format == DumpFormat::html) return print_page(plan, graph, options);

@@ -15,9 +15,9 @@
 
 namespace sheaf {
 
-enum class DumpFormat { text, mlir, dot, svg, html, json, model_explorer };
+enum class DumpFormat { text, mlir, dot, svg, html, json, model_explorer, bound };
 
-/// "text", "mlir", "dot", "svg", "html", "json" or "model-explorer"; empty for another name.
+/// "text", "mlir", "dot", "svg", "html", "json", "model-explorer" or "bound"; empty for another name.
 std::optional<DumpFormat> dump_format_from_name(std::string_view name);
 
 struct DumpOptions {
@@ -28,12 +28,16 @@ struct DumpOptions {
   /// Memory over time of the program on `devices` at `batch` (tools/estimate/memory_over_time.h); only format html shows it.
   /// An error says why it is not known. Empty: not asked for.
   std::function<Result<std::vector<LaneMemory>>(const Program& program)> memory;
+  /// The executable program as `devices` run it with `batch` rows (tools/estimate/bound_text.h); format bound shows it and
+  /// nothing else.
+  std::function<Result<std::string>(const Program& program)> bound;
 };
 
 /// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.
 /// `plan` has passed check(). The result ends in a newline. Errors: one of devices and batch without the other; a
 /// program that the plan doesn't hold; what expand() (tools/inspect/graph.h) refuses; for svg, Graphviz's `dot`
-/// missing or failing. Format mlir prints Plan::ir or Plan::train_ir, whatever the devices.
+/// missing or failing; for bound, no devices, and what `options.bound` refuses. Format mlir prints Plan::ir or Plan::train_ir,
+/// whatever the devices.
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
 
 /// The graph that dump() shows. Errors: as there.

@@ -1,0 +1,24 @@
+#include "tools/estimate/bound_text.h"
+
+#include "runtime/base/printable.h"
+#include "runtime/bind/print.h"
+#include "runtime/plan/names.h"
+#include "runtime/session/open_devices.h"
+#include "tools/estimate/planned_program.h"
+
+namespace sheaf {
+
+Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
+                               int64_t batch) {
+  if (program.steps.empty()) return Error("the plan holds no executable program");
+  std::string list;
+  for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
+  SHEAF_ASSIGN(const auto parsed, parse_devices(list));
+  SHEAF_ASSIGN(const auto opened, plan_devices(parsed));
+  SHEAF_ASSIGN(const auto planned, plan_program(plan, program, opened, batch, {}));
+  return "bound program " + std::string(name_of(plan, program)) + " of " + printable(plan.name) + " on " + list +
+         " with batch " + std::to_string(batch) + "\n\n" +
+         print(planned.binding.graph, program, opened, &planned.binding.memory);
+}
+
+}  // namespace sheaf
