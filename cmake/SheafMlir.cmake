@@ -36,6 +36,7 @@ function(sheaf_mlir_compile_options target)
   target_compile_definitions(${target} PRIVATE ${SHEAF_LLVM_DEFINITIONS})
   target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM sheaf_mlir_pch)
+  sheaf_unity(${target})
 endfunction()
 
 function(sheaf_mlir_library name)

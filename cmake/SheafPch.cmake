@@ -4,6 +4,7 @@
 #   sheaf_precompile(TARGET)        a library, compiled with -fPIC
 #   sheaf_precompile_test(TARGET)   a test program
 include_guard(GLOBAL)
+include(SheafUnity)
 
 # Without the timestamp in it, a header that was made anew serves as well as the one that an object was compiled with. Without
 # the option that names its text by an absolute path, ccache (tools/compiler-launcher.sh) serves builds in other folders.
@@ -27,6 +28,7 @@ sheaf_pch(sheaf_runtime_pch ${CMAKE_CURRENT_LIST_DIR}/runtime_pch.h nlohmann_jso
 function(sheaf_precompile target)
   target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM sheaf_runtime_pch)
+  sheaf_unity(${target})
 endfunction()
 
 # Tests are compiled without optimisation: GoogleTest's templates take twice as long with it, and what is tested is in libraries.

@@ -7,23 +7,21 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
-
-constexpr double most_elements = 1e15;
+using NodeKind = LocatedNode::Kind;
 
 std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
-  if (node.kind == Kind::string && node.string == "batch") {
+  if (node.kind == NodeKind::string && node.string == "batch") {
     if (has_batch) problems.add(node.place, "\"batch\" stands twice in the shape of " + owner);
     has_batch = true;
     return -1;
   }
-  if (node.kind == Kind::integer && node.integer >= 1 && node.integer <= largest_integer) return node.integer;
+  if (node.kind == NodeKind::integer && node.integer >= 1 && node.integer <= largest_integer) return node.integer;
   refuse({&node, nullptr, {}, {}}, "a dimension of " + owner, "a positive integer or \"batch\"", problems);
   return std::nullopt;
 }
 
 void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
-  if (node.kind != Kind::array) {
+  if (node.kind != NodeKind::array) {
     return refuse({&node, nullptr, {}, {}}, "'shape' of " + owner, "a list of sizes", problems);
   }
   if (node.items.size() > most_dimensions) {
@@ -42,7 +40,7 @@ void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& de
 }
 
 void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& declaration, Problems& problems) {
-  if (node.kind != Kind::string) {
+  if (node.kind != NodeKind::string) {
     return refuse({&node, nullptr, {}, {}}, "'dtype' of " + owner, "the name of a type", problems);
   }
   auto dtype = dtype_from_name(node.string);
@@ -59,7 +57,7 @@ void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& de
 std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what, const std::vector<InputDecl>& taken,
                                          Problems& problems) {
   std::vector<InputDecl> declarations;
-  if (map.kind != Kind::object || map.members.empty()) {
+  if (map.kind != NodeKind::object || map.members.empty()) {
     refuse({&map, nullptr, {}, {}}, "'" + what + "s'",
            "an object with at least one " + what + ": name → {\"shape\", \"dtype\"}", problems);
     return declarations;
@@ -80,7 +78,7 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
     }
     std::string owner = what + " '" + entry.key + "'";
     InputDecl declaration{entry.key, {}, DType::float32, problems.locate(entry.place)};
-    if (entry.value.kind != Kind::object) {
+    if (entry.value.kind != NodeKind::object) {
       refuse({&entry.value, nullptr, {}, {}}, owner, "an object with 'shape' and 'dtype'", problems);
     } else {
       check_fields(entry.value, {"shape", "dtype"}, owner, problems);

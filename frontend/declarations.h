@@ -11,6 +11,9 @@ namespace sheaf::frontend {
 /// Most dimensions that an input or target may have.
 constexpr size_t most_dimensions = 8;
 
+/// Most elements of a row of a tensor, or of all parameters of a layer: more could not be counted exactly.
+constexpr double most_elements = 1e15;
+
 /// Most inputs (or targets) of a model or module.
 constexpr size_t most_declarations = 1000;
 

@@ -8,7 +8,7 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
@@ -32,7 +32,7 @@ Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::str
   Graph graph = expand_graph(std::move(building), layers, outputs, {});
   std::set<std::string> seen;
   for (size_t i = 0; i < graph.output_names.size(); ++i) {
-    if (seen.insert(graph.output_names[i]).second || !outputs.is(Kind::array)) continue;
+    if (seen.insert(graph.output_names[i]).second || !outputs.is(NodeKind::array)) continue;
     problems_.add(outputs.node->items[i].place, "'" + graph.output_names[i] + "' stands twice in the model's outputs");
   }
   return graph;
@@ -42,15 +42,15 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
   Graph& graph = building.graph;
   auto list = items(layers, problems_);
   for (size_t i = 0; i < list.size(); ++i) {
-    JsonValue name = list[i].is(Kind::object) ? member(list[i], "name", problems_) : JsonValue{};
-    if (name.is(Kind::string)) building.all_names.emplace(name.node->string, list[i].place());
+    JsonValue name = list[i].is(NodeKind::object) ? member(list[i], "name", problems_) : JsonValue{};
+    if (name.is(NodeKind::string)) building.all_names.emplace(name.node->string, list[i].place());
     if (absent(name)) building.all_names.emplace(std::to_string(i), list[i].place());
   }
   for (size_t i = 0; i < list.size() && layers_ <= most_layers; ++i) {
     expand_layer(building, list[i], i, around, nullptr);
   }
-  if (!outputs.is(Kind::array) || outputs.node->items.empty()) {
-    if (outputs.known() && !outputs.is(Kind::array)) refuse(outputs, "'outputs'", "a list of value names", problems_);
+  if (!outputs.is(NodeKind::array) || outputs.node->items.empty()) {
+    if (outputs.known() && !outputs.is(NodeKind::array)) refuse(outputs, "'outputs'", "a list of value names", problems_);
     if (graph.layers.empty()) return std::move(graph);
     graph.outputs = {{static_cast<int>(graph.layers.size()) - 1, 0}};
     graph.output_names = {graph.layers.back().name};
@@ -59,7 +59,7 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
   for (const JsonValue& name : items(outputs, problems_)) {
     auto found = value_named(building, name, "'outputs'");
     graph.outputs.push_back(found.value_or(ValueRef{}));
-    graph.output_names.push_back(name.is(Kind::string) ? name.node->string : "");
+    graph.output_names.push_back(name.is(NodeKind::string) ? name.node->string : "");
     if (!found) complete_ = false;
   }
   return std::move(graph);
@@ -79,7 +79,7 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
   Layer layer;
   layer.location = problems_.locate(value.place());
   int outputs = any_number;
-  if (!value.is(Kind::object)) {
+  if (!value.is(NodeKind::object)) {
     if (value.known()) refuse(value, "a layer", "an object", problems_);
     layer.name = std::to_string(position);
     complete_ = false;
@@ -104,9 +104,9 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
 std::string Expander::read_name(const Building& building, const JsonValue& value, size_t position) {
   JsonValue name = member(value, "name", problems_);
   std::string text = std::to_string(position);
-  if (name.known() && !name.is(Kind::string)) refuse(name, "a layer's name", "a string", problems_);
-  if (name.is(Kind::string)) text = name.node->string;
-  if (name.is(Kind::string)) check_name(text, "layer", name.place(), problems_);
+  if (name.known() && !name.is(NodeKind::string)) refuse(name, "a layer's name", "a string", problems_);
+  if (name.is(NodeKind::string)) text = name.node->string;
+  if (name.is(NodeKind::string)) check_name(text, "layer", name.place(), problems_);
   TextPlace place = absent(name) ? value.place() : name.place();
   if (auto first = building.layer_of.find(text); first != building.layer_of.end()) {
     problems_.add(place,
@@ -122,7 +122,7 @@ std::string Expander::read_name(const Building& building, const JsonValue& value
 
 std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue& names, const std::string& owner, bool& known) {
   std::vector<ValueRef> inputs;
-  if (names.is(Kind::array) && !names.node->items.empty()) {
+  if (names.is(NodeKind::array) && !names.node->items.empty()) {
     known = true;
     for (const JsonValue& name : items(names, problems_)) {
       auto found = value_named(building, name, "an input of " + owner);
@@ -130,7 +130,7 @@ std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue&
     }
     return inputs;
   }
-  if (names.known() && !names.is(Kind::array)) {
+  if (names.known() && !names.is(NodeKind::array)) {
     refuse(names, "'inputs' of " + owner, "a list of value names", problems_);
     known = false;
   } else if (!names.known() && !absent(names)) {
@@ -146,7 +146,7 @@ std::vector<ValueRef> Expander::read_inputs(Building& building, const JsonValue&
 
 std::optional<ValueRef> Expander::value_named(const Building& building, const JsonValue& name, const std::string& owner) {
   if (!name.known()) return std::nullopt;
-  if (!name.is(Kind::string)) {
+  if (!name.is(NodeKind::string)) {
     refuse(name, owner, "the name of a value", problems_);
     return std::nullopt;
   }

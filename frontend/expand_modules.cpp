@@ -9,7 +9,7 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 // Fields of the layer that uses a module: a parameter of such a name could never be given.
 const std::vector<std::string>& taken_names() {
@@ -25,7 +25,7 @@ const std::vector<std::string>& taken_names() {
 
 Expander::Expander(const LocatedNode* modules, Problems& problems) : problems_(problems) {
   if (!modules) return;
-  if (modules->kind != Kind::object) {
+  if (modules->kind != NodeKind::object) {
     refuse({modules, nullptr, {}, {}}, "'modules'", "an object: name → module", problems_);
     return;
   }
@@ -41,7 +41,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   }
   const LocatedNode& node = entry.value;
   std::string owner = "module '" + name + "'";
-  if (node.kind != Kind::object) {
+  if (node.kind != NodeKind::object) {
     refuse({&node, nullptr, {}, {}}, owner, "an object", problems_);
     complete_ = false;
     return;
@@ -49,7 +49,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   check_fields(node, {"params", "inputs", "outputs", "layers"}, owner, problems_);
   Module module{&node, {}};
   if (const LocatedMember* params = node.find("params")) {
-    if (params->value.kind != Kind::object) {
+    if (params->value.kind != NodeKind::object) {
       refuse({&params->value, nullptr, {}, {}}, "'params' of " + owner, "an object: name → default, null = required",
              problems_);
     }
@@ -66,7 +66,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   }
   const LocatedMember* inputs = node.find("inputs");
   if (!inputs) module.inputs = {"input"};
-  if (inputs && (inputs->value.kind != Kind::array || inputs->value.items.empty())) {
+  if (inputs && (inputs->value.kind != NodeKind::array || inputs->value.items.empty())) {
     refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of " + owner, "a list of at least one name", problems_);
     module.inputs = {"input"};
   } else if (inputs && inputs->value.items.size() > most_declarations) {
@@ -74,7 +74,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
     module.inputs = {"input"};
   } else if (inputs) {
     for (const LocatedNode& item : inputs->value.items) {
-      if (item.kind != Kind::string) {
+      if (item.kind != NodeKind::string) {
         refuse({&item, nullptr, {}, {}}, "an input of " + owner, "a name", problems_);
         continue;
       }
@@ -87,7 +87,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
   }
   const LocatedMember* list = node.find("layers");
   if (!list) problems_.add(node.place, owner + " needs 'layers'");
-  if (list && (list->value.kind != Kind::array || list->value.items.empty())) {
+  if (list && (list->value.kind != NodeKind::array || list->value.items.empty())) {
     refuse({&list->value, nullptr, {}, {}}, "'layers' of " + owner, "a list of at least one layer", problems_);
   }
   modules_.emplace(name, std::move(module));
@@ -103,7 +103,7 @@ Scope Expander::bind_parameters(const std::string& name, const Module& module, c
   problems_.spend(params ? params->value.members.size() : 0, module.node->place);
   for (const LocatedMember& param : params ? params->value.members : none) {
     names.push_back(param.key);
-    bool required = param.value.kind == Kind::null;
+    bool required = param.value.kind == NodeKind::null;
     if (const LocatedMember* given = call ? call->node->find(param.key) : nullptr) {
       scope.parameters[param.key] = resolve(given->value, call->scope, problems_);
     } else if (required) {

@@ -1,4 +1,5 @@
 // What a layer's type makes of it: a leaf of the table, Sequential, DataParallel, or a module.
+#include "frontend/declarations.h"
 #include "frontend/device.h"
 #include "frontend/expand.h"
 #include "frontend/names.h"
@@ -7,10 +8,9 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 // More elements than any machine has memory for; sums and byte counts below it cannot overflow.
-constexpr double most_elements = 1e15;
 
 std::vector<std::string> fields_and(std::vector<std::string> extra) {
   std::vector<std::string> fields = layer_fields();
@@ -31,7 +31,7 @@ std::string arity_phrase(int least, int most, int step) {
 int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_known, const Surroundings& around,
                           const std::optional<DeviceRef>& own_device) {
   JsonValue type = member(value, "type", problems_);
-  if (!type.is(Kind::string)) {
+  if (!type.is(NodeKind::string)) {
     if (absent(type)) {
       problems_.add(value.place(), "layer '" + layer.name + "' needs a 'type' (PyTorch's class name, or a module's)");
     } else if (type.known()) {
@@ -112,7 +112,7 @@ int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool input
   JsonValue layers = member(value, "layers", problems_);
   if (absent(layers)) {
     problems_.add(value.place(), "Sequential '" + layer.name + "' needs 'layers'");
-  } else if (layers.known() && (!layers.is(Kind::array) || layers.node->items.empty())) {
+  } else if (layers.known() && (!layers.is(NodeKind::array) || layers.node->items.empty())) {
     refuse(layers, "'layers' of Sequential '" + layer.name + "'", "a list of at least one layer", problems_);
   }
   Building building;
@@ -144,7 +144,7 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
     check_device(layer, own_device, region, member(value, "device", problems_).place());
   }
   JsonValue module = member(value, "module", problems_);
-  if (!module.is(Kind::object)) {
+  if (!module.is(NodeKind::object)) {
     if (absent(module)) problems_.add(value.place(), owner + " needs a 'module' (one layer or module)");
     if (module.known()) refuse(module, "'module' of " + owner, "one layer or module (an object)", problems_);
     complete_ = false;
@@ -196,7 +196,7 @@ bool Expander::check_arity(const Layer& layer, int least, int most, int step, Te
 void Expander::read_share(const Layer& layer, const LayerType& type, const JsonValue& value) {
   JsonValue share = member(value, "share", problems_);
   if (!share.known()) return;
-  if (!share.is(Kind::object)) {
+  if (!share.is(NodeKind::object)) {
     refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another", problems_);
     return;
   }
@@ -208,7 +208,7 @@ void Expander::read_share(const Layer& layer, const LayerType& type, const JsonV
       continue;
     }
     JsonValue target = resolve(entry.value, share.scope, problems_);
-    if (target.known() && !target.is(Kind::string)) {
+    if (target.known() && !target.is(NodeKind::string)) {
       refuse(target, "what '" + entry.key + "' is shared with", "a parameter's full name", problems_);
     } else if (target.known() && !discarding_) {
       shares_.push_back({layer.path, entry.key, entry.place, target.node->string, target.place()});

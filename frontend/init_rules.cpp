@@ -10,7 +10,7 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 std::vector<std::string> types_with_parameters() {
   std::vector<std::string> names;
@@ -21,12 +21,12 @@ std::vector<std::string> types_with_parameters() {
 }
 
 void read_types(const LocatedNode& node, InitRule& rule, Problems& problems) {
-  if (node.kind != Kind::array || node.items.empty()) {
+  if (node.kind != NodeKind::array || node.items.empty()) {
     return refuse({&node, nullptr, {}, {}}, "'types' of an init rule", "a list of layer types", problems);
   }
   std::vector<std::string> known = types_with_parameters();
   for (const LocatedNode& item : node.items) {
-    if (item.kind != Kind::string) {
+    if (item.kind != NodeKind::string) {
       refuse({&item, nullptr, {}, {}}, "an item of 'types'", "a layer type's name", problems);
     } else if (std::ranges::find(known, item.string) == known.end()) {
       bool exists = find_layer_type(item.string) != nullptr;
@@ -67,12 +67,12 @@ InitRule read_rule(const LocatedNode& node, Problems& problems) {
 
 std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problems) {
   std::vector<InitRule> rules;
-  if (list.kind != Kind::array) {
+  if (list.kind != NodeKind::array) {
     refuse({&list, nullptr, {}, {}}, "'init'", "a list of rules", problems);
     return rules;
   }
   for (const LocatedNode& item : list.items) {
-    if (item.kind != Kind::object) {
+    if (item.kind != NodeKind::object) {
       refuse({&item, nullptr, {}, {}}, "an init rule", "an object", problems);
       continue;
     }

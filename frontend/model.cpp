@@ -14,13 +14,13 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 void check_version(const LocatedNode& root, Problems& problems) {
   const LocatedMember* version = root.find("sheaf");
   if (!version) {
     problems.add(root.place, "the model needs the format's version: \"sheaf\": \"1.0\"");
-  } else if (version->value.kind != Kind::string || version->value.string.size() > 20 ||
+  } else if (version->value.kind != NodeKind::string || version->value.string.size() > 20 ||
              !std::regex_match(version->value.string, std::regex("[0-9]+\\.[0-9]+"))) {
     refuse({&version->value, nullptr, {}, {}}, "the format's version", "a string such as \"1.0\"", problems);
   } else if (!version->value.string.starts_with("1.")) {
@@ -40,7 +40,7 @@ void read_name(const LocatedNode& root, Model& model, Problems& problems) {
   model.name = std::filesystem::path(model.file).stem().string();
   const LocatedMember* name = root.find("name");
   if (!name) return;
-  if (name->value.kind != Kind::string || name->value.string.empty()) {
+  if (name->value.kind != NodeKind::string || name->value.string.empty()) {
     return refuse({&name->value, nullptr, {}, {}}, "the model's 'name'", "a string, not empty", problems);
   }
   if (has_control_character(name->value.string))
@@ -51,7 +51,7 @@ void read_name(const LocatedNode& root, Model& model, Problems& problems) {
 void read_layers(const LocatedNode& root, Expander& expander, Model& model, Problems& problems) {
   const LocatedMember* layers = root.find("layers");
   if (!layers) problems.add(root.place, "the model needs 'layers'");
-  if (layers && (layers->value.kind != Kind::array || layers->value.items.empty())) {
+  if (layers && (layers->value.kind != NodeKind::array || layers->value.items.empty())) {
     refuse({&layers->value, nullptr, {}, {}}, "'layers'", "a list of at least one layer", problems);
   }
   if (layers) refuse_parameters(layers->value, problems);
@@ -64,13 +64,13 @@ void read_layers(const LocatedNode& root, Expander& expander, Model& model, Prob
 Model read_model(const LocatedNode& root, std::string file, Problems& problems) {
   Model model;
   model.file = std::move(file);
-  if (root.kind != Kind::object) {
+  if (root.kind != NodeKind::object) {
     refuse({&root, nullptr, {}, {}}, "a model", "an object", problems);
     return model;
   }
   check_fields(root, {"$schema", "sheaf", "name", "inputs", "modules", "layers", "outputs", "init", "training"}, "the model",
                problems);
-  if (const LocatedMember* schema = root.find("$schema"); schema && schema->value.kind != Kind::string) {
+  if (const LocatedMember* schema = root.find("$schema"); schema && schema->value.kind != NodeKind::string) {
     refuse({&schema->value, nullptr, {}, {}}, "'$schema'", "a string", problems);
   }
   check_version(root, problems);

@@ -10,7 +10,7 @@
 namespace sheaf::frontend {
 namespace {
 
-using Kind = LocatedNode::Kind;
+using NodeKind = LocatedNode::Kind;
 
 // "inputs" of the loss: model outputs and targets; by default the one output, then the one target.
 void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
@@ -25,13 +25,13 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
     }
     return;
   }
-  if (inputs->value.kind != Kind::array || inputs->value.items.size() != 2) {
+  if (inputs->value.kind != NodeKind::array || inputs->value.items.size() != 2) {
     return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss", "a list of two names: output and target",
                   problems);
   }
   bool uses_output = false;
   for (const LocatedNode& item : inputs->value.items) {
-    if (item.kind != Kind::string) {
+    if (item.kind != NodeKind::string) {
       refuse({&item, nullptr, {}, {}}, "an input of the loss", "the name of an output or target", problems);
       continue;
     }
@@ -49,7 +49,7 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
 
 void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   auto loss = check_signature(losses(), "loss", node, {"inputs"}, problems);
-  if (node.kind == Kind::object) read_loss_inputs(node, model, outputs_known, training, problems);
+  if (node.kind == NodeKind::object) read_loss_inputs(node, model, outputs_known, training, problems);
   if (!loss) return;
   training.loss_type = (*loss)["type"].get<std::string>();
   loss->erase("type");
@@ -76,9 +76,9 @@ void read_schedule(const LocatedNode& node, Training& training, Problems& proble
 }
 
 void read_metrics(const LocatedNode& node, Training& training, Problems& problems) {
-  if (node.kind != Kind::array) return refuse({&node, nullptr, {}, {}}, "'metrics'", "a list", problems);
+  if (node.kind != NodeKind::array) return refuse({&node, nullptr, {}, {}}, "'metrics'", "a list", problems);
   for (const LocatedNode& item : node.items) {
-    if (item.kind != Kind::string) {
+    if (item.kind != NodeKind::string) {
       refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
     } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
       problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
@@ -97,7 +97,7 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
 Training read_training(const LocatedNode& node, const Model& model, bool outputs_known, Problems& problems) {
   Training training;
   training.location = problems.locate(node.place);
-  if (node.kind != Kind::object) {
+  if (node.kind != NodeKind::object) {
     refuse({&node, nullptr, {}, {}}, "'training'", "an object", problems);
     return training;
   }

@@ -10,7 +10,7 @@ using ir::TensorShape;
 namespace {
 
 /// The product of sizes; at most one of them may depend on the batch.
-FailureOr<Extent> product(Operation* op, ArrayRef<Extent> dims, const TensorShape& x) {
+FailureOr<Extent> product_of_sizes(Operation* op, ArrayRef<Extent> dims, const TensorShape& x) {
   Extent total(1);
   for (const Extent& dim : dims) {
     if (!total.is_static() && !dim.is_static())
@@ -42,7 +42,7 @@ std::optional<int64_t> MeanOp::splitDim(unsigned, int64_t rank, int64_t dim) {
 
 LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
-  FailureOr<Extent> total = product(*this, x.dims, x);
+  FailureOr<Extent> total = product_of_sizes(*this, x.dims, x);
   if (failed(total)) return failure();
   TensorShape y{x.element, {}};
   int64_t known = 1, open = -1;
@@ -93,7 +93,7 @@ LogicalResult FlattenOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   auto first = valid_dim(*this, getStartDim(), x), last = valid_dim(*this, getEndDim(), x);
   if (!first || !last) return failure();
   if (*first > *last) return emitError("expects start_dim not to come after end_dim");
-  FailureOr<Extent> size = product(*this, ArrayRef(x.dims).slice(*first, *last - *first + 1), x);
+  FailureOr<Extent> size = product_of_sizes(*this, ArrayRef(x.dims).slice(*first, *last - *first + 1), x);
   if (failed(size)) return failure();
   TensorShape y{x.element, {}};
   y.dims.append(x.dims.begin(), x.dims.begin() + *first);

@@ -8,7 +8,7 @@ namespace sheaf::ir {
 
 LogicalResult verifyShapes(Operation* op) {
   SmallVector<TensorShape> operands, results;
-  for (Value operand : op->getOperands()) {
+  for (mlir::Value operand : op->getOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type) return success();  // before shape inference
     operands.push_back(shape_of(type));

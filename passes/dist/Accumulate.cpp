@@ -14,8 +14,6 @@ using dist::PlacedType;
 
 namespace {
 
-Attribute layout_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getLayout(); }
-
 /// `value` on `place`, moved there if need be.
 mlir::Value on(OpBuilder& builder, mlir::Value value, Attribute place, const std::string& reason) {
   if (layout_of(value) == place) return value;

@@ -5,6 +5,10 @@
 
 namespace sheaf::passes {
 
+/// The tensor and the layout of a placed value.
+inline mlir::RankedTensorType tensor_of(mlir::Value value) { return mlir::cast<dist::PlacedType>(value.getType()).getTensor(); }
+inline mlir::Attribute layout_of(mlir::Value value) { return mlir::cast<dist::PlacedType>(value.getType()).getLayout(); }
+
 /// A dist.apply on a place, or a dist.parallel_apply over a layout's group, at the builder's position; `build` makes its
 /// body from the body's arguments and gives what is yielded. Results have the layout `layout`.
 llvm::SmallVector<mlir::Value> make_apply(

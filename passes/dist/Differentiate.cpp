@@ -12,9 +12,6 @@ using dist::PlacedType;
 
 namespace {
 
-RankedTensorType tensor_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getTensor(); }
-Attribute layout_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getLayout(); }
-
 bool is_real(mlir::Value value) {
   auto placed = dyn_cast<PlacedType>(value.getType());
   auto tensor = placed ? placed.getTensor() : dyn_cast<RankedTensorType>(value.getType());

@@ -14,9 +14,6 @@ using dist::PlacedType;
 
 namespace {
 
-RankedTensorType tensor_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getTensor(); }
-Attribute layout_of(mlir::Value value) { return cast<PlacedType>(value.getType()).getLayout(); }
-
 class Optimization {
  public:
   Optimization(func::FuncOp function, const Optimizer& optimizer)

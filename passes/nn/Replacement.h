@@ -5,6 +5,8 @@
 
 namespace sheaf::passes {
 
+inline mlir::RankedTensorType type_of(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+
 /// Makes ops before `op` that take its layer's type and place over.
 class Replacement {
  public:

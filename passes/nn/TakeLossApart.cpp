@@ -9,8 +9,6 @@ using namespace mlir;
 
 namespace {
 
-RankedTensorType type_of(mlir::Value value) { return cast<RankedTensorType>(value.getType()); }
-
 class Loss {
  public:
   Loss(nn::LossOp op, bool undivided)

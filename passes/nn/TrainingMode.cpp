@@ -16,8 +16,6 @@ using namespace mlir;
 
 namespace {
 
-RankedTensorType type_of(mlir::Value value) { return cast<RankedTensorType>(value.getType()); }
-
 class TrainingMode {
  public:
   TrainingMode(func::FuncOp function, bool accumulate) : function_(function), accumulate_(accumulate) {}

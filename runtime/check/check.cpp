@@ -13,14 +13,14 @@ namespace {
 
 using Problem = std::optional<std::string>;
 
-constexpr int kMostDevices = 1 << 16;
+constexpr int kMostPlannedDevices = 1 << 16;
 constexpr int kMostKernelExtents = 1024;
 constexpr int kMostThreads = 1024;  // of a block, on every GPU
 
 Problem problem_of(const Region& region) {
   if (region.name.empty()) return "a region needs a name";
   if (region.dim < -kLargestRank || region.dim >= kLargestRank) return "'dim' is out of range";
-  const auto bad = [](int device) { return device < 0 || device >= kMostDevices; };
+  const auto bad = [](int device) { return device < 0 || device >= kMostPlannedDevices; };
   if (region.output_device && bad(*region.output_device)) return "'output_device' is out of range";
   if (!region.device_ids) return std::nullopt;
   if (region.device_ids->empty()) return "a region needs a device";

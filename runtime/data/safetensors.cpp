@@ -16,15 +16,15 @@ static_assert(std::endian::native == std::endian::little, "the data of tensor fi
 
 namespace {
 
-constexpr uint64_t kLargestHeader = 100'000'000;  // the reference implementation's limit
+constexpr uint64_t kLargestSafetensorsHeader = 100'000'000;  // the reference implementation's limit
 
-struct ElementType {
+struct SafetensorsType {
   std::string_view name;
   size_t bytes;
   std::optional<DType> dtype;  ///< what sheaf reads it as; none: it stands in files, but isn't read
 };
 
-constexpr std::array<ElementType, 17> kElementTypes = {{
+constexpr std::array<SafetensorsType, 17> kSafetensorsTypes = {{
     {"F32", 4, DType::float32},
     {"F16", 2, DType::float16},
     {"BF16", 2, DType::bfloat16},
@@ -44,14 +44,15 @@ constexpr std::array<ElementType, 17> kElementTypes = {{
     {"C64", 8, {}},
 }};
 
-const ElementType* find_type(std::string_view name) {
+const SafetensorsType* find_type(std::string_view name) {
   const auto found =
-      std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.name == name; });
-  return found == kElementTypes.end() ? nullptr : &*found;
+      std::find_if(kSafetensorsTypes.begin(), kSafetensorsTypes.end(), [&](const auto& type) { return type.name == name; });
+  return found == kSafetensorsTypes.end() ? nullptr : &*found;
 }
 
 std::string_view type_name(DType dtype) {
-  return std::find_if(kElementTypes.begin(), kElementTypes.end(), [&](const auto& type) { return type.dtype == dtype; })->name;
+  return std::find_if(kSafetensorsTypes.begin(), kSafetensorsTypes.end(), [&](const auto& type) { return type.dtype == dtype; })
+      ->name;
 }
 
 /// Sizes and offsets: integers below 2^60.
@@ -83,7 +84,7 @@ Result<SafetensorsFile::Entry> entry_in(const nlohmann::json& json) {
   entry.begin = *begin;
   entry.end = *end;
   // Types of a later version of the format are none of our business until they are asked for.
-  const ElementType* type = find_type(entry.dtype);
+  const SafetensorsType* type = find_type(entry.dtype);
   if (!type) return entry;
   SHEAF_ASSIGN(const auto count, count_elements(entry.shape, type->bytes));
   if (count * type->bytes != entry.end - entry.begin)
@@ -112,7 +113,7 @@ Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
   SHEAF_TRY(opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))));
-  if (header_size > kLargestHeader) return foreign_file(file, "a safetensors file");
+  if (header_size > kLargestSafetensorsHeader) return foreign_file(file, "a safetensors file");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
   SHEAF_TRY(opened.file_.read_at(8, std::as_writable_bytes(std::span(header))));
@@ -170,7 +171,7 @@ Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
     return error.note(names.empty() ? "the file holds no tensors" : "the file holds " + names);
   }
   const Entry& entry = found->second;
-  const ElementType* type = find_type(entry.dtype);
+  const SafetensorsType* type = find_type(entry.dtype);
   const bool wide = type && type->name == "F64";
   if (!type || (!type->dtype && !wide))
     return Error({name(), 0, 0}, "tensor '" + tensor + "' is " + entry.dtype.substr(0, 80) +

@@ -35,20 +35,21 @@ size_t find_key(const std::string& source, std::string_view extension) {
 }
 
 /// `text` taken apart, but for the rows of `random:ROWS`; nothing is checked.
-Source taken_apart(const std::string& text) {
-  if (text.starts_with("random:")) return {Source::random, "", "", 0};
-  for (const auto& [kind, extension] : {std::pair{Source::npz, ".npz"}, std::pair{Source::safetensors, ".safetensors"}}) {
+DataSource taken_apart(const std::string& text) {
+  if (text.starts_with("random:")) return {DataSource::random, "", "", 0};
+  for (const auto& [kind, extension] :
+       {std::pair{DataSource::npz, ".npz"}, std::pair{DataSource::safetensors, ".safetensors"}}) {
     if (const size_t colon = find_key(text, extension); colon != std::string::npos)
       return {kind, text.substr(0, colon), text.substr(colon + 1), 0};
     if (text.ends_with(extension)) return {kind, text, "", 0};
   }
-  return {text.ends_with(".npy") ? Source::npy : Source::idx, text, "", 0};
+  return {text.ends_with(".npy") ? DataSource::npy : DataSource::idx, text, "", 0};
 }
 
-Error missing_key(const Source& source) {
+Error missing_key(const DataSource& source) {
   Error error({source.file, 0, 0}, "which of its tensors? Write " + source.file + ":KEY");
   std::vector<std::string> keys;
-  if (source.kind == Source::npz) {
+  if (source.kind == DataSource::npz) {
     if (const auto zip = ZipFile::open(source.file)) keys = zip->names();
     for (std::string& key : keys)
       if (key.ends_with(".npy")) key.resize(key.size() - 4);
@@ -105,18 +106,18 @@ Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
   return image;
 }
 
-Result<FileTensor> load(const Source& source) {
+Result<FileTensor> load(const DataSource& source) {
   switch (source.kind) {
-    case Source::npy: return load_npy(source.file);
-    case Source::npz: return load_npz(source.file, source.key);
-    case Source::idx: {
+    case DataSource::npy: return load_npy(source.file);
+    case DataSource::npz: return load_npz(source.file, source.key);
+    case DataSource::idx: {
       Result<HostTensor> tensor = load_idx(source.file);
       if (!tensor) return tensor.error();
       const std::string stored(name_of(tensor->dtype));
       return FileTensor{*std::move(tensor), stored};
     }
-    case Source::safetensors: break;
-    case Source::random: break;
+    case DataSource::safetensors: break;
+    case DataSource::random: break;
   }
   SHEAF_ASSIGN(const auto opened, SafetensorsFile::open(source.file));
   return opened.read(source.key);
@@ -124,9 +125,9 @@ Result<FileTensor> load(const Source& source) {
 
 }  // namespace
 
-Result<Source> parse_source(const std::string& text) {
-  Source source = taken_apart(text);
-  if (source.kind == Source::random) {
+Result<DataSource> parse_source(const std::string& text) {
+  DataSource source = taken_apart(text);
+  if (source.kind == DataSource::random) {
     const char* begin = text.data() + 7;
     const char* end = text.data() + text.size();
     const auto [stop, status] = std::from_chars(begin, end, source.rows);
@@ -134,8 +135,8 @@ Result<Source> parse_source(const std::string& text) {
       return Error("'" + text + "': expected random:ROWS with a number of rows from 0 to 2^40");
     return source;
   }
-  if (source.kind == Source::npz || source.kind == Source::safetensors)
-    return source.key.empty() ? Result<Source>(missing_key(source)) : Result<Source>(source);
+  if (source.kind == DataSource::npz || source.kind == DataSource::safetensors)
+    return source.key.empty() ? Result<DataSource>(missing_key(source)) : Result<DataSource>(source);
   if (text.empty()) return Error("an empty name of a data file");
   if (const size_t colon = text.find(':'); colon != std::string::npos && nearest(text.substr(0, colon), {"random"})) {
     std::error_code ignored;
@@ -150,7 +151,7 @@ std::string file_of_source(const std::string& text) { return taken_apart(text).f
 Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
   SHEAF_ASSIGN(const auto source, parse_source(text));
   const auto refuse = [&](const std::string& message) { return Error(text + ": " + message); };
-  if (source.kind == Source::random) {
+  if (source.kind == DataSource::random) {
     Result<HostTensor> made = make_random(request, source.rows);
     if (!made) return refuse("'" + request.name + "' " + made.error().message());
     return made;
@@ -159,7 +160,7 @@ Result<HostTensor> load_source(const std::string& text, const SourceRequest& req
   SHEAF_ASSIGN(auto read, load(source));
   const std::string found = found_text(read);
   Result<HostTensor> tensor = static_cast<HostTensor&&>(read);
-  if (source.kind == Source::idx) {
+  if (source.kind == DataSource::idx) {
     tensor = as_image(*std::move(tensor), request);
     if (!tensor) return refuse(tensor.error().message());
   } else if (tensor->dtype == DType::uint8 && is_floating(request.dtype) && request.note) {

@@ -20,7 +20,7 @@ struct SourceRequest {
   void (*note)(const Diagnostic&) = nullptr;
 };
 
-struct Source {
+struct DataSource {
   enum Kind { npy, npz, safetensors, idx, random } kind = idx;
   std::string file;
   std::string key;   ///< npz, safetensors
@@ -29,7 +29,7 @@ struct Source {
 
 /// Takes `file.npy`, `file.npz:KEY`, `file.safetensors:KEY`, `random:ROWS` apart; any other name is an IDX
 /// file's. Errors: rows that are no number, a missing KEY (with the archive's names, where it can be read).
-Result<Source> parse_source(const std::string& source);
+Result<DataSource> parse_source(const std::string& source);
 
 /// The file that parse_source would find in `source`; empty for `random:ROWS`. Reads nothing of it.
 std::string file_of_source(const std::string& source);

@@ -1,5 +1,6 @@
 #include "tools/estimate/estimate.h"
 
+#include "runtime/base/index.h"
 #include "tools/estimate/measures.h"
 #include "tools/estimate/planned_program.h"
 #include "tools/inspect/graph.h"
@@ -9,8 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 struct NamedProgram {
   const char* name;

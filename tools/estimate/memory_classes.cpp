@@ -1,5 +1,6 @@
 #include "tools/estimate/memory_classes.h"
 
+#include "runtime/base/index.h"
 #include "runtime/ops/step_op.h"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 /// What micro-batches add up lives for a step alone.
 bool is_sum_of_gradients(const Plan& plan, const std::string& state) {

@@ -1,14 +1,14 @@
 // Memory by device and class, the worst moment and what is live then.
 #include "tools/estimate/measures.h"
 
+#include "runtime/base/index.h"
+
 #include <algorithm>
 
 namespace sheaf {
 namespace {
 
 constexpr size_t kLargest = 10;
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 std::string shape_of(const TensorSpec& spec) {
   std::string text(name_of(spec.dtype));

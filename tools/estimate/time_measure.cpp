@@ -1,5 +1,6 @@
 // Time under the rooflines: each operation by itself, then the lanes with what they wait for.
 #include "runtime/ops/step_op.h"
+#include "runtime/base/index.h"
 #include "tools/estimate/measures.h"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 bool moves_data(std::string_view name) {
   const auto op = op_from_name(name);

@@ -9,7 +9,7 @@ namespace {
 const std::string kHost = "host";
 
 /// "the device list has 2 entries (cpu:0,cpu:1)", for messages about an index beyond its end.
-std::string list_text(const std::vector<std::string>& names) {
+std::string entries_text(const std::vector<std::string>& names) {
   std::string text = "the device list has " + std::to_string(names.size()) + (names.size() == 1 ? " entry (" : " entries (");
   for (size_t i = 0; i < names.size(); ++i) text += (i ? "," : "") + names[i];
   return text + ")";
@@ -47,10 +47,10 @@ Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const st
     for (int index : group)
       if (index < 0 || index >= count)
         return Error(region.location, "'" + region.name + "' runs on device " + std::to_string(index) + ", but " +
-                                          list_text(names) + "; give a longer list or change device_ids");
+                                          entries_text(names) + "; give a longer list or change device_ids");
     if (region.output_device && (*region.output_device < 0 || *region.output_device >= count))
       return Error(region.location, "'" + region.name + "' gathers on device " + std::to_string(*region.output_device) +
-                                        ", but " + list_text(names) + "; give a longer list or change output_device");
+                                        ", but " + entries_text(names) + "; give a longer list or change output_device");
     map.groups.push_back(std::move(group));
   }
   const auto beyond = [&](const Place& place) {
@@ -59,11 +59,11 @@ Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const st
   for (const Step& step : program.steps)
     if (beyond(step.place))
       return Error(step.location, "layer '" + step.layer + "' is on device " + std::to_string(step.place.index) + ", but " +
-                                      list_text(names) + "; give a longer list or change the layer's device");
+                                      entries_text(names) + "; give a longer list or change the layer's device");
   for (const Value& value : program.values)
     if (beyond(value.place))
       return Error("value '" + value.name + "' is on device " + std::to_string(value.place.index) + ", but " +
-                   list_text(names));
+                   entries_text(names));
   return map;
 }
 

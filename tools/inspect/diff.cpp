@@ -91,7 +91,7 @@ std::vector<PropertyChange> compare(const DiffSide& a, int before, const DiffSid
   return changes;
 }
 
-std::string list_text(const std::vector<std::string>& names) {
+std::string comma_separated(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
   return text;
@@ -99,7 +99,7 @@ std::string list_text(const std::vector<std::string>& names) {
 
 std::string region_text(const PlacementRegion& region) {
   return "dimension " + std::to_string(region.dim) + " split over " +
-         (region.devices.empty() ? "all devices" : list_text(region.devices)) + ", gathered on " + region.output_device;
+         (region.devices.empty() ? "all devices" : comma_separated(region.devices)) + ", gathered on " + region.output_device;
 }
 
 std::vector<PropertyChange> compare_headers(const PlacementGraph& a, const PlacementGraph& b) {
@@ -108,7 +108,7 @@ std::vector<PropertyChange> compare_headers(const PlacementGraph& a, const Place
     if (old_text != new_text) changes.push_back({what, old_text, new_text});
   };
   note("model", a.model, b.model);
-  note("devices", list_text(a.devices), list_text(b.devices));
+  note("devices", comma_separated(a.devices), comma_separated(b.devices));
   std::map<std::string, std::pair<std::string, std::string>> regions;
   for (const PlacementRegion& region : a.regions) regions[region.name].first = region_text(region);
   for (const PlacementRegion& region : b.regions) regions[region.name].second = region_text(region);

@@ -10,7 +10,7 @@ namespace sheaf {
 namespace {
 
 /// For HTML-like labels and, entities being read there too, for quoted strings.
-std::string escaped(std::string_view text) {
+std::string dot_escaped(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
     if (c == '&') out += "&amp;";
@@ -25,24 +25,24 @@ std::string escaped(std::string_view text) {
 /// A quoted dot string whose backslashes (\N, \G, … are replaced by dot) stand for themselves.
 std::string dot_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : escaped(text)) (out += c == '\\' ? "\\" : "") += c;
+  for (const char c : dot_escaped(text)) (out += c == '\\' ? "\\" : "") += c;
   return out + '"';
 }
 
-/// `text` escaped, in lines of about `width` columns with a line break between them.
+/// `text` dot_escaped, in lines of about `width` columns with a line break between them.
 std::string broken(const std::string& text, size_t width) {
   std::string out, line;
   for (size_t start = 0; start <= text.size();) {
     const size_t end = std::min(text.find(' ', start), text.size());
     const std::string word = text.substr(start, end - start);
     if (!line.empty() && width_of(line) + 1 + width_of(word) > width) {
-      out += escaped(line) + "<BR ALIGN=\"LEFT\"/>";
+      out += dot_escaped(line) + "<BR ALIGN=\"LEFT\"/>";
       line.clear();
     }
     line += (line.empty() ? "" : " ") + word;
     start = end + 1;
   }
-  return out + escaped(line) + "<BR ALIGN=\"LEFT\"/>";
+  return out + dot_escaped(line) + "<BR ALIGN=\"LEFT\"/>";
 }
 
 std::string small(const std::string& markup) { return "<FONT POINT-SIZE=\"9\" COLOR=\"#475569\">" + markup + "</FONT>"; }
@@ -50,17 +50,18 @@ std::string small(const std::string& markup) { return "<FONT POINT-SIZE=\"9\" CO
 std::string layer_row(const PlacementNode& node, bool inside_group) {
   const std::string name(inside_group ? last_component(node.layer) : std::string_view(node.layer));
   std::string shape = node.results.empty() ? "" : shape_text(node.results[0].shape);
-  return "<TR><TD ALIGN=\"LEFT\"><B>" + escaped(node.op) + "</B></TD><TD ALIGN=\"LEFT\">" + escaped(name) +
-         "</TD><TD ALIGN=\"LEFT\">" + small(escaped(shape)) + "</TD></TR>";
+  return "<TR><TD ALIGN=\"LEFT\"><B>" + dot_escaped(node.op) + "</B></TD><TD ALIGN=\"LEFT\">" + dot_escaped(name) +
+         "</TD><TD ALIGN=\"LEFT\">" + small(dot_escaped(shape)) + "</TD></TR>";
 }
 
 std::string moving_rows(const PlacementNode& node) {
   const std::string name = node.layer.empty() ? node.name : node.layer;
-  std::string rows = "<TR><TD ALIGN=\"LEFT\"><B>" + escaped(node.op) + "</B>&#160;&#160;" + escaped(name) + "</TD></TR>";
+  std::string rows =
+      "<TR><TD ALIGN=\"LEFT\"><B>" + dot_escaped(node.op) + "</B>&#160;&#160;" + dot_escaped(name) + "</TD></TR>";
   std::string facts;
   if (node.inserted) facts = "moves " + bytes_text(node.bytes_moved);
   if (!node.chunks.empty()) facts += ", chunks " + chunks_text(node.chunks);
-  if (!facts.empty()) rows += "<TR><TD ALIGN=\"LEFT\">" + small(escaped(facts)) + "</TD></TR>";
+  if (!facts.empty()) rows += "<TR><TD ALIGN=\"LEFT\">" + small(dot_escaped(facts)) + "</TD></TR>";
   if (!node.reason.empty())
     rows +=
         "<TR><TD ALIGN=\"LEFT\" BALIGN=\"LEFT\">" + small("<I>" + broken(printable(node.reason), 46) + "</I>") + "</TD></TR>";

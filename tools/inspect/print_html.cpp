@@ -18,7 +18,7 @@ std::string script_json(const Json& json) {
   return out;
 }
 
-std::string escaped(std::string_view text) {
+std::string html_escaped(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
     if (c == '&') out += "&amp;";
@@ -34,7 +34,7 @@ std::string escaped(std::string_view text) {
 std::string print_html(const PageContent& content) {
   // Markers in their order in the template; each is looked for behind what was filled in before it, so that a
   // model's name can't be taken for one.
-  const std::pair<std::string_view, std::string> parts[] = {{"<!--SHEAF:TITLE-->", escaped(title_of(content))},
+  const std::pair<std::string_view, std::string> parts[] = {{"<!--SHEAF:TITLE-->", html_escaped(title_of(content))},
                                                             {"/*SHEAF:STYLE*/", page::kStyle},
                                                             {"<!--SHEAF:DATA-->", script_json(page_data(content))},
                                                             {"/*SHEAF:SCRIPT*/", page::kScript}};

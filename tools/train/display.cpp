@@ -1,22 +1,13 @@
 #include "tools/train/display.h"
 
 #include "runtime/base/terminal.h"
+#include "tools/train/formatted.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 
 namespace sheaf {
 namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-  char text[128];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 std::string rate_text(double samples_per_second) {
   if (samples_per_second < 100) return formatted("%.3g samples/s", samples_per_second);

@@ -13,9 +13,9 @@
 namespace sheaf {
 namespace {
 
-using Line = nlohmann::ordered_json;
+using MetricsLine = nlohmann::ordered_json;
 
-std::string text_of(const Line& line) { return line.dump(-1, ' ', false, Line::error_handler_t::replace); }
+std::string text_of(const MetricsLine& line) { return line.dump(-1, ' ', false, MetricsLine::error_handler_t::replace); }
 
 double per_second(int64_t rows, double seconds) { return seconds > 0 ? static_cast<double>(rows) / seconds : 0; }
 
@@ -23,7 +23,7 @@ Error failure(const std::string& file) { return Error({file, 0, 0}, std::string(
 
 /// Whether the line is of the first `step` steps and `epochs` epochs of a run.
 bool belongs(const std::string& line, int64_t step, int64_t epochs) {
-  const Line json = Line::parse(line, nullptr, false);
+  const MetricsLine json = MetricsLine::parse(line, nullptr, false);
   if (!json.is_object()) return false;
   const bool of_step = json.contains("step");
   const auto number = json.find(of_step ? "step" : "epoch");
@@ -53,7 +53,7 @@ std::string metrics_line(const StepRecord& record) {
 }
 
 std::string metrics_line(const EpochRecord& record) {
-  Line line = {{"epoch", record.epoch}, {"seconds", record.seconds}, {"train_loss", record.train_loss}};
+  MetricsLine line = {{"epoch", record.epoch}, {"seconds", record.seconds}, {"train_loss", record.train_loss}};
   if (record.evaluation) {
     const Evaluation& found = *record.evaluation;
     if (found.accuracy) line["eval_accuracy"] = *found.accuracy;

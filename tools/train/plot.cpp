@@ -1,8 +1,9 @@
 #include "tools/train/plot.h"
 
+#include "tools/train/formatted.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -43,16 +44,7 @@ Range axis_of(Range data, double limit) {
   return shown;
 }
 
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string escaped(const std::string& text) {
+std::string svg_escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == '<') result += "&lt;";
@@ -115,8 +107,8 @@ class Drawing {
                "font-family=\"system-ui, sans-serif\" fill=\"#222\">\n<rect y=\"-30\" width=\"%g\" height=\"%g\" "
                "fill=\"#fff\"/>\n",
                width, height, width, height, width, height) +
-           "<title>" + escaped(title) + "</title>\n<text x=\"16\" y=\"-6\" font-size=\"17\" font-weight=\"700\">" +
-           escaped(title) + "</text>\n" + svg_ + "</svg>\n";
+           "<title>" + svg_escaped(title) + "</title>\n<text x=\"16\" y=\"-6\" font-size=\"17\" font-weight=\"700\">" +
+           svg_escaped(title) + "</text>\n" + svg_ + "</svg>\n";
   }
 
  private:
@@ -124,7 +116,7 @@ class Drawing {
   double at_y(double y) const { return kHeight - kBottom - (y - least_y_) * scale_y_; }
 
   void text(double x, double y, const std::string& content, const char* style) {
-    svg_ += formatted("<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style) + escaped(content) + "</text>\n";
+    svg_ += formatted("<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style) + svg_escaped(content) + "</text>\n";
   }
 
   void axes(double most_x, double most_y) {

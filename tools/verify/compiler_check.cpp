@@ -1,5 +1,6 @@
 #include "tools/verify/compiler_check.h"
 
+#include "runtime/base/index.h"
 #include "runtime/session/open_devices.h"
 #include "tools/verify/named_values.h"
 #include "tools/verify/rounding_runs.h"
@@ -10,8 +11,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 /// One of the two plans' programs, and what a run of it gave.
 struct Side {

@@ -1,5 +1,6 @@
 #include "tools/verify/operation_tolerance.h"
 
+#include "runtime/base/index.h"
 #include "tools/verify/slices.h"
 #include "tools/verify/tolerance.h"
 
@@ -9,8 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 /// A product of TF32 numbers, which is what fast numerics may come to.
 constexpr double kFastProduct = 0x1p-11;

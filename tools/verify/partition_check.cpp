@@ -1,5 +1,6 @@
 #include "tools/verify/partition_check.h"
 
+#include "runtime/base/index.h"
 #include "tools/verify/slices.h"
 
 #include <algorithm>
@@ -7,8 +8,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 /// By value: the step that makes it, -1: none.
 std::vector<int> makers_of(const Program& program) {

@@ -1,5 +1,6 @@
 #include "tools/verify/reference.h"
 
+#include "runtime/base/index.h"
 #include "runtime/ops/step_op.h"
 #include "tools/verify/operation_tolerance.h"
 #include "tools/verify/slices.h"
@@ -7,12 +8,6 @@
 #include <algorithm>
 
 namespace sheaf {
-namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
-
 Result<Reference> Reference::compute(const StepRunner& runner, const Program& program, const Sizes& sizes,
                                      const std::map<std::string, HostTensor>& given, bool fast) {
   Reference reference(runner, program, sizes, fast);

@@ -1,11 +1,11 @@
 #include "tools/verify/slices.h"
 
+#include "runtime/base/index.h"
+
 #include <cstring>
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int64_t i) { return static_cast<size_t>(i); }
 
 /// Elements before a dimension, and bytes of what is behind it.
 struct Strides {

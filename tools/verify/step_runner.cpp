@@ -1,5 +1,6 @@
 #include "tools/verify/step_runner.h"
 
+#include "runtime/base/index.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/ops/step_op.h"
 #include "runtime/session/open_devices.h"
@@ -9,8 +10,6 @@
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 int maker_of(const Program& program, int value) {
   for (size_t i = 0; i < program.steps.size(); ++i) {

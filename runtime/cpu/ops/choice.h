@@ -25,6 +25,9 @@ void take_library(const Operation& operation, const PrimitiveDesc& pd, Prepared&
   prepared.reason = library_reason(std::move(why), others ? &*others : nullptr);
 }
 
+/// Linear layers of at most so many multiplications, about a microsecond's worth, are loops: a call of oneDNN takes longer.
+constexpr int64_t kSmallProducts = 2048;
+
 /// The operation is computed by a loop of this project's; `why` says why no library does it.
 void take_loop(Prepared& prepared, std::string why);
 

@@ -20,7 +20,7 @@ struct Term {
 };
 
 /// y of x, or dx of dy: sums over meetings into the pixels of the target, each made by one thread from beginning to end.
-struct Job {
+struct PixelsJob {
   const KernelTable* kernels;
   bool gradient;
   int64_t images, in, out;  ///< channels of the source and of the target
@@ -49,7 +49,7 @@ struct Job {
 
 class PixelsExecutable final : public Executable {
  public:
-  PixelsExecutable(ResidualCopy residual, Job job) : residual_(std::move(residual)), job_(std::move(job)) {}
+  PixelsExecutable(ResidualCopy residual, PixelsJob job) : residual_(std::move(residual)), job_(std::move(job)) {}
 
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
@@ -108,7 +108,7 @@ class PixelsExecutable final : public Executable {
   }
 
   ResidualCopy residual_;
-  Job job_;
+  PixelsJob job_;
 };
 
 Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
@@ -119,7 +119,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   prepared.inputs[size_t(operation.find(role))] = pixels_tensor(source, type);
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = pixels_tensor(target, type);
-  Job job;
+  PixelsJob job;
   job.kernels = pixel_kernels(operation, /*narrow=*/true);
   job.gradient = gradient;
   job.images = g.x[0];

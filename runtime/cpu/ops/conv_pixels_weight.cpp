@@ -19,7 +19,7 @@ struct Pixels {
   std::vector<int64_t> met;  ///< pixels that meet another
 };
 
-struct Job {
+struct PixelsWeightJob {
   const KernelTable* kernels;
   dnnl::memory::data_type type;
   int64_t images, taps;
@@ -41,7 +41,7 @@ struct Job {
 
 class PixelsWeightExecutable final : public Executable {
  public:
-  explicit PixelsWeightExecutable(Job job) : job_(std::move(job)) {}
+  explicit PixelsWeightExecutable(PixelsWeightJob job) : job_(std::move(job)) {}
 
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
@@ -127,7 +127,7 @@ class PixelsWeightExecutable final : public Executable {
     return to;
   }
 
-  Job job_;
+  PixelsWeightJob job_;
 };
 
 /// Each of them once.
@@ -147,7 +147,7 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, type);
   prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
   prepared.outputs[0] = taps_tensor(g.weight);
-  Job job;
+  PixelsWeightJob job;
   job.kernels = pixel_kernels(operation, /*narrow=*/true);
   job.type = type;
   job.images = g.x[0];

@@ -12,7 +12,7 @@ namespace {
 using namespace winograd;
 
 /// y of x, or dx of dy: the same but for the weight, which is turned and transposed.
-struct Job {
+struct WinogradJob {
   const KernelTable* kernels;
   bool gradient;
   Dims weight;  ///< [O, I, 3, 3]
@@ -35,7 +35,7 @@ struct Job {
 
 class WinogradExecutable final : public Executable {
  public:
-  WinogradExecutable(ResidualCopy residual, Job job) : residual_(std::move(residual)), job_(std::move(job)) {}
+  WinogradExecutable(ResidualCopy residual, WinogradJob job) : residual_(std::move(residual)), job_(std::move(job)) {}
 
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
@@ -88,7 +88,7 @@ class WinogradExecutable final : public Executable {
   }
 
   ResidualCopy residual_;
-  Job job_;
+  WinogradJob job_;
 };
 
 /// Rows of a block: enough that a position's weight, once fetched, is used for many; more where the weight of all positions
@@ -119,24 +119,24 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = dnnl_tensor(target, target_desc, plain_desc(target, type), "nchw");
   ScratchPlan scratch;
-  Job job{pixel_kernels(operation, /*narrow=*/gradient),
-          gradient,
-          g.weight,
-          PixelMap(source, element, last),
-          PixelMap(target, element, last),
-          flank(0),
-          flank(1),
-          Tiling(target[0], target[2], target[3], std::min(source[1], target[1]),
-                 rows_of_block(source, target, operation.request.threads)),
-          operation.input_buffer(role),
-          operation.input_buffer("weight"),
-          operation.output_buffer(),
-          {},
-          !g.bias.empty(),
-          {},
-          operation.request.threads,
-          {},
-          {}};
+  WinogradJob job{pixel_kernels(operation, /*narrow=*/gradient),
+                  gradient,
+                  g.weight,
+                  PixelMap(source, element, last),
+                  PixelMap(target, element, last),
+                  flank(0),
+                  flank(1),
+                  Tiling(target[0], target[2], target[3], std::min(source[1], target[1]),
+                         rows_of_block(source, target, operation.request.threads)),
+                  operation.input_buffer(role),
+                  operation.input_buffer("weight"),
+                  operation.output_buffer(),
+                  {},
+                  !g.bias.empty(),
+                  {},
+                  operation.request.threads,
+                  {},
+                  {}};
   if (job.biased) job.bias = operation.input_buffer("bias");
   ResidualCopy residual;
   if (!gradient) {

@@ -37,7 +37,7 @@ std::vector<Member> share_out(int64_t lots, bool whole, int64_t columns, int64_t
   return members;
 }
 
-struct Job {
+struct WinogradWeightJob {
   const KernelTable* kernels;
   dnnl::memory::data_type type;
   PixelMap x, y;
@@ -59,7 +59,7 @@ struct Job {
 
 class WinogradWeightExecutable final : public Executable {
  public:
-  explicit WinogradWeightExecutable(Job job) : job_(std::move(job)) {}
+  explicit WinogradWeightExecutable(WinogradWeightJob job) : job_(std::move(job)) {}
 
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
@@ -115,7 +115,7 @@ class WinogradWeightExecutable final : public Executable {
     }
   }
 
-  Job job_;
+  WinogradWeightJob job_;
 };
 
 /// Each block reads and writes all sums: the more of them, the more rows a block should have.
@@ -136,23 +136,23 @@ Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const
   prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
   prepared.outputs[0] = taps_tensor(g.weight, dnnl::memory::data_type::f32);
   const KernelTable* kernels = pixel_kernels(operation, /*narrow=*/true);
-  Job job{kernels,
-          type,
-          PixelMap(g.x, element),
-          PixelMap(g.y, element),
-          g.padding_begin[0],
-          g.padding_begin[1],
-          Tiling(g.x[0], g.y[2], g.y[3], std::min(g.x[1], g.y[1]), rows_of_block(g.x[1], g.y[1])),
-          operation.input_buffer("x"),
-          operation.input_buffer("dy"),
-          operation.output_buffer(),
-          {},
-          !g.bias.empty(),
-          operation.request.threads,
-          1,
-          {},
-          {},
-          {}};
+  WinogradWeightJob job{kernels,
+                        type,
+                        PixelMap(g.x, element),
+                        PixelMap(g.y, element),
+                        g.padding_begin[0],
+                        g.padding_begin[1],
+                        Tiling(g.x[0], g.y[2], g.y[3], std::min(g.x[1], g.y[1]), rows_of_block(g.x[1], g.y[1])),
+                        operation.input_buffer("x"),
+                        operation.input_buffer("dy"),
+                        operation.output_buffer(),
+                        {},
+                        !g.bias.empty(),
+                        operation.request.threads,
+                        1,
+                        {},
+                        {},
+                        {}};
   job.lots = lots_of(g.x[1], g.y[1], job.tiling);
   const bool whole = g.x[1] * g.y[1] <= 64 * 64;  // sums and a block's transforms fit into the second cache together
   job.members = share_out(job.lots, whole, g.y[1], kernels->panel, job.threads);

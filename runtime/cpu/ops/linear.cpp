@@ -42,8 +42,6 @@ class SmallLinear final : public Executable {
   std::optional<Activation> activation_;
 };
 
-constexpr int64_t small_products = 2048;  ///< multiplications; about a microsecond's worth
-
 }  // namespace
 
 Prepared prepare_linear(const Operation& operation) {
@@ -61,7 +59,7 @@ Prepared prepare_linear(const Operation& operation) {
   const auto type = operation.data_type();
   const bool narrow = operation.dtype() != DType::float32;
   require(in > 0 || !narrow, "a layer without input features computes in float32");
-  if (!narrow && (in == 0 || rows * out * in <= small_products)) {
+  if (!narrow && (in == 0 || rows * out * in <= kSmallProducts)) {
     if (operation.has("residual")) {
       require(operation.operand("residual").dims == y.dims, "residual should have shape " + to_string(y.dims));
       prepared.in_place.push_back({operation.find("residual"), 0});
@@ -72,7 +70,7 @@ Prepared prepare_linear(const Operation& operation) {
         activation_of(operation));
     take_loop(prepared, in == 0 ? "without input features the result is the bias"
                                 : std::to_string(rows * out * in) + " multiplications, at most " +
-                                      std::to_string(small_products) + ": a call of oneDNN would take longer than they do");
+                                      std::to_string(kSmallProducts) + ": a call of oneDNN would take longer than they do");
     return prepared;
   }
 

@@ -13,7 +13,6 @@ struct Sizes {
   bool bias = false;
 };
 
-constexpr int64_t small_products = 2048;  ///< multiplications, as in linear.cpp
 constexpr const char* kTooSmall = "at most 2048 multiplications: a call of oneDNN would take longer than they do";
 
 /// Products too small for a primitive's overhead; also those over nothing (0 features).
@@ -73,7 +72,7 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   const auto type = operation.data_type();
   const bool narrow = operation.dtype() != DType::float32;
   require(s.out > 0 || !narrow, "a layer without features computes in float32");
-  if (!narrow && (s.out == 0 || s.rows * s.out * s.in <= small_products)) {
+  if (!narrow && (s.out == 0 || s.rows * s.out * s.in <= kSmallProducts)) {
     prepared.executable = std::make_unique<SmallDataGradient>(s);
     take_loop(prepared, s.out == 0 ? "without output features the gradient is zero" : kTooSmall);
     return prepared;
@@ -115,7 +114,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
   const auto type = operation.data_type();
   const bool narrow = operation.dtype() != DType::float32;
   require(s.in > 0 || !narrow, "a layer without features computes in float32");
-  if (!narrow && (s.in == 0 || s.rows * s.out * s.in <= small_products)) {
+  if (!narrow && (s.in == 0 || s.rows * s.out * s.in <= kSmallProducts)) {
     prepared.executable = std::make_unique<SmallWeightGradient>(s);
     take_loop(prepared, s.in == 0 ? "without input features there is only the bias's gradient" : kTooSmall);
     return prepared;

@@ -27,9 +27,9 @@ struct BlockCopy {
   }
 };
 
-using Stage = std::variant<BlockCopy, DnnlCall>;
+using ReorderStage = std::variant<BlockCopy, DnnlCall>;
 
-using Reorder = StagedExecutable<Stage>;
+using Reorder = StagedExecutable<ReorderStage>;
 
 /// The steps from one layout to another, with the scratch that they pass through.
 class Route {
@@ -66,7 +66,7 @@ class Route {
     stages.emplace_back(BlockCopy{from, to, std::move(order), block, inverse});
   }
 
-  std::vector<Stage> stages;
+  std::vector<ReorderStage> stages;
   ScratchPlan scratch;
   std::string implementation = "copy";
 };

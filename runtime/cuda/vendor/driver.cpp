@@ -4,12 +4,6 @@
 #include "runtime/cuda/vendor/nvidia_driver.h"
 
 namespace sheaf::cuda {
-namespace {
-
-CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
-
-}  // namespace
-
 Result<std::unique_ptr<Driver>> open_nvidia_driver() {
   SHEAF_ASSIGN(auto functions, DriverFunctions::open());
   auto driver = std::make_unique<NvidiaDriver>(functions);

@@ -4,7 +4,6 @@
 namespace sheaf::cuda {
 namespace {
 
-CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 CUstream native(Stream stream) { return reinterpret_cast<CUstream>(stream); }
 CUevent native(DriverEvent event) { return reinterpret_cast<CUevent>(event); }
 

@@ -11,6 +11,9 @@
 
 namespace sheaf::cuda {
 
+/// Device or pinned memory as the driver names it.
+inline CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
+
 /// Works in the devices' primary contexts, which cuDNN, cuBLASLt and NCCL use too. They are never given up: at the process's
 /// end the driver does that.
 class NvidiaDriver final : public Driver {

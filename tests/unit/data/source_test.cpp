@@ -41,16 +41,16 @@ const std::string kU8(1, '\x08');
 TEST(ParseSource, TakesNamesApart) {
   const auto random = parse_source("random:30");
   ASSERT_TRUE(random);
-  EXPECT_EQ(random->kind, Source::random);
+  EXPECT_EQ(random->kind, DataSource::random);
   EXPECT_EQ(random->rows, 30);
   const auto npz = parse_source("a:b.npz:x:1");
   ASSERT_TRUE(npz);
-  EXPECT_EQ(npz->kind, Source::npz);
+  EXPECT_EQ(npz->kind, DataSource::npz);
   EXPECT_EQ(npz->file, "a:b.npz");
   EXPECT_EQ(npz->key, "x:1");
   EXPECT_EQ(parse_source("w.safetensors:net.weight")->key, "net.weight");
-  EXPECT_EQ(parse_source("x.npy")->kind, Source::npy);
-  EXPECT_EQ(parse_source("train-images-idx3-ubyte.gz")->kind, Source::idx);
+  EXPECT_EQ(parse_source("x.npy")->kind, DataSource::npy);
+  EXPECT_EQ(parse_source("train-images-idx3-ubyte.gz")->kind, DataSource::idx);
   for (const char* text : {"", "random:", "random:x", "random:-1", "random:1.5", "random:99999999999999999999", "random: 1",
                            "a.npz", "a.npz:", "w.safetensors"})
     EXPECT_FALSE(parse_source(text)) << text;
