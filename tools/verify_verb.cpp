@@ -1,5 +1,6 @@
 // sheaf verify MODEL-or-PLAN --devices LIST
 #include "runtime/data/safetensors.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
@@ -139,7 +140,8 @@ class Verifier {
   /// A model says so where its layers mix rows that a region splits; batch norm does in training, as in PyTorch.
   static MixingPrograms mixing(const Plan& plan, const CompileReport& said) {
     MixingPrograms mixes{said.mixes_rows, said.mixes_rows};
-    for (const Step& step : plan.train.steps) mixes.train |= step.op == "batch_norm_train" && step.place.kind == Place::region;
+    for (const Step& step : plan.train.steps)
+      mixes.train |= step.op == Op::batch_norm_train && step.place.kind == Place::region;
     return mixes;
   }
 

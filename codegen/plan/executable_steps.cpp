@@ -4,6 +4,7 @@
 #include "codegen/plan/layer_steps.h"
 #include "ir/Nn/Nn.h"
 #include "ir/Nn/Operands.h"
+#include "runtime/plan/op_list.h"
 
 using namespace mlir;
 
@@ -69,10 +70,10 @@ bool is_small_linear(Operation& op) {
 
 Result<void> ExecutableSteps::add_library_call(ProgramBuilder& program, Operation& op, const Place& place) {
   Step step = program.step_for(op, place);
-  step.op = op.getName().stripDialect().str();
+  step.op = *nn::library_op(op);
   step.roles = nn::operand_roles(op);
   step.attributes = nn::attributes_of(op);
-  for (const AttributeRow& row : traits(*nn::library_op(op)).attributes)
+  for (const AttributeRow& row : traits(step.op).attributes)
     if (row.implied) step.attributes.erase(std::string(row.name));
   note_means(op, step);
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
@@ -86,7 +87,7 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   Result<kernels::KernelUse> use = add_kernel_for(kernels_, op, program.shapes(), operands);
   if (!use) return located(op, use.error());
   Step step = program.step_for(op, place);
-  step.op = "kernel";
+  step.op = Op::kernel;
   step.kernel = use->name;
   note_means(op, step);
   for (mlir::Value operand : operands) step.inputs.push_back(program.id(operand));
@@ -119,7 +120,7 @@ Result<void> ExecutableSteps::add_steps(ProgramBuilder& program, Operation& op, 
   if (!isa<nn::ReshapeOp, nn::FlattenOp, nn::PrintOp>(op)) return add_kernel(program, op, place);
   Step step = program.step_for(op, place);
   bool print = isa<nn::PrintOp>(op);
-  step.op = print ? "print" : "view";
+  step.op = print ? Op::print : Op::view;
   note_means(op, step);
   step.roles = nn::operand_roles(op);
   if (print) step.attributes["text"] = cast<nn::PrintOp>(op).getText().str();

@@ -12,7 +12,7 @@ namespace sheaf::codegen {
 Result<void> LayerSteps::add_steps(ProgramBuilder& program, Operation& op, const Place& place) {
   Step step = program.step_for(op, place);
   auto type = op.getAttrOfType<StringAttr>(nn::kType);
-  step.op = StringRef(type ? type.getValue() : op.getName().stripDialect()).lower();
+  step.type = StringRef(type ? type.getValue() : op.getName().stripDialect()).lower();
   step.attributes = nn::attributes_of(op);
   step.roles = nn::operand_roles(op);
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));

@@ -130,7 +130,7 @@ void ProgramBuilder::add_movement(Operation& op) {
   auto from = cast<dist::PlacedType>(op.getOperand(0).getType()), to = cast<dist::PlacedType>(op.getResult(0).getType());
   Place place = place_of(to.getLayout());
   Step step = step_for(op, place);
-  step.op = op.getName().stripDialect().str();
+  step.op = *dist::movement_of(op);
   step.inputs = {id(op.getOperand(0))};
   step.roles = {"x"};
   const ir::TensorShape& shape = shapes_.of(op.getResult(0));
@@ -141,16 +141,15 @@ void ProgramBuilder::add_movement(Operation& op) {
   program_.values[output].layout = layouts_->of(op.getResult(0));
   ids_[op.getResult(0)] = output;
   step.outputs = {output};
-  Attribute split = isa<dist::ScatterOp>(op) ? to.getLayout() : from.getLayout();
-  if (auto layout = dyn_cast<dist::SplitAttr>(split)) {
-    step.attributes["dim"] = layout.getDim();
-    step.attributes["region"] = ir::group_index(&op, layout.getGroup().getValue());
+  for (dist::PlacedType end : {from, to}) {  // the region that it enters or leaves
+    FlatSymbolRefAttr group = dist::group_of(end.getLayout());
+    if (!group) continue;
+    auto split = dyn_cast<dist::SplitAttr>(end.getLayout());
+    if (split) step.attributes["dim"] = split.getDim();
+    step.attributes["region"] = ir::group_index(&op, group.getValue());
     // 0-dimensional values are the elements of a vector.
-    auto chunk = isa<dist::GatherOp>(op) ? from : to;
-    if (chunk.getTensor().getRank() == 0) step.attributes["scalar"] = true;
+    if (split && end.getTensor().getRank() == 0) step.attributes["scalar"] = true;
   }
-  if (isa<dist::ReplicateOp>(op)) step.attributes["region"] = place.index;
-  if (isa<dist::ReduceOp, dist::FirstOp>(op)) step.attributes["region"] = place_of(from.getLayout()).index;
   add(std::move(step));
 }
 
@@ -167,7 +166,7 @@ Result<void> ProgramBuilder::visit(Operation& op) {
   if (auto apply = dyn_cast<dist::ApplyOp>(op)) return visit_apply(op, place_of(apply.getPlace()));
   if (auto apply = dyn_cast<dist::ParallelApplyOp>(op))
     return visit_apply(op, {Place::region, ir::group_index(&op, apply.getGroup())});
-  if (isa<dist::ScatterOp, dist::ReplicateOp, dist::GatherOp, dist::TransferOp, dist::ReduceOp, dist::FirstOp>(op)) {
+  if (dist::movement_of(op)) {
     add_movement(op);
     return {};
   }

@@ -25,7 +25,12 @@ static bool from_operands(mlir::Value value, llvm::function_ref<bool(mlir::Value
     return alone(inside);
   }
   // A chunk of a parameter differs between replicas, and its size with the device list: not worth a special case.
-  if (!isMemoryEffectFree(op) || isa<dist::ScatterOp, dist::GatherOp>(op) || op->getNumOperands() == 0) return false;
+  auto is_split = [](mlir::Value end) {
+    auto placed = dyn_cast<dist::PlacedType>(end.getType());
+    return placed && isa<dist::SplitAttr>(placed.getLayout());
+  };
+  if (!isMemoryEffectFree(op) || op->getNumOperands() == 0 || is_split(value) || llvm::any_of(op->getOperands(), is_split))
+    return false;
   return llvm::all_of(op->getOperands(), alone);
 }
 

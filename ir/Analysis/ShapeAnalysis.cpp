@@ -103,32 +103,32 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   if (isa<nn::DataParallelOp>(op)) return visit_data_parallel(op);
   if (isa<dist::ApplyOp, dist::ParallelApplyOp, nn::FusedOp>(op)) return visit_apply(op);
   if (op.hasTrait<OpTrait::IsTerminator>()) return success();
-  if (isa<dist::ReplicateOp, dist::TransferOp, dist::ReduceOp, dist::FirstOp>(op)) {
-    set(op.getResult(0), of(op.getOperand(0)));
-    return success();
-  }
-  if (auto scatter = dyn_cast<dist::ScatterOp>(op)) {
-    if (scatter.getLike()) {
-      set(scatter.getOutput(), of(scatter.getLike()));
-      return success();
-    }
-    auto split = cast<dist::SplitAttr>(scatter.getOutput().getType().getLayout());
-    set(scatter.getOutput(), chunk(of(scatter.getInput()), split.getDim(), group_index(&op, split.getGroup().getValue())));
-    return success();
-  }
-  if (auto gather = dyn_cast<dist::GatherOp>(op)) {
-    auto split = cast<dist::SplitAttr>(gather.getInput().getType().getLayout());
-    FailureOr<TensorShape> whole =
-        gathered(op, of(gather.getInput()), split.getDim(), group_index(&op, split.getGroup().getValue()));
-    if (succeeded(whole)) set(gather.getOutput(), *whole);
-    return whole;
-  }
+  if (dist::movement_of(op)) return visit_movement(op);
   auto shaped = dyn_cast<nn::ShapeOpInterface>(op);
   if (!shaped) return op.emitError("has no shape function");
   SmallVector<TensorShape> operands, results;
   for (mlir::Value operand : op.getOperands()) operands.push_back(of(operand));
   if (failed(shaped.inferShapes(operands, results))) return failure();
   for (auto [result, shape] : llvm::zip(op.getResults(), results)) set(result, shape);
+  return success();
+}
+
+/// What becomes split is cut, what was split is put together; all else keeps its size.
+LogicalResult ShapeAnalysis::visit_movement(Operation& op) {
+  auto split_of = [](mlir::Value value) {
+    return dyn_cast<dist::SplitAttr>(cast<dist::PlacedType>(value.getType()).getLayout());
+  };
+  auto from = split_of(op.getOperand(0)), to = split_of(op.getResult(0));
+  TensorShape shape = of(op.getOperand(0));
+  if (from && !to) {
+    FailureOr<TensorShape> whole = gathered(op, shape, from.getDim(), group_index(&op, from.getGroup().getValue()));
+    if (failed(whole)) return failure();
+    shape = *whole;
+  }
+  auto scatter = dyn_cast<dist::ScatterOp>(op);
+  if (scatter && scatter.getLike()) shape = of(scatter.getLike());
+  else if (to && !from) shape = chunk(shape, to.getDim(), group_index(&op, to.getGroup().getValue()));
+  set(op.getResult(0), shape);
   return success();
 }
 

@@ -27,6 +27,7 @@ class ShapeAnalysis {
  private:
   llvm::LogicalResult visit_block(mlir::Block& block);
   llvm::LogicalResult visit(mlir::Operation& op);
+  llvm::LogicalResult visit_movement(mlir::Operation& op);
   llvm::LogicalResult visit_data_parallel(mlir::Operation& op);
   llvm::LogicalResult visit_apply(mlir::Operation& op);
 

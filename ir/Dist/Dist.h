@@ -1,6 +1,8 @@
 // C++ declarations of the dist dialect.
 #pragma once
 
+#include "runtime/plan/op.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -31,6 +33,9 @@ namespace sheaf::dist {
 
 /// The group of a split, replicated, partial or local layout, or null.
 mlir::FlatSymbolRefAttr group_of(mlir::Attribute layout);
+
+/// What an op of this dialect that moves data is in a plan: the operation of the same name. None for all others.
+std::optional<Op> movement_of(mlir::Operation& op);
 
 /// "the host", "device 1", "each replica of @net": a layout in words, for reasons and messages.
 std::string in_words(mlir::Attribute layout);

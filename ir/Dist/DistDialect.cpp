@@ -1,5 +1,7 @@
 #include "ir/Dist/Dist.h"
 
+#include "runtime/ops/traits.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -47,6 +49,12 @@ FlatSymbolRefAttr sheaf::dist::group_of(Attribute layout) {
   if (auto partial = llvm::dyn_cast<PartialAttr>(layout)) return partial.getGroup();
   if (auto local = llvm::dyn_cast<LocalAttr>(layout)) return local.getGroup();
   return {};
+}
+
+std::optional<sheaf::Op> sheaf::dist::movement_of(Operation& op) {
+  const auto known =
+      llvm::isa_and_nonnull<DistDialect>(op.getDialect()) ? op_from_name(op.getName().stripDialect().str()) : std::nullopt;
+  return known && moves(*known) ? known : std::nullopt;
 }
 
 std::string sheaf::dist::in_words(Attribute layout) {

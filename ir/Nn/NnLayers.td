@@ -122,21 +122,4 @@ def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperan
   }];
 }
 
-class Nn_PoolOp<string mnemonic, dag attributes, list<Trait> traits = []> : Nn_LayerOp<mnemonic, traits> {
-  let arguments = !con((ins AnyTensor:$x), attributes);
-  let results = (outs AnyTensor:$y);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
-}
-def Nn_MaxPoolOp : Nn_PoolOp<"max_pool", (ins DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-    DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode)> {
-  let summary = "torch.nn.MaxPool2d; x `[N, C, h, w]` or `[C, h, w]`";
-}
-def Nn_AvgPoolOp : Nn_PoolOp<"avg_pool", (ins DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-    DenseI64ArrayAttr:$padding, BoolAttr:$ceil_mode, BoolAttr:$count_include_pad, I64Attr:$divisor_override), [Nn_Gradient]> {
-  let summary = "torch.nn.AvgPool2d; divisor_override 0 means none";
-}
-def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr:$output_size), [Nn_Gradient]> {
-  let summary = "torch.nn.AdaptiveAvgPool2d; an output size of -1 keeps the input's";
-}
-
 #endif

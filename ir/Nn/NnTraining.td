@@ -81,41 +81,6 @@ def Nn_BatchNormBackwardOp : Nn_LayerOp<"batch_norm_backward", [AttrSizedOperand
   }];
 }
 
-// Pooling --------------------------------------------------------------------------------------------------------
-
-def Nn_MaxPoolTrainOp : Nn_TrainOp<"max_pool_train"> {
-  let summary = "max_pool with a workspace that tells where each maximum was";
-  let arguments = (ins AnyTensor:$x, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode);
-  let results = (outs AnyTensor:$y, AnyTensor:$workspace);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
-}
-
-def Nn_MaxPoolBackwardOp : Nn_LayerOp<"max_pool_backward"> {
-  let summary = "the dual of max_pool_train; `size` is x's height and width";
-  let arguments = (ins AnyTensor:$dy, AnyTensor:$workspace, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode,
-                       DenseI64ArrayAttr:$size);
-  let results = (outs AnyTensor:$dx);
-  let assemblyFormat = "$dy `,` $workspace attr-dict `:` functional-type(operands, results)";
-}
-
-def Nn_AvgPoolBackwardOp : Nn_LayerOp<"avg_pool_backward"> {
-  let summary = "the dual of avg_pool; `size` is x's height and width";
-  let arguments = (ins AnyTensor:$dy, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
-                       DenseI64ArrayAttr:$padding, BoolAttr:$ceil_mode, BoolAttr:$count_include_pad,
-                       I64Attr:$divisor_override, DenseI64ArrayAttr:$size);
-  let results = (outs AnyTensor:$dx);
-  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
-}
-
-def Nn_AdaptiveAvgPoolBackwardOp : Nn_LayerOp<"adaptive_avg_pool_backward"> {
-  let summary = "the dual of adaptive_avg_pool; `size` is x's height and width";
-  let arguments = (ins AnyTensor:$dy, DenseI64ArrayAttr:$size);
-  let results = (outs AnyTensor:$dx);
-  let assemblyFormat = "$dy attr-dict `:` functional-type(operands, results)";
-}
-
 // Recurrent layers -----------------------------------------------------------------------------------------------
 
 def Nn_LstmTrainOp : Nn_TrainOp<"lstm_train", [AttrSizedOperandSegments]> {

@@ -2,6 +2,7 @@
 
 #include "ir/Nn/ShapeRules.h"
 #include "runtime/ops/recurrent.h"
+#include "runtime/plan/op_list.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -153,7 +153,7 @@ Error Binding::device_error() const {
     if (replica >= 0 && !devices_->host_only()) where = "replica " + std::to_string(replica) + " on " + where;
     if (failure.instance >= 0) {
       const OperationInfo& operation = info_.operations[index_of(failure.instance)];
-      where += operation.layer.empty() ? operation.op + ": " : "layer '" + operation.layer + "': ";
+      where += operation.layer.empty() ? to_string(operation.op) + ": " : "layer '" + operation.layer + "': ";
     }
     return where + failure.error.message();
   };

@@ -3,6 +3,7 @@
 #include "runtime/cost/description.h"
 #include "runtime/machine/tick_clock.h"
 #include "runtime/plan/names.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/trace/recording.h"
 #include "runtime/trace/trace.h"
 
@@ -12,7 +13,7 @@ namespace sheaf {
 namespace {
 
 Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& operation) {
-  if (operation.op == "print") return {};
+  if (operation.op == Op::print) return {};
   const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
   Step inserted;
   inserted.op = operation.op;  // what binding adds
@@ -22,7 +23,7 @@ Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& oper
 
 std::string implementation_of(const Plan& plan, const OperationInfo& operation) {
   for (const Kernel& kernel : plan.kernels) {
-    if (operation.op == "kernel" && kernel.name == operation.kernel) return kernel.name + ": " + kernel.description;
+    if (operation.op == Op::kernel && kernel.name == operation.kernel) return kernel.name + ": " + kernel.description;
   }
   return operation.implementation;
 }
@@ -55,12 +56,12 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
     const LaneProgram& program = executor_->lane(static_cast<size_t>(l));
     const DeviceInfo& device = devices_->device(l).info();
     const int threads = devices_->threads(l), busy = device.uses_host_cores ? busy_threads : threads;
-    const auto roofline_of = [&](const std::string& op, DType dtype, double bytes) {
+    const auto roofline_of = [&](Op op, DType dtype, double bytes) {
       return lane_roofline(described.of(device), threads, busy, op, dtype, bytes);
     };
     constexpr double kMoreThanCaches = 1e12;
     const DType dtype = plan_->precision == "f32" ? DType::float32 : DType::bfloat16;
-    const Roofline roofline = roofline_of("matmul", dtype, kMoreThanCaches);
+    const Roofline roofline = roofline_of(Op::matmul, dtype, kMoreThanCaches);
     TracedLane lane;
     lane.name = devices_->name(l);
     lane.asynchronous = program.asynchronous;
@@ -70,7 +71,8 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
     const auto add = [&](uint32_t first, uint32_t end) {
       const LaneOperation& operation = program.operations[first];
       const OperationInfo& info = info_.operations[static_cast<size_t>(operation.instance)];
-      TracedOperation of_lane{info.op, info.layer, implementation_of(*plan_, info), info.replica, operation.instance, {}, 0};
+      TracedOperation of_lane{
+          to_string(info.op), info.layer, implementation_of(*plan_, info), info.replica, operation.instance, {}, 0};
       for (uint32_t i = first; i < end; ++i) {
         const OperationInfo& part = info_.operations[static_cast<size_t>(program.operations[i].instance)];
         const Cost cost = cost_of(*plan_, *program_, part);

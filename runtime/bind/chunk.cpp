@@ -1,6 +1,7 @@
 #include "runtime/bind/chunk.h"
 
 #include "runtime/check/check.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ namespace {
 std::string scattered_value(const Program& program, const Symbol& symbol, int64_t rows) {
   std::string name = symbol.name;
   for (const Step& step : program.steps) {
-    if (step.op != "scatter" || step.inputs.empty() || step.outputs.empty()) continue;
+    if (step.op != Op::scatter || step.inputs.empty() || step.outputs.empty()) continue;
     const Value& part = program.values[static_cast<size_t>(step.outputs[0])];
     const bool uses =
         std::any_of(part.shape.begin(), part.shape.end(), [&](const Extent& dim) { return dim.terms.contains(symbol.name); });

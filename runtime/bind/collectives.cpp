@@ -4,6 +4,7 @@
 #include "runtime/bind/buckets.h"
 #include "runtime/bind/exchanges.h"
 #include "runtime/bind/order.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <map>
@@ -13,8 +14,13 @@ namespace {
 
 size_t index_of(int i) { return static_cast<size_t>(i); }
 
-const char* name_of(CollectiveRequest::Kind kind) {
-  return kind == CollectiveRequest::broadcast ? "broadcast" : kind == CollectiveRequest::gather ? "gather" : "sum";
+Op op_of(CollectiveRequest::Kind kind) {
+  switch (kind) {
+    case CollectiveRequest::broadcast: return Op::broadcast;
+    case CollectiveRequest::gather: return Op::gather;
+    case CollectiveRequest::reduce: return Op::sum;
+  }
+  return Op::sum;
 }
 
 class CollectiveForming {
@@ -79,7 +85,7 @@ class CollectiveForming {
     std::vector<Device*> members;
     for (int lane : lanes) members.push_back(&context_.devices.device(lane));
     auto prepared = members[0]->prepare_collective(request, members);
-    if (!prepared) return prepared.error().note("for the " + std::string(name_of(kind)) + " of the " + request.what);
+    if (!prepared) return prepared.error().note("for the " + to_string(op_of(kind)) + " of the " + request.what);
     if (prepared->empty()) return {};
     if (prepared->size() != lanes.size()) return Error("an operation among devices was prepared for another number of them");
     InstanceGroup group;
@@ -89,7 +95,7 @@ class CollectiveForming {
       Instance member;
       member.step = instance(parts[0]->copies[0]).step;
       for (const Exchange* part : parts) member.steps.push_back(instance(part->copies[0]).step);
-      member.op = name_of(kind);
+      member.op = op_of(kind);
       member.lane = lanes[m];
       member.entry = lanes[m] - 1;
       member.executable = std::move(own.executable);

@@ -1,7 +1,8 @@
 #include "runtime/bind/communications.h"
 
 #include "runtime/bind/graph.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <map>
@@ -63,8 +64,8 @@ class Finder {
     size_t first = i, end = i + 1;
     while (first > 0 && graph_.instances[first - 1].collective == graph_.instances[i].collective) --first;
     while (end < graph_.instances.size() && graph_.instances[end].collective == graph_.instances[i].collective) ++end;
-    const std::string& op = graph_.instances[i].op;
-    if ((op == "broadcast") == (i == first)) return;
+    const Op op = *graph_.instances[i].op;
+    if ((op == Op::broadcast) == (i == first)) return;
     const auto bytes = [&](const std::vector<int>& operands) {
       size_t sum = 0;
       for (int operand : operands) sum += graph_.tensors[index_of(operand)].spec.bytes;
@@ -88,7 +89,7 @@ class Finder {
     const int source = producer >= 0 ? producer : -1 - graph_.root(tensor).tensor;
     if (std::find(seen_.begin(), seen_.end(), source) != seen_.end()) return;
     seen_.push_back(source);
-    Communication found{"share", {}, producer, consumer, graph_.tensors[index_of(tensor)].spec.bytes};
+    Communication found{Op::share, {}, producer, consumer, graph_.tensors[index_of(tensor)].spec.bytes};
     if (producer >= 0) {  // a part of what is gathered, or all of what is scattered
       for (int made : graph_.instances[index_of(producer)].outputs) {
         const bool same = graph_.root(made).tensor == graph_.root(tensor).tensor;
@@ -96,12 +97,12 @@ class Finder {
       }
     }
     const Step* step = user && user->step >= 0 ? &program_.steps[index_of(user->step)] : nullptr;
-    if (!step || !moves(*step)) step = mover(graph_.tensors[index_of(tensor)].name);
+    if (!step || !moves(step->op)) step = mover(graph_.tensors[index_of(tensor)].name);
     if (step) {
       found.op = step->op;
       found.layer = step->layer;
     } else if (user && user->kind == Instance::fetch) {
-      found.op = "transfer";
+      found.op = Op::transfer;
     }
     found_.push_back(std::move(found));
   }
@@ -111,8 +112,8 @@ class Finder {
     const auto known = values_.find(value);
     if (known == values_.end()) return nullptr;
     for (const Step* step = makers_[index_of(known->second)]; step; step = makers_[index_of(step->inputs[0])]) {
-      if (moves(*step)) return step;
-      if ((step->op != "view" && step->op != "print") || step->inputs.empty()) return nullptr;
+      if (moves(step->op)) return step;
+      if ((step->op != Op::view && step->op != Op::print) || step->inputs.empty()) return nullptr;
     }
     return nullptr;
   }

@@ -1,5 +1,7 @@
 #include "runtime/bind/exchanges.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -19,7 +21,7 @@ class ExchangeSearch {
       for (int input : instance.inputs) ++readers_[index_of(graph.root(input).tensor)];
       if (instance.step < 0) continue;
       if (instance.kind == Instance::copy && whole(instance)) copies_[index_of(instance.step)].push_back(static_cast<int>(i));
-      const bool sums = instance.kind == Instance::launch && context.program.steps[index_of(instance.step)].op == "reduce" &&
+      const bool sums = instance.kind == Instance::launch && context.program.steps[index_of(instance.step)].op == Op::reduce &&
                         instance.inputs.size() > 1;
       if (sums) sums_[index_of(instance.step)] = static_cast<int>(i);
     }
@@ -52,10 +54,10 @@ class ExchangeSearch {
   }
 
   void find(size_t step, std::map<Kinship, std::vector<Exchange>>& kin) const {
-    const std::string& op = context_.program.steps[step].op;
+    const Op op = context_.program.steps[step].op;
     auto copies = copies_[step];
-    if (copies.empty() || (op != "replicate" && op != "reduce")) return;
-    auto kind = op == "replicate" ? CollectiveRequest::broadcast : CollectiveRequest::gather;
+    if (copies.empty() || (op != Op::replicate && op != Op::reduce)) return;
+    auto kind = op == Op::replicate ? CollectiveRequest::broadcast : CollectiveRequest::gather;
     const auto lane = [&](int copy) { return tensor(far_end(graph_, kind, copy)).lane; };
     std::sort(copies.begin(), copies.end(), [&](int a, int b) { return lane(a) < lane(b); });
     Exchange exchange{copies, *std::min_element(copies.begin(), copies.end()), -1};

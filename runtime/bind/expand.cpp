@@ -1,6 +1,7 @@
 #include "runtime/bind/expand.h"
 
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -85,7 +86,7 @@ Error Expansion::located(Error error, const Step& step, const Spot& spot) const 
   }
   if (error.diagnostics[0].location.file.empty()) error.diagnostics[0].location = step.location;
   if (!step.layer.empty() && error.diagnostics[0].message.find("'" + step.layer + "'") == std::string::npos) {
-    error.note("in layer '" + step.layer + "', operation " + step.op);
+    error.note("in layer '" + step.layer + "', operation " + op_name(step));
   }
   return error;
 }
@@ -175,7 +176,7 @@ Result<int> Expansion::add_input(int value, int number) {
 
 Result<void> Expansion::add_step(int index) {
   const Step& step = context_.program.steps[index_of(index)];
-  const Op op = op_of(step);
+  const Op op = step.op;
   const Movement movement = traits(op).movement;
   switch (movement.carries) {
     case Carries::nothing: break;

@@ -71,6 +71,8 @@ class Expansion {
   Result<int> add_weight(const std::string& name, const Spot& spot);
   /// The sum of the replicas' values, left to right, on one device.
   Result<void> reduce(int index);
+  /// The step's result at `target`: the sum of `parts`, which lie in its memory, left to right.
+  Result<void> add_sum(int index, std::vector<int> parts, const Spot& target);
   /// After the step that makes the loss of a program with updates: the check of it that they wait for.
   Result<void> add_guard(int index);
   Result<void> add_updates();
@@ -99,6 +101,8 @@ class Expansion {
 
   // scatter_gather.cpp
   Result<void> scatter(int index);
+  /// Rows of `plain` along `dim` from `first`, of the size of `spec`, in the memory of `to`'s lane: a view where that will do.
+  int add_chunk(int index, int plain, int dim, size_t first, const TensorSpec& spec, const Spot& to);
   Result<void> gather(int index);
 
   // movement.cpp

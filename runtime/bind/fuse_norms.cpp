@@ -1,5 +1,7 @@
 #include "runtime/bind/fuse_norms.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -10,7 +12,7 @@ size_t index_of(int i) { return static_cast<size_t>(i); }
 
 bool has_pattern(const Step& step, std::string_view pattern) {
   const auto found = step.attributes.find("pattern");
-  return step.op == "kernel" && found != step.attributes.end() && found->is_string() && found->get<std::string>() == pattern;
+  return step.op == Op::kernel && found != step.attributes.end() && found->is_string() && found->get<std::string>() == pattern;
 }
 
 /// The value that `role` names; -2 where the step has none.
@@ -35,10 +37,10 @@ NormFusions::NormFusions(const Program& program) : makers_(program.values.size()
   for (const Output& output : program.outputs) readers_[index_of(output.value)].push_back(steps);
   for (const Update& update : program.updates) readers_[index_of(update.value)].push_back(steps);
   for (int i = 0; i < steps; ++i) {
-    if (program.steps[index_of(i)].op == "batch_norm_train") fuse_forward(program, i);
+    if (program.steps[index_of(i)].op == Op::batch_norm_train) fuse_forward(program, i);
   }
   for (int i = 0; i < steps; ++i) {
-    if (program.steps[index_of(i)].op == "batch_norm_backward") fuse_backward(program, i);
+    if (program.steps[index_of(i)].op == Op::batch_norm_backward) fuse_backward(program, i);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +64,7 @@ struct Instance {
   std::string text;        ///< print: the line, newline included
   std::vector<int> steps;  ///< of what binding added for several: theirs
   int collective = -1;     ///< a number that its members, one a lane, share (collectives.cpp)
-  std::string op;          ///< of what binding added: "broadcast"; empty: its step's, or the kind's
+  std::optional<Op> op;    ///< of what binding added: a reorder, a check, a broadcast; none: its step's, or the kind's
 
   // Set by schedule.cpp.
   int position = -1;  ///< in its lane

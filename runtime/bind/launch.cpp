@@ -1,6 +1,7 @@
 // One step on one replica, prepared by its device.
 #include "runtime/bind/expand.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -19,9 +20,9 @@ Result<Extent> attribute_extent(const Json& json) {
 /// What an empty chunk adds to a sum over rows, such as a gradient of a weight, is zeros. Libraries need not know of
 /// empty operands, and a kernel that has no rows to go over writes nothing.
 bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64_t work) {
-  if (step.op == "kernel") return work == 0;
+  if (step.op == Op::kernel) return work == 0;
   const auto empty = [](const TensorSpec& input) { return element_count(input) == 0; };
-  return traits(op_of(step)).sums_rows && std::any_of(inputs.begin(), inputs.end(), empty);
+  return traits(step.op).sums_rows && std::any_of(inputs.begin(), inputs.end(), empty);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
   }
   std::vector<int64_t> extents;
   int64_t work = 0, gpu_work = 0;
-  if (step.op == "kernel") {
+  if (step.op == Op::kernel) {
     const auto value_of = [&](const Json& json) -> Result<int64_t> {
       SHEAF_ASSIGN(auto extent, attribute_extent(json));
       return symbols_.evaluate(extent, step.place, spot.replica);
@@ -72,7 +73,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
     work = *value;
     SHEAF_ASSIGN(gpu_work, step.attributes.contains("gpu_work") ? value_of(step.attributes["gpu_work"]) : value);
   }
-  if (step.op == "kernel") offer_formats(inputs, input_specs);
+  if (step.op == Op::kernel) offer_formats(inputs, input_specs);
   const auto prepare = [&]() -> Result<Prepared> {
     PrepareRequest request{step,
                            context_.plan,
@@ -89,7 +90,7 @@ Result<void> Expansion::launch(const Step& step, int index, const Spot& spot, in
     request.deterministic = context_.deterministic;
     auto prepared = context_.devices.device(spot.lane).prepare(request);
     if (prepared && (prepared->inputs.size() != inputs.size() || prepared->outputs.size() != output_specs.size())) {
-      return Error("operation " + step.op + " was prepared for another number of operands");
+      return Error("operation " + op_name(step) + " was prepared for another number of operands");
     }
     return prepared;
   };

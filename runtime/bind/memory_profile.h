@@ -1,6 +1,8 @@
 // What the arenas of a binding hold over time: the data behind `estimate` and the HTML dump's memory chart.
 #pragma once
 
+#include "runtime/plan/op.h"
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -24,7 +26,7 @@ struct ProfiledTensor {
 
 /// An operation of a lane, in the lane's order.
 struct ProfiledOperation {
-  std::string op;  ///< the step's; "copy", "reorder", "update" for what binding inserted
+  Op op{};  ///< the step's, or of what binding inserted
   std::string layer;
   std::vector<std::string> fused;  ///< further layers whose work it does
   int replica = -1;

@@ -1,6 +1,7 @@
 #include "runtime/bind/operation_info.h"
 
 #include "runtime/bind/graph.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -28,10 +29,8 @@ std::vector<OperationInfo> describe_operations(const Graph& graph, const Program
       info.layer = step.layer;
     }
     const bool copies = instance.kind == Instance::copy || instance.kind == Instance::fetch;
-    if (copies && !of_step) info.op = instance.commits ? "update" : "copy";
-    if (graph.guard >= 0 && &instance == &graph.instances[index_of(graph.guard)]) info.op = "check_finite";
-    if (instance.implementation.rfind("reorder", 0) == 0) info.op = "reorder";
-    if (!instance.op.empty()) info.op = instance.op;
+    if (copies && !of_step) info.op = instance.commits ? Op::update : Op::copy;
+    if (instance.op) info.op = *instance.op;
     info.step = instance.step;
     info.steps = instance.steps;
     if (instance.collective >= 0) info.layer.clear();

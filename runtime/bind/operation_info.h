@@ -13,7 +13,7 @@ class DeviceSet;
 
 /// One operation as bound, in order.
 struct OperationInfo {
-  std::string op;  ///< the step's op; "reorder", "copy", "update", "check_finite" for what binding inserted
+  Op op{};  ///< the step's, or of what binding inserted
   std::string kernel;
   std::string layer;
   std::string lane;

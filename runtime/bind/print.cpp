@@ -2,6 +2,7 @@
 
 #include "runtime/base/printable.h"
 #include "runtime/bind/operation_info.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -78,7 +79,7 @@ class Printer {
     const OperationInfo& info = operations_[index_of(id)];
     std::string text = "#" + std::to_string(id) + " on " + devices_.name(instance.lane);
     if (instance.replica >= 0) text += ", replica " + std::to_string(instance.replica);
-    text += ": " + (info.op == "kernel" ? "kernel " + info.kernel : info.op);
+    text += ": " + (info.op == Op::kernel ? "kernel " + info.kernel : to_string(info.op));
     if (!info.layer.empty()) text += " of " + printable(info.layer);
     text +=
         " " + operands(instance.inputs, instance.source_offset) + " -> " + operands(instance.outputs, instance.target_offset);

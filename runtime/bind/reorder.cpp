@@ -1,6 +1,7 @@
 // Tensors in other formats: where an operation wants one that its operand does not have, it reads a reordered copy.
 #include "runtime/bind/expand.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -68,7 +69,7 @@ Result<int> Expansion::add_reorder(int tensor, const TensorSpec& want, int step,
   prepared.reason = reason_for_reorder(tensor, want, step);
   prepared.in_place.clear();
   prepared.can_fail = false;
-  add_launch(step, spot, {tensor}, {copy}, std::move(prepared));
+  add_launch(step, spot, {tensor}, {copy}, std::move(prepared)).op = Op::reorder;
   reordered_[index_of(tensor)].emplace_back(want, copy);
   return copy;
 }
@@ -77,7 +78,7 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
   const auto step_in_words = [&](int index) {
     const Step& step = context_.program.steps[index_of(index)];
     return (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
-           (step.kernel.empty() ? step.op : step.kernel);
+           (step.kernel.empty() ? to_string(step.op) : step.kernel);
   };
   const Tensor& from = graph_.tensors[index_of(tensor)];
   const Tensor& home = graph_.tensors[index_of(graph_.root(tensor).tensor)];
@@ -91,7 +92,7 @@ std::string Expansion::reason_for_reorder(int tensor, const TensorSpec& want, in
   if (step < 0)
     return reason + (want.plain() ? "what leaves the program is plain, and so are most variables"
                                   : "the variable that it is for is kept as " + name_of(want));
-  const Op op = op_of(context_.program.steps[index_of(step)]);
+  const Op op = context_.program.steps[index_of(step)].op;
   if (want.plain() && traits(op).movement.carries == Carries::chunks)
     return reason + to_string(op) + " cuts and joins rows of plain tensors";
   if (want.plain() && op == Op::view) return reason + "a view (" + step_in_words(step) + ") is of elements in row-major order";

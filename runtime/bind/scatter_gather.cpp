@@ -44,36 +44,34 @@ Result<void> Expansion::scatter(int index) {
   const int whole = at(step.inputs[0], 0);
   source.lane = graph_.tensors[index_of(whole)].lane;
   SHEAF_ASSIGN(auto plain, in_plain(whole, index, source));
-  const TensorSpec from = graph_.tensors[index_of(plain)].spec;
-  SHEAF_ASSIGN(auto dim, dimension(step, from.dims.size()));
-  const Split split = split_at(from, dim);
+  SHEAF_ASSIGN(auto dim, dimension(step, graph_.tensors[index_of(plain)].spec.dims.size()));
   const bool scalars = step.attributes.value("scalar", false);
   size_t row = 0;
   for (const Spot& spot : places) {
     SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], spot.replica));
-    const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
-    const size_t rows = scalars ? 1 : static_cast<size_t>(spec.dims[index_of(dim)]);
-    const size_t offset = row * split.inner_bytes;
-    row += rows;
-    const bool contiguous = split.outer == 1 || rows == split.along;
-    if (spec.bytes == 0) {
-      define(step.outputs[0], spot.replica, add_tensor(spec, name, spot.lane));
-      continue;
-    }
-    if (contiguous && same_memory(source.lane, spot.lane) && may_lie_at(graph_.root(plain).offset + offset, spot.lane)) {
-      define(step.outputs[0], spot.replica, add_view(plain, offset, spec, name, spot.lane));
-      continue;
-    }
-    const int chunk = add_tensor(spec, name, spot.lane);
-    graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
-    define(step.outputs[0], spot.replica, chunk);
-    Instance& instance = add_instance(Instance::copy, index, who_copies(spot, source.lane));
-    instance.inputs = {plain};
-    instance.outputs = {chunk};
-    instance.source_offset = offset;
-    instance.copy_shape = {rows * split.inner_bytes, split.outer, split.along * split.inner_bytes, rows * split.inner_bytes};
+    define(step.outputs[0], spot.replica, add_chunk(index, plain, dim, row, spec, spot));
+    row += scalars ? 1 : static_cast<size_t>(spec.dims[index_of(dim)]);
   }
   return {};
+}
+
+int Expansion::add_chunk(int index, int plain, int dim, size_t first, const TensorSpec& spec, const Spot& to) {
+  const std::string& name = context_.program.values[index_of(context_.program.steps[index_of(index)].outputs[0])].name;
+  if (spec.bytes == 0) return add_tensor(spec, name, to.lane);
+  const Split split = split_at(graph_.tensors[index_of(plain)].spec, dim);
+  const size_t chunk_bytes = spec.bytes / split.outer, offset = first * split.inner_bytes;  // a run's
+  const int lane = graph_.tensors[index_of(plain)].lane;
+  const bool contiguous = split.outer == 1 || chunk_bytes == split.along * split.inner_bytes;
+  if (contiguous && same_memory(lane, to.lane) && may_lie_at(graph_.root(plain).offset + offset, to.lane))
+    return add_view(plain, offset, spec, name, to.lane);
+  const int chunk = add_tensor(spec, name, to.lane);
+  graph_.tensors[index_of(chunk)].writers = {static_cast<int>(graph_.instances.size())};
+  Instance& instance = add_instance(Instance::copy, index, who_copies(to, lane));
+  instance.inputs = {plain};
+  instance.outputs = {chunk};
+  instance.source_offset = offset;
+  instance.copy_shape = {chunk_bytes, split.outer, split.along * split.inner_bytes, chunk_bytes};
+  return chunk;
 }
 
 Result<void> Expansion::gather(int index) {

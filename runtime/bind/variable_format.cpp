@@ -2,7 +2,8 @@
 // that reader; where that casts it (a weight of a bf16 plan), what the one asks for that reads it cast. Its gradient mostly
 // comes in that format too, and updates, which are element by element, work in any.
 #include "runtime/bind/expand.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <set>
@@ -24,7 +25,7 @@ bool contains(const std::vector<int>& list, int i) { return std::find(list.begin
 bool elementwise(const Plan& plan, const Step& step) {
   const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(),
                                    [&](const Kernel& described) { return described.name == step.kernel; });
-  return step.op == "kernel" && kernel != plan.kernels.end() && kernel->elementwise;
+  return step.op == Op::kernel && kernel != plan.kernels.end() && kernel->elementwise;
 }
 
 /// Hands all of its operand on as it lies in memory.
@@ -41,8 +42,8 @@ bool Expansion::read_by_index(const std::string& name) const {
   for (const Step& step : context_.program.steps) {
     const auto reads = [&](int input) { return carriers.contains(input); };
     if (std::none_of(step.inputs.begin(), step.inputs.end(), reads)) continue;
-    if (only_moves(op_of(step))) carriers.insert(step.outputs.begin(), step.outputs.end());
-    if (step.op != "kernel") continue;
+    if (only_moves(step.op)) carriers.insert(step.outputs.begin(), step.outputs.end());
+    if (step.op != Op::kernel) continue;
     if (!elementwise(context_.plan, step)) return true;
     if (step.inputs.size() == 1) carriers.insert(step.outputs.begin(), step.outputs.end());
   }

@@ -1,5 +1,6 @@
 // What training programs have besides: weights that change, sums over replicas, the check of the loss, updates.
 #include "runtime/bind/expand.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ Result<Prepared> Expansion::prepare_own(const Step& step, std::vector<int>& inpu
                                                                           {},
                                                                           0}));
   if (prepared.inputs.size() != inputs.size() || prepared.outputs.size() != outputs.size()) {
-    return Error("operation " + step.op + " was prepared for another number of operands");
+    return Error("operation " + op_name(step) + " was prepared for another number of operands");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     SHEAF_ASSIGN(inputs[i], in_format(inputs[i], prepared.inputs[i], index, spot));
@@ -77,31 +78,39 @@ Result<void> Expansion::reduce(int index) {
     if (!part) return located(std::move(part.error()), step, spot);
     auto local = moved(*part, value.name, index, target);
     if (!local) return located(std::move(local.error()), step, target);
-    // What came from another memory is plain.
-    auto alike = parts.empty() ? local : in_format(*local, graph_.tensors[index_of(parts[0])].spec, index, target);
+    parts.push_back(*local);
+  }
+  return add_sum(index, std::move(parts), target);
+}
+
+Result<void> Expansion::add_sum(int index, std::vector<int> parts, const Spot& target) {
+  const Step& step = context_.program.steps[index_of(index)];
+  const std::string& name = context_.program.values[index_of(step.outputs[0])].name;
+  for (size_t i = 1; i < parts.size(); ++i) {  // what came from another memory is plain
+    auto alike = in_format(parts[i], graph_.tensors[index_of(parts[0])].spec, index, target);
     if (!alike) return located(std::move(alike.error()), step, target);
-    parts.push_back(*alike);
+    parts[i] = *alike;
   }
   if (parts.size() == 1) {
-    define(step.outputs[0], 0, parts[0]);
+    define(step.outputs[0], target.replica, parts[0]);
     return {};
   }
   Step sum;
-  sum.op = "reduce";
+  sum.op = Op::reduce;
   sum.layer = step.layer;
   for (size_t i = 0; i < parts.size(); ++i) sum.roles.push_back("x" + std::to_string(i));
   sum.inputs.assign(parts.size(), step.inputs[0]);
   sum.outputs = step.outputs;
-  SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], 0));
+  SHEAF_ASSIGN(auto spec, value_spec(step.outputs[0], target.replica));
   if (element_count(spec) == 0) {
-    define(step.outputs[0], 0, add_tensor(spec, value.name, target.lane));
+    define(step.outputs[0], target.replica, add_tensor(spec, name, target.lane));
     return {};
   }
   auto prepared = prepare_own(sum, parts, {spec}, index, target);
   if (!prepared) return located(std::move(prepared.error()), step, target);
-  const int result = add_tensor(prepared->outputs[0], value.name, target.lane);
+  const int result = add_tensor(prepared->outputs[0], name, target.lane);
   graph_.tensors[index_of(result)].writers = {static_cast<int>(graph_.instances.size())};
-  define(step.outputs[0], 0, result);
+  define(step.outputs[0], target.replica, result);
   add_launch(index, target, std::move(parts), {result}, std::move(*prepared));
   return {};
 }
@@ -115,14 +124,16 @@ Result<void> Expansion::add_guard(int index) {
   const Spot& spot = places.front();
   std::vector<int> inputs = {at(loss, 0)};
   Step check;
-  check.op = "check_finite";
+  check.op = Op::check_finite;
   check.layer = step.layer;
   check.inputs = {loss};
   check.roles = {"x"};
   auto prepared = prepare_own(check, inputs, {}, index, spot);
   if (!prepared) return located(std::move(prepared.error()), step, spot);
   graph_.guard = static_cast<int>(graph_.instances.size());
-  add_launch(index, spot, std::move(inputs), {}, std::move(*prepared)).can_fail = true;
+  Instance& guard = add_launch(index, spot, std::move(inputs), {}, std::move(*prepared));
+  guard.op = Op::check_finite;
+  guard.can_fail = true;
   return {};
 }
 

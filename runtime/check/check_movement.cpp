@@ -1,6 +1,6 @@
 // Scatter, replicate, gather, transfer, reduce and first: the only steps whose operands live elsewhere than their results.
 #include "runtime/check/step_check.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
 
 namespace sheaf {
 
@@ -35,8 +35,9 @@ std::optional<Extent> sum_over_replicas(const CheckScope& scope, const Extent& p
 int into_region(StepCheck& check) {
   const Step& step = check.step();
   if (step.place.kind != Place::region)
-    check.fail("'" + step.op + "' puts its result into a region, not " + to_string(step.place));
-  if (check.input(0).place.kind == Place::region) check.fail("'" + step.op + "' takes a value from outside of regions");
+    check.fail("'" + to_string(step.op) + "' puts its result into a region, not " + to_string(step.place));
+  if (check.input(0).place.kind == Place::region)
+    check.fail("'" + to_string(step.op) + "' takes a value from outside of regions");
   if (check.integer("region", 0, INT32_MAX) != step.place.index) check.fail("'region' is not that of the step's place");
   return step.place.index;
 }
@@ -94,11 +95,12 @@ void check_gather(StepCheck& check) {
 void check_to_one(StepCheck& check) {
   check.attributes({"region"});
   const Value& part = check.input(0);
-  if (check.step().place.kind == Place::region) check.fail("'" + check.step().op + "' puts its result outside of regions");
-  if (part.place.kind != Place::region) return check.fail("'" + check.step().op + "' takes a value of a region");
+  if (check.step().place.kind == Place::region)
+    check.fail("'" + to_string(check.step().op) + "' puts its result outside of regions");
+  if (part.place.kind != Place::region) return check.fail("'" + to_string(check.step().op) + "' takes a value of a region");
   if (check.integer("region", 0, INT32_MAX) != part.place.index) check.fail("'region' is not that of the input's place");
   check.shape(check.output(0), part.shape);
-  if (traits(op_of(check.step())).movement.carries == Carries::summands) check.floating(part);
+  if (traits(check.step().op).movement.carries == Carries::summands) check.floating(part);
 }
 
 /// From one region to another, replica by replica: the same devices and the same chunks.
@@ -136,8 +138,9 @@ void check_transfer(StepCheck& check) {
 
 void check_movement(StepCheck& check) {
   if (!check.inputs(1) || !check.outputs(1)) return;
-  if (check.input(0).dtype != check.output(0).dtype) check.fail("'" + check.step().op + "' doesn't change the dtype");
-  const Movement movement = traits(op_of(check.step())).movement;
+  if (check.input(0).dtype != check.output(0).dtype)
+    check.fail("'" + to_string(check.step().op) + "' doesn't change the dtype");
+  const Movement movement = traits(check.step().op).movement;
   switch (movement.route) {
     case Route::none: return;
     case Route::between: return check_transfer(check);

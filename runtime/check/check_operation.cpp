@@ -1,5 +1,6 @@
 #include "runtime/check/step_check.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <numeric>
@@ -136,9 +137,9 @@ void check_library(StepCheck& check, Op op) {
 }  // namespace
 
 void check_operation(StepCheck& check) {
-  const Op op = op_of(check.step());
+  const Op op = check.step().op;
   if (op == Op::layer || traits(op).source == Source::binding)
-    return check.fail("unknown operation '" + check.step().op.substr(0, 80) + "'");
+    return check.fail("unknown operation '" + op_name(check.step()).substr(0, 80) + "'");
   if (!check.step().kernel.empty() && op != Op::kernel) return check.fail("only a step of op 'kernel' names a kernel");
   if (moves(op)) return check_movement(check);
   if (is_library(op)) return check_library(check, op);

@@ -2,7 +2,7 @@
 
 #include "runtime/check/check_training.h"
 #include "runtime/check/step_check.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
 
 #include <algorithm>
 #include <optional>
@@ -101,7 +101,7 @@ class ProgramCheck {
 
   Problem step(size_t i) {
     const Step& step = program_.steps[i];
-    if (step.op.empty()) return "a step needs an op";
+    if (op_name(step).empty()) return "a step needs an op";
     if (Problem problem = place(step.place)) return problem;
     if (step.roles.size() != step.inputs.size() && !(graph_ && step.roles.empty()))
       return "there are " + std::to_string(step.roles.size()) + " roles for " + std::to_string(step.inputs.size()) + " inputs";
@@ -110,7 +110,7 @@ class ProgramCheck {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
       if (!made_[static_cast<size_t>(input)]) return "'" + value.name + "' is used before it is made";
-      if (!moves(step) && value.place != step.place)
+      if (!moves(step.op) && value.place != step.place)
         return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
       if (step.once && !constant_[static_cast<size_t>(input)])
         return "runs once, but '" + value.name + "' depends on the run's inputs";
@@ -128,7 +128,7 @@ class ProgramCheck {
       constant_[static_cast<size_t>(output)] = step.once;
     }
     StepCheck check(scope_, step);
-    if (moves(step) || !graph_) check_operation(check);
+    if (moves(step.op) || !graph_) check_operation(check);
     return check.problem();
   }
 

@@ -3,9 +3,11 @@
 #include "runtime/base/file.h"
 #include "runtime/plan/base64.h"
 #include "runtime/check/check.h"
+#include "runtime/ops/traits.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/plan/names.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 
@@ -127,11 +129,20 @@ Value value_at(const JsonNode& node) {
   return value;
 }
 
+/// An unknown operation stays a layer of that type, which no executable program may have: check() says so.
+void read_op(const JsonNode& node, bool logical, Step& step) {
+  std::string name = node.text();
+  const auto known = op_from_name(name);
+  if (known && *known != Op::layer && (!logical || moves(*known))) step.op = *known;
+  else step.type = std::move(name);
+}
+
+template <bool logical>
 Step step_at(const JsonNode& node) {
   node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location", "fused", "reason",
              "notes", "once"});
   Step step;
-  step.op = node.field("op").text();
+  read_op(node.field("op"), logical, step);
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
   step.inputs = node.field("inputs").numbers();
   step.roles = node.field("roles").texts();
@@ -161,7 +172,7 @@ Update update_at(const JsonNode& node) {
   return {node.field("name").text(), node.field("value").number()};
 }
 
-Program program_at(const JsonNode& node) {
+Program program_at(const JsonNode& node, Step (*step_at)(const JsonNode&)) {
   node.only({"symbols", "values", "steps", "outputs", "updates"});
   return {list_at(node.field("symbols"), symbol_at), list_at(node.field("values"), value_at),
           list_at(node.field("steps"), step_at), list_at(node.field("outputs"), output_at),
@@ -236,22 +247,22 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.has("state")) plan.state = list_at(root.field("state"), parameter_at);
   plan.kernels = list_at(root.field("kernels"), kernel_at);
   plan.objects = list_at(root.field("objects"), object_at);
-  const JsonNode programs = root.field("programs");
-  const std::initializer_list<std::string_view> names = {"infer", "train", "accumulate", "update"};
-  const auto read = [](const JsonNode& from, const char* name, Program& to) {
-    if (from.has(name)) to = program_at(from.field(name));
+  // The executable programs, then the logical ones.
+  struct Named {
+    const char* name;
+    Program &program, &graph;
   };
-  programs.only(names);
-  plan.infer = program_at(programs.field("infer"));
-  read(programs, "train", plan.train);
-  read(programs, "accumulate", plan.accumulate);
-  read(programs, "update", plan.update);
-  const JsonNode graphs = root.field("graphs");
-  graphs.only(names);
-  plan.infer_graph = program_at(graphs.field("infer"));
-  read(graphs, "train", plan.train_graph);
-  read(graphs, "accumulate", plan.accumulate_graph);
-  read(graphs, "update", plan.update_graph);
+  const Named named[] = {{"infer", plan.infer, plan.infer_graph},
+                         {"train", plan.train, plan.train_graph},
+                         {"accumulate", plan.accumulate, plan.accumulate_graph},
+                         {"update", plan.update, plan.update_graph}};
+  const JsonNode programs = root.field("programs"), graphs = root.field("graphs");
+  for (const JsonNode* list : {&programs, &graphs}) list->only({"infer", "train", "accumulate", "update"});
+  for (const auto& [name, program, graph] : named) {
+    const bool required = &program == &plan.infer;
+    if (required || programs.has(name)) program = program_at(programs.field(name), step_at<false>);
+    if (required || graphs.has(name)) graph = program_at(graphs.field(name), step_at<true>);
+  }
   plan.training = root.field("training").json();
   plan.ir = root.field("ir").text();
   if (root.has("train_ir")) plan.train_ir = root.field("train_ir").text();

@@ -16,13 +16,15 @@ bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType
 
 bool StepCheck::inputs(size_t count) {
   if (step_.inputs.size() != count)
-    fail("'" + step_.op + "' takes " + std::to_string(count) + " inputs, not " + std::to_string(step_.inputs.size()));
+    fail("'" + to_string(step_.op) + "' takes " + std::to_string(count) + " inputs, not " +
+         std::to_string(step_.inputs.size()));
   return !failed();
 }
 
 bool StepCheck::outputs(size_t count) {
   if (step_.outputs.size() != count)
-    fail("'" + step_.op + "' has " + std::to_string(count) + " outputs, not " + std::to_string(step_.outputs.size()));
+    fail("'" + to_string(step_.op) + "' has " + std::to_string(count) + " outputs, not " +
+         std::to_string(step_.outputs.size()));
   return !failed();
 }
 
@@ -31,7 +33,7 @@ bool StepCheck::roles(const std::vector<std::string>& required, const std::vecto
     const std::string& role = step_.roles[i];
     const bool known = std::find(required.begin(), required.end(), role) != required.end() ||
                        std::find(optional.begin(), optional.end(), role) != optional.end();
-    if (!known) fail("'" + step_.op + "' has no operand '" + role.substr(0, 80) + "'");
+    if (!known) fail("'" + to_string(step_.op) + "' has no operand '" + role.substr(0, 80) + "'");
     // At most as many as there are known roles: the first repeated or unknown one ends this.
     if (std::find(step_.roles.begin(), step_.roles.begin() + static_cast<std::ptrdiff_t>(i), role) !=
         step_.roles.begin() + static_cast<std::ptrdiff_t>(i))
@@ -39,7 +41,7 @@ bool StepCheck::roles(const std::vector<std::string>& required, const std::vecto
     if (failed()) return false;
   }
   for (const std::string& role : required)
-    if (!operand(role)) fail("'" + step_.op + "' needs an operand '" + role + "'");
+    if (!operand(role)) fail("'" + to_string(step_.op) + "' needs an operand '" + role + "'");
   if (!failed() && step_.roles.front() != required.front()) fail("'" + required.front() + "' must be the first operand");
   return !failed();
 }
@@ -53,7 +55,7 @@ const Value* StepCheck::operand(std::string_view role) const {
 void StepCheck::attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional) {
   for (const auto& item : step_.attributes.items())
     if (!contains(required, item.key()) && !contains(optional, item.key()))
-      fail("'" + step_.op + "' has no attribute '" + item.key().substr(0, 80) + "'");
+      fail("'" + to_string(step_.op) + "' has no attribute '" + item.key().substr(0, 80) + "'");
   for (const std::string_view name : required)
     if (!step_.attributes.contains(name)) fail("the attribute '" + std::string(name) + "' is missing");
 }
@@ -130,7 +132,8 @@ void StepCheck::floating(const Value& value, bool workspace) {
   if (workspace && (value.dtype != DType::uint8 || value.shape != Shape{Extent(1)}))
     fail("'" + value.name + "' is a workspace, which is uint8 of shape [1]");
   if (!workspace && !is_floating(value.dtype))
-    fail("'" + step_.op + "' works on floating-point numbers; '" + value.name + "' is " + std::string(name_of(value.dtype)));
+    fail("'" + to_string(step_.op) + "' works on floating-point numbers; '" + value.name + "' is " +
+         std::string(name_of(value.dtype)));
 }
 
 void StepCheck::rank(const Value& value, size_t rank) {

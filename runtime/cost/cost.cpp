@@ -1,6 +1,7 @@
 #include "runtime/cost/cost.h"
 
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -30,24 +31,23 @@ Cost copy_cost(const TensorSpec& from, const TensorSpec& to) {
 
 Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
                     std::span<const TensorSpec> outputs) {
-  const auto op = op_from_name(step.op);
+  const Op op = step.op;
   if (op == Op::view || op == Op::print) return {};
   Cost cost;
   for (const TensorSpec& input : inputs) cost.read_bytes += static_cast<double>(input.bytes);
   for (const TensorSpec& output : outputs) cost.written_bytes += static_cast<double>(output.bytes);
   if (op == Op::kernel) cost.flops = kernel_flops(plan, step, inputs, outputs);
-  if (!op || !traits(*op).flops) return cost;
-  SizedOp sized{*op, step.attributes, step.roles, {}, {}};
+  if (!traits(op).flops) return cost;
+  SizedOp sized{op, step.attributes, step.roles, {}, {}};
   for (const TensorSpec& input : inputs) sized.inputs.push_back(input.dims);
   for (const TensorSpec& output : outputs) sized.outputs.push_back(output.dims);
-  cost.flops = traits(*op).flops(sized);
+  cost.flops = traits(op).flops(sized);
   return cost;
 }
 
-DType multiplied(const std::string& op, std::span<const TensorSpec> inputs) {
-  const auto known = op_from_name(op);
+DType multiplied(Op op, std::span<const TensorSpec> inputs) {
   for (const TensorSpec& input : inputs) {
-    if (known && traits(*known).multiplies && (input.dtype == DType::bfloat16 || input.dtype == DType::float16))
+    if (traits(op).adds == Adds::products && (input.dtype == DType::bfloat16 || input.dtype == DType::float16))
       return input.dtype;
   }
   return DType::float32;

@@ -35,7 +35,7 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
 
 /// The type whose products an operation adds up: bfloat16 or float16 where it multiplies such operands, else float32
 /// (generated kernels, and all that is no matrix product, compute in f32: docs/precision.md).
-DType multiplied(const std::string& op, std::span<const TensorSpec> inputs);
+DType multiplied(Op op, std::span<const TensorSpec> inputs);
 
 /// The cost of a reorder or copy: its bytes read and written.
 Cost copy_cost(const TensorSpec& from, const TensorSpec& to);

@@ -34,12 +34,16 @@ double positive(const JsonNode& node) {
 }
 
 /// Rates by operation, in place of those that were guessed.
-void read_operations(const JsonNode& node, const char* name, std::map<std::string, double>& operations) {
+void read_operations(const JsonNode& node, const char* name, std::map<Op, double>& operations) {
   if (!node.has(name)) return;
   operations.clear();
   const JsonNode given = node.field(name);
   if (!given.json().is_object()) return given.fail("must be an object");
-  for (const auto& item : given.json().items()) operations[item.key()] = positive(given.field(item.key().c_str()));
+  for (const auto& item : given.json().items()) {
+    const auto op = op_from_name(item.key());
+    if (!op) return given.fail("unknown operation '" + item.key().substr(0, 80) + "'");
+    operations[*op] = positive(given.field(item.key().c_str()));
+  }
 }
 
 void read_device(const JsonNode& node, DeviceDescription& device) {
@@ -59,18 +63,24 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
   read_operations(node, "bf16_operations", device.bf16_operations);
 }
 
+Json json_of(const std::map<Op, double>& operations) {
+  std::map<std::string, double> by_name;  // which a file lists in alphabetical order
+  for (const auto& [op, rate] : operations) by_name[to_string(op)] = rate;
+  return by_name;
+}
+
 Json json_of(const DeviceDescription& device) {
   Json json = {{"model", device.model}, {"cores", device.cores}};
   for_each_figure(device, [&](const char* name, double figure) {
     if (figure > 0) json[name] = figure;
   });
-  if (!device.operations.empty()) json["operations"] = device.operations;
-  if (!device.bf16_operations.empty()) json["bf16_operations"] = device.bf16_operations;
+  if (!device.operations.empty()) json["operations"] = json_of(device.operations);
+  if (!device.bf16_operations.empty()) json["bf16_operations"] = json_of(device.bf16_operations);
   return json;
 }
 
 /// The arithmetic rate of `op` on operands of `dtype`, all cores.
-double rate_of(const DeviceDescription& device, const std::string& op, DType dtype) {
+double rate_of(const DeviceDescription& device, Op op, DType dtype) {
   const auto own = device.operations.find(op);
   const double f32 = own == device.operations.end() ? device.flops_per_second : own->second;
   if (dtype == DType::float32 || device.bf16_flops_per_second == 0) return f32;
@@ -126,8 +136,7 @@ std::string devices_text(const DeviceDescriptions& devices) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype,
-                       double bytes) {
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {
   const double share = std::min(1.0, double(threads) / device.cores);
   const double crowd = std::min(1.0, double(threads) / std::max({busy, threads, 1}));
   Roofline roofline;

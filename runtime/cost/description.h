@@ -32,7 +32,6 @@ std::string devices_text(const DeviceDescriptions& devices);
 
 /// What a lane of `threads` threads can do while `busy` threads work on lanes of its kind: bandwidth is shared.
 /// `op`, the type that it multiplies (multiplied()) and the bytes that it touches tell which of the rates apply.
-Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, const std::string& op, DType dtype,
-                       double bytes);
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes);
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/cpu/ops/ops.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/plan/op_list.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -86,7 +87,7 @@ class CpuDevice : public Device {
 
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const TeamSize team(request.threads);  // oneDNN splits work by the size that it sees here
-    if (request.step.op == "kernel") return prepare_cpu_kernel(request);
+    if (request.step.op == Op::kernel) return prepare_cpu_kernel(request);
     return prepare_cpu_library_op(request);
   }
 

@@ -4,6 +4,7 @@
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/queue.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <mutex>
@@ -82,8 +83,8 @@ class CudaDevice final : public Device {
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
     const std::string what = (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
-                             (step.kernel.empty() ? step.op : step.kernel);
-    if (step.op == "kernel") {
+                             (step.kernel.empty() ? to_string(step.op) : step.kernel);
+    if (step.op == Op::kernel) {
       SHEAF_ASSIGN(auto kernels, queue_kernels());
       return described(prepare_generated_kernel(request, state_, device_, kernels), what);
     }
@@ -95,7 +96,7 @@ class CudaDevice final : public Device {
     static const Plan no_plan;
     SHEAF_ASSIGN(auto library, open_library());
     Step step;
-    step.op = "reorder";
+    step.op = Op::reorder;
     step.inputs = step.outputs = {0};
     step.roles = {"x"};
     const bool constant[] = {false};

@@ -2,7 +2,6 @@
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/own_operations.h"
 #include "runtime/ops/pooling.h"
-#include "runtime/ops/step_op.h"
 #include "runtime/steps/pool_shape.h"
 
 #include <algorithm>
@@ -46,10 +45,10 @@ class PoolBuilder {
  public:
   PoolBuilder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels)
       : operands_(request),
-        op_(op_of(request.step)),
+        op_(request.step.op),
         kernels_(kernels),
         backward_(traits(op_).pass == Pass::backward),
-        max_(pool_kind(op_) == PoolKind::maximum),
+        max_(takes_maximum(op_)),
         suffix_(kernel_suffix(operands_.dtype())) {
     require(!suffix_.empty(), "pooling is of floating-point numbers");
     read();
@@ -61,8 +60,8 @@ class PoolBuilder {
     channels_last_ = is_channels_last(operands_.request.inputs[size_t(at_hand)]);
     // A dy of one position a channel lies alike in both: then dx as the convolutions before it want it.
     if (backward_ && product(sizes_.y, 2, sizes_.y.size()) == 1) channels_last_ = true;
-    if (op_ == Op::max_pool_train) give_workspace();
-    if (op_ == Op::max_pool_backward) take_workspace();
+    if (traits(op_).pass == Pass::training) give_workspace();
+    if (max_ && backward_) take_workspace();
     if (channels_last_) {
       prepared_.inputs[size_t(at_hand)] = channels_last(prepared_.inputs[size_t(at_hand)]);
       prepared_.outputs[0] = channels_last(prepared_.outputs[0]);
@@ -77,7 +76,7 @@ class PoolBuilder {
   void read() {
     const Dims x = backward_ ? pooled_from(operands_) : operands_.operand("x").dims;
     const Dims y = backward_ ? operands_.operand("dy").dims : operands_.output().dims;
-    if (pool_kind(op_) == PoolKind::adaptive_average) {
+    if (is_adaptive(op_)) {
       adaptive_pooling_of(x, y, sizes_);
       pool_.adaptive = 1;
     } else {
@@ -141,8 +140,8 @@ class PoolBuilder {
       const MemoryRef to{inputs, first * image * element};
       const MemoryRef from{operands_.find(backward_ ? "dy" : "x"), first * read_image * element};
       MemoryRef taps{};
-      if (op_ == Op::max_pool_train) taps = {inputs + 1, first * tap_image};
-      if (op_ == Op::max_pool_backward) taps = {operands_.find("workspace"), first * tap_image};
+      if (traits(op_).pass == Pass::training) taps = {inputs + 1, first * tap_image};
+      if (max_ && backward_) taps = {operands_.find("workspace"), first * tap_image};
       KernelCall call(own_kernel(*kernels_, "pooling", kernel), {(count + 255) / 256, 1, 1});
       call.address(to);
       if (max_ && !backward_) call.address(taps);

@@ -1,18 +1,18 @@
 // The project's own operations.
 #include "runtime/cuda/own_operations.h"
+#include "runtime/ops/pooling.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
 namespace sheaf::cuda {
 namespace {
 
-Result<Prepared> prepare_maximum(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
   return prepare_own_pooling(request, kernels,
-                             "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation");
-}
-Result<Prepared> prepare_average(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
-  return prepare_own_pooling(request, kernels,
-                             "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
+                             takes_maximum(request.step.op)
+                                 ? "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation"
+                                 : "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
 }
 Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
@@ -31,13 +31,6 @@ struct Entry {
 };
 
 constexpr Entry operations[] = {
-    {Op::max_pool, prepare_maximum},
-    {Op::max_pool_train, prepare_maximum},
-    {Op::max_pool_backward, prepare_maximum},
-    {Op::avg_pool, prepare_average},
-    {Op::adaptive_avg_pool, prepare_average},
-    {Op::avg_pool_backward, prepare_average},
-    {Op::adaptive_avg_pool_backward, prepare_average},
     {Op::reorder, prepare_reorder},
     {Op::reduce, prepare_reduce},
     {Op::check_finite, prepare_check_finite},
@@ -52,6 +45,8 @@ class Nothing final : public Operation {
 }  // namespace
 
 PrepareOwn find_own_operation(Op op) {
+  const auto pools = poolings();
+  if (std::any_of(pools.begin(), pools.end(), [&](const OpTraits& row) { return row.op == op; })) return prepare_pooling;
   const auto found =
       std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
   return found == std::end(operations) ? nullptr : found->prepare;

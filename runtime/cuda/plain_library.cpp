@@ -4,21 +4,20 @@
 #include "runtime/steps/step_operands.h"
 #include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"
-#include "runtime/ops/step_op.h"
 
 namespace sheaf::cuda {
 
 Result<Prepared> PlainLibrary::prepare(const PrepareRequest& request) {
   try {
     if (has_nothing_to_do(request)) return prepare_nothing(request, true);
-    if (const PrepareOwn own = find_own_operation(op_of(request.step))) return own(request, nullptr);
+    if (const PrepareOwn own = find_own_operation(request.step.op)) return own(request, nullptr);
     Prepared prepared = StepOperands(request).prepared();
     prepared.implementation = "library";
     prepared.reason = "cuDNN's or cuBLASLt's, of which this build knows nothing";
     prepared.uncertain = "its library's workspaces and layouts are left out: this build has no CUDA backend";
     return prepared;
   } catch (const OperationError& error) {
-    return Error("operation '" + request.step.op + "': " + error.what());
+    return Error("operation '" + op_name(request.step) + "': " + error.what());
   }
 }
 

@@ -1,6 +1,8 @@
 // How fast devices of a kind are, as data.
 #pragma once
 
+#include "runtime/plan/op.h"
+
 #include <map>
 #include <string>
 
@@ -20,12 +22,12 @@ struct DeviceDescription {
   double seconds_per_wait = 0;       ///< for one lane to see that another is done
   double copy_bytes_per_second = 0;  ///< from one device to another
   double memory_bytes = 0;           ///< of one device
-  /// Arithmetic rate of operations that don't reach that of matrix products: by Step::op; all cores.
-  std::map<std::string, double> operations;
+  /// Arithmetic rates of operations that don't reach that of matrix products, all cores.
+  std::map<Op, double> operations;
   /// The same two of bf16 operands, or f16 ones. 0: not known, f32's then; an operation that isn't listed has as many times its
   /// f32 rate as matrix products have theirs.
   double bf16_flops_per_second = 0;
-  std::map<std::string, double> bf16_operations;
+  std::map<Op, double> bf16_operations;
 };
 
 }  // namespace sheaf

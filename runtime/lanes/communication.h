@@ -1,6 +1,8 @@
 // What crosses between lanes in a run.
 #pragma once
 
+#include "runtime/plan/op.h"
+
 #include <cstddef>
 #include <string>
 
@@ -9,9 +11,8 @@ namespace sheaf {
 /// Data that an operation makes and another lane's uses, or that comes from the caller or goes to it. What lies in
 /// memory that lanes share and that no operation makes, such as a parameter, isn't among them.
 struct Communication {
-  /// scatter, replicate, gather, transfer, reduce, first; "share" where no step of the plan moves it; broadcast, gather,
-  /// sum of a bucket, among devices
-  std::string op;
+  /// The step's; share where no step of the plan moves it; broadcast, gather, sum of a bucket, among devices.
+  Op op{};
   std::string layer;  ///< that the step stems from; empty: of a bucket
   int producer = -1;  ///< in BindingInfo::operations; -1: the caller's input
   int consumer = -1;  ///< likewise; -1: the caller's output

@@ -1,5 +1,7 @@
 #include "runtime/ops/convolution.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -149,16 +151,14 @@ constexpr OpTraits kRows[] = {
      .attributes = kConv,
      .shapes = conv,
      .flops = conv_flops,
-     .multiplies = true,
-     .compares = Compares::activation},
+     .adds = Adds::products},
     {.op = Op::conv_transpose,
      .source = Source::library,
      .roles = kTransposeRoles,
      .attributes = kTranspose,
      .shapes = conv_transpose,
      .flops = transpose_flops,
-     .multiplies = true,
-     .compares = Compares::activation},
+     .adds = Adds::products},
     {.op = Op::conv_backward_data,
      .source = Source::library,
      .pass = Pass::backward,
@@ -166,7 +166,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kData,
      .shapes = conv_backward_data,
      .flops = data_flops,
-     .multiplies = true,
+     .adds = Adds::products,
      .sums_rows = true},
     {.op = Op::conv_backward_weight,
      .source = Source::library,
@@ -175,7 +175,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kWeight,
      .shapes = conv_backward_weight,
      .flops = weight_flops,
-     .multiplies = true,
+     .adds = Adds::products,
      .sums_rows = true},
 };
 

@@ -1,15 +1,22 @@
 // Linear layers and matrix products, and their gradients.
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
 namespace sheaf {
 namespace {
 
+/// The operand `weight`, [out, in].
+Result<Shape> weight_of(const OpShapes& op) {
+  const Shape& weight = op.operand("weight");
+  if (weight.size() == 2 && weight[0].is_static() && weight[1].is_static()) return weight;
+  return Error("expects a weight [out, in], but got " + to_string(weight));
+}
+
 Result<ResultShapes> linear(const OpShapes& op) {
-  const Shape &x = op.operand("x"), &weight = op.operand("weight");
-  if (weight.size() != 2 || !weight[0].is_static() || !weight[1].is_static())
-    return Error("expects a weight [out, in], but got " + to_string(weight));
+  SHEAF_ASSIGN(const Shape weight, weight_of(op));
+  const Shape& x = op.operand("x");
   if (x.empty() || !may_equal(x.back(), weight[1]))
     return Error("expects " + to_string(weight[1]) + " input features, but the input is " + to_string(x));
   Shape y = x;
@@ -24,9 +31,8 @@ Result<ResultShapes> linear(const OpShapes& op) {
 }
 
 Result<ResultShapes> linear_backward_data(const OpShapes& op) {
-  const Shape &dy = op.operand("dy"), &weight = op.operand("weight");
-  if (weight.size() != 2 || !weight[0].is_static() || !weight[1].is_static())
-    return Error("expects a weight [out, in], but got " + to_string(weight));
+  SHEAF_ASSIGN(const Shape weight, weight_of(op));
+  const Shape& dy = op.operand("dy");
   if (dy.empty() || !may_equal(dy.back(), weight[0]))
     return Error("expects a gradient of " + to_string(weight[0]) + " features, but got " + to_string(dy));
   Shape dx = dy;
@@ -108,15 +114,14 @@ constexpr OpTraits kRows[] = {
      .attributes = kLinear,
      .shapes = linear,
      .flops = linear_flops,
-     .multiplies = true,
-     .compares = Compares::activation},
+     .adds = Adds::products},
     {.op = Op::linear_backward_data,
      .source = Source::library,
      .pass = Pass::backward,
      .roles = kDataRoles,
      .shapes = linear_backward_data,
      .flops = data_flops,
-     .multiplies = true,
+     .adds = Adds::products,
      .sums_rows = true},
     {.op = Op::linear_backward_weight,
      .source = Source::library,
@@ -125,7 +130,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kWeight,
      .shapes = linear_backward_weight,
      .flops = weight_flops,
-     .multiplies = true,
+     .adds = Adds::products,
      .sums_rows = true},
     {.op = Op::matmul,
      .source = Source::library,
@@ -133,7 +138,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kMatmul,
      .shapes = matmul,
      .flops = matmul_flops,
-     .multiplies = true,
+     .adds = Adds::products,
      .sums_rows = true},
 };
 

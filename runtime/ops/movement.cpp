@@ -1,5 +1,6 @@
 // Data movement, what is neither movement nor a library's, and what binding adds.
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {

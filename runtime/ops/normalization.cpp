@@ -1,5 +1,6 @@
 // Batch norm of a training step. (In inference it is folded or a generated kernel.)
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -56,8 +57,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kNorm,
      .shapes = train,
      .flops = train_flops,
-     .sums_rows = true,
-     .compares = Compares::activation},
+     .sums_rows = true},
     {.op = Op::batch_norm_backward,
      .source = Source::library,
      .pass = Pass::backward,

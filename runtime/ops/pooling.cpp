@@ -1,5 +1,7 @@
 #include "runtime/ops/pooling.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -101,8 +103,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kMaximum,
      .shapes = pool,
      .flops = pool_flops,
-     .training = Op::max_pool_train,
-     .compares = Compares::window},
+     .training = Op::max_pool_train},
     {.op = Op::max_pool_train,
      .source = Source::library,
      .pass = Pass::training,
@@ -110,8 +111,7 @@ constexpr OpTraits kRows[] = {
      .attributes = kMaximum,
      .shapes = pool,
      .flops = pool_flops,
-     .sums_rows = true,
-     .compares = Compares::window},
+     .sums_rows = true},
     {.op = Op::max_pool_backward,
      .source = Source::library,
      .pass = Pass::backward,
@@ -120,7 +120,13 @@ constexpr OpTraits kRows[] = {
      .shapes = pool_backward,
      .flops = [](const SizedOp& op) { return op.input_elements("dy"); },
      .sums_rows = true},
-    {.op = Op::avg_pool, .source = Source::library, .roles = kX, .attributes = kAverage, .shapes = pool, .flops = pool_flops},
+    {.op = Op::avg_pool,
+     .source = Source::library,
+     .roles = kX,
+     .attributes = kAverage,
+     .shapes = pool,
+     .flops = pool_flops,
+     .adds = Adds::elements},
     {.op = Op::avg_pool_backward,
      .source = Source::library,
      .pass = Pass::backward,
@@ -128,13 +134,15 @@ constexpr OpTraits kRows[] = {
      .attributes = kAverageBackward,
      .shapes = pool_backward,
      .flops = [](const SizedOp& op) { return window(op) * op.input_elements("dy"); },
+     .adds = Adds::elements,
      .sums_rows = true},
     {.op = Op::adaptive_avg_pool,
      .source = Source::library,
      .roles = kX,
      .attributes = kOutputSize,
      .shapes = adaptive_pool,
-     .flops = [](const SizedOp& op) { return op.first_input_elements(); }},
+     .flops = [](const SizedOp& op) { return op.first_input_elements(); },
+     .adds = Adds::elements},
     {.op = Op::adaptive_avg_pool_backward,
      .source = Source::library,
      .pass = Pass::backward,
@@ -142,15 +150,20 @@ constexpr OpTraits kRows[] = {
      .attributes = kSize,
      .shapes = adaptive_pool_backward,
      .flops = [](const SizedOp& op) { return op.output_elements(); },
+     .adds = Adds::elements,
      .sums_rows = true},
 };
 
 }  // namespace
 
-PoolKind pool_kind(Op op) {
-  if (op == Op::max_pool || op == Op::max_pool_train || op == Op::max_pool_backward) return PoolKind::maximum;
-  return op == Op::avg_pool || op == Op::avg_pool_backward ? PoolKind::average : PoolKind::adaptive_average;
+bool takes_maximum(Op op) {
+  const OpTraits& row = traits(op);
+  const auto is_workspace = [](const RoleRow& role) { return role.name == kWorkspaceRole; };
+  // Its gradient wants to know where a maximum was.
+  return row.training || row.pass == Pass::training || std::any_of(row.roles.begin(), row.roles.end(), is_workspace);
 }
+
+bool is_adaptive(Op op) { return traits(op).shapes == adaptive_pool || traits(op).shapes == adaptive_pool_backward; }
 
 Result<void> check_pool_padding(const SlidingWindow& window) {
   if (std::max(window.padding_begin, window.padding_end) <= window.span() / 2) return {};

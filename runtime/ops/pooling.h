@@ -5,9 +5,10 @@
 
 namespace sheaf {
 
-enum class PoolKind { maximum, average, adaptive_average };
-/// Of a pooling operation or its gradient.
-PoolKind pool_kind(Op op);
+/// Of a pooling operation or its gradient: whether it takes the largest element of a window, or the average.
+bool takes_maximum(Op op);
+/// Whether its windows come from the sizes of input and result, rather than from attributes.
+bool is_adaptive(Op op);
 
 /// The error where a window's padding is more than half of what it spans: PyTorch's rule, so that each window has an element.
 Result<void> check_pool_padding(const SlidingWindow& window);

@@ -1,5 +1,7 @@
 #include "runtime/ops/recurrent.h"
 
+#include "runtime/plan/op_list.h"
+
 namespace sheaf {
 namespace {
 

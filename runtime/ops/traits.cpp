@@ -2,6 +2,7 @@
 
 #include "runtime/ops/activation.h"
 #include "runtime/ops/recurrent.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,10 @@ std::vector<KnownRole> known_roles(Op op, const Json& attributes) {
 const OpTraits& traits(Op op) {
   static const std::array<const OpTraits*, kOps> rows = table();
   return *rows[static_cast<size_t>(op)];
+}
+
+bool is_workspace(const Step& step, const Value& result) {
+  return traits(step.op).pass == Pass::training && result.dtype == DType::uint8 && result.shape == workspace_result().shape;
 }
 
 Result<void> check_attributes(Op op, const Json& attributes) {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/ops/shapes.h"
+#include "runtime/plan/plan.h"
 
 namespace sheaf {
 
@@ -16,6 +17,14 @@ struct Movement {
   Route route = Route::none;
   Carries carries = Carries::nothing;
 };
+/// Each replica gets a chunk of what is on one place.
+inline bool cuts_chunks(const Movement& movement) {
+  return movement.route == Route::to_replicas && movement.carries == Carries::chunks;
+}
+/// Each replica gets all of what is on one place.
+inline bool copies_to_replicas(const Movement& movement) {
+  return movement.route == Route::to_replicas && movement.carries == Carries::whole;
+}
 
 /// Who brings an operation into a program.
 enum class Source : uint8_t {
@@ -27,8 +36,9 @@ enum class Source : uint8_t {
 /// In a training step: forward as in inference, forward with a workspace for the gradient, or the gradient.
 enum class Pass : uint8_t { forward, training, backward };
 
-/// Where an operation compares numbers, and a library's comparison may drop a NaN that PyTorch keeps.
-enum class Compares : uint8_t { never, window, activation };
+/// What each element of a result is a sum of, an activation aside: elements times fixed weights (averages), or products of
+/// operands' elements, of which narrow ones are multiplied as they are. Its error is told from a sum of magnitudes.
+enum class Adds : uint8_t { nothing, elements, products };
 
 struct AttributeRow {
   /// `per_dimension`: a list with an integer for each spatial dimension. `activation`: docs/steps.md.
@@ -61,10 +71,9 @@ struct OpTraits {
   /// Arithmetic by its definition (docs/estimate.md); null: none.
   double (*flops)(const SizedOp&) = nullptr;
   std::optional<Op> training;  ///< the same with a workspace as its last result
-  bool multiplies = false;     ///< sums of products: narrow operands are multiplied as they are
-  bool sums_rows = false;      ///< of no rows the result is zeros
-  bool passes_on = false;      ///< its result has its first operand's elements, wherever it is
-  Compares compares = Compares::never;
+  Adds adds = Adds::nothing;
+  bool sums_rows = false;  ///< of no rows the result is zeros
+  bool passes_on = false;  ///< its result has its first operand's elements, wherever it is
 };
 
 const OpTraits& traits(Op op);
@@ -73,6 +82,9 @@ const OpTraits& traits(Op op);
 inline bool moves(Op op) { return traits(op).movement.route != Route::none; }
 /// Whether it is a call into a backend's library.
 inline bool is_library(Op op) { return traits(op).source == Source::library; }
+
+/// Whether `result`, which `step` makes, is what it keeps for its gradient: in a library's own format, uint8 [1] to the plan.
+bool is_workspace(const Step& step, const Value& result);
 
 /// Attributes have the names of the op's row and values within its bounds; lists for spatial dimensions are of one length.
 Result<void> check_attributes(Op op, const nlohmann::ordered_json& attributes);

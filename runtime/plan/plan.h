@@ -5,6 +5,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
 #include "runtime/base/extent.h"
+#include "runtime/plan/op.h"
 
 #include <nlohmann/json.hpp>
 
@@ -80,12 +81,12 @@ struct Value {
 
 /// One operation, run once (or once per replica of the region it is placed in).
 ///
-/// `op` is `scatter`, `replicate`, `gather`, `transfer` (data movement between places); `kernel` (a
-/// generated kernel named by `kernel`); `view` (output 0 is input 0's elements under another shape);
-/// `print`; or a library operation (docs/steps.md lists them with operand roles and attributes).
-/// In the logical program (Plan::infer_graph) it is the layer's type in lower case.
+/// In an executable program `op` is data movement between places, `kernel` (a generated kernel named by `kernel`), `view`
+/// (output 0 is input 0's elements under another shape), `print` or a library operation (docs/steps.md lists them with
+/// operand roles and attributes). In a logical program (Plan::infer_graph) it is data movement or `layer`.
 struct Step {
-  std::string op;
+  Op op{};
+  std::string type;                ///< of op `layer`: the layer's type, or the nn operation's name, in lower case
   std::string kernel;              ///< of op `kernel`: index by name into Plan::kernels
   std::vector<int> inputs;         ///< indices into Program::values
   std::vector<std::string> roles;  ///< one per input: "x", "weight", "bias", "residual", …
@@ -100,6 +101,9 @@ struct Step {
       notes;          ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
   bool once = false;  ///< depends on parameters and buffers alone: runs when weights are set, not each step
 };
+
+/// What the step is called in plans and reports.
+std::string op_name(const Step& step);
 
 struct Output {
   std::string name;  ///< the name users see

@@ -68,7 +68,7 @@ Json json_of(const Value& value) {
 }
 
 Json json_of(const Step& step) {
-  Json json = {{"op", step.op}};
+  Json json = {{"op", op_name(step)}};
   if (!step.kernel.empty()) json["kernel"] = step.kernel;
   json["inputs"] = step.inputs;
   json["roles"] = step.roles;

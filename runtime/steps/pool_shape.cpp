@@ -74,23 +74,31 @@ Averaging averaging_of(const StepOperands& operation, const Pooling& p) {
   return average;
 }
 
-Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& p) {
+std::vector<std::vector<Window>> adaptive_windows(const Dims& x, const Dims& y) {
   check_shapes(x, y);
+  std::vector<std::vector<Window>> windows;
+  for (size_t i = 2; i < x.size(); ++i) {
+    const int64_t in = x[i], out = y[i];
+    require(in > 0, "can't pool x " + to_string(x) + " adaptively");
+    windows.emplace_back();
+    for (int64_t o = 0; o < out; ++o) {
+      const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
+      windows.back().push_back({begin, end, end - begin});
+    }
+  }
+  return windows;
+}
+
+Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& p) {
+  Averaging average;
+  average.windows = adaptive_windows(x, y);
   p = {};
   p.x = x;
   p.y = y;
   bool uniform = true;
-  Averaging average;
   for (size_t i = 2; i < x.size(); ++i) {
-    const int64_t in = x[i], out = y[i];
-    require(in > 0, "adaptive_avg_pool can't pool x " + to_string(x));
-    uniform = uniform && in % out == 0;
-    p.kernel.push_back(in / out);
-    average.windows.emplace_back();
-    for (int64_t o = 0; o < out; ++o) {
-      const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-      average.windows.back().push_back({begin, end, end - begin});
-    }
+    uniform = uniform && x[i] % y[i] == 0;
+    p.kernel.push_back(x[i] / y[i]);
   }
   p.stride = p.kernel;
   p.dilation.assign(p.kernel.size(), 1);

@@ -31,8 +31,11 @@ struct Averaging {
 Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y);
 Averaging averaging_of(const StepOperands& operation, const Pooling& pooling);
 
+/// An adaptive pooling's windows, by dimension, then output position: [floor(o·in/out), ceil((o+1)·in/out)), as in PyTorch's
+/// start_index and end_index.
+std::vector<std::vector<Window>> adaptive_windows(const Dims& x, const Dims& y);
+
 /// Adaptive average pooling as an equal one where the windows are all alike, else by its windows.
-/// Window of output o: [floor(o·in/out), ceil((o+1)·in/out)), as in PyTorch's start_index and end_index.
 Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& pooling);
 
 /// dy's dims with the spatial sizes of the attribute `size`: x's dims, of a backward step. Its output must

@@ -182,8 +182,9 @@ class Writer {
     const int64_t leaves = communication.producer < 0 ? from.begin : std::max(from.begin, from.done - 1);
     const int64_t arrives = std::max(leaves, communication.consumer < 0 ? std::max(to.begin, to.done - 1) : to.begin);
     events_.add_flow({from.tid, leaves}, {to.tid, arrives},
-                     "\"name\":" + json_string(communication.op) + ",\"cat\":\"communication\",\"args\":{\"layer\":" +
-                         json_string(communication.layer) + ",\"bytes\":" + std::to_string(communication.bytes) + "," + number);
+                     "\"name\":" + json_string(to_string(communication.op)) +
+                         ",\"cat\":\"communication\",\"args\":{\"layer\":" + json_string(communication.layer) +
+                         ",\"bytes\":" + std::to_string(communication.bytes) + "," + number);
   }
 
   void add_data_waits(const std::vector<KeptStep>& steps) {

@@ -1,8 +1,8 @@
-"""A second build of sheaf's programs, of sources with a patch, made from the objects of a first one.
+"""A second build of sheaf's programs, of sources with patches, made from the objects of a first one.
 
-What a build would do anew is what `ninja -t commands` lists, with the paths of the copy: TableGen, the compilation of the sources
-that the patch changes or that hold definitions which TableGen now makes otherwise, archives, links. Objects that would only see
-further declarations are taken as they are: that makes one minute of many.
+What a build would do anew is what `ninja -t commands` lists, with the paths of the copy: TableGen, kernels, the compilation of the
+sources that the patches add or change, whose headers they change, or that hold definitions which TableGen now makes otherwise,
+archives, links. Objects that would only see further declarations of TableGen's are taken as they are.
 """
 import os
 import re
@@ -26,32 +26,51 @@ def copy_or_link(source, target):
     return (os.link if Path(source).suffix in (".o", ".a", ".pch") else shutil.copy2)(source, target)
 
 
+def changed_by(patch):
+    """The names of the files that a patch changes or adds."""
+    return [line.split("\t")[2] for line in execute(["git", "apply", "--numstat", patch], cwd="/").splitlines()]
+
+
+def source_of(command):
+    return Path(command.rsplit(" ", 1)[1])
+
+
+def output_of(command):
+    return re.search(r" -o (\S+)", command).group(1)
+
+
 class PatchedBuild:
     """`source`, `build`: of the first build, which has to be up to date; `work`: an empty folder. After make() there are
     `work`/source and `work`/build/bin, and `compiled` names the sources that were compiled."""
 
-    def __init__(self, source, build, work, patch):
-        self.first_source, self.first_build, self.patch = Path(source), Path(build), Path(patch)
+    def __init__(self, source, build, work, patches):
+        self.first_source, self.first_build, self.patches = Path(source), Path(build), patches
         self.source, self.build = Path(work) / "source", Path(work) / "build"
 
     def make(self, targets):
         self.copy_sources()
-        self.changed = self.apply()
+        self.changed = {name for patch in self.patches for name in self.apply(patch)}
         for name in ("CMakeFiles", "cmake", "codegen", "frontend", "ir", "lib", "passes", "runtime", "tools"):
             if (self.first_build / name).is_dir():
                 shutil.copytree(self.first_build / name, self.build / name, copy_function=copy_or_link, symlinks=True)
         (self.build / "bin").mkdir()
         commands = execute(["ninja", "-C", self.first_build, "-t", "commands", *targets]).splitlines()
         tables = [command for command in commands if "-tblgen" in command]
+        kernels = [command for command in commands if re.search(r" -ptx ", command) and self.is_changed(source_of(command))]
+        embedding = [command for command in commands if "EmbedPtx.cmake" in command and kernels]
         compilations = [command for command in commands if re.search(r" -c \S+$", command)]
         links = [command for command in commands if re.search(r" -o bin/|/cmake -E rm -f lib/\S+\.a && ", command)]
+        self.move_unity_files()
+        compilations, links = self.with_new_sources(compilations, links)
+        self.headers = self.dependencies()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(self.repeat, tables))
-            compilations = [command for command in compilations if self.is_affected(Path(command.rsplit(" ", 1)[1]))]
+            list(pool.map(self.repeat, tables + kernels))
+            list(map(self.repeat, embedding))
+            compilations = [command for command in compilations if self.is_affected(command)]
             list(pool.map(self.repeat, compilations))
         for command in links:
             self.repeat(command)
-        self.compiled = [os.path.relpath(command.rsplit(" ", 1)[1], self.first_source) for command in compilations]
+        self.compiled = [os.path.relpath(name, self.first_source) for command in compilations for name in self.sources_of(command)]
 
     def copy_sources(self):
         self.source.mkdir(parents=True)
@@ -59,20 +78,75 @@ class PatchedBuild:
             copy = shutil.copytree if (self.first_source / name).is_dir() else shutil.copy2
             copy(self.first_source / name, self.source / name)
 
-    def apply(self):
-        """Applies the patch; returns the names of the files that it changes."""
+    def apply(self, patch):
         # Outside of any repository, for inside `git apply` takes paths from its root and passes over the others.
         outside = {"cwd": self.source, "env": {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.source.parent)}}
-        names = [line.split("\t")[2] for line in execute(["git", "apply", "--numstat", self.patch], **outside).splitlines()]
-        execute(["git", "apply", self.patch], **outside)
-        return names
+        execute(["git", "apply", patch], **outside)
+        return changed_by(patch)
 
-    def is_affected(self, name):
-        """Whether the patch changes the source file `name` of the first build, or definitions that it includes."""
-        if not name.is_relative_to(self.first_source) or name.is_relative_to(self.first_build):
-            return False
-        if str(name.relative_to(self.first_source)) in self.changed:
+    def copied(self, name):
+        """Where a file of the first build lies in the copy."""
+        if name.is_relative_to(self.first_build):
+            return self.build / name.relative_to(self.first_build)
+        return self.source / name.relative_to(self.first_source)
+
+    def move_unity_files(self):
+        """What CMake wrote to compile several sources at a time names those of the copy."""
+        for unity in self.build.rglob("Unity/unity_*"):
+            unity.write_text(unity.read_text().replace(f'"{self.first_source}/', f'"{self.source}/'))
+
+    def sources_of(self, compilation):
+        """The sources that it compiles, as the first build's."""
+        name = source_of(compilation)
+        if not name.name.startswith("unity_"):
+            return [name]
+        return [self.first_source / path for path in re.findall(rf'#include "{self.source}/(.*)"', self.copied(name).read_text())]
+
+    def with_new_sources(self, compilations, links):
+        """A source that a patch adds is compiled and linked as its neighbour in the same folder is, or together with it."""
+        for name in sorted(self.changed):
+            if not name.endswith(".cpp") or (self.first_source / name).exists():
+                continue
+            folder = (self.first_source / name).parent
+            near = [c for c in compilations if any(source.parent == folder for source in self.sources_of(c))]
+            if not near:  # of a target that isn't asked for
+                continue
+            if source_of(near[0]).name.startswith("unity_"):
+                with self.copied(source_of(near[0])).open("a") as unity:
+                    unity.write(f'#include "{self.source / name}"\n')
+                continue
+            old = output_of(near[0])
+            new = old.replace(source_of(near[0]).name, Path(name).name)
+            compilations = compilations + [near[0].replace(old, new).replace(str(source_of(near[0])), str(self.first_source / name))]
+            links = [link.replace(f" {old} ", f" {old} {new} ") for link in links]
+        return compilations, links
+
+    def dependencies(self):
+        """Of each object of the first build, the headers that the patches change."""
+        found, objects = {}, None
+        for line in execute(["ninja", "-C", self.first_build, "-t", "deps"]).splitlines():
+            if line.startswith(" "):
+                header = Path(os.path.normpath(self.first_build / line.strip()))
+                if self.is_changed(header):
+                    objects.append(header)
+            elif line:
+                objects = found.setdefault(line.split(":")[0], [])
+        return found
+
+    def is_changed(self, name):
+        return name.is_relative_to(self.first_source) and str(name.relative_to(self.first_source)) in self.changed
+
+    def is_affected(self, compilation):
+        """Whether the patches change the source of a compilation, its headers, or definitions that it includes."""
+        return bool(self.headers.get(output_of(compilation))) or any(map(self.is_source_affected, self.sources_of(compilation)))
+
+    def is_source_affected(self, name):
+        if self.is_changed(name):
             return True
+        if name.suffix != ".cpp" or not name.is_relative_to(self.first_source):
+            return False
+        if name.is_relative_to(self.first_build):  # made by the build: the kernels' texts
+            return name.read_bytes() != self.copied(name).read_bytes()
         included = re.findall(r'#include "(\S+\.cpp\.inc)"', name.read_text(encoding="utf-8"))
         return any((self.first_build / path).read_bytes() != (self.build / path).read_bytes() for path in included)
 

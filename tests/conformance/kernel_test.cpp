@@ -1,5 +1,6 @@
 // Operations: generated kernels loaded from a plan's objects, library operations, reorders.
 #include "backend.h"
+#include "runtime/plan/op_list.h"
 
 #include "runtime/plan/plan.h"
 
@@ -35,7 +36,7 @@ class KernelContract : public BackendTest {
 
   static Step kernel_step(const std::string& kernel) {
     Step step;
-    step.op = "kernel";
+    step.op = Op::kernel;
     step.kernel = kernel;
     step.layer = "layer";
     step.attributes["grain"] = 16;
@@ -109,7 +110,7 @@ TEST_P(KernelContract, KernelsThatAreNotThere) {
 
 TEST_P(KernelContract, ALibraryOperation) {
   Step step;
-  step.op = "linear";
+  step.op = Op::linear;
   step.layer = "fc";
   step.inputs = {0, 1, 2};
   step.roles = {"x", "weight", "bias"};
@@ -143,7 +144,7 @@ TEST_P(KernelContract, ALibraryOperation) {
 
 TEST_P(KernelContract, AnUnknownOperationIsAnError) {
   Step step;
-  step.op = "frobnicate";
+  step.type = "frobnicate";
   step.layer = "l";
   auto prepared = prepare(step, {}, {}, {}, 0);
   ASSERT_FALSE(prepared);

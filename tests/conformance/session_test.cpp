@@ -1,5 +1,6 @@
 // Generated kernels in a whole program: extents of each replica's chunk, operands in place, failures while running.
 #include "backend.h"
+#include "runtime/plan/op_list.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/session/sheaf.h"
@@ -29,7 +30,7 @@ int kernel(PlanBuilder& b, const std::string& name, std::vector<int> inputs, std
            const std::string& work, Json extents, Json more = Json::object()) {
   Json attributes = {{"extents", extents}, {"work", work}, {"grain", 4}};
   attributes.update(more);
-  const int y = b.step("kernel", inputs, name + std::to_string(b.program.steps.size()), std::move(shape), place, attributes);
+  const int y = b.step(Op::kernel, inputs, name + std::to_string(b.program.steps.size()), std::move(shape), place, attributes);
   b.program.steps.back().kernel = name;
   return y;
 }

@@ -6,6 +6,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cudnn.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/steps/step_operands.h"
 #include "tools/estimate/planned_program.h"
 
@@ -30,8 +31,8 @@ void show(const PlannedProgram& planned, const Program& program) {
   for (const Instance& instance : planned.binding.graph.instances) {
     if (instance.kind != Instance::launch || instance.step < 0) continue;
     const Step& step = program.steps[size_t(instance.step)];
-    if (step.op == "kernel" || instance.entry < 0) continue;
-    std::string line = "  " + step.op + " | " + step.layer + " |";
+    if (step.op == Op::kernel || instance.entry < 0) continue;
+    std::string line = "  " + to_string(step.op) + " | " + step.layer + " |";
     for (const int tensor : instance.inputs) {
       const TensorSpec& spec = planned.binding.graph.tensors[size_t(tensor)].spec;
       line += " " + std::string(name_of(spec.dtype)) + to_string(spec.dims) + (spec.plain() ? "" : " " + spec.format->name());

@@ -1,4 +1,5 @@
 // Products and recurrent layers prepared for a GPU that isn't there: operands, workspaces, reasons, refusals.
+#include "runtime/plan/op_list.h"
 #include "runtime/steps/rnn_shape.h"
 #include "runtime/cuda/vendor/library.h"
 
@@ -10,10 +11,10 @@ namespace {
 constexpr DType kF32 = DType::float32;
 
 struct Planned {
-  Planned(std::string op, std::vector<std::string> roles, std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs,
+  Planned(Op op, std::vector<std::string> roles, std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs,
           Json attributes = Json::object())
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {
-    step.op = std::move(op);
+    step.op = op;
     step.roles = std::move(roles);
     step.attributes = std::move(attributes);
     context.properties.name = "NVIDIA H200";
@@ -37,7 +38,7 @@ Planned linear(Json activation, DType dtype = kF32) {
   Json attributes = Json::object();
   if (!activation.is_null()) attributes["activation"] = {{"kind", activation}};
   return {
-      "linear",
+      Op::linear,
       {"x", "weight", "bias", "residual"},
       {plain_tensor(dtype, {6, 2, 4}), plain_tensor(dtype, {5, 4}), plain_tensor(kF32, {5}), plain_tensor(dtype, {6, 2, 5})},
       {plain_tensor(dtype, {6, 2, 5})},
@@ -81,7 +82,7 @@ TEST(PlannedLinear, RefusesWhatDoesNotFit) {
 
 TEST(PlannedLinear, GradientsOfNarrowOperandsAreWide) {
   for (const bool bias : {false, true}) {
-    Planned step("linear_backward_weight", {"x", "dy"},
+    Planned step(Op::linear_backward_weight, {"x", "dy"},
                  {plain_tensor(DType::bfloat16, {6, 4}), plain_tensor(DType::bfloat16, {6, 5})}, {plain_tensor(kF32, {5, 4})},
                  {{"bias", bias}});
     if (bias) step.outputs.push_back(plain_tensor(kF32, {5}));
@@ -94,17 +95,17 @@ TEST(PlannedLinear, GradientsOfNarrowOperandsAreWide) {
 }
 
 TEST(PlannedLinear, SumsOverNothingAreFilled) {
-  Planned weight("linear_backward_weight", {"x", "dy"}, {plain_tensor(kF32, {0, 4}), plain_tensor(kF32, {0, 5})},
+  Planned weight(Op::linear_backward_weight, {"x", "dy"}, {plain_tensor(kF32, {0, 4}), plain_tensor(kF32, {0, 5})},
                  {plain_tensor(kF32, {5, 4}), plain_tensor(kF32, {5})}, {{"bias", true}});
   EXPECT_EQ(weight.prepare(prepare_linear_backward_weight)->implementation, "fill");
-  Planned product("matmul", {"a", "b"}, {plain_tensor(kF32, {3, 0}), plain_tensor(kF32, {0, 5})}, {plain_tensor(kF32, {3, 5})});
+  Planned product(Op::matmul, {"a", "b"}, {plain_tensor(kF32, {3, 0}), plain_tensor(kF32, {0, 5})},
+                  {plain_tensor(kF32, {3, 5})});
   EXPECT_EQ(product.prepare(prepare_matmul)->implementation, "fill");
 }
 
 /// A two-layer LSTM or GRU, 7 steps of 3 rows.
 struct Recurrent {
-  explicit Recurrent(bool lstm, bool bidirectional)
-      : op(lstm ? "lstm" : "gru"), gates(lstm ? 4 : 3), directions(bidirectional ? 2 : 1) {
+  explicit Recurrent(bool lstm, bool bidirectional) : lstm(lstm), gates(lstm ? 4 : 3), directions(bidirectional ? 2 : 1) {
     states = lstm ? 2 : 1;
     roles = {"x"};
     inputs = {plain_tensor(kF32, {7, 3, 4})};
@@ -128,7 +129,7 @@ struct Recurrent {
   Planned training() const {
     auto outputs = results;
     outputs.push_back(plain_tensor(DType::uint8, {1}));
-    return {op + "_train", roles, inputs, outputs, attributes};
+    return {lstm ? Op::lstm_train : Op::gru_train, roles, inputs, outputs, attributes};
   }
   Planned gradient(const TensorSpec& workspace) const {
     auto all_roles = roles;
@@ -142,10 +143,10 @@ struct Recurrent {
     all.push_back(workspace);
     all_roles.push_back("dy");
     all.push_back(results[0]);
-    return {op + "_backward", all_roles, all, inputs, attributes};
+    return {lstm ? Op::lstm_backward : Op::gru_backward, all_roles, all, inputs, attributes};
   }
 
-  std::string op;
+  bool lstm;
   int64_t gates, directions;
   int states = 0;
   std::vector<std::string> roles;
@@ -167,7 +168,8 @@ TEST(PlannedRecurrent, TrainingKeepsWhatItsGradientTakes) {
       EXPECT_GT(gradient->scratch_bytes, train->scratch_bytes);  // the gradients' space besides
       auto foreign = layers.gradient(plain_tensor(DType::uint8, {1})).prepare(prepare_rnn);
       ASSERT_FALSE(foreign);
-      EXPECT_EQ(foreign.error().message(), "operand 'workspace' is not one that " + layers.op + "_train made");
+      EXPECT_EQ(foreign.error().message(),
+                "operand 'workspace' is not one that " + to_string(lstm ? Op::lstm_train : Op::gru_train) + " made");
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "tests/sim/fused_norm.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <algorithm>
 
 namespace sheaf::sim {
@@ -51,10 +53,12 @@ struct Backward final : Executable {
 
 }  // namespace
 
-bool is_fused_norm(const Step& step) { return step.op.starts_with("batch_norm_") && step.attributes.contains("activation"); }
+bool is_fused_norm(const Step& step) {
+  return (step.op == Op::batch_norm_train || step.op == Op::batch_norm_backward) && step.attributes.contains("activation");
+}
 
 Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& operations) {
-  const bool forward = request.step.op == "batch_norm_train";
+  const bool forward = request.step.op == Op::batch_norm_train;
   Step step = request.step;
   step.attributes.erase("activation");
   std::vector<TensorSpec> inputs, outputs;

@@ -2,6 +2,8 @@
 
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/format.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "tests/sim/fused_norm.h"
 #include "tests/sim/relayout.h"
 
@@ -154,8 +156,10 @@ class LibraryOperation final : public cuda::Operation {
   bool guardable_, recordable_;
 };
 
-bool of_images(const std::string& op) {
-  return op.starts_with("conv") || op.starts_with("batch_norm") || op.find("pool") != op.npos;
+bool of_images(Op op) {
+  for (const auto family : {convolutions(), normalizations(), poolings()})
+    if (std::any_of(family.begin(), family.end(), [&](const OpTraits& row) { return row.op == op; })) return true;
+  return false;
 }
 
 /// A step's own memory, which only the backward step of the same library reads.
@@ -178,7 +182,7 @@ Result<Prepared> SimLibrary::prepare_reorder(const TensorSpec& from, const Tenso
 }
 
 Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
-  if (request.step.op == "reorder") return prepare_reorder(request.inputs[0], request.outputs[0]);
+  if (request.step.op == Op::reorder) return prepare_reorder(request.inputs[0], request.outputs[0]);
   // The CPU sees plain operands, whatever they are here.
   std::vector<TensorSpec> inputs, outputs;
   for (const TensorSpec& spec : request.inputs) {
@@ -217,7 +221,7 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   });
   body->scratch_bytes = prepared->scratch_bytes;
   body->executable = std::move(prepared->executable);
-  const std::string failure = request.step.op == "check_finite" ? "the loss is not finite" : "it doesn't like what it sees";
+  const std::string failure = request.step.op == Op::check_finite ? "the loss is not finite" : "it doesn't like what it sees";
   prepared->implementation = "sim";
   prepared->executable = std::make_unique<LibraryOperation>(driver_, std::move(body), options_, failure);
   return prepared;

@@ -1,6 +1,7 @@
 #include "tools/cli/random_bound.h"
 
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <set>
@@ -15,8 +16,8 @@ int64_t random_bound(const Program& program, const std::string& input) {
   int64_t bound = 0;
   for (const Step& step : program.steps) {
     if (step.inputs.empty() || !same.contains(step.inputs[0])) continue;
-    if (traits(op_of(step)).passes_on) same.insert(step.outputs.begin(), step.outputs.end());
-    const bool lookup = step.op == "kernel" && step.attributes.contains("status");
+    if (traits(step.op).passes_on) same.insert(step.outputs.begin(), step.outputs.end());
+    const bool lookup = step.op == Op::kernel && step.attributes.contains("status");
     if (!lookup || step.inputs.size() < 2) continue;
     const auto& table = program.values[static_cast<size_t>(step.inputs[1])].shape;
     if (table.empty() || !table[0].is_static()) continue;

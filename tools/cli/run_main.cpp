@@ -4,6 +4,7 @@
 #include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
@@ -46,7 +47,7 @@ void print_summary(const std::string& name, const HostTensor& tensor) {
 
 bool prints(const Model& model) {
   const auto& steps = model.plan().infer.steps;
-  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == "print"; });
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == Op::print; });
 }
 
 }  // namespace

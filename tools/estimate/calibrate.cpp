@@ -4,7 +4,7 @@
 #include "runtime/device/cpu_info.h"
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/plan/op_list.h"
 #include "tools/estimate/stopwatch.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class LibraryTimer {
   Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs,
                         const std::vector<int64_t>& output) {
     const Plan plan;
-    const bool of_weight = step.op == to_string(Op::conv_backward_weight);
+    const bool of_weight = step.op == Op::conv_backward_weight;
     std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
     for (const auto& dims : inputs) from.push_back(plain_tensor(dtype, dims));
     const auto constant = std::make_unique<bool[]>(inputs.size());
@@ -59,9 +59,9 @@ class LibraryTimer {
   int threads_;
 };
 
-Step library_step(std::string op, std::vector<std::string> roles, Json attributes = Json::object()) {
+Step library_step(Op op, std::vector<std::string> roles, Json attributes = Json::object()) {
   Step step;
-  step.op = std::move(op);
+  step.op = op;
   step.roles = std::move(roles);
   for (size_t i = 0; i < step.roles.size(); ++i) step.inputs.push_back(static_cast<int>(i));
   step.outputs = {static_cast<int>(step.roles.size())};
@@ -71,11 +71,12 @@ Step library_step(std::string op, std::vector<std::string> roles, Json attribute
 }
 
 /// Matrix products for the peak, a convolution of ResNet-18's and its gradients for what those reach of it.
-Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<std::string, double>& operations) {
+Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<Op, double>& operations) {
   LibraryTimer timer(threads);
   // Large enough to be at their best, small enough to fit between two interruptions.
   const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
-  SHEAF_ASSIGN(auto product, timer.time(library_step("matmul", {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side}));
+  SHEAF_ASSIGN(auto product,
+               timer.time(library_step(Op::matmul, {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side}));
   peak = product.flops / product.seconds;
   const std::vector<int64_t> image = {rows, 64, 28, 28}, weight = {64, 64, 3, 3};
   const Json ones = Json::array({1, 1});
@@ -85,9 +86,9 @@ Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map
   gradient["kernel_size"] = Json::array({3, 3});
   gradient["bias"] = false;
   const std::pair<Step, std::vector<std::vector<int64_t>>> cases[] = {
-      {library_step("conv", {"x", "weight"}, conv), {image, weight, image}},
-      {library_step("conv_backward_data", {"dy", "weight"}, data), {image, weight, image}},
-      {library_step("conv_backward_weight", {"x", "dy"}, gradient), {image, image, weight}},
+      {library_step(Op::conv, {"x", "weight"}, conv), {image, weight, image}},
+      {library_step(Op::conv_backward_data, {"dy", "weight"}, data), {image, weight, image}},
+      {library_step(Op::conv_backward_weight, {"x", "dy"}, gradient), {image, image, weight}},
   };
   for (const auto& [step, sizes] : cases) {
     SHEAF_ASSIGN(auto measured, timer.time(step, dtype, {sizes[0], sizes[1]}, sizes[2]));
@@ -98,7 +99,7 @@ Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map
 
 Result<void> measure_overhead(int threads, DeviceDescription& cpu) {
   SHEAF_ASSIGN(auto small,
-               LibraryTimer(threads).time(library_step("matmul", {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8}));
+               LibraryTimer(threads).time(library_step(Op::matmul, {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8}));
   cpu.seconds_per_operation = small.seconds;
   return {};
 }

@@ -75,7 +75,8 @@ struct LargestBatch {
 
 /// Operations whose memory is not known without their device.
 struct UncertainMemory {
-  std::string op, why;               ///< Prepared::uncertain
+  Op op{};
+  std::string why;                   ///< Prepared::uncertain
   std::vector<std::string> devices;  ///< on which they are
   size_t operations = 0;
 };

@@ -33,7 +33,7 @@ Json json_of(const DeviceEstimate& device, const Estimate& estimate) {
   Json peak = nullptr;
   if (device.peak_operation >= 0) {
     const OperationInfo& operation = estimate.operations[static_cast<size_t>(device.peak_operation)];
-    peak = {{"step", operation.step}, {"op", operation.op}, {"layer", operation.layer}};
+    peak = {{"step", operation.step}, {"op", to_string(operation.op)}, {"layer", operation.layer}};
     if (operation.replica >= 0) peak["replica"] = operation.replica;
   }
   json["peak"] = std::move(peak);
@@ -102,7 +102,7 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
     json["planned"].push_back({{"device", device.device}, {"why", device.why}});
   for (const UncertainMemory& part : estimate.uncertain) {
     json["memory"]["uncertain"].push_back(
-        {{"op", part.op}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});
+        {{"op", to_string(part.op)}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});
   }
   const double rows = estimate.step_seconds > 0 ? static_cast<double>(estimate.batch) / estimate.step_seconds : 0;
   if (!estimate.no_times.empty()) json["time"] = {{"none", estimate.no_times}};

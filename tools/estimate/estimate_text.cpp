@@ -60,7 +60,7 @@ class Table {
 std::string layer_text(const std::string& layer) { return layer.empty() ? "(the step itself)" : printable(layer); }
 
 std::string operation_text(const OperationInfo& operation) {
-  std::string text = layer_text(operation.layer) + " (" + operation.op;
+  std::string text = layer_text(operation.layer) + " (" + to_string(operation.op);
   if (operation.step >= 0) text += ", step " + std::to_string(operation.step);
   if (operation.replica >= 0) text += ", replica " + std::to_string(operation.replica);
   return text + ")";
@@ -104,7 +104,7 @@ std::string assumptions(const Estimate& estimate) {
   for (const UncertainMemory& part : estimate.uncertain) {
     std::string devices;
     for (const std::string& device : part.devices) devices += (devices.empty() ? "" : ", ") + device;
-    text += "  " + part.op + " (" + std::to_string(part.operations) +
+    text += "  " + to_string(part.op) + " (" + std::to_string(part.operations) +
             (part.operations == 1 ? " operation on " : " operations on ") + printable(devices) + "): " + printable(part.why) +
             "\n";
   }

@@ -1,7 +1,8 @@
 #include "tools/estimate/memory_classes.h"
 
 #include "runtime/base/index.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <map>
@@ -59,7 +60,7 @@ class Gradients {
   /// its new state.
   bool has_state_or_parameter(int value, const std::string& parameter) const {
     const Step* step = producers_[index_of(value)];
-    if (!step || moves(*step)) return false;
+    if (!step || moves(step->op)) return false;
     return std::any_of(step->inputs.begin(), step->inputs.end(), [&](int input) {
       const Value& read = program_.values[index_of(input)];
       if (read.role == Value::state || (read.role == Value::parameter && read.source == parameter)) return true;
@@ -94,11 +95,11 @@ class Gradients {
       const Value& read = program_.values[index_of(input)];
       return read.role == Value::temporary && (read.shape == shape || read.shape.empty());
     };
-    const bool element_wise = step->op == "kernel" && std::all_of(step->inputs.begin(), step->inputs.end(), from_it);
-    if (!element_wise && !moves(*step) && step->op != "view") return;
+    const bool element_wise = step->op == Op::kernel && std::all_of(step->inputs.begin(), step->inputs.end(), from_it);
+    if (!element_wise && !moves(step->op) && step->op != Op::view) return;
     for (int input : step->inputs) {
       const Value& read = program_.values[index_of(input)];
-      if (read.role == Value::temporary && (step->op == "view" || read.shape == shape)) mark(input);
+      if (read.role == Value::temporary && (step->op == Op::view || read.shape == shape)) mark(input);
     }
   }
 
@@ -109,12 +110,6 @@ class Gradients {
   std::set<int> new_state_;  ///< values
   std::vector<bool> seen_;
 };
-
-/// Library operations that keep something for their backward one have it as a last output of one opaque byte shape.
-bool is_workspace(const Step& step, const Value& value) {
-  return traits(op_of(step)).pass == Pass::training && value.dtype == DType::uint8 &&
-         value.shape == std::vector<Extent>{Extent(1)};
-}
 
 MemoryClass class_of_role(const Plan& plan, const Value& value) {
   switch (value.role) {
@@ -144,14 +139,14 @@ std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& prog
     for (int output : step.outputs) {
       MemoryClass& kind = classes[index_of(output)];
       if (is_workspace(step, program.values[index_of(output)])) kind = MemoryClass::workspace;
-      if (!moves(step)) continue;
+      if (!moves(step.op)) continue;
       // A replica's copy of a parameter is one still.
       const MemoryClass from = classes[index_of(step.inputs[0])];
       kind = from == MemoryClass::parameters || from == MemoryClass::derived ? from : MemoryClass::communication;
     }
     if (step.once) {
       for (int output : step.outputs) {
-        if (!moves(step)) classes[index_of(output)] = MemoryClass::derived;
+        if (!moves(step.op)) classes[index_of(output)] = MemoryClass::derived;
       }
     }
   }
@@ -190,8 +185,7 @@ std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan
     const auto known = by_name.find(tensor.name);
     MemoryClass kind = known == by_name.end() ? MemoryClass::activations : known->second;
     // Made by a reorder: a parameter in a library's format.
-    const bool reordered =
-        !tensor.writers.empty() && graph.instances[index_of(tensor.writers.front())].implementation.starts_with("reorder");
+    const bool reordered = !tensor.writers.empty() && graph.instances[index_of(tensor.writers.front())].op == Op::reorder;
     if (reordered && kind == MemoryClass::parameters) kind = MemoryClass::derived;
     classes.push_back(kind);
   }

@@ -1,6 +1,7 @@
 // Time under the rooflines: each operation by itself, then the lanes with what they wait for.
-#include "runtime/ops/step_op.h"
 #include "runtime/base/index.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "tools/estimate/measures.h"
 
 #include <algorithm>
@@ -10,11 +11,6 @@
 
 namespace sheaf {
 namespace {
-
-bool moves_data(std::string_view name) {
-  const auto op = op_from_name(name);
-  return op && moves(*op);
-}
 
 class Clock {
  public:
@@ -71,11 +67,11 @@ class Clock {
     const int threads = devices_.threads(instance.lane);
     Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op,
                                       multiplied(info.op, info.input_specs), cost.bytes());
-    const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != "update";
+    const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != Op::update;
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
-    (copies || moves_data(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
+    (copies || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
     estimate.overhead_seconds += roofline.seconds_per_operation;
     estimate.busy_seconds += time;
     const size_t layer = layers_.at(info.layer);

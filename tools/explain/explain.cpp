@@ -10,7 +10,7 @@
 namespace sheaf {
 namespace {
 
-bool is_frame(const PlacementNode& node) { return node.op == "input" || node.op == "output"; }
+bool is_frame(const PlacementNode& node) { return node.kind != PlacementNode::operation; }
 
 std::string description_of(const Plan& plan, const Step& step) {
   for (const Kernel& kernel : plan.kernels)
@@ -56,8 +56,8 @@ std::vector<std::string> known_ops(const std::vector<ExplainedLayer>& layers) {
   for (const ExplainedLayer& layer : layers) {
     for (const PlacementNode& node : layer.nodes) known.push_back(node.op);
     for (const ExplainedStep& step : layer.steps) {
-      known.push_back(step.step->op);
-      for (const ExplainedOperation& operation : step.operations) known.push_back(operation.op);
+      known.push_back(to_string(step.step->op));
+      for (const ExplainedOperation& operation : step.operations) known.push_back(to_string(operation.op));
     }
   }
   return known;
@@ -66,8 +66,8 @@ std::vector<std::string> known_ops(const std::vector<ExplainedLayer>& layers) {
 bool has_op(const ExplainedLayer& layer, const std::string& op) {
   const auto in_node = [&](const PlacementNode& node) { return node.op == op; };
   const auto in_step = [&](const ExplainedStep& step) {
-    const auto in_operation = [&](const ExplainedOperation& operation) { return operation.op == op; };
-    return step.step->op == op || std::any_of(step.operations.begin(), step.operations.end(), in_operation);
+    const auto in_operation = [&](const ExplainedOperation& operation) { return to_string(operation.op) == op; };
+    return to_string(step.step->op) == op || std::any_of(step.operations.begin(), step.operations.end(), in_operation);
   };
   return std::any_of(layer.nodes.begin(), layer.nodes.end(), in_node) ||
          std::any_of(layer.steps.begin(), layer.steps.end(), in_step);

@@ -36,7 +36,7 @@ struct ExplainedOperand {
 
 /// What runs at each step, on one device or alike on several; a reorder or copy that binding inserted too.
 struct ExplainedOperation {
-  std::string op;                    ///< "reorder", "copy", or the step's
+  Op op{};                           ///< reorder, copy, or the step's
   std::vector<std::string> devices;  ///< one for each replica that it runs for
   std::vector<int> replicas;         ///< empty outside of regions
   std::string implementation, reason;

@@ -26,7 +26,7 @@ Json operands_json(const std::vector<ExplainedOperand>& operands) {
 }
 
 Json operation_json(const ExplainedOperation& operation) {
-  Json json = {{"op", operation.op},
+  Json json = {{"op", to_string(operation.op)},
                {"devices", operation.devices},
                {"replicas", operation.replicas},
                {"implementation", operation.implementation},
@@ -44,8 +44,8 @@ Json step_json(const ExplainedStep& explained) {
   const Step& step = *explained.step;
   Json operations = Json::array();
   for (const ExplainedOperation& operation : explained.operations) operations.push_back(operation_json(operation));
-  Json json = {{"op", step.op},       {"layer", step.layer}, {"owned", explained.owned},
-               {"fused", step.fused}, {"notes", step.notes}, {"once", step.once}};
+  Json json = {{"op", to_string(step.op)}, {"layer", step.layer}, {"owned", explained.owned},
+               {"fused", step.fused},      {"notes", step.notes}, {"once", step.once}};
   if (!step.kernel.empty()) json["kernel"] = step.kernel;
   if (!explained.kernel.empty()) json["description"] = explained.kernel;
   if (!explained.idle.empty()) json["idle"] = explained.idle;

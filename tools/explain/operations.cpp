@@ -1,7 +1,8 @@
 #include "tools/explain/operations.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "runtime/session/sheaf.h"
 #include "tools/estimate/planned_program.h"
@@ -54,13 +55,13 @@ std::string value_name(const std::string& description, const TensorSpec& spec) {
 
 ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info, bool host_only) {
   ExplainedOperation operation;
-  operation.op = info.op == "reorder" || info.op == "check_finite" || info.implementation != "copy" ? info.op : "copy";
+  operation.op = info.op == Op::reorder || info.op == Op::check_finite || info.implementation != "copy" ? info.op : Op::copy;
   operation.devices = {info.lane};
   if (info.replica >= 0 && !host_only) operation.replicas = {info.replica};
-  operation.implementation = info.op == "print" ? "print" : info.implementation;
+  operation.implementation = info.op == Op::print ? "print" : info.implementation;
   operation.launch = info.launch;
   operation.uncertain = info.uncertain;
-  operation.reason = info.op == "print"
+  operation.reason = info.op == Op::print
                          ? "it prints its text, in which sizes are filled in, and hands its first input on as it is"
                          : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
@@ -70,12 +71,12 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   for (size_t i = 0; i < info.outputs.size(); ++i)
     operation.outputs.push_back(
         {"y" + (i ? std::to_string(i) : ""), value_name(info.outputs[i], info.output_specs[i]), info.output_specs[i], false});
-  if (operation.op == "reorder" || operation.op == "copy") {
+  if (operation.op == Op::reorder || operation.op == Op::copy) {
     // A copy may be of a part of either: of a chunk from the whole, or of a chunk into it.
     const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);
-    operation.cost = operation.op == "copy" ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
-                                            : copy_cost(info.input_specs[0], info.output_specs[0]);
-  } else if (info.op != "check_finite" && info.implementation != "in place") {
+    operation.cost = operation.op == Op::copy ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
+                                              : copy_cost(info.input_specs[0], info.output_specs[0]);
+  } else if (info.op != Op::check_finite && info.implementation != "in place") {
     Step inserted;
     inserted.op = info.op;
     operation.cost = operation_cost(plan, info.op == step.op ? step : inserted, info.input_specs, info.output_specs);
@@ -98,8 +99,8 @@ bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
 /// Why a step of the executable program has no operation.
 std::string idle_because(const Step& step) {
   if (step.once) return "once, when weights are set: it depends on nothing else";
-  if (op_of(step) == Op::view) return "a view: the same bytes under another shape";
-  const Movement movement = traits(op_of(step)).movement;
+  if (step.op == Op::view) return "a view: the same bytes under another shape";
+  const Movement movement = traits(step.op).movement;
   switch (movement.carries) {
     case Carries::nothing: break;
     case Carries::chunks:

@@ -1,4 +1,5 @@
 // An explanation as text: a paragraph a layer, facts under headings in one column.
+#include "runtime/plan/op_list.h"
 #include "tools/explain/explain.h"
 #include "tools/inspect/format.h"
 
@@ -68,15 +69,15 @@ std::string operation_text(const ExplainedOperation& operation) {
     devices += (i ? ", " : "") + printable(operation.devices[i]);
     if (i < operation.replicas.size()) devices += " (replica " + std::to_string(operation.replicas[i]) + ")";
   }
-  const bool moved = operation.op == "reorder" || operation.op == "copy" || operation.implementation == "in place";
-  std::string text = fact(moved ? operation.op : "runs", printable(operation.implementation) + " on " + devices);
+  const bool moved = operation.op == Op::reorder || operation.op == Op::copy || operation.implementation == "in place";
+  std::string text = fact(moved ? to_string(operation.op) : "runs", printable(operation.implementation) + " on " + devices);
   if (!operation.launch.empty()) text += fact("  launched", "with others at once: " + operation.launch);
   if (!operation.reason.empty()) text += fact("  because", printable(sentence(operation.reason)));
   if (operation.implementation == "in place")
     return text + fact("  because", "the part is made where it is wanted, in its slice of the whole: nothing is copied.");
-  if (operation.op == "copy")
+  if (operation.op == Op::copy)
     text += fact("  because", "it goes from one device to another, or its rows don't lie together in the whole.");
-  if (operation.op == "print") return text;
+  if (operation.op == Op::print) return text;
   if (!operation.uncertain.empty()) text += fact("  memory", printable(sentence(operation.uncertain)));
   text += fact("  layout", operands_text(operation.inputs) + " → " + operands_text(operation.outputs));
   text += fact("  cost", (operation.cost.flops > 0 ? amount(operation.cost.flops, "FLOP") + ", " : "") + "reads " +
@@ -86,7 +87,7 @@ std::string operation_text(const ExplainedOperation& operation) {
 }
 
 std::string step_name(const Step& step, const std::string& kernel) {
-  if (step.op != "kernel") return "operation " + step.op;
+  if (step.op != Op::kernel) return "operation " + to_string(step.op);
   return "generated kernel " + (kernel.empty() ? step.kernel : kernel);
 }
 

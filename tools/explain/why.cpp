@@ -58,9 +58,9 @@ class Chain {
     const bool of_region = region() && node_.layer == region()->name;
     if (!node_.layer.empty() && !of_region && node_.location.line > 0)
       chain.push_back(place_of(node_.location) + ": layer '" + node_.layer + "'.");
-    else if (node_.layer.empty() && node_.op == "input")
+    else if (node_.layer.empty() && node_.kind == PlacementNode::input)
       chain.push_back("'" + node_.name + "' is given to each run; what is given arrives on the host.");
-    else if (node_.layer.empty() && node_.op == "output")
+    else if (node_.layer.empty() && node_.kind == PlacementNode::output)
       chain.push_back("'" + node_.name + "' is an output of the program; outputs stay where they are made.");
     else if (node_.layer.empty())
       chain.push_back(
@@ -80,7 +80,7 @@ class Chain {
     }
     if (node_.parameter_bytes > 0)
       lines.push_back("parameters and buffers: " + bytes_text(Extent(node_.parameter_bytes)) +
-                      (node_.op == "replicate" ? " a copy" : ""));
+                      (copies_to_replicas(node_.movement) ? " a copy" : ""));
     return lines;
   }
 
@@ -141,7 +141,7 @@ class Chain {
     };
     follow(index_);
     if (users.empty()) {
-      if (node_.op != "output")
+      if (node_.kind != PlacementNode::output)
         chain.push_back(
             "Nothing else in the program reads it: it becomes the new value of a parameter, buffer or state, or is printed.");
       return;

@@ -26,11 +26,6 @@ const MovementColours* movement_colours(const Movement& movement) {
 
 }  // namespace
 
-Movement movement_of(const PlacementNode& node) {
-  const auto op = node.inserted ? op_from_name(node.op) : std::nullopt;
-  return op ? traits(*op).movement : Movement{};
-}
-
 const char* class_of(const Movement& movement) {
   const MovementColours* known = movement_colours(movement);
   return known ? known->name : nullptr;
@@ -41,9 +36,9 @@ NodeColours colours_of(const PlacementNode& node) {
   if (node.change == NodeChange::removed) return {"#fbd0d0", "#b91c1c"};
   if (node.change == NodeChange::changed) return {"#fdedb3", "#b45309"};
   if (node.change == NodeChange::same) return {"#ffffff", "#cbd5e1"};
-  if (const MovementColours* known = movement_colours(movement_of(node))) return known->colours;
+  if (const MovementColours* known = movement_colours(node.movement)) return known->colours;
   if (node.inserted) return {"#fbd5dd", "#cc3b5e"};
-  if (node.op == "input" || node.op == "output") return {"#e8eaed", "#6b7280"};
+  if (node.kind != PlacementNode::operation) return {"#e8eaed", "#6b7280"};
   return {"#ffffff", "#94a3b8"};
 }
 

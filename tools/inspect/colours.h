@@ -11,9 +11,6 @@ struct NodeColours {
   const char* line;
 };
 
-/// What moves at an inserted node, and where to; nothing at others.
-Movement movement_of(const PlacementNode& node);
-
 /// The class in page/style.css of data movement: "scatter", "replicate", "gather", "transfer" or "reduce", whatever the
 /// operation is called that moves so; null where nothing moves.
 const char* class_of(const Movement& movement);

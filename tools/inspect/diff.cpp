@@ -122,7 +122,7 @@ LayerOperations layer_operations(const Program& program) {
   LayerOperations operations;
   for (const Step& step : program.steps) {
     if (step.layer.empty() || step.once) continue;
-    std::string text = step.op + " of " + step.layer;
+    std::string text = op_name(step) + " of " + step.layer;
     for (const std::string& layer : step.fused) text += " + " + layer;
     for (const std::string& layer : step.fused) operations.try_emplace(layer, text);
     operations.try_emplace(step.layer, text);

@@ -1,6 +1,7 @@
 // The placement graph: what runs where and what moves, in the form that every dump format is printed from.
 #pragma once
 
+#include "runtime/ops/traits.h"
 #include "runtime/plan/plan.h"
 
 #include <cstdint>
@@ -23,8 +24,10 @@ struct PlacementTensor {
 enum class NodeChange { none, same, changed, removed, added };
 
 struct PlacementNode {
+  enum Kind { operation, input, output } kind = operation;
+  Movement movement;   ///< of what was inserted to move data
   std::string id;      ///< unique, made of letters, digits, '_' only: "s3", "s3_r1", "in0", "out0"
-  std::string op;      ///< layer type in lower case, an inserted operation, "input" or "output"
+  std::string op;      ///< what it is called: a layer type in lower case, an inserted operation, "input" or "output"
   std::string layer;   ///< the model's dotted layer name; empty for inputs and outputs
   std::string name;    ///< inputs and outputs: the name that users give or see
   std::string device;  ///< expanded: "host" or the list's name; symbolic: "host", "device:K" or the region's name

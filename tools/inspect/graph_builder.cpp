@@ -1,7 +1,5 @@
 #include "tools/inspect/graph_builder.h"
 
-#include "runtime/ops/step_op.h"
-
 #include <algorithm>
 
 namespace sheaf {
@@ -87,6 +85,7 @@ Result<void> GraphBuilder::add_inputs() {
     if (input.role != Value::input && input.role != Value::target && input.role != Value::setting) continue;
     PlacementNode node;
     node.id = "in" + std::to_string(v);
+    node.kind = PlacementNode::input;
     node.op = "input";
     node.name = input.name;
     node.device = device(input.place, 0);
@@ -104,6 +103,7 @@ Result<void> GraphBuilder::add_outputs() {
     const Place& place = value(output.value).place;
     PlacementNode node;
     node.id = "out" + std::to_string(i);
+    node.kind = PlacementNode::output;
     node.op = "output";
     node.name = output.name;
     node.device = device(place, 0);
@@ -129,7 +129,7 @@ Result<void> GraphBuilder::connect(int node, int input, int replica) {
 
 Result<void> GraphBuilder::add_step(size_t index) {
   const Step& step = program_.steps[index];
-  if (!moves(step)) return add_computation(index);
+  if (!moves(step.op)) return add_computation(index);
   if (sizes_ && sizes_->devices.host_only) {
     // Nothing moves: the result is the operand itself.
     for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
@@ -140,7 +140,7 @@ Result<void> GraphBuilder::add_step(size_t index) {
     return {};
   }
   // Between regions each replica hands its own value on, on the device where it is: nothing to show but a node each.
-  if (traits(op_of(step)).movement.route == Route::between && step.place.kind == Place::region) return add_computation(index);
+  if (traits(step.op).movement.route == Route::between && step.place.kind == Place::region) return add_computation(index);
   return add_movement(index);
 }
 
@@ -155,13 +155,14 @@ Result<void> GraphBuilder::add_computation(size_t index) {
       node.id += "_r" + std::to_string(r);
       node.replica = r;
     }
-    node.op = step.op;
+    node.op = op_name(step);
+    node.movement = traits(step.op).movement;
     node.layer = step.layer;
     node.device = device(step.place, r);
     node.reason = step.reason;
     node.location = step.location;
     node.attributes = step.attributes;
-    if (moves(step)) {
+    if (moves(step.op)) {
       node.inserted = true;
       node.bytes_moved = Extent(0);
     }

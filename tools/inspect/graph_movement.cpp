@@ -1,5 +1,4 @@
 // The nodes of scatter, replicate, gather, transfer, reduce and first: what they cut and how much goes from device to device.
-#include "runtime/ops/step_op.h"
 #include "tools/inspect/graph_builder.h"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ bool in_group(const Region& region, int device) {
 
 /// Replica 0's value is what goes, and no other's.
 bool takes_first(const Step& step) {
-  const Movement movement = traits(op_of(step)).movement;
+  const Movement movement = traits(step.op).movement;
   return movement.route == Route::to_one && movement.carries == Carries::whole;
 }
 
@@ -36,15 +35,16 @@ int GraphBuilder::movement_node(size_t index) {
       std::all_of(step.inputs.begin(), step.inputs.end(), [&](int v) { return parameter_[static_cast<size_t>(v)]; });
   // A module's parameters are replicated together (as in torch's replicate), and a layer's are transferred
   // together: one node, however many steps the compiler made of it.
-  const Movement movement = traits(op_of(step)).movement;
+  const Movement movement = traits(step.op).movement;
   const bool to_all = movement.route == Route::to_replicas && movement.carries == Carries::whole;
   const std::string key =
-      step.op + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' + (to_all ? std::string() : step.layer);
+      to_string(step.op) + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' + (to_all ? std::string() : step.layer);
   if (parameters && shared_.contains(key)) return shared_[key];
 
   PlacementNode node;
   node.id = "s" + std::to_string(index);
-  node.op = step.op;
+  node.op = to_string(step.op);
+  node.movement = movement;
   node.layer = step.layer;
   node.reason = step.reason;
   node.location = step.location;
@@ -91,7 +91,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
 
 Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) const {
   // One side is a single place; each replica on the other side moves its part unless it is on the same device.
-  const bool outward = traits(op_of(step)).movement.route == Route::to_replicas;
+  const bool outward = traits(step.op).movement.route == Route::to_replicas;
   const int many = outward ? output : input;
   const std::string single = device(value(outward ? input : output).place, 0);
   Extent sum(0);
@@ -104,7 +104,7 @@ Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) cons
 }
 
 std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int input, int output) const {
-  const bool outward = traits(op_of(step)).movement.route == Route::to_replicas;
+  const bool outward = traits(step.op).movement.route == Route::to_replicas;
   const int one = outward ? input : output, many = outward ? output : input;
   const Place& single = value(one).place;
   const std::optional<Extent> whole = tensor(one, 0)->bytes, part = tensor(many, 0)->bytes;
@@ -117,15 +117,15 @@ std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int inp
   }
   // A part that is on the single device already stays; the entries of the list are taken to be distinct.
   const bool stays = single.kind == Place::device && in_group(plan_.regions[static_cast<size_t>(region)], single.index);
-  const bool whole_each = traits(op_of(step)).movement.carries != Carries::chunks;
+  const bool whole_each = traits(step.op).movement.carries != Carries::chunks;
   if (!whole_each) return stays ? *whole + *part * -1 : *whole;
   if (!whole->is_static()) return std::nullopt;
   return Extent::symbol(replicas_symbol(program_, region), whole->constant) + *whole * (stays ? -1 : 0);
 }
 
 Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) const {
-  if (!sizes_ || traits(op_of(step)).movement.carries != Carries::chunks || node.region < 0) return {};
-  const int many = traits(op_of(step)).movement.route == Route::to_replicas ? step.outputs[0] : step.inputs[0];
+  if (!sizes_ || traits(step.op).movement.carries != Carries::chunks || node.region < 0) return {};
+  const int many = traits(step.op).movement.route == Route::to_replicas ? step.outputs[0] : step.inputs[0];
   const int rank = static_cast<int>(value(many).shape.size());
   int dim = plan_.regions[static_cast<size_t>(node.region)].dim;
   if (step.attributes.contains("dim") && step.attributes["dim"].is_number_integer()) dim = step.attributes["dim"].get<int>();

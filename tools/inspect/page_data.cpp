@@ -1,5 +1,6 @@
 #include "tools/inspect/page_data.h"
 
+#include "runtime/plan/op_list.h"
 #include "tools/inspect/colours.h"
 #include "tools/inspect/format.h"
 #include "tools/inspect/picture.h"
@@ -85,7 +86,7 @@ Json nodes_json(const PageContent& content) {
     if (node.parameter_bytes > 0) json["parameters"] = bytes_text(Extent(node.parameter_bytes));
     if (const auto found = with.find(node.layer); found != with.end() && !node.inserted) json["computed_with"] = found->second;
     // A scatter's or replicate's results are on the arrows to its replicas.
-    if (movement_of(node).route != Route::to_replicas)
+    if (node.movement.route != Route::to_replicas)
       for (const PlacementTensor& result : node.results)
         json["results"].push_back(tensor_text(result) + ", " + bytes_text(result.bytes));
     nodes.push_back(std::move(json));
@@ -125,7 +126,7 @@ Json memory_json(const std::vector<LaneMemory>& lanes) {
   for (const LaneMemory& lane : lanes) {
     Json operations = Json::array(), tensors = Json::array();
     for (const ProfiledOperation& operation : lane.operations)
-      operations.push_back({{"op", operation.op}, {"layer", operation.layer}, {"replica", operation.replica}});
+      operations.push_back({{"op", to_string(operation.op)}, {"layer", operation.layer}, {"replica", operation.replica}});
     for (const ProfiledTensor& tensor : lane.tensors)
       tensors.push_back({{"name", (tensor.scratch ? "scratch memory of " : "") + printable(tensor.name)},
                          {"bytes", tensor.bytes},

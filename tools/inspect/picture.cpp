@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-bool is_layer(const PlacementNode& node) { return !node.inserted && node.op != "input" && node.op != "output"; }
+bool is_layer(const PlacementNode& node) { return !node.inserted && node.kind == PlacementNode::operation; }
 
 bool side_by_side(const PlacementNode& a, const PlacementNode& b) {
   return a.device == b.device && a.replica == b.replica && a.region == b.region && a.change == b.change &&

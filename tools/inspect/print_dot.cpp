@@ -171,7 +171,7 @@ class DotPrinter {
     const PictureBox& box = picture_.boxes[static_cast<size_t>(index)];
     const PlacementNode& head = first(static_cast<size_t>(index));
     const NodeColours colours = colours_of(head);
-    const bool layer = !head.inserted && head.op != "input" && head.op != "output";
+    const bool layer = !head.inserted && head.kind == PlacementNode::operation;
     std::string rows;
     for (const int n : box.nodes) {
       const PlacementNode& node = graph_.nodes[static_cast<size_t>(n)];

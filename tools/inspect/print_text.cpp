@@ -59,10 +59,10 @@ std::string wrapped(const std::string& text, size_t indent) {
 
 std::string result_text(const PlacementNode& node) {
   if (node.results.empty()) return "";
-  if (node.op == "replicate" && node.parameter_bytes > 0)
+  if (copies_to_replicas(node.movement) && node.parameter_bytes > 0)
     return node.results.size() == 1 ? "1 parameter" : std::to_string(node.results.size()) + " parameters";
   std::string text = tensor_text(node.results[0]);
-  if (!node.chunks.empty()) text = node.op == "scatter" ? "chunks " + chunks_text(node.chunks) : text;
+  if (!node.chunks.empty()) text = cuts_chunks(node.movement) ? "chunks " + chunks_text(node.chunks) : text;
   if (node.results.size() > 1) text += " +" + std::to_string(node.results.size() - 1);
   return text;
 }
@@ -84,7 +84,7 @@ Row row_of(const PlacementGraph& graph, const PlacementNode& node) {
   row[kLayer] = printable(node.layer.empty() ? node.name : node.layer);
   row[kResult] = result_text(node);
   // A chunk's size is on the rows of the replicas that get it.
-  if (!node.results.empty() && !(graph.expanded && node.op == "scatter")) row[kBytes] = bytes_text(result_bytes(node));
+  if (!node.results.empty() && !(graph.expanded && cuts_chunks(node.movement))) row[kBytes] = bytes_text(result_bytes(node));
   if (node.inserted) row[kMoved] = bytes_text(node.bytes_moved);
   return row;
 }

@@ -1,6 +1,6 @@
 #include "tools/verify/named_values.h"
 
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
 #include "tools/verify/step_runner.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, int>> layer_results(const Program& program) {
   std::vector<std::pair<std::string, int>> results;
   std::map<std::string, int> steps;
   for (const Step& step : program.steps) {
-    if (step.once || moves(step) || step.layer.empty() || is_opaque(program, step, 0)) continue;
+    if (step.once || moves(step.op) || step.layer.empty() || is_opaque(program, step, 0)) continue;
     const std::string& layer = step.fused.empty() ? step.layer : step.fused.back();
     ++steps[layer];
     results.emplace_back(layer, step.outputs[0]);

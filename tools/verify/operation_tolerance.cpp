@@ -1,35 +1,18 @@
 #include "tools/verify/operation_tolerance.h"
 
 #include "runtime/base/index.h"
+#include "runtime/ops/traits.h"
 #include "tools/verify/slices.h"
 #include "tools/verify/tolerance.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 namespace sheaf {
 namespace {
 
 /// A product of TF32 numbers, which is what fast numerics may come to.
 constexpr double kFastProduct = 0x1p-11;
-
-/// Whether a step adds up products of its operands' elements, an activation aside.
-bool adds_products(const Step& step) {
-  static constexpr std::string_view kOps[] = {"linear",
-                                              "linear_backward_data",
-                                              "linear_backward_weight",
-                                              "conv",
-                                              "conv_backward_data",
-                                              "conv_backward_weight",
-                                              "conv_transpose",
-                                              "matmul",
-                                              "avg_pool",
-                                              "avg_pool_backward",
-                                              "adaptive_avg_pool",
-                                              "adaptive_avg_pool_backward"};
-  return std::find(std::begin(kOps), std::end(kOps), step.op) != std::end(kOps);
-}
 
 /// By how much an activation may widen a difference of its operands: the steepest that its function gets, GELU's 1.13 or
 /// what its arguments say.
@@ -135,7 +118,7 @@ Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
 
 Result<std::vector<double>> tolerances_of(const StepRunner& runner, BoundStep& bound, const StepRun& run, bool fast) {
   const Step& step = run.program.steps[index_of(run.step)];
-  if (!adds_products(step)) return of_movement(bound, run);
+  if (traits(step.op).adds == Adds::nothing) return of_movement(bound, run);
   if (!step.attributes.contains("activation")) return of_sums(bound, run, 1, fast);
   SHEAF_ASSIGN(auto sums, runner.bind(run.program, run.step, run.sizes, run.replica, StepRunner::without_activation));
   return of_sums(sums, run, steepest(step), fast);

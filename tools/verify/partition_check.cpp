@@ -175,7 +175,7 @@ std::vector<ValueDifference> values_of(const Program& program) {
     if (makers[i] < 0) continue;
     const Step& step = program.steps[index_of(makers[i])];
     values[i].layer = step.layer.empty() ? "(optimizer)" : step.layer;
-    values[i].op = step.op;
+    values[i].op = to_string(step.op);
   }
   return values;
 }

@@ -1,7 +1,8 @@
 #include "tools/verify/reference.h"
 
 #include "runtime/base/index.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "tools/verify/operation_tolerance.h"
 #include "tools/verify/slices.h"
 
@@ -21,8 +22,8 @@ Result<Reference> Reference::compute(const StepRunner& runner, const Program& pr
   SHEAF_TRY(reference.find_layouts());
   for (size_t i = 0; i < program.steps.size(); ++i)
     if (auto ok = reference.add(static_cast<int>(i)); !ok) {
-      return ok.error().note("in the reference of step " + std::to_string(i) + ", '" + program.steps[i].op + "' of layer '" +
-                             program.steps[i].layer + "'");
+      return ok.error().note("in the reference of step " + std::to_string(i) + ", '" + to_string(program.steps[i].op) +
+                             "' of layer '" + program.steps[i].layer + "'");
     }
   return reference;
 }
@@ -30,11 +31,11 @@ Result<Reference> Reference::compute(const StepRunner& runner, const Program& pr
 Result<void> Reference::find_layouts() {
   for (const Value& value : program_->values) layouts_.push_back(value.layout);
   for (const Step& step : program_->steps) {
-    if (step.place.kind == Place::region && moves(step)) {
+    if (step.place.kind == Place::region && moves(step.op)) {
       ValueLayout& made = layouts_[index_of(step.outputs[0])];
       if (made.kind != ValueLayout::whole) continue;
-      if (step.op == "replicate") made.kind = ValueLayout::replicated;
-      if (step.op == "scatter" && !step.attributes.value("scalar", false)) {
+      if (step.op == Op::replicate) made.kind = ValueLayout::replicated;
+      if (step.op == Op::scatter && !step.attributes.value("scalar", false)) {
         const int rank = static_cast<int>(program_->values[index_of(step.outputs[0])].shape.size());
         const int dim = step.attributes.value("dim", 0);
         made = {ValueLayout::split, dim < 0 ? dim + rank : dim};
@@ -83,7 +84,7 @@ Result<void> Reference::set_parts(int value, std::vector<HostTensor> parts) {
 }
 
 Result<void> Reference::add(int step) {
-  const Op op = op_of(program_->steps[index_of(step)]);
+  const Op op = program_->steps[index_of(step)].op;
   return moves(op) || op == Op::print ? add_movement(step) : add_step(step);
 }
 
@@ -115,10 +116,10 @@ Result<void> Reference::add_movement(int index) {
     return {};
   }
   // Out of the region, from each replica's own.
-  SHEAF_ASSIGN(auto whole, step.op == "first"    ? Result<HostTensor>(source.parts[0])
-                           : step.op == "reduce" ? sum(source.parts)
-                           : scalars             ? stack(source.parts)
-                                                 : concatenate(source.parts, step.attributes.value("dim", 0)));
+  SHEAF_ASSIGN(auto whole, step.op == Op::first    ? Result<HostTensor>(source.parts[0])
+                           : step.op == Op::reduce ? sum(source.parts)
+                           : scalars               ? stack(source.parts)
+                                                   : concatenate(source.parts, step.attributes.value("dim", 0)));
   made.parts = {std::move(whole)};
   return {};
 }

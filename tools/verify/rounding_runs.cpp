@@ -1,6 +1,6 @@
 #include "tools/verify/rounding_runs.h"
 
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
 #include "tools/verify/step_runner.h"
 #include "tools/verify/tolerance.h"
 
@@ -32,7 +32,7 @@ std::vector<bool> imposed_values(const Program& program, const RunRequest& reque
 std::vector<bool> computed_values(const Program& program) {
   std::vector<bool> computed(program.values.size(), false);
   for (const Step& step : program.steps) {
-    if (traits(op_of(step)).passes_on) continue;
+    if (traits(step.op).passes_on) continue;
     for (size_t i = 0; i < step.outputs.size(); ++i)
       computed[static_cast<size_t>(step.outputs[i])] = !is_opaque(program, step, i);
   }

@@ -2,7 +2,7 @@
 
 #include "runtime/base/index.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
 #include "runtime/session/open_devices.h"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ bool is_opaque(const Program& program, const Step& step, size_t output) {
   if (const auto status = step.attributes.find("status"); status != step.attributes.end())
     if (status->is_number_integer() && status->get<size_t>() == output) return true;
   const Value& value = program.values[index_of(step.outputs[output])];
-  return traits(op_of(step)).pass == Pass::training && output > 0 && value.dtype == DType::uint8;
+  return is_workspace(step, value);
 }
 
 Result<StepRunner> StepRunner::make(const Plan& plan, int threads) {

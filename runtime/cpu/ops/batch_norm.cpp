@@ -7,6 +7,7 @@
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/workspace.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -136,7 +137,7 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
     require_channels(operation.wide_output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
 
   Prepared prepared = operation.prepared();
-  const Layout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, "batch_norm_train", prepared).x())
+  const Layout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, Op::batch_norm_train, prepared).x())
                                   : layout_of_x(operation, norm);
   const DnnlDesc& x = layout.desc;
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;

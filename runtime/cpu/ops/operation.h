@@ -38,32 +38,4 @@ inline DnnlDims gaps_of(DnnlDims dilation) {
   return dilation;
 }
 
-Prepared prepare_linear(const Operation& operation);
-Prepared prepare_conv(const Operation& operation);
-Prepared prepare_conv_transpose(const Operation& operation);
-Prepared prepare_matmul(const Operation& operation);
-Prepared prepare_max_pool(const Operation& operation);
-Prepared prepare_avg_pool(const Operation& operation);
-Prepared prepare_adaptive_avg_pool(const Operation& operation);
-Prepared prepare_lstm(const Operation& operation);
-Prepared prepare_gru(const Operation& operation);
-
-// Of a training step (docs/training.md).
-Prepared prepare_conv_backward_data(const Operation& operation);
-Prepared prepare_conv_backward_weight(const Operation& operation);
-Prepared prepare_linear_backward_data(const Operation& operation);
-Prepared prepare_linear_backward_weight(const Operation& operation);
-Prepared prepare_batch_norm_train(const Operation& operation);
-Prepared prepare_batch_norm_backward(const Operation& operation);
-Prepared prepare_max_pool_train(const Operation& operation);
-Prepared prepare_max_pool_backward(const Operation& operation);
-Prepared prepare_avg_pool_backward(const Operation& operation);
-Prepared prepare_adaptive_avg_pool_backward(const Operation& operation);
-Prepared prepare_lstm_train(const Operation& operation);
-Prepared prepare_lstm_backward(const Operation& operation);
-Prepared prepare_gru_train(const Operation& operation);
-Prepared prepare_gru_backward(const Operation& operation);
-Prepared prepare_reduce(const Operation& operation);
-Prepared prepare_check_finite(const Operation& operation);
-
 }  // namespace sheaf

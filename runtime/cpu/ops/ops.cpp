@@ -2,8 +2,10 @@
 
 #include "runtime/base/exception.h"
 #include "runtime/cpu/ops/keep_nan.h"
+#include "runtime/cpu/ops/prepare.h"
 #include "runtime/machine/isa.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/steps/empty_step.h"
 
 #include <algorithm>
@@ -18,37 +20,18 @@ using Prepare = Prepared (*)(const Operation&);
 struct Entry {
   Op op;
   Prepare prepare;
-  bool only_float32 = false;
 };
 
-/// tests/unit/cpu holds it to have each library operation of runtime/ops.
-constexpr Entry operations[] = {
-    {Op::linear, prepare_linear},
-    {Op::conv, prepare_conv},
-    {Op::conv_transpose, prepare_conv_transpose},
-    {Op::matmul, prepare_matmul},
-    {Op::max_pool, prepare_max_pool},
-    {Op::avg_pool, prepare_avg_pool},
-    {Op::adaptive_avg_pool, prepare_adaptive_avg_pool},
-    {Op::lstm, prepare_lstm, true},
-    {Op::gru, prepare_gru, true},
-    {Op::conv_backward_data, prepare_conv_backward_data},
-    {Op::conv_backward_weight, prepare_conv_backward_weight},
-    {Op::linear_backward_data, prepare_linear_backward_data},
-    {Op::linear_backward_weight, prepare_linear_backward_weight},
-    {Op::batch_norm_train, prepare_batch_norm_train},
-    {Op::batch_norm_backward, prepare_batch_norm_backward},
-    {Op::max_pool_train, prepare_max_pool_train},
-    {Op::max_pool_backward, prepare_max_pool_backward},
-    {Op::avg_pool_backward, prepare_avg_pool_backward},
-    {Op::adaptive_avg_pool_backward, prepare_adaptive_avg_pool_backward},
-    {Op::lstm_train, prepare_lstm_train, true},
-    {Op::lstm_backward, prepare_lstm_backward, true},
-    {Op::gru_train, prepare_gru_train, true},
-    {Op::gru_backward, prepare_gru_backward, true},
-    {Op::reduce, prepare_reduce},
-    {Op::check_finite, prepare_check_finite, true},
-};
+#define SHEAF_ENTRY(name) {Op::name, prepare_##name},
+constexpr Entry operations[] = {SHEAF_CPU_OPS(SHEAF_ENTRY)};
+#undef SHEAF_ENTRY
+
+/// oneDNN's recurrent layers in training, and its own workspaces, are of float32; so is the loss.
+bool takes_only_float32(Op op) {
+  const auto recurrent = recurrent_ops();
+  return op == Op::check_finite ||
+         std::any_of(recurrent.begin(), recurrent.end(), [&](const OpTraits& row) { return row.op == op; });
+}
 
 /// An operation on an empty chunk: all outputs have zero elements.
 class Nothing final : public Executable {
@@ -66,7 +49,7 @@ Prepared prepare_nothing(const Operation& operation) {
 
 Error failure(const Step& step, const std::string& why) {
   const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
-  return Error(layer + "operation '" + step.op + "': " + why);
+  return Error(layer + "operation '" + op_name(step) + "': " + why);
 }
 
 /// Products of narrow values that this CPU would only imitate: refused, so that nobody takes them for what they aren't.
@@ -101,7 +84,7 @@ bool room_for_code() {
 
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   const Step& step = request.step;
-  const Op op = op_of(step);
+  const Op op = step.op;
   const auto found =
       std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
   if (found == std::end(operations)) return failure(step, "the CPU has no library operation of this name");
@@ -110,7 +93,7 @@ Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);
-    require(operation.dtype() == DType::float32 || !found->only_float32, "it computes in float32 alone");
+    require(operation.dtype() == DType::float32 || !takes_only_float32(op), "it computes in float32 alone");
     const bool check = op == Op::check_finite;  // the one that is run for what it finds
     require(check || !request.outputs.empty(), "the step has no output");
     if (has_nothing_to_do(request)) return prepare_nothing(operation);

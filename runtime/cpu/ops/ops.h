@@ -5,8 +5,7 @@
 
 namespace sheaf {
 
-/// Binds the library operation `request.step.op`: linear, conv, conv_transpose, matmul, max_pool, avg_pool,
-/// adaptive_avg_pool, lstm, gru, and those of a training step (docs/training.md), in f32
+/// Binds the library operation `request.step.op`, those of a training step (docs/training.md) too, in f32
 /// or, all but the recurrent ones, in bf16 with f32 sums. An unknown operation, shapes or attributes that contradict each
 /// other, and anything that oneDNN refuses are errors naming the layer and the operation.
 ///

@@ -6,6 +6,7 @@
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/window_average.h"
 #include "runtime/cpu/ops/workspace.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -140,7 +141,7 @@ Prepared prepare_max_pool_train(const Operation& operation) {
 Prepared prepare_max_pool_backward(const Operation& operation) {
   const Pooling p = pooling_of(operation, pooled_from(operation), operation.operand("dy").dims);
   Prepared prepared = operation.prepared();
-  const DnnlDesc x = take_workspace(operation, "max_pool_train", prepared).x(), any = any_desc(p.y, operation.data_type());
+  const DnnlDesc x = take_workspace(operation, Op::max_pool_train, prepared).x(), any = any_desc(p.y, operation.data_type());
   if (p.dilated()) return backward<Dilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
   return backward<Undilated>(operation, p, algorithm::pooling_max, x, any, std::move(prepared));
 }

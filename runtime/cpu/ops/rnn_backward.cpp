@@ -4,6 +4,7 @@
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/rnn_stages.h"
 #include "runtime/cpu/ops/workspace.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
@@ -33,7 +34,7 @@ class GradientBuilder {
         s_(shape),
         prepared_(operation.prepared()),
         workspace_(shape, operation.input_buffer("workspace")) {
-    take_workspace(operation, s_.gates == 4 ? "lstm_train" : "gru_train", prepared_);
+    take_workspace(operation, s_.gates == 4 ? Op::lstm_train : Op::gru_train, prepared_);
     check_outputs();
     for (int64_t layer = 0; layer < s_.layers; ++layer)
       for (int64_t direction = 0; direction < s_.directions; ++direction) kept_.push_back(workspace_of(layer, direction));

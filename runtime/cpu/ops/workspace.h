@@ -9,19 +9,19 @@ namespace sheaf {
 /// the backward step's primitive must be made for the same layout. Never reordered.
 class WorkspaceFormat final : public Format {
  public:
-  WorkspaceFormat(std::string op, DnnlDesc x, size_t bytes) : op_(std::move(op)), x_(std::move(x)), bytes_(bytes) {}
+  WorkspaceFormat(Op op, DnnlDesc x, size_t bytes) : op_(op), x_(std::move(x)), bytes_(bytes) {}
   bool equals(const Format& other) const override {
     const auto* that = dynamic_cast<const WorkspaceFormat*>(&other);
     return that && op_ == that->op_ && bytes_ == that->bytes_ && same_layout(x_, that->x_);
   }
   std::string name() const override { return "workspace"; }
 
-  const std::string& op() const { return op_; }
+  Op op() const { return op_; }
   const DnnlDesc& x() const { return x_; }
   size_t bytes() const { return bytes_; }
 
  private:
-  std::string op_;  ///< the training step's
+  Op op_;  ///< the training step's
   DnnlDesc x_;
   size_t bytes_;
 };
@@ -37,12 +37,12 @@ inline void give_workspace(const Operation& operation, size_t index, const DnnlD
 }
 
 /// The operand `workspace`, made by a step of op `op`; taken into `prepared` as it is.
-inline const WorkspaceFormat& take_workspace(const Operation& operation, const char* op, Prepared& prepared) {
+inline const WorkspaceFormat& take_workspace(const Operation& operation, Op op, Prepared& prepared) {
   const int index = operation.find("workspace");
   require(index >= 0, "operand 'workspace' is missing");
   const TensorSpec& spec = operation.request.inputs[size_t(index)];
   const auto* format = dynamic_cast<const WorkspaceFormat*>(spec.format.get());
-  require(format && format->op() == op, std::string("operand 'workspace' is not one that ") + op + " made");
+  require(format && format->op() == op, "operand 'workspace' is not one that " + to_string(op) + " made");
   prepared.inputs[size_t(index)] = spec;
   return *format;
 }

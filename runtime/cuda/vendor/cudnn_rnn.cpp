@@ -1,7 +1,7 @@
 // LSTM and GRU, their training steps and gradients.
 #include "runtime/cuda/vendor/cudnn_rnn_operation.h"
 #include "runtime/ops/recurrent.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/plan/op_list.h"
 
 #include <cstdlib>
 
@@ -25,9 +25,9 @@ class RnnBuilder {
   RnnBuilder(const PrepareRequest& request, LibraryContext& context)
       : operands_(request),
         context_(context),
-        lstm_(gates_of(op_of(request.step)) == 4),
-        training_(traits(op_of(request.step)).pass == Pass::training),
-        backward_(traits(op_of(request.step)).pass == Pass::backward) {
+        lstm_(gates_of(request.step.op) == 4),
+        training_(traits(request.step.op).pass == Pass::training),
+        backward_(traits(request.step.op).pass == Pass::backward) {
     require(operands_.dtype() == DType::float32, "it computes in float32 alone");
     std::vector<Dims> results = output_dims(operands_);
     if (backward_) {

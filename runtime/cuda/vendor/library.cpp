@@ -5,7 +5,7 @@
 #include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cublaslt.h"
 #include "runtime/cuda/vendor/cudnn.h"
-#include "runtime/ops/step_op.h"
+#include "runtime/plan/op_list.h"
 #include "runtime/steps/empty_step.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ constexpr Entry operations[] = {
 
 Error failure(const Step& step, const std::string& why) {
   const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
-  return Error(layer + "operation '" + step.op + "': " + why);
+  return Error(layer + "operation '" + op_name(step) + "': " + why);
 }
 
 class NvidiaLibrary final : public Library {
@@ -52,7 +52,7 @@ class NvidiaLibrary final : public Library {
 
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
-    const Op op = op_of(step);
+    const Op op = step.op;
     const PrepareOwn own = find_own_operation(op);
     const auto entry =
         std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });

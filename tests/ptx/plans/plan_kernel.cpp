@@ -1,4 +1,5 @@
 #include "tests/ptx/plans/plan_kernel.h"
+#include "runtime/plan/op_list.h"
 #include "tests/ptx/float_formats.h"
 
 #include <cstring>
@@ -102,7 +103,7 @@ Result<std::map<std::string, PlanKernel>> plan_kernels(const Plan& plan, int64_t
   for (const sheaf::Program* program : {&plan.infer, &plan.train, &plan.accumulate, &plan.update}) {
     const auto symbols = symbol_values(*program, rows);
     for (const Step& step : program->steps) {
-      if (step.op != "kernel") continue;
+      if (step.op != Op::kernel) continue;
       auto kernel = sized(plan, *program, step, symbols);
       if (!kernel) return kernel.error();
       if (kernel->work <= 0) continue;

@@ -1,4 +1,5 @@
 // The compiler as a function: what its plans hold, and that its errors name the model's line.
+#include "runtime/plan/op_list.h"
 #include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"
 #include "runtime/check/check.h"
@@ -28,7 +29,7 @@ Result<Plan> compile_text(const std::string& text, const CompileOptions& options
 
 std::vector<std::string> ops(const Program& program) {
   std::vector<std::string> names;
-  for (const Step& step : program.steps) names.push_back(step.op);
+  for (const Step& step : program.steps) names.push_back(op_name(step));
   return names;
 }
 
@@ -108,16 +109,16 @@ TEST(Compile, AnEmbeddingThatDoesNotFitGoesToTheHost) {
   auto small = compile_text(text, {.device_memory = 1000});
   auto large = compile_text(text, {.device_memory = 1000000});
   ASSERT_TRUE(small && large);
-  auto step_of = [](const Plan& plan, const std::string& op) {
+  auto step_of = [](const Plan& plan, const std::string& name) {
     for (const Step& step : plan.infer_graph.steps)
-      if (step.op == op) return step;
+      if (op_name(step) == name) return step;
     return Step();
   };
   EXPECT_EQ(step_of(*small, "embedding").place, (Place{Place::host, 0}));
   EXPECT_THAT(step_of(*small, "embedding").reason, HasSubstr("64000 bytes"));
   EXPECT_EQ(step_of(*small, "linear").place, (Place{Place::device, 0}));
   EXPECT_EQ(step_of(*large, "embedding").place, (Place{Place::device, 0}));
-  EXPECT_EQ(step_of(*large, "transfer").op, "transfer");  // of x alone
+  EXPECT_EQ(step_of(*large, "transfer").op, Op::transfer);  // of x alone
 }
 
 TEST(Compile, AConvolutionTakesInItsNormSumAndActivation) {
@@ -129,9 +130,9 @@ TEST(Compile, AConvolutionTakesInItsNormSumAndActivation) {
   ASSERT_TRUE(plan) << to_string(plan.error());
   int each_run = 0;
   for (const Step& step : plan->infer.steps) {
-    if (step.once || step.op == "transfer") continue;
+    if (step.once || step.op == Op::transfer) continue;
     ++each_run;
-    EXPECT_EQ(step.op, "conv");
+    EXPECT_EQ(step.op, Op::conv);
     EXPECT_EQ(step.layer, "conv");
     EXPECT_EQ(step.fused, (std::vector<std::string>{"norm", "sum", "relu"}));
     EXPECT_THAT(step.roles, Contains("residual"));

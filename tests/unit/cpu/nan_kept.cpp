@@ -1,6 +1,8 @@
 // NaN that arises within an operation, of numbers that are all finite, is kept as one in its operands is.
 #include "step_runner.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +25,7 @@ StepCase overflowing(int threads) {
   }
   std::fill(weight.data.begin(), weight.data.end(), 2.F);
   std::fill(bias.data.begin(), bias.data.begin() + kOut / 2, -INFINITY);
-  return {"linear", {{"x", x}, {"weight", weight, true}, {"bias", bias, true}}, kRelu, {{4, kOut}}, threads};
+  return {Op::linear, {{"x", x}, {"weight", weight, true}, {"bias", bias, true}}, kRelu, {{4, kOut}}, threads};
 }
 
 TEST(NanKept, InfinityLessInfinityIsNotZeroBehindARelu) {

@@ -1,6 +1,7 @@
 // Formats: what an operation asks for and gives, and reorders between them.
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/cpu/ops/ops.h"
+#include "runtime/plan/op_list.h"
 
 #include <gtest/gtest.h>
 
@@ -90,7 +91,7 @@ struct Pool {
   Step step;
   Plan plan;
   std::vector<TensorSpec> inputs, outputs;
-  Pool(const TensorSpec& x, const std::vector<int64_t>& y, const std::string& op) {
+  Pool(const TensorSpec& x, const std::vector<int64_t>& y, Op op) {
     step.op = op;
     step.roles = {"x"};
     step.attributes = {{"kernel_size", {2, 2}}, {"stride", {2, 2}}};
@@ -101,21 +102,21 @@ struct Pool {
 };
 
 TEST(Formats, pooling_keeps_the_format_that_it_is_given) {
-  for (const char* op : {"max_pool", "avg_pool"}) {
+  for (Op op : {Op::max_pool, Op::avg_pool}) {
     for (tag format : {tag::nchw, tag::nhwc, tag::nChw16c}) {
       const TensorSpec x = activation({2, 32, 8, 8}, format);
       Pool pool(x, {2, 32, 4, 4}, op);
       auto prepared = pool.prepare();
       ASSERT_TRUE(bool(prepared));
-      EXPECT_TRUE(same_format(prepared->inputs[0], x)) << op << ": no reorder wanted";
-      EXPECT_TRUE(same_format(prepared->outputs[0], activation({2, 32, 4, 4}, format))) << op;
+      EXPECT_TRUE(same_format(prepared->inputs[0], x)) << to_string(op) << ": no reorder wanted";
+      EXPECT_TRUE(same_format(prepared->outputs[0], activation({2, 32, 4, 4}, format))) << to_string(op);
     }
   }
 }
 
 TEST(Lanes, two_threads_running_one_step_each_get_the_same_bits) {
   Step step;
-  step.op = "conv";
+  step.op = Op::conv;
   step.roles = {"x", "weight"};
   step.attributes = {{"padding_begin", {1, 1}}, {"padding_end", {1, 1}}};
   const Plan plan;

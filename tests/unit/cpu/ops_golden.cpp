@@ -20,7 +20,7 @@ Json golden_cases() {
 
 StepCase step_of(const Json& json, bool constant_weights, int threads) {
   StepCase c;
-  c.op = json["op"];
+  c.op = *op_from_name(json["op"].get<std::string>());
   c.attributes = json["attributes"];
   c.threads = threads;
   for (const Json& operand : json["operands"]) {

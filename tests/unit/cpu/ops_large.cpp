@@ -1,5 +1,6 @@
 // Sizes at which oneDNN takes other implementations than for small ones.
 #include "runtime/machine/isa.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/reference.h"
 
 #include <gmock/gmock.h>
@@ -30,12 +31,12 @@ void expect_reference(StepCase c) {
     ASSERT_TRUE(bool(run)) << to_string(run.error());
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_LT(relative_error(run->outputs[i], expected[i]), 1e-5)
-          << c.op << " output " << i << " by " << run->implementation << ", " << threads << " threads";
+          << to_string(c.op) << " output " << i << " by " << run->implementation << ", " << threads << " threads";
   }
 }
 
-StepCase recurrent(const std::string& op, int64_t steps, int64_t rows, int64_t hidden) {
-  const int64_t gates = op == "lstm" ? 4 : 3;
+StepCase recurrent(Op op, int64_t steps, int64_t rows, int64_t hidden) {
+  const int64_t gates = op == Op::lstm ? 4 : 3;
   StepCase c;
   c.op = op;
   c.attributes = {{"hidden_size", hidden}};
@@ -48,13 +49,13 @@ StepCase recurrent(const std::string& op, int64_t steps, int64_t rows, int64_t h
   return c;
 }
 
-TEST(LargeSteps, lstm_of_a_word_language_model) { expect_reference(recurrent("lstm", 12, 20, 200)); }
-TEST(LargeSteps, gru_of_a_word_language_model) { expect_reference(recurrent("gru", 35, 20, 200)); }
+TEST(LargeSteps, lstm_of_a_word_language_model) { expect_reference(recurrent(Op::lstm, 12, 20, 200)); }
+TEST(LargeSteps, gru_of_a_word_language_model) { expect_reference(recurrent(Op::gru, 35, 20, 200)); }
 
 StepCase conv(int64_t images, int64_t in, int64_t out, int64_t size, int64_t stride) {
   const int64_t y = (size - 1) / stride + 1;
   StepCase c;
-  c.op = "conv";
+  c.op = Op::conv;
   c.attributes = {{"stride", {stride, stride}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}};
   c.operands = {{"x", normal({images, in, size, size}, 1, 1), false},
                 {"weight", normal({out, in, 3, 3}, 1 / std::sqrt(9.f * float(in)), 2), true},
@@ -118,7 +119,7 @@ TEST(LargeSteps, fast_numerics_of_other_convolutions) {
 
 TEST(LargeSteps, a_pixel_grows_into_an_image) {
   StepCase c;
-  c.op = "conv_transpose";
+  c.op = Op::conv_transpose;
   c.operands = {{"x", normal({5, 100, 1, 1}, 1, 1), false},
                 {"weight", normal({100, 64, 4, 4}, 0.1f, 2), true},
                 {"bias", normal({64}, 1, 3), true}};
@@ -133,7 +134,7 @@ TEST(LargeSteps, a_pixel_grows_into_an_image) {
 TEST(LargeSteps, linear_layers_of_usual_sizes) {
   for (int64_t rows : {1, 33, 128}) {
     StepCase c;
-    c.op = "linear";
+    c.op = Op::linear;
     c.operands = {{"x", normal({rows, 512}, 1, 1), false},
                   {"weight", normal({300, 512}, 0.05f, 2), true},
                   {"bias", normal({300}, 1, 3), true},
@@ -152,7 +153,7 @@ TEST(Activations, agree_with_their_definitions_far_from_zero) {
   for (const Json& activation : activations) {
     for (int64_t rows : {2, 64}) {
       StepCase c;
-      c.op = "linear";
+      c.op = Op::linear;
       Tensor x({rows, 1}), weight({1000, 1});
       for (int64_t i = 0; i < rows; ++i) x.data[i] = i % 2 ? 1.f : -1.f;
       for (int64_t i = 0; i < 1000; ++i) weight.data[i] = std::pow(10.f, float(i) / 100 - 8);  // up to 100

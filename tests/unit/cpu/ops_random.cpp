@@ -1,4 +1,5 @@
 // Randomly drawn steps of every library operation, compared with loops in double precision.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 
@@ -25,7 +26,7 @@ StepCase draw_conv(Draw& draw, bool transpose) {
   const int64_t in = depthwise ? g : g * draw.one_of<int64_t>({1, 2, 3, 8, 16, 17}),
                 out = depthwise ? g : g * draw.one_of<int64_t>({1, 2, 5, 8, 16, 19});
   StepCase c;
-  c.op = transpose ? "conv_transpose" : "conv";
+  c.op = transpose ? Op::conv_transpose : Op::conv;
   Dims x = {draw.batch(), in}, weight = transpose ? Dims{in, out / g} : Dims{out, in / g};
   Dims kernel = draw.numbers(rank, 1, 4), stride = draw.numbers(rank, 1, 3), dilation = draw.numbers(rank, 1, 2);
   Dims begin(rank), end(rank), extra(rank);
@@ -52,7 +53,7 @@ StepCase draw_conv(Draw& draw, bool transpose) {
 
 StepCase draw_linear(Draw& draw) {
   StepCase c;
-  c.op = "linear";
+  c.op = Op::linear;
   const int64_t in = draw.one_of<int64_t>({0, 1, 5, 16, 33, 64, 200}), out = draw.one_of<int64_t>({1, 2, 10, 16, 65, 128});
   Dims x = draw.numbers(draw.number(0, 2), 1, 4);
   if (!x.empty()) x[0] = draw.batch();
@@ -64,7 +65,7 @@ StepCase draw_linear(Draw& draw) {
 
 StepCase draw_matmul(Draw& draw) {
   StepCase c;
-  c.op = "matmul";
+  c.op = Op::matmul;
   const int64_t inner = draw.number(0, 20);
   Dims a, b;
   const size_t rank = draw.number(0, 3);
@@ -86,8 +87,8 @@ StepCase draw_matmul(Draw& draw) {
 
 StepCase draw_pool(Draw& draw) {
   StepCase c;
-  c.op = draw.one_of<std::string>({"max_pool", "avg_pool"});
-  const bool ceil = draw.chance(50), maximum = c.op == "max_pool";
+  c.op = draw.one_of<Op>({Op::max_pool, Op::avg_pool});
+  const bool ceil = draw.chance(50), maximum = c.op == Op::max_pool;
   Dims x = {draw.batch(), draw.one_of<int64_t>({1, 3, 16, 20})}, kernel, stride, padding, dilation;
   const size_t rank = draw.number(1, 2);
   const bool dilated = maximum && draw.chance(25);
@@ -111,7 +112,7 @@ StepCase draw_pool(Draw& draw) {
 
 StepCase draw_adaptive(Draw& draw) {
   StepCase c;
-  c.op = "adaptive_avg_pool";
+  c.op = Op::adaptive_avg_pool;
   Dims x = {draw.batch(), draw.one_of<int64_t>({1, 3, 16, 20})}, y = x;
   for (int64_t i = draw.number(1, 2); i > 0; --i) {
     x.push_back(draw.number(1, 13));
@@ -124,8 +125,8 @@ StepCase draw_adaptive(Draw& draw) {
 
 StepCase draw_recurrent(Draw& draw) {
   StepCase c;
-  c.op = draw.one_of<std::string>({"lstm", "gru"});
-  const int64_t gates = c.op == "lstm" ? 4 : 3, hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
+  c.op = draw.one_of<Op>({Op::lstm, Op::gru});
+  const int64_t gates = c.op == Op::lstm ? 4 : 3, hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
                 features = draw.one_of<int64_t>({1, 5, 16, 24}), steps = draw.chance(10) ? 0 : draw.number(1, 6);
   const bool bidirectional = draw.chance(40), bias = draw.chance(80), batched = draw.chance(80), first = draw.chance(50);
   const int64_t directions = bidirectional ? 2 : 1, rows = draw.batch();
@@ -158,7 +159,7 @@ StepCase draw_recurrent(Draw& draw) {
 }
 
 std::string describe(const StepCase& c) {
-  std::string text = c.op + " " + c.attributes.dump();
+  std::string text = to_string(c.op) + " " + c.attributes.dump();
   for (const Operand& operand : c.operands) {
     text += " " + operand.role + "[";
     for (int64_t dim : operand.value.dims) text += " " + std::to_string(dim);

@@ -7,6 +7,7 @@
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/pixel_meetings.h"
 #include "runtime/cpu/winograd/kernels.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"
@@ -52,7 +53,7 @@ TrainingStep step_of(const StepCase& c, Draw& draw) {
 }
 
 void check(const TrainingStep& step, const std::vector<Tensor>& expected) {
-  SCOPED_TRACE(step.op + " " + step.attributes.dump() + " threads " + std::to_string(step.threads));
+  SCOPED_TRACE(to_string(step.op) + " " + step.attributes.dump() + " threads " + std::to_string(step.threads));
   const auto run = run_training(step);
   ASSERT_TRUE(bool(run)) << to_string(run.error());
   EXPECT_EQ(run->implementation.substr(0, 6), "pixels");
@@ -71,7 +72,7 @@ TEST_P(Pixels, convolution_agrees_with_loops) {
   for (int i = 0; i < 25; ++i) {
     const Shapes s = draw_shapes(draw);
     StepCase c;
-    c.op = "conv";
+    c.op = Op::conv;
     c.attributes = s.attributes;
     c.operands = {{"x", draw.tensor(s.x), false}, {"weight", draw.tensor(s.weight), true}};
     if (draw.chance(50)) c.operands.push_back({"bias", draw.tensor({s.weight[0]}), true});
@@ -93,7 +94,7 @@ TEST_P(Pixels, gradients_agree_with_loops) {
   for (int i = 0; i < 25; ++i) {
     const Shapes s = draw_shapes(draw);
     StepCase data;
-    data.op = "conv_backward_data";
+    data.op = Op::conv_backward_data;
     data.attributes = s.attributes;
     data.attributes["size"] = sizes(s.x);
     data.operands = {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}};
@@ -106,7 +107,7 @@ TEST_P(Pixels, gradients_agree_with_loops) {
     check(step, reference_training(data));
 
     StepCase weight;
-    weight.op = "conv_backward_weight";
+    weight.op = Op::conv_backward_weight;
     weight.attributes = s.attributes;
     weight.attributes["kernel_size"] = sizes(s.weight);
     weight.attributes["bias"] = draw.chance(50);

@@ -1,6 +1,8 @@
 // Gradients of LSTM and GRU, compared with central differences of the forward pass in double precision.
 #include <gtest/gtest.h>
 
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/training_runner.h"
@@ -15,7 +17,7 @@ StepCase draw_step(Draw& draw, bool lstm, int64_t least, int64_t most) {
                 I = draw.number(least, most), H = draw.number(least, most), layers = draw.number(1, 3),
                 D = bidirectional ? 2 : 1, gates = lstm ? 4 : 3;
   StepCase c;
-  c.op = lstm ? "lstm" : "gru";
+  c.op = lstm ? Op::lstm : Op::gru;
   c.attributes = {
       {"hidden_size", H}, {"num_layers", layers}, {"bidirectional", bidirectional}, {"batch_first", first}, {"bias", bias}};
   c.operands = {{"x", draw.tensor(!batched ? Dims{T, I} : first ? Dims{N, T, I} : Dims{T, N, I})}};
@@ -62,7 +64,7 @@ Tensor differences(const StepCase& c, const std::string& role, const Dims& dims,
 }
 
 std::string describe(const StepCase& c) {
-  std::string text = c.op + " " + c.attributes.dump();
+  std::string text = to_string(c.op) + " " + c.attributes.dump();
   for (const Operand& operand : c.operands) text += " " + operand.role + Json(operand.value.dims).dump();
   return text;
 }
@@ -99,7 +101,7 @@ void check(const StepCase& c, Draw& draw, Compare compare) {
   SCOPED_TRACE(describe(c));
   const std::vector<Tensor> expected = reference_recurrent(c);
   TrainingStep forward;
-  forward.op = c.op + "_train";
+  forward.op = *traits(c.op).training;
   forward.attributes = c.attributes;
   forward.threads = draw.threads();
   for (const Operand& operand : c.operands) forward.operands.emplace_back(operand.role, store(operand.value));
@@ -112,7 +114,7 @@ void check(const StepCase& c, Draw& draw, Compare compare) {
     EXPECT_LT(relative_error(plain(made->outputs[i]), expected[i]), 1e-5) << "output " << i;
 
   TrainingStep back = forward;
-  back.op = c.op + "_backward";
+  back.op = c.op == Op::lstm ? Op::lstm_backward : Op::gru_backward;
   back.workspace = -1;
   const char* results[] = {"y", "h", "c"};
   std::vector<Tensor> gradients;
@@ -163,7 +165,7 @@ TEST(RecurrentTraining, gradients_of_an_empty_sequence_pass_to_the_states) {
   const Dims state = {1, 2, 3};
   Draw draw(1);
   TrainingStep step;
-  step.op = "lstm_train";
+  step.op = Op::lstm_train;
   step.attributes = {{"hidden_size", 3}, {"bias", false}};
   const Tensor h0 = draw.tensor(state), dc = draw.tensor(state);
   step.operands = {{"x", store(Tensor({0, 2, 4}))},
@@ -176,7 +178,7 @@ TEST(RecurrentTraining, gradients_of_an_empty_sequence_pass_to_the_states) {
   auto made = run_training(step);
   ASSERT_TRUE(bool(made)) << to_string(made.error());
   EXPECT_EQ(plain(made->outputs[1]).data, h0.data);
-  step.op = "lstm_backward";
+  step.op = Op::lstm_backward;
   step.workspace = -1;
   const char* roles[] = {"y", "h", "c", "workspace"};
   for (size_t i = 0; i < 4; ++i) step.operands.emplace_back(roles[i], made->outputs[i]);

@@ -1,5 +1,7 @@
 #include "tests/unit/cpu/reference.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -180,7 +182,7 @@ Tensor matmul(const StepCase& c) {
 
 Tensor pool(const StepCase& c) {
   const Tensor& x = *find(c, "x");
-  const bool maximum = c.op == "max_pool", ceil = c.attributes.value("ceil_mode", false),
+  const bool maximum = c.op == Op::max_pool, ceil = c.attributes.value("ceil_mode", false),
              count_padding = c.attributes.value("count_include_pad", true);
   const int64_t divisor = integer(c, "divisor_override", 0);
   const Dims xd = five(x.dims), kernel = spatial(c, "kernel_size", 1), stride = spatial(c, "stride", 1),
@@ -260,12 +262,12 @@ double reference_activation(const Json& activation, double x) {
 }
 
 std::vector<Tensor> reference(const StepCase& c) {
-  if (c.op == "conv") return {conv(c)};
-  if (c.op == "conv_transpose") return {conv_transpose(c)};
-  if (c.op == "linear") return {linear(c)};
-  if (c.op == "matmul") return {matmul(c)};
-  if (c.op == "max_pool" || c.op == "avg_pool") return {pool(c)};
-  if (c.op == "adaptive_avg_pool") return {adaptive(c)};
+  if (c.op == Op::conv) return {conv(c)};
+  if (c.op == Op::conv_transpose) return {conv_transpose(c)};
+  if (c.op == Op::linear) return {linear(c)};
+  if (c.op == Op::matmul) return {matmul(c)};
+  if (c.op == Op::max_pool || c.op == Op::avg_pool) return {pool(c)};
+  if (c.op == Op::adaptive_avg_pool) return {adaptive(c)};
   return reference_recurrent(c);
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/reference.h"
 
 #include <cmath>
@@ -32,8 +33,8 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
     return found == values.end() ? nullptr : &found->second;
   };
   const Tensor& x = *find(c, "x");
-  const bool lstm = c.op.starts_with("lstm"), bidirectional = c.attributes.value("bidirectional", false),
-             batched = x.dims.size() == 3, first = batched && c.attributes.value("batch_first", false);
+  const bool lstm = c.op == Op::lstm, bidirectional = c.attributes.value("bidirectional", false), batched = x.dims.size() == 3,
+             first = batched && c.attributes.value("batch_first", false);
   const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1), D = bidirectional ? 2 : 1,
                 gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
                 N = !batched ? 1

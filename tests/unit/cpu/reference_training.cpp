@@ -1,5 +1,7 @@
 #include "tests/unit/cpu/reference_training.h"
 
+#include "runtime/plan/op_list.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,7 +163,7 @@ struct Window {
 
 template <typename F>
 void each_window(const StepCase& c, const Dims& x_dims, const Dims& y_dims, F f) {
-  const bool adaptive = c.op.starts_with("adaptive");
+  const bool adaptive = c.op == Op::adaptive_avg_pool_backward;
   const Dims x = five(x_dims), y = five(y_dims), kernel = spatial(c, "kernel_size", 1), stride = spatial(c, "stride", 1),
              padding = spatial(c, "padding", 0), dilation = spatial(c, "dilation", 1);
   const int64_t divisor = c.attributes.value("divisor_override", int64_t{0}), pixels = y[2] * y[3] * y[4];
@@ -195,7 +197,7 @@ std::vector<Tensor> pool_backward(const StepCase& c) {
   const Tensor &dy = *find(c, "dy"), *x = find(c, "x");
   Sums dx(count(c.outputs[0]));
   each_window(c, c.outputs[0], dy.dims, [&](const Window& window) {
-    if (c.op == "max_pool_backward") {  // the first of equals, as in PyTorch
+    if (c.op == Op::max_pool_backward) {  // the first of equals, as in PyTorch
       const auto largest =
           std::max_element(window.x.begin(), window.x.end(), [&](int64_t a, int64_t b) { return x->data[a] < x->data[b]; });
       dx[*largest] += dy.data[window.y];
@@ -209,14 +211,15 @@ std::vector<Tensor> pool_backward(const StepCase& c) {
 }  // namespace
 
 std::vector<Tensor> reference_training(const StepCase& c) {
-  if (c.op == "conv_backward_data") return conv_backward_data(c);
-  if (c.op == "conv_backward_weight") return conv_backward_weight(c);
-  if (c.op == "linear_backward_data") return linear_backward_data(c);
-  if (c.op == "linear_backward_weight") return linear_backward_weight(c);
-  if (c.op == "batch_norm_train") return batch_norm_train(c);
-  if (c.op == "batch_norm_backward") return batch_norm_backward(c);
-  if (c.op.ends_with("pool_backward")) return pool_backward(c);
-  ADD_FAILURE() << "no reference for " << c.op;
+  if (c.op == Op::conv_backward_data) return conv_backward_data(c);
+  if (c.op == Op::conv_backward_weight) return conv_backward_weight(c);
+  if (c.op == Op::linear_backward_data) return linear_backward_data(c);
+  if (c.op == Op::linear_backward_weight) return linear_backward_weight(c);
+  if (c.op == Op::batch_norm_train) return batch_norm_train(c);
+  if (c.op == Op::batch_norm_backward) return batch_norm_backward(c);
+  if (c.op == Op::max_pool_backward || c.op == Op::avg_pool_backward || c.op == Op::adaptive_avg_pool_backward)
+    return pool_backward(c);
+  ADD_FAILURE() << "no reference for " << to_string(c.op);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/ops/ops.h"
 #include "runtime/cpu/ops/elements.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/guarded_buffer.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
     bound.inputs.push_back(plain_tensor(narrow ? DType::bfloat16 : DType::float32, operand.value.dims));
     bound.constant.push_back(operand.constant);
   }
-  const bool sums = c.op.ends_with("_backward_weight");
+  const bool sums = c.op == Op::conv_backward_weight || c.op == Op::linear_backward_weight;
   for (const auto& dims : c.outputs)
     bound.outputs.push_back(plain_tensor(c.bf16 && !sums ? DType::bfloat16 : DType::float32, dims));
   const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
@@ -110,12 +111,12 @@ Result<StepRun> run_step(const StepCase& c) {
       run.outputs.push_back(read(bound.outputs[i], plain.data()));
     }
     run.implementation = prepared->implementation;
-    EXPECT_FALSE(prepared->reason.empty()) << c.op << " by " << run.implementation << " doesn't say why";
+    EXPECT_FALSE(prepared->reason.empty()) << to_string(c.op) << " by " << run.implementation << " doesn't say why";
   }
   for (size_t i = 0; i < bound.outputs.size(); ++i) {
     const auto &a = runs[0].outputs[i].data, &b = runs[1].outputs[i].data;
     EXPECT_TRUE(a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0)
-        << "two runs of " << c.op << " differ";
+        << "two runs of " << to_string(c.op) << " differ";
   }
   EXPECT_FALSE(runs[0].implementation.empty());
   return runs[0];

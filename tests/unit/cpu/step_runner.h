@@ -26,7 +26,7 @@ struct Operand {
 };
 
 struct StepCase {
-  std::string op;
+  Op op;
   std::vector<Operand> operands;
   Json attributes = Json::object();
   std::vector<std::vector<int64_t>> outputs;

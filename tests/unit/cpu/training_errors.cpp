@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/cpu/ops/ops.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/training_runner.h"
 
 namespace sheaf::test {
@@ -19,7 +20,7 @@ std::string refusal(const TrainingStep& step) {
 
 TrainingStep conv_backward_data() {
   TrainingStep step;
-  step.op = "conv_backward_data";
+  step.op = Op::conv_backward_data;
   step.operands = {{"dy", store(Tensor({2, 6, 4, 4}))}, {"weight", store(Tensor({6, 4, 3, 3}))}};
   step.attributes = {{"stride", {2, 2}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"size", {7, 8}}};
   step.outputs = {{2, 4, 7, 8}};
@@ -28,7 +29,7 @@ TrainingStep conv_backward_data() {
 
 TrainingStep batch_norm_train() {
   TrainingStep step;
-  step.op = "batch_norm_train";
+  step.op = Op::batch_norm_train;
   step.operands = {{"x", store(Tensor({2, 16, 3, 3}))}};
   step.attributes = {{"eps", 1e-5}, {"activation", {{"kind", "relu"}}}};
   step.outputs = {{2, 16, 3, 3}, {16}, {16}, {1}};
@@ -47,7 +48,7 @@ TEST(TrainingErrors, shapes_and_attributes_of_gradients) {
   step.attributes.erase("size");
   EXPECT_THAT(refusal(step), HasSubstr("'size' is missing"));
   step = {};
-  step.op = "linear_backward_weight";
+  step.op = Op::linear_backward_weight;
   step.operands = {{"x", store(Tensor({3, 5}))}, {"dy", store(Tensor({3, 2}))}};
   step.outputs = {{2, 5}};
   EXPECT_EQ(refusal(step), "");
@@ -78,7 +79,7 @@ TEST(TrainingErrors, a_workspace_of_another_step) {
   auto norm = run_training(batch_norm_train());
   ASSERT_TRUE(bool(norm));
   TrainingStep step;
-  step.op = "max_pool_backward";
+  step.op = Op::max_pool_backward;
   step.attributes = {{"kernel_size", {2, 2}}, {"stride", {2, 2}}, {"size", {4, 4}}};
   step.operands = {{"dy", store(Tensor({2, 16, 2, 2}))}};
   step.outputs = {{2, 16, 4, 4}};
@@ -89,7 +90,7 @@ TEST(TrainingErrors, a_workspace_of_another_step) {
 
 TEST(TrainingErrors, reduce_of_different_shapes) {
   TrainingStep step;
-  step.op = "reduce";
+  step.op = Op::reduce;
   step.operands = {{"x0", store(Tensor({2, 3}))}, {"x1", store(Tensor({3, 2}))}};
   step.outputs = {{2, 3}};
   EXPECT_THAT(refusal(step), HasSubstr("x1 has shape [3, 2]"));
@@ -97,7 +98,7 @@ TEST(TrainingErrors, reduce_of_different_shapes) {
 
 TEST(CheckFinite, tells_of_a_loss_that_is_not) {
   Step step;
-  step.op = "check_finite";
+  step.op = Op::check_finite;
   step.roles = {"x"};
   const Plan plan;
   std::vector<TensorSpec> inputs = {plain_tensor(DType::float32, {})};

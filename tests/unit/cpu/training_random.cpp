@@ -5,6 +5,7 @@
 
 #include "runtime/cpu/dnnl/dnnl_engine.h"
 #include "runtime/machine/isa.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"
@@ -14,7 +15,7 @@ namespace sheaf::test {
 namespace {
 
 std::string describe(const StepCase& c) {
-  std::string text = c.op + " " + c.attributes.dump() + " threads " + std::to_string(c.threads);
+  std::string text = to_string(c.op) + " " + c.attributes.dump() + " threads " + std::to_string(c.threads);
   for (const Operand& operand : c.operands) text += " " + operand.role + Json(operand.value.dims).dump();
   return text + (c.fast ? " fast" : "");
 }
@@ -84,7 +85,7 @@ Dims sizes_of(const Dims& dims) { return Dims(dims.begin() + 2, dims.end()); }
 
 void check_conv(const ConvCase& conv, Draw& draw, bool fast) {
   StepCase data;
-  data.op = "conv_backward_data";
+  data.op = Op::conv_backward_data;
   data.fast = fast;
   data.attributes = conv.attributes;
   data.attributes["size"] = sizes_of(conv.x);
@@ -92,7 +93,7 @@ void check_conv(const ConvCase& conv, Draw& draw, bool fast) {
   data.outputs = {conv.x};
   check(data, draw);
   StepCase weight;
-  weight.op = "conv_backward_weight";
+  weight.op = Op::conv_backward_weight;
   weight.fast = fast;
   weight.attributes = conv.attributes;
   weight.attributes["kernel_size"] = sizes_of(conv.weight);
@@ -120,15 +121,16 @@ TEST(Winograd, agrees_with_direct_convolution) {
   step.attributes = {
       {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
   struct Pass {
-    std::string op, first, second;
+    Op op;
+    std::string first, second;
     Dims a, b, result;
     Json attributes;
   };
-  const Pass passes[] = {{"conv", "x", "weight", x, w, x, Json::object()},
-                         {"conv_backward_data", "dy", "weight", x, w, x, {{"size", {7, 7}}}},
-                         {"conv_backward_weight", "x", "dy", x, x, w, {{"kernel_size", {3, 3}}, {"bias", false}}}};
+  const Pass passes[] = {{Op::conv, "x", "weight", x, w, x, Json::object()},
+                         {Op::conv_backward_data, "dy", "weight", x, w, x, {{"size", {7, 7}}}},
+                         {Op::conv_backward_weight, "x", "dy", x, x, w, {{"kernel_size", {3, 3}}, {"bias", false}}}};
   for (const Pass& pass : passes) {
-    SCOPED_TRACE(pass.op);
+    SCOPED_TRACE(to_string(pass.op));
     TrainingStep direct = step;
     direct.op = pass.op;
     direct.attributes.update(pass.attributes);
@@ -152,12 +154,12 @@ TEST_P(RandomTraining, linear_gradients_agree_with_loops) {
     x.push_back(in);
     dy.push_back(out);
     StepCase data;
-    data.op = "linear_backward_data";
+    data.op = Op::linear_backward_data;
     data.operands = {{"dy", draw.tensor(dy)}, {"weight", draw.tensor({out, in})}};
     data.outputs = {x};
     check(data, draw);
     StepCase weight;
-    weight.op = "linear_backward_weight";
+    weight.op = Op::linear_backward_weight;
     weight.attributes["bias"] = draw.chance(50);
     weight.operands = {{"x", draw.tensor(x)}, {"dy", draw.tensor(dy)}};
     weight.outputs = {{out, in}};
@@ -182,7 +184,7 @@ TEST_P(RandomTraining, matmul_of_transposed_matrices_agrees_with_loops) {
   Draw draw(GetParam());
   for (int i = 0; i < 25; ++i) {
     StepCase c;
-    c.op = "matmul";
+    c.op = Op::matmul;
     Dims a, b;
     for (int64_t d = draw.number(0, 3); d > 0; --d) {
       const int64_t size = draw.number(1, 4);
@@ -219,7 +221,7 @@ TEST_P(RandomTraining, batch_norm_agrees_with_loops) {
     dims.insert(dims.end(), sizes.begin(), sizes.end());
     const Dims channels = {dims[1]};
     StepCase train;
-    train.op = "batch_norm_train";
+    train.op = Op::batch_norm_train;
     train.threads = draw.threads();
     train.attributes["eps"] = draw.one_of<double>({1e-5, 1e-3});
     if (relu) train.attributes["activation"] = {{"kind", "relu"}};
@@ -240,7 +242,7 @@ TEST_P(RandomTraining, batch_norm_agrees_with_loops) {
     compare(*made, reference_training(train), 1e-5);
 
     StepCase back;
-    back.op = "batch_norm_backward";
+    back.op = Op::batch_norm_backward;
     back.threads = train.threads;
     back.attributes = train.attributes;
     const Tensor y = plain(made->outputs[0]), mean = plain(made->outputs[1]), var = plain(made->outputs[2]);
@@ -293,7 +295,7 @@ TEST_P(RandomTraining, max_pool_gradients_agree_with_loops) {
   for (int i = 0; i < 25; ++i) {
     const PoolCase pool = draw_pool(draw, true);
     StepCase train;
-    train.op = "max_pool_train";
+    train.op = Op::max_pool_train;
     train.threads = draw.threads();
     train.attributes = pool.attributes;
     Tensor x = draw.tensor(pool.x);
@@ -306,11 +308,11 @@ TEST_P(RandomTraining, max_pool_gradients_agree_with_loops) {
     auto made = run_training(forward);
     ASSERT_TRUE(bool(made)) << to_string(made.error());
     StepCase inference = train;
-    inference.op = "max_pool";
+    inference.op = Op::max_pool;
     EXPECT_EQ(relative_error(plain(made->outputs[0]), reference(inference)[0]), 0.0);
 
     StepCase back = train;
-    back.op = "max_pool_backward";
+    back.op = Op::max_pool_backward;
     back.attributes["size"] = sizes_of(pool.x);
     back.operands = {{"dy", draw.tensor(pool.y)}};
     back.outputs = {pool.x};
@@ -328,7 +330,7 @@ TEST_P(RandomTraining, average_pool_gradients_agree_with_loops) {
   for (int i = 0; i < 25; ++i) {
     const PoolCase pool = draw_pool(draw, false);
     StepCase c;
-    c.op = "avg_pool_backward";
+    c.op = Op::avg_pool_backward;
     c.attributes = pool.attributes;
     c.attributes["count_include_pad"] = draw.chance(50);
     c.attributes["divisor_override"] = draw.chance(25) ? 3 : 0;
@@ -349,7 +351,7 @@ TEST_P(RandomTraining, adaptive_pool_gradients_agree_with_loops) {
       x.push_back(draw.chance(50) ? y.back() * draw.number(1, 3) : draw.number(1, 9));
     }
     StepCase c;
-    c.op = "adaptive_avg_pool_backward";
+    c.op = Op::adaptive_avg_pool_backward;
     c.attributes["size"] = sizes_of(x);
     c.operands = {{"dy", draw.tensor(y)}};
     c.outputs = {x};
@@ -361,7 +363,7 @@ TEST_P(RandomTraining, reduce_adds_from_left_to_right) {
   Draw draw(GetParam());
   for (int i = 0; i < 20; ++i) {
     TrainingStep step;
-    step.op = "reduce";
+    step.op = Op::reduce;
     Dims dims = draw.one_of<Dims>({{}, {5}, {17, 3}, {3, 20, 5, 5}, {2, 32, 40, 41}});
     step.outputs = {dims};
     step.threads = draw.threads();

@@ -66,7 +66,7 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
   EXPECT_EQ(prepared->inputs.size(), inputs.size());
   EXPECT_EQ(prepared->outputs.size(), outputs.size());
   EXPECT_FALSE(prepared->implementation.empty());
-  EXPECT_FALSE(prepared->reason.empty()) << step.op << " by " << prepared->implementation << " doesn't say why";
+  EXPECT_FALSE(prepared->reason.empty()) << to_string(step.op) << " by " << prepared->implementation << " doesn't say why";
   TrainingRun runs[2];
   for (TrainingRun& run : runs) {
     std::vector<std::shared_ptr<Buffer>> buffers;
@@ -95,7 +95,7 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
     if (int(i) == c.workspace) continue;
     const Tensor a = test::plain(runs[0].outputs[i]), b = test::plain(runs[1].outputs[i]);
     EXPECT_TRUE(a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(float)) == 0)
-        << "two runs of " << c.op << " differ in output " << i;
+        << "two runs of " << to_string(c.op) << " differ in output " << i;
   }
   return std::move(runs[0]);
 }

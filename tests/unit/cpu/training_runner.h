@@ -23,7 +23,7 @@ Stored store(const Tensor& tensor, const std::string& layout = "plain");
 Tensor plain(const Stored& value);
 
 struct TrainingStep {
-  std::string op;
+  Op op;
   std::vector<std::pair<std::string, Stored>> operands;
   Json attributes = Json::object();
   std::vector<std::vector<int64_t>> outputs;

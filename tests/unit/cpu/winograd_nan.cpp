@@ -1,6 +1,7 @@
 // NaN in an operand of a Winograd convolution or gradient: the results that depend on it are NaN, those of other images,
 // channels or far pixels are not. (Those of the same tile may be.)
 #include "runtime/machine/isa.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +59,7 @@ class WinogradNan : public testing::TestWithParam<bool> {
     if (GetParam() && !has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
   }
 
-  StepCase step(const std::string& op, std::vector<Operand> operands, const Json& more, std::vector<Dims> outputs) {
+  StepCase step(Op op, std::vector<Operand> operands, const Json& more, std::vector<Dims> outputs) {
     StepCase c{
         op, std::move(operands), {{"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}}, std::move(outputs)};
     c.attributes.update(more);
@@ -68,21 +69,21 @@ class WinogradNan : public testing::TestWithParam<bool> {
   }
   StepCase forward(const Json& more = Json::object()) {
     return step(
-        "conv",
+        Op::conv,
         {{"x", draw.tensor(kX)}, {"weight", draw.tensor(kWeight)}, {"bias", draw.tensor({48})}, {"residual", draw.tensor(kY)}},
         more, {kY});
   }
   StepCase data() {
-    return step("conv_backward_data", {{"dy", draw.tensor(kY)}, {"weight", draw.tensor(kWeight)}}, {{"size", {8, 15}}}, {kX});
+    return step(Op::conv_backward_data, {{"dy", draw.tensor(kY)}, {"weight", draw.tensor(kWeight)}}, {{"size", {8, 15}}}, {kX});
   }
   StepCase weight() {
-    return step("conv_backward_weight", {{"x", draw.tensor(kX)}, {"dy", draw.tensor(kY)}},
+    return step(Op::conv_backward_weight, {{"x", draw.tensor(kX)}, {"dy", draw.tensor(kY)}},
                 {{"kernel_size", {3, 3}}, {"bias", true}}, {kWeight, {48}});
   }
 
   /// With `value` at `place` of an operand, the outputs are by the rules.
   void check(StepCase c, const std::string& role, const Dims& place, const std::vector<Rule>& rules, float value = kNan) {
-    SCOPED_TRACE(c.op + " with it in " + role + " " + c.attributes.dump());
+    SCOPED_TRACE(to_string(c.op) + " with it in " + role + " " + c.attributes.dump());
     for (Operand& operand : c.operands)
       if (operand.role == role) at(operand.value, place) = value;
     const auto run = run_step(c);

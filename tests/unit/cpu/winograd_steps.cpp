@@ -1,6 +1,7 @@
 // Winograd convolutions and their gradients (runtime/cpu/ops/conv_winograd.h) as steps, against loops in double precision.
 // A loop makes only some images and channels of a result; that all of it was written, the poison in its buffer tells.
 #include "runtime/machine/isa.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
 #include "tests/unit/cpu/reference_training.h"
@@ -54,7 +55,7 @@ struct Pass {
     StepCase part = step;
     for (size_t i = 0; i < operands.size(); ++i) part.operands[i].value = parts_of(part.operands[i].value, operands[i]);
     for (size_t i = 0; i < outputs.size(); ++i) part.outputs[i] = parts_of(Tensor(step.outputs[i]), outputs[i]).dims;
-    return step.op == "conv" ? reference(part) : reference_training(part);
+    return step.op == Op::conv ? reference(part) : reference_training(part);
   }
 };
 
@@ -83,7 +84,7 @@ Shapes draw_shapes(Draw& draw) {
 std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels) {
   const Parts i = {{0, images}}, c = {{1, channels}}, both = {{0, images}, {1, channels}}, c_alone = {{0, channels}};
   Pass forward{
-      {"conv", {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}},
+      {Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}},
       {i, c_alone},
       {both}};
   if (draw.chance(60)) {
@@ -98,12 +99,12 @@ std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels
   if (draw.chance(60)) forward.step.attributes["activation"] = {{"kind", "relu"}};
   if (draw.chance(30)) forward.step.attributes["activation"] = {{"kind", "leaky_relu"}, {"negative_slope", 0.2}};
 
-  Pass data{{"conv_backward_data", {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}},
+  Pass data{{Op::conv_backward_data, {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}},
             {i, c},
             {both}};
   data.step.attributes["size"] = {s.x[2], s.x[3]};
 
-  Pass weight{{"conv_backward_weight", {{"x", draw.tensor(s.x)}, {"dy", draw.tensor(s.y)}}, s.attributes, {s.weight}},
+  Pass weight{{Op::conv_backward_weight, {{"x", draw.tensor(s.x)}, {"dy", draw.tensor(s.y)}}, s.attributes, {s.weight}},
               {c, c},
               {{{0, channels}, {1, channels}}}};
   weight.step.attributes["kernel_size"] = {3, 3};
@@ -148,13 +149,13 @@ void prepare(Pass& pass, bool bf16) {
 }
 
 std::string describe(const StepCase& c) {
-  return c.op + Json(c.operands[0].value.dims).dump() + Json(c.operands[1].value.dims).dump() + c.attributes.dump() +
+  return to_string(c.op) + Json(c.operands[0].value.dims).dump() + Json(c.operands[1].value.dims).dump() + c.attributes.dump() +
          (c.bf16 ? " bf16, " : ", ") + std::to_string(c.threads) + " threads";
 }
 
 /// All of it is written, and what is compared is as the loops say.
 void check(const Pass& pass, bool plenty) {
-  const bool bf16 = pass.step.bf16, forward = pass.step.op == "conv";
+  const bool bf16 = pass.step.bf16, forward = pass.step.op == Op::conv;
   SCOPED_TRACE(describe(pass.step));
   const auto run = run_step(pass.step);
   ASSERT_TRUE(bool(run)) << to_string(run.error());
@@ -224,7 +225,7 @@ TEST(WinogradSteps, strict_numerics_have_none) {
     for (const bool bf16 : {false, true}) {
       if (bf16 && (!has_bf16() || has_amx())) continue;
       pass.step.bf16 = bf16;
-      EXPECT_THAT(run_step(pass.step)->implementation, testing::Not(testing::HasSubstr("wino"))) << pass.step.op;
+      EXPECT_THAT(run_step(pass.step)->implementation, testing::Not(testing::HasSubstr("wino"))) << to_string(pass.step.op);
     }
   }
 }

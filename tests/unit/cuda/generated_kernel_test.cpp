@@ -1,4 +1,5 @@
 // Launches of generated kernels on virtual GPUs: alone, many as one, held by the queue's flag, lookups that fail.
+#include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 
 #include "runtime/cuda/generated_kernel.h"
@@ -113,7 +114,7 @@ class GeneratedKernels : public ::testing::Test {
   Prepared prepare(const std::string& kernel, std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs, int64_t work,
                    Json attributes = Json::object()) {
     Step step;
-    step.op = "kernel";
+    step.op = Op::kernel;
     step.layer = "net";
     step.kernel = kernel;
     step.attributes = std::move(attributes);

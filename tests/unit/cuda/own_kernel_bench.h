@@ -155,10 +155,10 @@ class OwnKernelTest : public testing::Test {
 
 /// The step that an operation is prepared for.
 struct TestStep {
-  TestStep(std::string op, std::vector<std::string> roles, std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs,
+  TestStep(Op op, std::vector<std::string> roles, std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs,
            Json attributes = Json::object())
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {
-    step.op = std::move(op);
+    step.op = op;
     step.roles = std::move(roles);
     step.attributes = std::move(attributes);
   }

@@ -1,6 +1,7 @@
 // Reorders, sums and the check of the loss by the project's own kernels, run from their PTX, against plain loops.
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cuda/format.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cuda/own_kernel_bench.h"
 
 #include <cmath>
@@ -110,7 +111,7 @@ class OwnSum : public OwnKernelTest {
       if (i == 0) sum = x;
       for (size_t k = 0; i > 0 && k < count; ++k) sum[k] = T(float(sum[k]) + float(x[k]));
     }
-    const TestStep step("reduce", roles, specs, {specs[0]});
+    const TestStep step(Op::reduce, roles, specs, {specs[0]});
     Prepared prepared = prepare_own_reduce(step.request(), kernels_);
     EXPECT_EQ(run(prepared, bytes, {Bytes(bytes[0].size())}, nullptr, shift)[0], bytes_of(sum))
         << name_of(dtype) << ", " << inputs << " × " << count;
@@ -162,7 +163,7 @@ TEST_F(OwnSum, OfNarrowColumnsIsWide) {
 class OwnCheck : public OwnKernelTest {};
 
 TEST_F(OwnCheck, SetsTheFlagAndTellsTheHost) {
-  const TestStep step("check_finite", {"x"}, {plain_tensor(DType::float32, {})}, {});
+  const TestStep step(Op::check_finite, {"x"}, {plain_tensor(DType::float32, {})}, {});
   Prepared prepared = prepare_own_check_finite(step.request(), kernels_);
   EXPECT_TRUE(prepared.can_fail);
   const float infinity = std::numeric_limits<float>::infinity();

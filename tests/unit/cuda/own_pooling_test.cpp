@@ -1,5 +1,6 @@
 // Pooling by the project's own kernels, run from their PTX, against plain loops over PyTorch's definitions.
 #include "runtime/cpu/ops/elements.h"
+#include "runtime/plan/op_list.h"
 #include "tests/unit/cuda/pooling_case.h"
 
 #include <cmath>
@@ -32,7 +33,7 @@ class OwnPooling : public OwnKernelTest {
         wanted_dx[size_t(plane * plane_x + where)] += dy[size_t(plane * plane_y + at)];
       });
     }
-    const TestStep step("max_pool", {"x"}, {x}, {y}, c.attributes(false));
+    const TestStep step(Op::max_pool, {"x"}, {x}, {y}, c.attributes(false));
     Prepared plain = prepare_own_pooling(step.request(), kernels_, "a test");
     const Bytes x_bytes = laid<T>(x, values);
     const auto compare = [&](const Bytes& bytes, const Prepared& prepared) {
@@ -43,7 +44,7 @@ class OwnPooling : public OwnKernelTest {
     };
     compare(run(plain, {x_bytes}, {Bytes(plain.outputs[0].bytes)})[0], plain);
 
-    const TestStep train_step("max_pool_train", {"x"}, {x}, {y, kept}, c.attributes(false));
+    const TestStep train_step(Op::max_pool_train, {"x"}, {x}, {y, kept}, c.attributes(false));
     Prepared train = prepare_own_pooling(train_step.request(), kernels_, "a test");
     ASSERT_TRUE(is_own_pool_workspace(train.outputs[1]));
     const auto trained = run(train, {x_bytes}, {Bytes(train.outputs[0].bytes), Bytes(train.outputs[1].bytes)});
@@ -51,7 +52,7 @@ class OwnPooling : public OwnKernelTest {
 
     Json attributes = c.attributes(false);
     attributes["size"] = c.last(c.x);
-    const TestStep back_step("max_pool_backward", {"dy", "workspace"}, {y, train.outputs[1]}, {plain_tensor(dtype, x.dims)},
+    const TestStep back_step(Op::max_pool_backward, {"dy", "workspace"}, {y, train.outputs[1]}, {plain_tensor(dtype, x.dims)},
                              attributes);
     Prepared back = prepare_own_pooling(back_step.request(), kernels_, "a test");
     EXPECT_TRUE(same_format(back.outputs[0], x));
@@ -62,7 +63,7 @@ class OwnPooling : public OwnKernelTest {
 
   template <typename T>
   void check_average(const Case& c, DType dtype, bool last) {
-    const std::string op = c.adaptive ? "adaptive_avg_pool" : "avg_pool";
+    const Op op = c.adaptive ? Op::adaptive_avg_pool : Op::avg_pool;
     const TensorSpec x = tensor_of(c, c.x, dtype, last), y = tensor_of(c, c.y, dtype, false);
     const auto values = digits(element_count(x), 3), dy = digits(element_count(y), 4);
     std::vector<double> wanted(dy.size(), 0.0), wanted_dx(values.size(), 0.0);
@@ -80,7 +81,7 @@ class OwnPooling : public OwnKernelTest {
     const double tolerance = dtype == DType::float32 ? 1e-6 : dtype == DType::float16 ? 2e-3 : 2e-2;
     const auto compare = [&](const std::vector<double>& got, const std::vector<double>& expected) {
       for (size_t i = 0; i < expected.size(); ++i)
-        ASSERT_NEAR(got[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << op << " at " << i;
+        ASSERT_NEAR(got[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << to_string(op) << " at " << i;
     };
     const TestStep step(op, {"x"}, {x}, {y}, c.attributes(true));
     Prepared forward = prepare_own_pooling(step.request(), kernels_, "a test");
@@ -89,7 +90,8 @@ class OwnPooling : public OwnKernelTest {
     Json attributes = c.attributes(true);
     attributes["size"] = c.last(c.x);
     const TensorSpec dy_spec = forward.outputs[0];
-    const TestStep back_step(op + "_backward", {"dy"}, {dy_spec}, {plain_tensor(dtype, x.dims)}, attributes);
+    const TestStep back_step(c.adaptive ? Op::adaptive_avg_pool_backward : Op::avg_pool_backward, {"dy"}, {dy_spec},
+                             {plain_tensor(dtype, x.dims)}, attributes);
     Prepared back = prepare_own_pooling(back_step.request(), kernels_, "a test");
     compare(read<T>(back.outputs[0], run(back, {laid<T>(dy_spec, dy)}, {Bytes(back.outputs[0].bytes)})[0]), wanted_dx);
   }
@@ -161,8 +163,8 @@ TEST_F(OwnPooling, AdaptiveAverageAndItsGradient) {
 
 TEST_F(OwnPooling, PlannedWithoutADevice) {
   const Case c = cases()[0];
-  const TestStep step("max_pool", {"x"}, {tensor_of(c, c.x, DType::float32, true)}, {tensor_of(c, c.y, DType::float32, false)},
-                      c.attributes(false));
+  const TestStep step(Op::max_pool, {"x"}, {tensor_of(c, c.x, DType::float32, true)},
+                      {tensor_of(c, c.y, DType::float32, false)}, c.attributes(false));
   const Prepared prepared = prepare_own_pooling(step.request(), nullptr, "a test");
   EXPECT_EQ(prepared.executable, nullptr);
   EXPECT_TRUE(is_channels_last(prepared.outputs[0]));
@@ -173,7 +175,7 @@ TEST_F(OwnPooling, RefusesAForeignWorkspace) {
   const Case c = cases()[0];
   Json attributes = c.attributes(false);
   attributes["size"] = c.last(c.x);
-  const TestStep step("max_pool_backward", {"dy", "workspace"},
+  const TestStep step(Op::max_pool_backward, {"dy", "workspace"},
                       {tensor_of(c, c.y, DType::float32, false), plain_tensor(DType::uint8, {1})},
                       {tensor_of(c, c.x, DType::float32, false)}, attributes);
   EXPECT_THROW((void)prepare_own_pooling(step.request(), kernels_, "a test"), OperationError);

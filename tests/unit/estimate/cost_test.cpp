@@ -1,6 +1,7 @@
 // Arithmetic and traffic of operations, against numbers worked out by hand.
 #include "runtime/cost/cost.h"
 #include "runtime/cost/description.h"
+#include "runtime/plan/op_list.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,8 @@ struct Case {
   Step step;
   std::vector<TensorSpec> inputs, outputs;
 
-  Case(std::string op, Json attributes = Json::object()) {
-    step.op = std::move(op);
+  Case(Op op, Json attributes = Json::object()) {
+    step.op = op;
     step.attributes = std::move(attributes);
   }
   Case& in(std::string role, std::vector<int64_t> dims) {
@@ -32,8 +33,8 @@ TEST(Cost, Convolutions) {
   // 2·8·16·14·14 outputs, each a sum over 4 input channels of a group and 9 taps.
   const double products = 2.0 * (2 * 16 * 14 * 14) * (4 * 9);
   const double y = 2 * 16 * 14 * 14;
-  EXPECT_EQ(Case("conv").in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).out({2, 16, 14, 14}).flops(), products);
-  EXPECT_EQ(Case("conv", {{"activation", {{"kind", "relu"}}}})
+  EXPECT_EQ(Case(Op::conv).in("x", {2, 8, 28, 28}).in("weight", {16, 4, 3, 3}).out({2, 16, 14, 14}).flops(), products);
+  EXPECT_EQ(Case(Op::conv, {{"activation", {{"kind", "relu"}}}})
                 .in("x", {2, 8, 28, 28})
                 .in("weight", {16, 4, 3, 3})
                 .in("bias", {16})
@@ -41,9 +42,9 @@ TEST(Cost, Convolutions) {
                 .out({2, 16, 14, 14})
                 .flops(),
             products + 3 * y);
-  EXPECT_EQ(Case("conv_backward_data").in("dy", {2, 16, 14, 14}).in("weight", {16, 4, 3, 3}).out({2, 8, 28, 28}).flops(),
+  EXPECT_EQ(Case(Op::conv_backward_data).in("dy", {2, 16, 14, 14}).in("weight", {16, 4, 3, 3}).out({2, 8, 28, 28}).flops(),
             products);
-  EXPECT_EQ(Case("conv_backward_weight", {{"bias", true}})
+  EXPECT_EQ(Case(Op::conv_backward_weight, {{"bias", true}})
                 .in("x", {2, 8, 28, 28})
                 .in("dy", {2, 16, 14, 14})
                 .out({16, 4, 3, 3})
@@ -51,36 +52,37 @@ TEST(Cost, Convolutions) {
                 .flops(),
             products + y);
   // Each input element meets every weight of its channel once.
-  EXPECT_EQ(Case("conv_transpose").in("x", {2, 8, 7, 7}).in("weight", {8, 4, 4, 4}).out({2, 4, 14, 14}).flops(),
+  EXPECT_EQ(Case(Op::conv_transpose).in("x", {2, 8, 7, 7}).in("weight", {8, 4, 4, 4}).out({2, 4, 14, 14}).flops(),
             2.0 * (2 * 8 * 7 * 7) * (4 * 16));
 }
 
 TEST(Cost, Products) {
-  EXPECT_EQ(Case("linear").in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(),
+  EXPECT_EQ(Case(Op::linear).in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(),
             35 * 20 * (2 * 10 + 1.0));
-  EXPECT_EQ(Case("linear_backward_data").in("dy", {35, 20}).in("weight", {20, 10}).out({35, 10}).flops(), 2.0 * 35 * 10 * 20);
-  EXPECT_EQ(Case("linear_backward_weight").in("x", {35, 10}).in("dy", {35, 20}).out({20, 10}).out({20}).flops(),
+  EXPECT_EQ(Case(Op::linear_backward_data).in("dy", {35, 20}).in("weight", {20, 10}).out({35, 10}).flops(), 2.0 * 35 * 10 * 20);
+  EXPECT_EQ(Case(Op::linear_backward_weight).in("x", {35, 10}).in("dy", {35, 20}).out({20, 10}).out({20}).flops(),
             2.0 * 35 * 20 * 10 + 35 * 20);
-  EXPECT_EQ(Case("matmul").in("a", {3, 4, 5}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
-  EXPECT_EQ(Case("matmul", {{"transpose_a", true}}).in("a", {3, 5, 4}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(),
+  EXPECT_EQ(Case(Op::matmul).in("a", {3, 4, 5}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(), 2.0 * 3 * 4 * 5 * 6);
+  EXPECT_EQ(Case(Op::matmul, {{"transpose_a", true}}).in("a", {3, 5, 4}).in("b", {3, 5, 6}).out({3, 4, 6}).flops(),
             2.0 * 3 * 4 * 5 * 6);
 }
 
 TEST(Cost, RecurrentLayersMultiplyEveryWeightAtEachStep) {
-  Case lstm("lstm", {{"hidden_size", 6}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", false}, {"bias", false}});
+  Case lstm(Op::lstm,
+            {{"hidden_size", 6}, {"num_layers", 1}, {"bidirectional", false}, {"batch_first", false}, {"bias", false}});
   lstm.in("x", {11, 3, 8}).in("weight_ih_l0", {24, 8}).in("weight_hh_l0", {24, 6}).out({11, 3, 6});
   EXPECT_EQ(lstm.flops(), 33 * (2.0 * 24 * (8 + 6) + 6 * 24));
   Case backward = lstm;
-  backward.step.op = "lstm_backward";
+  backward.step.op = Op::lstm_backward;
   EXPECT_EQ(backward.flops(), 33 * (4.0 * 24 * (8 + 6) + 6 * 24));
 }
 
 TEST(Cost, PoolsAndNorms) {
   const Json window = {{"kernel_size", {3, 2}}};
-  EXPECT_EQ(Case("max_pool", window).in("x", {1, 4, 9, 8}).out({1, 4, 3, 4}).flops(), 6 * 48);
-  EXPECT_EQ(Case("max_pool_backward", window).in("dy", {1, 4, 3, 4}).in("workspace", {1}).out({1, 4, 9, 8}).flops(), 48);
-  EXPECT_EQ(Case("adaptive_avg_pool").in("x", {1, 4, 9, 8}).out({1, 4, 1, 1}).flops(), 288);
-  EXPECT_EQ(Case("batch_norm_train").in("x", {2, 4, 5, 5}).out({2, 4, 5, 5}).out({4}).out({4}).flops(), 6 * 200);
+  EXPECT_EQ(Case(Op::max_pool, window).in("x", {1, 4, 9, 8}).out({1, 4, 3, 4}).flops(), 6 * 48);
+  EXPECT_EQ(Case(Op::max_pool_backward, window).in("dy", {1, 4, 3, 4}).in("workspace", {1}).out({1, 4, 9, 8}).flops(), 48);
+  EXPECT_EQ(Case(Op::adaptive_avg_pool).in("x", {1, 4, 9, 8}).out({1, 4, 1, 1}).flops(), 288);
+  EXPECT_EQ(Case(Op::batch_norm_train).in("x", {2, 4, 5, 5}).out({2, 4, 5, 5}).out({4}).out({4}).flops(), 6 * 200);
 }
 
 TEST(Cost, KernelsSayThemselves) {
@@ -90,7 +92,7 @@ TEST(Cost, KernelsSayThemselves) {
   plan.kernels[0].arithmetic = {{100, 0}};
   plan.kernels[1].name = "mean_1";
   plan.kernels[1].arithmetic = {{3, 0}, {1, 2}, {7, 9}};  // the last names no operand: nothing
-  Case kernel("kernel");
+  Case kernel(Op::kernel);
   kernel.step.kernel = "mean_1";
   kernel.in("x", {4, 5}).in("x1", {4}).out({4});
   EXPECT_EQ(kernel.cost(plan).flops, 3 * 20 + 4);
@@ -99,13 +101,13 @@ TEST(Cost, KernelsSayThemselves) {
 }
 
 TEST(Cost, TrafficIsEachOperandOnce) {
-  const Cost cost = Case("reduce").in("x0", {10}).in("x1", {10}).in("x2", {10}).out({10}).cost();
+  const Cost cost = Case(Op::reduce).in("x0", {10}).in("x1", {10}).in("x2", {10}).out({10}).cost();
   EXPECT_EQ(cost.flops, 20);
   EXPECT_EQ(cost.read_bytes, 120);
   EXPECT_EQ(cost.written_bytes, 40);
-  EXPECT_EQ(Case("view").in("x", {10}).out({2, 5}).cost().bytes(), 0) << "another name for the same memory";
-  EXPECT_EQ(Case("reorder").in("x", {10}).out({10}).cost().bytes(), 80);
-  EXPECT_EQ(Case("reorder").in("x", {10}).out({10}).cost().flops, 0);
+  EXPECT_EQ(Case(Op::view).in("x", {10}).out({2, 5}).cost().bytes(), 0) << "another name for the same memory";
+  EXPECT_EQ(Case(Op::reorder).in("x", {10}).out({10}).cost().bytes(), 80);
+  EXPECT_EQ(Case(Op::reorder).in("x", {10}).out({10}).cost().flops, 0);
 }
 
 TEST(Cost, RooflineTakesTheLargerPart) {
@@ -125,36 +127,36 @@ TEST(Cost, LanesShareTheMachine) {
   cpu.core_bytes_per_second = 20;
   cpu.cache_bytes = 400;
   cpu.cache_bytes_per_second = 800;
-  cpu.operations["conv"] = 200;
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "linear", DType::float32, 1e6).flops_per_second, 200);
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).flops_per_second, 100);
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 1e6).bytes_per_second, 20) << "half of the bandwidth";
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, "conv", DType::float32, 1e6).bytes_per_second, 20)
+  cpu.operations[Op::conv] = 200;
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::linear, DType::float32, 1e6).flops_per_second, 200);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::conv, DType::float32, 1e6).flops_per_second, 100);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::conv, DType::float32, 1e6).bytes_per_second, 20) << "half of the bandwidth";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, Op::conv, DType::float32, 1e6).bytes_per_second, 20)
       << "no more than a core can move";
-  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, "conv", DType::float32, 100).bytes_per_second, 400) << "in the cache";
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::conv, DType::float32, 100).bytes_per_second, 400) << "in the cache";
 }
 
 TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
   DeviceDescription cpu;
   cpu.flops_per_second = 100;
-  cpu.operations = {{"conv", 50}, {"conv_backward_data", 40}};
-  const auto rate = [&](const char* op, DType dtype) { return lane_roofline(cpu, 1, 1, op, dtype, 0).flops_per_second; };
-  EXPECT_DOUBLE_EQ(rate("conv", DType::bfloat16), 50) << "not known: as f32";
+  cpu.operations = {{Op::conv, 50}, {Op::conv_backward_data, 40}};
+  const auto rate = [&](Op op, DType dtype) { return lane_roofline(cpu, 1, 1, op, dtype, 0).flops_per_second; };
+  EXPECT_DOUBLE_EQ(rate(Op::conv, DType::bfloat16), 50) << "not known: as f32";
   cpu.bf16_flops_per_second = 300;
-  cpu.bf16_operations = {{"conv", 120}};
-  EXPECT_DOUBLE_EQ(rate("linear", DType::bfloat16), 300);
-  EXPECT_DOUBLE_EQ(rate("conv", DType::bfloat16), 120);
-  EXPECT_DOUBLE_EQ(rate("conv_backward_data", DType::float16), 120) << "three times its f32 rate, as products have";
-  EXPECT_DOUBLE_EQ(rate("conv", DType::float32), 50);
+  cpu.bf16_operations = {{Op::conv, 120}};
+  EXPECT_DOUBLE_EQ(rate(Op::linear, DType::bfloat16), 300);
+  EXPECT_DOUBLE_EQ(rate(Op::conv, DType::bfloat16), 120);
+  EXPECT_DOUBLE_EQ(rate(Op::conv_backward_data, DType::float16), 120) << "three times its f32 rate, as products have";
+  EXPECT_DOUBLE_EQ(rate(Op::conv, DType::float32), 50);
 }
 
 TEST(Cost, ProductsAloneAreOfNarrowOperands) {
   const std::vector<TensorSpec> narrow = {plain_tensor(DType::float32, {4}), plain_tensor(DType::bfloat16, {4})};
-  EXPECT_EQ(multiplied("conv_backward_weight", narrow), DType::bfloat16);
-  EXPECT_EQ(multiplied("matmul", {narrow.data() + 1, 1}), DType::bfloat16);
-  EXPECT_EQ(multiplied("matmul", {narrow.data(), 1}), DType::float32);
-  EXPECT_EQ(multiplied("kernel", narrow), DType::float32) << "computes in f32";
-  EXPECT_EQ(multiplied("batch_norm_train", narrow), DType::float32);
+  EXPECT_EQ(multiplied(Op::conv_backward_weight, narrow), DType::bfloat16);
+  EXPECT_EQ(multiplied(Op::matmul, {narrow.data() + 1, 1}), DType::bfloat16);
+  EXPECT_EQ(multiplied(Op::matmul, {narrow.data(), 1}), DType::float32);
+  EXPECT_EQ(multiplied(Op::kernel, narrow), DType::float32) << "computes in f32";
+  EXPECT_EQ(multiplied(Op::batch_norm_train, narrow), DType::float32);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "runtime/base/byte_size.h"
 #include "runtime/base/file.h"
 #include "runtime/cost/description.h"
+#include "runtime/plan/op_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,9 +35,9 @@ TEST_F(Description, ReadsWhatItWrites) {
   cpu_of(written).model = "some \"CPU\"";
   cpu_of(written).cores = 3;
   cpu_of(written).flops_per_second = 1.25e11;
-  cpu_of(written).operations = {{"conv", 1e11}, {"linear", 2e11}};
+  cpu_of(written).operations = {{Op::conv, 1e11}, {Op::linear, 2e11}};
   cpu_of(written).bf16_flops_per_second = 5e11;
-  cpu_of(written).bf16_operations = {{"conv", 3e11}};
+  cpu_of(written).bf16_operations = {{Op::conv, 3e11}};
   auto devices = read(devices_text(written));
   ASSERT_TRUE(devices) << to_string(devices.error());
   EXPECT_EQ(devices_text(*devices), devices_text(written));

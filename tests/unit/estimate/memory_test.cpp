@@ -1,4 +1,5 @@
 // What is estimated is what a run takes, to the byte, and nothing is taken to find out.
+#include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/estimate/two_layers.h"

@@ -1,4 +1,5 @@
 // GPUs that aren't there: bindings are planned for them as for those that are.
+#include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/estimate/two_layers.h"
 
@@ -63,7 +64,7 @@ TEST(PlainLibrary, KnowsOwnOperationsAndLeavesLibrariesOpen) {
   cuda::PlainLibrary library;
   Plan plan;
   Step step;
-  step.op = "linear";
+  step.op = Op::linear;
   step.roles = {"x", "weight"};
   const std::vector<TensorSpec> inputs = {plain_tensor(DType::float32, {6, 4}), plain_tensor(DType::float32, {5, 4})};
   std::vector<TensorSpec> outputs = {plain_tensor(DType::float32, {6, 5})};
@@ -71,7 +72,7 @@ TEST(PlainLibrary, KnowsOwnOperationsAndLeavesLibrariesOpen) {
   ASSERT_TRUE(prepared) << prepared.error().message();
   EXPECT_FALSE(prepared->uncertain.empty());
   EXPECT_EQ(prepared->outputs[0].bytes, 6U * 5 * 4);
-  step.op = "reduce";
+  step.op = Op::reduce;
   step.roles = {"x0", "x1"};
   const std::vector<TensorSpec> parts = {outputs[0], outputs[0]};
   prepared = library.prepare({step, plan, parts, outputs, 1, false, {}});

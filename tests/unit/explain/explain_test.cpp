@@ -1,4 +1,5 @@
 // What explain says of small plans, with and without devices, and what it says of names that nothing has.
+#include "runtime/plan/op_list.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/select.h"
 #include "tests/unit/runtime/plan_builder.h"
@@ -15,19 +16,20 @@ using ::testing::HasSubstr;
 Plan sample() {
   PlanBuilder b = data_parallel_linear(37, 19, PlanBuilder::device(0));
   for (Step& step : b.program.steps) {
-    if (step.op == "linear") {
+    if (step.op == Op::linear) {
       step.layer = "net.module.fc";
       step.location = {"model.json", 9, 5};
       step.notes = {"a library call: 703 weights"};
       step.fused = {"net.module.act"};
     } else {
       step.layer = "net";
-      step.reason = step.op + " asked for by 'net'";
+      step.reason = to_string(step.op) + " asked for by 'net'";
     }
   }
   b.plan.infer_graph = b.plan.infer;
   Step act = b.plan.infer_graph.steps[3];
-  act.op = "relu";
+  act.op = Op::layer;
+  act.type = "relu";
   act.layer = "net.module.act";
   act.inputs = b.plan.infer_graph.steps[3].outputs;
   act.roles = {"x"};
@@ -36,7 +38,7 @@ Plan sample() {
   b.plan.infer_graph.values.back().name = "act";
   act.outputs = {int(b.plan.infer_graph.values.size()) - 1};
   for (Step& step : b.plan.infer_graph.steps)
-    if (step.op == "gather") step.inputs = act.outputs;
+    if (step.op == Op::gather) step.inputs = act.outputs;
   b.plan.infer_graph.steps.insert(b.plan.infer_graph.steps.begin() + 4, act);
   return b.plan;
 }
@@ -125,8 +127,8 @@ TEST(Explain, every_operation_has_a_reason) {
     for (const ExplainedLayer& layer : explained(on({devices}, 30)).layers)
       for (const ExplainedStep& step : layer.steps)
         for (const ExplainedOperation& operation : step.operations)
-          EXPECT_TRUE(!operation.reason.empty() || operation.op == "copy" || operation.implementation == "in place")
-              << layer.layer << " " << operation.op;
+          EXPECT_TRUE(!operation.reason.empty() || operation.op == Op::copy || operation.implementation == "in place")
+              << layer.layer << " " << to_string(operation.op);
 }
 
 TEST(Explain, selections) {

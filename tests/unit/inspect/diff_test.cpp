@@ -43,7 +43,7 @@ std::vector<std::string> properties(const GraphDiff& difference, const std::stri
 
 Step& step_of(Plan& plan, const std::string& layer, const std::string& op) {
   for (Step& step : plan.infer_graph.steps)
-    if (step.layer == layer && step.op == op) return step;
+    if (step.layer == layer && op_name(step) == op) return step;
   ADD_FAILURE() << op << " " << layer;
   return plan.infer_graph.steps.front();
 }
@@ -69,7 +69,7 @@ TEST(Diff, a_layer_that_came_and_one_that_went) {
   Plan after = before;
   Step& relu = step_of(after, "net.module.2", "relu");
   relu.layer = "net.module.act";
-  relu.op = "gelu";
+  relu.type = "gelu";
   const GraphDiff difference = compared(before, after);
   EXPECT_THAT(with(difference, NodeChange::added), ElementsAre("gelu net.module.act"));
   EXPECT_THAT(with(difference, NodeChange::removed), ElementsAre("relu net.module.2"));
@@ -87,7 +87,7 @@ TEST(Diff, a_layer_that_came_and_one_that_went) {
 TEST(Diff, a_layer_of_another_type_is_the_same_layer) {
   const Plan before = samples::resnet18();
   Plan after = before;
-  step_of(after, "net.module.2", "relu").op = "gelu";
+  step_of(after, "net.module.2", "relu").type = "gelu";
   const GraphDiff difference = compared(before, after);
   EXPECT_EQ(difference.count(NodeChange::added) + difference.count(NodeChange::removed), 0U);
   EXPECT_THAT(properties(difference, "net.module.2"), ElementsAre("op: relu > gelu"));
@@ -107,7 +107,7 @@ TEST(Diff, device_shape_and_attributes) {
 
   Plan moved = samples::distributed();
   for (Step& step : moved.infer_graph.steps)
-    if (step.op == "linear") step.place = {Place::device, 1};
+    if (step.type == "linear") step.place = {Place::device, 1};
   const GraphDiff difference = compared(samples::distributed(), moved);
   EXPECT_THAT(print_diff_text(difference), HasSubstr("device: device:0 → device:1"));
 }
@@ -115,7 +115,7 @@ TEST(Diff, device_shape_and_attributes) {
 TEST(Diff, what_a_layer_is_fused_with) {
   Plan before = samples::tutorial();
   Step linear;
-  linear.op = "linear";
+  linear.type = "linear";
   linear.layer = "model.module.fc";
   before.infer.steps = {linear};
   Plan after = before;
@@ -148,7 +148,7 @@ TEST(Diff, formats) {
   Plan after = before;
   Step& relu = step_of(after, "net.module.2", "relu");
   relu.layer = "net.module.act\x1b[31m<b>";
-  relu.op = "gelu";
+  relu.type = "gelu";
   const std::string text = shown(before, after, DumpFormat::text);
   EXPECT_THAT(text, HasSubstr("from a.json to b.json"));
   EXPECT_THAT(text, HasSubstr("1 came, 1 went, 2 changed"));

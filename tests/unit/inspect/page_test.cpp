@@ -1,4 +1,5 @@
 // What the HTML page's script is given: parts of a training step, memory, a timeline, a difference.
+#include "runtime/plan/op_list.h"
 #include "tools/estimate/memory_over_time.h"
 #include "tools/inspect/dump.h"
 #include "tools/inspect/page_data.h"
@@ -70,7 +71,8 @@ TEST(Page, says_what_is_computed_together_and_where_it_stands) {
 
 TEST(Page, has_the_memory_of_each_lane) {
   const PlacementGraph graph;
-  LaneMemory lane{"cpu:0", 256, 192, 1, {{"conv", "a", {}, 0, 0}}, {64, 192}, {{"x", 64, 0, 2, false}, {"a", 128, 1, 2, true}}};
+  LaneMemory lane{
+      "cpu:0", 256, 192, 1, {{Op::conv, "a", {}, 0, 0}}, {64, 192}, {{"x", 64, 0, 2, false}, {"a", 128, 1, 2, true}}};
   const std::vector<LaneMemory> memory{lane};
   PageContent content{graph};
   content.memory = &memory;

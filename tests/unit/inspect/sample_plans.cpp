@@ -1,5 +1,8 @@
 #include "tests/unit/inspect/sample_plans.h"
 
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
+
 namespace sheaf::samples {
 
 namespace {
@@ -26,7 +29,9 @@ class Writer {
            const std::string& reason = {}, Json attributes = Json::object()) {
     const int output = value(layer + ":" + op, std::move(shape), place);
     Step step;
-    step.op = op;
+    const auto known = op_from_name(op);
+    if (known && moves(*known)) step.op = *known;
+    else step.type = op;
     step.layer = layer;
     step.inputs = std::move(inputs);
     step.roles.assign(step.inputs.size(), "x");
@@ -101,7 +106,7 @@ Plan tutorial() {
   const int weight = w.replicated("model.module.fc.weight", {2, 5});
   const int bias = w.replicated("model.module.fc.bias", {2});
   for (Step& step : w.program.steps)
-    if (step.op == "replicate") step.layer = "model";
+    if (step.op == Op::replicate) step.layer = "model";
   const int fc = w.step("linear", "model.module.fc", {part, weight, bias}, {chunk, 2}, kRegion);
   const int printed = w.step("print", "model.module.print", {fc, part}, {chunk, 2}, kRegion);
   const int whole = w.step("gather", "model", {printed}, {kBatch, 2}, on_device(0),

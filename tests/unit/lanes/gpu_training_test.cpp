@@ -1,4 +1,5 @@
 // Training on virtual GPUs: the numbers of plain C++, whatever stands between the lanes, and what a step asks of the driver.
+#include "runtime/plan/op_list.h"
 #include "tests/sim/sim_machine.h"
 #include "tests/unit/runtime/training_plan.h"
 #include "tests/unit/runtime/variable_values.h"
@@ -158,15 +159,15 @@ TEST(GpuTraining, BucketsAmongDistinctDevicesOnly) {
     size_t broadcasts = 0, gathers = 0, reduces = 0, arrows = 0;
     for (const OperationInfo& operation : training.trainer->info().operations) {
       if (operation.steps.empty()) continue;
-      broadcasts += operation.op == "broadcast";
-      gathers += operation.op == "gather";
-      reduces += operation.op == "sum";
+      broadcasts += operation.op == Op::broadcast;
+      gathers += operation.op == Op::gather;
+      reduces += operation.op == Op::sum;
       EXPECT_THAT(operation.reason, HasSubstr("1 parameter"));
     }
     for (const Communication& communication : training.trainer->info().communications) {
-      if (!communication.layer.empty() || communication.op == "transfer" || communication.op == "share") continue;
+      if (!communication.layer.empty() || communication.op == Op::transfer || communication.op == Op::share) continue;
       ++arrows;
-      EXPECT_EQ(communication.bytes, 12) << communication.op;
+      EXPECT_EQ(communication.bytes, 12) << to_string(communication.op);
       EXPECT_NE(training.trainer->info().operations[size_t(communication.producer)].lane,
                 training.trainer->info().operations[size_t(communication.consumer)].lane);
     }

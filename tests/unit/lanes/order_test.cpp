@@ -1,4 +1,5 @@
 // The order that binding gives lanes: who waits for what, and where copies stand.
+#include "runtime/plan/op_list.h"
 #include "tests/sim/sim_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
 
@@ -19,17 +20,18 @@ struct EmbeddingOnTheHost {
     const int w = b.parameter("w", {6, 6}), bias = b.parameter("b", {6});
     const int rows = b.linear(x, w, bias, "embed", {b.batch(), 6}, b.host());
     const int other = b.linear(rows, w, bias, "other", {b.batch(), 6}, b.host());
-    const int sent = b.step("transfer", {rows}, "sent", {b.batch(), 6}, b.device(0));
-    const int w0 = b.step("transfer", {w}, "w0", {6, 6}, b.device(0)), b0 = b.step("transfer", {bias}, "b0", {6}, b.device(0));
-    const int s0 = b.step("transfer", {lr}, "scale0", {6}, b.device(0)),
-              t0 = b.step("transfer", {shift}, "shift0", {6}, b.device(0));
+    const int sent = b.step(Op::transfer, {rows}, "sent", {b.batch(), 6}, b.device(0));
+    const int w0 = b.step(Op::transfer, {w}, "w0", {6, 6}, b.device(0)),
+              b0 = b.step(Op::transfer, {bias}, "b0", {6}, b.device(0));
+    const int s0 = b.step(Op::transfer, {lr}, "scale0", {6}, b.device(0)),
+              t0 = b.step(Op::transfer, {shift}, "shift0", {6}, b.device(0));
     const int grad = b.linear(sent, w0, s0, "grad", {b.batch(), 6}, b.device(0));
-    const int back = b.step("transfer", {grad}, "back", {b.batch(), 6}, b.host());
+    const int back = b.step(Op::transfer, {grad}, "back", {b.batch(), 6}, b.host());
     const int rest = b.linear(grad, w0, t0, "rest", {b.batch(), 6}, b.device(0));
     const int last = b.linear(rest, w0, b0, "last", {b.batch(), 6}, b.device(0));
     b.output("other", b.linear(other, w, bias, "add", {b.batch(), 6}, b.host()));
     b.output("back", b.linear(back, w, bias, "take", {b.batch(), 6}, b.host()));
-    b.output("last", b.step("transfer", {last}, "home", {b.batch(), 6}, b.host()));
+    b.output("last", b.step(Op::transfer, {last}, "home", {b.batch(), 6}, b.host()));
   }
 };
 

@@ -1,4 +1,5 @@
 #include "runtime/bind/chunk.h"
+#include "runtime/plan/op_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ struct Example {
                       {"net.y", DType::float32, {Extent::symbol("chunk_y"), 5}, in_net, Value::temporary, "", {}}};
     for (int i = 0; i < 2; ++i) {
       Step scatter;
-      scatter.op = "scatter";
+      scatter.op = Op::scatter;
       scatter.inputs = {i};
       scatter.outputs = {i + 2};
       scatter.place = in_net;

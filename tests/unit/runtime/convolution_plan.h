@@ -2,6 +2,7 @@
 // in DataParallel.
 #pragma once
 
+#include "runtime/plan/op_list.h"
 #include "training_plan.h"
 
 #include "runtime/session/sheaf.h"
@@ -31,30 +32,32 @@ struct ConvolutionPlan {
     const int r = b.region("net", b.batch());
     const Place inside = b.in_region(r);
     const int xs = b.scatter(x, r, 0, image(b.chunk(r))), ws = b.replicate(w, r);
-    const int h = b.step("conv", {xs, ws}, "h", image(b.chunk(r)), inside, window, roles);
-    const int ys = b.step("conv", {h, ws}, "ys", image(b.chunk(r)), inside, window, roles);
+    const int h = b.step(Op::conv, {xs, ws}, "h", image(b.chunk(r)), inside, window, roles);
+    const int ys = b.step(Op::conv, {h, ws}, "ys", image(b.chunk(r)), inside, window, roles);
     const int y = b.gather(ys, r, 0, image(b.batch()), home, "y");
-    const int flat = b.step("view", {y}, "flat", {b.batch(16 * 25)}, home);
-    const int there = b.step("transfer", {t}, "there", {b.batch(16 * 25)}, home);
+    const int flat = b.step(Op::view, {y}, "flat", {b.batch(16 * 25)}, home);
+    const int there = b.step(Op::transfer, {t}, "there", {b.batch(16 * 25)}, home);
     const size_t forward = b.program.steps.size();
     b.output("loss", b.step("squares", {flat, there}, "loss", {}, home));
     const int dflat = b.step("minus", {flat, there}, "dflat", {b.batch(16 * 25)}, home);
-    const int dy = b.step("view", {dflat}, "dy", image(b.batch()), home);
+    const int dy = b.step(Op::view, {dflat}, "dy", image(b.batch()), home);
     const int dys = b.scatter(dy, r, 0, image(b.chunk(r)));
     Json data = window, weights = window;
     data["size"] = {5, 5};
     weights["kernel_size"] = {3, 3};
     weights["bias"] = false;
-    const int dh = b.step("conv_backward_data", {dys, ws}, "dh", image(b.chunk(r)), inside, data, {"dy", "weight"});
+    const int dh = b.step(Op::conv_backward_data, {dys, ws}, "dh", image(b.chunk(r)), inside, data, {"dy", "weight"});
     const auto gradient = [&](int of, int dof, const std::string& name) {
-      const int part = b.step("conv_backward_weight", {of, dof}, name, {16, 16, 3, 3}, inside, weights, {"x", "dy"});
-      return b.step("reduce", {part}, name + ".sum", {16, 16, 3, 3}, home, {{"region", r}});
+      const int part = b.step(Op::conv_backward_weight, {of, dof}, name, {16, 16, 3, 3}, inside, weights, {"x", "dy"});
+      return b.step(Op::reduce, {part}, name + ".sum", {16, 16, 3, 3}, home, {{"region", r}});
     };
     const int first = gradient(h, dys, "dw2"), second = gradient(xs, dh, "dw1");
-    const int rate = b.step("transfer", {lr}, "rate", {}, home);
+    const int rate = b.step(Op::transfer, {lr}, "rate", {}, home);
     const auto update = [&](const std::string& kernel, std::vector<int> inputs, const std::string& name) {
       const Json in_place = {{"in_place", Json::array({Json::array({0, 0})})}, {"work", 16 * 16 * 9}};
-      const int made = b.step(momentum ? "kernel" : kernel, std::move(inputs), name, {16, 16, 3, 3}, home, in_place);
+      const int made = b.step(Op::kernel, std::move(inputs), name, {16, 16, 3, 3}, home, in_place);
+      if (!momentum) b.program.steps.back().op = Op::layer;
+      b.program.steps.back().type = kernel;
       b.program.steps.back().kernel = kernel;
       return made;
     };

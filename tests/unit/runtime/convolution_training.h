@@ -2,6 +2,7 @@
 #pragma once
 
 #include "convolution_plan.h"
+#include "runtime/plan/op_list.h"
 #include "training_run.h"
 
 #include "runtime/bind/binding.h"
@@ -20,11 +21,12 @@ class KernelDevice : public TrainingDevice {
   Result<std::shared_ptr<const Kernels>> load_kernels(const Plan&) override { return std::make_shared<const Kernels>(); }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     if (!fail_layer.empty() && request.step.layer == fail_layer) return Error("not today");
-    if (request.step.op != "kernel") return TrainingDevice::prepare(request);
+    if (request.step.op != Op::kernel) return TrainingDevice::prepare(request);
     auto kernel = prepare_kernel_step(request, same_layout_of);
     if (!kernel) return kernel.error();
     Step named = request.step;
-    named.op = request.step.kernel;
+    named.op = Op::layer;
+    named.type = request.step.kernel;
     auto made = TrainingDevice::prepare(
         {named, request.plan, request.inputs, request.outputs, request.threads, false, request.constant});
     if (made) kernel->prepared.executable = std::move(made->executable);
@@ -34,13 +36,13 @@ class KernelDevice : public TrainingDevice {
 };
 
 /// Operations of kind `op` whose first input, or output, is the tensor `name`.
-inline int count(const Trainer& trainer, const std::string& op, const std::string& name) {
+inline int count(const Trainer& trainer, Op op, const std::string& name) {
   const auto first = [&](const std::vector<std::string>& operands) {
     return !operands.empty() && operands[0].starts_with(name);
   };
   const auto& all = trainer.info().operations;
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const OperationInfo& operation) {
-    return (op == "copy" ? operation.implementation : operation.op) == op &&
+    return (op == Op::copy ? operation.implementation == "copy" : operation.op == op) &&
            (first(operation.inputs) || first(operation.outputs));
   }));
 }

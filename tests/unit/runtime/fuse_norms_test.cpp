@@ -1,5 +1,6 @@
 // Which batch norms are joined with what stands around them, and which are not.
 #include "runtime/bind/fuse_norms.h"
+#include "runtime/plan/op_list.h"
 
 #include <gtest/gtest.h>
 
@@ -17,11 +18,12 @@ class Steps {
     program.values.back().name = name;
     return static_cast<int>(program.values.size()) - 1;
   }
-  int add(const std::string& op, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
+  /// `layer`: a library operation, which its layer is called as, or with `pattern` a kernel.
+  int add(const std::string& layer, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
           const std::vector<std::string>& outputs, const std::string& pattern = "") {
     Step step;
-    step.op = pattern.empty() ? op : "kernel";
-    step.layer = op;
+    step.op = pattern.empty() ? *op_from_name(layer) : Op::kernel;
+    step.layer = layer;
     step.roles = roles;
     for (const auto& input : inputs) step.inputs.push_back(value(input));
     for (const auto& output : outputs) step.outputs.push_back(value(output));

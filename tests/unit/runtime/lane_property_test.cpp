@@ -1,6 +1,7 @@
 // Random programs on random device lists: whatever is partitioned, aliased, reordered or made in place, the result is
 // that of the host alone; and equal chunks give equal bits wherever they run.
 #include "plan_builder.h"
+#include "runtime/plan/op_list.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/check/check.h"
@@ -51,7 +52,7 @@ class RandomProgram {
   }
   int moved(int value, Place place) {
     if (b_.program.values[size_t(value)].place == place) return value;
-    return b_.step("transfer", {value}, "moved", b_.program.values[size_t(value)].shape, place);
+    return b_.step(Op::transfer, {value}, "moved", b_.program.values[size_t(value)].shape, place);
   }
 
   int convolve(int x, int weight, int bias, std::optional<int> residual, Place place) {
@@ -64,7 +65,7 @@ class RandomProgram {
       inputs.push_back(*residual);
       roles.emplace_back("residual");
     }
-    return b_.step("conv", inputs, "conv", b_.program.values[size_t(x)].shape, place, attributes, roles);
+    return b_.step(Op::conv, inputs, "conv", b_.program.values[size_t(x)].shape, place, attributes, roles);
   }
 
   void convolve_on(Place place) {
@@ -77,8 +78,8 @@ class RandomProgram {
   void through_a_vector() {
     const int x = any();
     const Place place = b_.program.values[size_t(x)].place;
-    const int flat = b_.step("view", {x}, "flat", {b_.batch(), kChannels * kSide * kSide}, place);
-    at_hand_.push_back(b_.step("view", {flat}, "back", image({b_.batch()}), place));
+    const int flat = b_.step(Op::view, {x}, "flat", {b_.batch(), kChannels * kSide * kSide}, place);
+    at_hand_.push_back(b_.step(Op::view, {flat}, "back", image({b_.batch()}), place));
   }
 
   void data_parallel() {
@@ -96,7 +97,7 @@ class RandomProgram {
       if (pick(2)) residual = any_local();
       local.push_back(convolve(any_local(), w, bias, residual, place));
       if (pick(3) == 0)
-        local.push_back(b_.step("print", {local.back()}, "print", image({b_.chunk(r)}), place, {{"text", "."}}));
+        local.push_back(b_.step(Op::print, {local.back()}, "print", image({b_.chunk(r)}), place, {{"text", "."}}));
     }
     for (int i = 0, outputs = 1 + pick(2); i < outputs; ++i) {
       const Place where = pick(3) ? b_.device(pick(3)) : b_.host();

@@ -1,5 +1,6 @@
 // Each operation has one row; what rows say of each other holds.
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <gtest/gtest.h>
 

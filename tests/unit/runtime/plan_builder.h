@@ -1,6 +1,7 @@
 // Plans written by hand, for tests of binding and execution.
 #pragma once
 
+#include "runtime/plan/op_list.h"
 #include "runtime/plan/plan.h"
 
 #include <string>
@@ -65,7 +66,15 @@ class PlanBuilder {
   static Extent chunk(int r, int64_t factor = 1) { return Extent::symbol("c" + std::to_string(r), factor); }
   static Extent replicas(int r) { return Extent::symbol("k" + std::to_string(r)); }
 
-  int step(const std::string& op, std::vector<int> inputs, const std::string& name, std::vector<Extent> shape, Place place,
+  /// Of op `layer`: what only a test's own device knows, by this name.
+  int step(const char* type, std::vector<int> inputs, const std::string& name, std::vector<Extent> shape, Place place,
+           Json attributes = Json::object(), std::vector<std::string> roles = {}) {
+    const int output =
+        step(Op::layer, std::move(inputs), name, std::move(shape), place, std::move(attributes), std::move(roles));
+    program.steps.back().type = type;
+    return output;
+  }
+  int step(Op op, std::vector<int> inputs, const std::string& name, std::vector<Extent> shape, Place place,
            Json attributes = Json::object(), std::vector<std::string> roles = {}) {
     const int output = value(name, std::move(shape), place);
     Step step;
@@ -82,22 +91,22 @@ class PlanBuilder {
   }
 
   int scatter(int x, int r, int dim, std::vector<Extent> shape) {
-    return step("scatter", {x}, program.values[size_t(x)].name + "@scatter" + std::to_string(r), std::move(shape), in_region(r),
-                {{"dim", dim}, {"region", r}});
+    return step(Op::scatter, {x}, program.values[size_t(x)].name + "@scatter" + std::to_string(r), std::move(shape),
+                in_region(r), {{"dim", dim}, {"region", r}});
   }
   int replicate(int x, int r) {
-    return step("replicate", {x}, program.values[size_t(x)].name + "@replica" + std::to_string(r),
+    return step(Op::replicate, {x}, program.values[size_t(x)].name + "@replica" + std::to_string(r),
                 program.values[size_t(x)].shape, in_region(r), {{"region", r}});
   }
   int gather(int x, int r, int dim, std::vector<Extent> shape, Place place, const std::string& name, bool scalar = false) {
     Json attributes = {{"dim", dim}, {"region", r}};
     if (scalar) attributes["scalar"] = true;
-    return step("gather", {x}, name, std::move(shape), place, attributes);
+    return step(Op::gather, {x}, name, std::move(shape), place, attributes);
   }
   int linear(int x, int weight, int bias, const std::string& name, std::vector<Extent> shape, Place place, bool relu = false) {
     Json attributes = Json::object();
     if (relu) attributes["activation"] = {{"kind", "relu"}};
-    return step("linear", {x, weight, bias}, name, std::move(shape), place, attributes, {"x", "weight", "bias"});
+    return step(Op::linear, {x, weight, bias}, name, std::move(shape), place, attributes, {"x", "weight", "bias"});
   }
   void output(const std::string& name, int value) { program.outputs.push_back({name, value}); }
 };
@@ -113,7 +122,7 @@ inline PlanBuilder data_parallel_linear(int64_t in, int64_t out, Place place, st
   const int ws = b.replicate(w, r), bs = b.replicate(bias, r);
   int y = b.linear(xs, ws, bs, "net.fc", {b.chunk(r), out}, b.in_region(r));
   if (print) {
-    y = b.step("print", {y, xs}, "net.print", {b.chunk(r), out}, b.in_region(r),
+    y = b.step(Op::print, {y, xs}, "net.print", {b.chunk(r), out}, b.in_region(r),
                {{"text", "\tIn Model: input size {1} output size {0}"}});
   }
   b.output("net", b.gather(y, r, 0, {b.batch(), out}, place, "net"));

@@ -1,4 +1,5 @@
 // The structure of plans: names, indices, order, places, symbols, sizes.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
@@ -123,8 +124,9 @@ TEST(PlanCheck, RefusesStepsThatAreOutOfOrderOrPlace) {
   refuse([&](Plan& p) { step(p, view).outputs = {-1}; }, "programs.infer.steps[6]", "no value -1");
   refuse([&](Plan& p) { step(p, view).inputs = {14}; }, "programs.infer.steps[6]", "no value 14");
   refuse([&](Plan& p) { step(p, view).roles = {}; }, "programs.infer.steps[6]", "0 roles for 1 inputs");
-  refuse([&](Plan& p) { step(p, view).op = ""; }, "programs.infer.steps[6]", "needs an op");
-  refuse([&](Plan& p) { step(p, view).op = "teleport"; }, "programs.infer.steps[6]", "unknown operation 'teleport'");
+  refuse([&](Plan& p) { step(p, view).op = Op::layer; }, "programs.infer.steps[6]", "needs an op");
+  refuse([&](Plan& p) { step(p, view).op = Op::layer, step(p, view).type = "teleport"; }, "programs.infer.steps[6]",
+         "unknown operation 'teleport'");
   refuse([&](Plan& p) { step(p, view).kernel = "fold"; }, "programs.infer.steps[6]", "only a step of op 'kernel'");
   refuse([&](Plan& p) { step(p, view).place = {}; }, "programs.infer.steps[6]", "'y' is at region:0, the step at host");
   refuse([&](Plan& p) { step(p, view).place = {Place::region, 7}; }, "programs.infer.steps[6]", "no region 7");

@@ -1,5 +1,6 @@
 // Plans that are damaged or hostile: each is refused with its place, and none does harm.
 #include "plan_document.h"
+#include "runtime/plan/op_list.h"
 
 #include "runtime/bind/chunk.h"
 
@@ -16,13 +17,13 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(PlanDamage, RefusesEveryTruncation) {
-  const std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
+  const std::string text = serialize(samples::one_step(Op::view, {{"x", {6}}}, {{2, 3}}));
   ASSERT_TRUE(parse_plan("m.plan", text));
   for (size_t size = 0; size + 1 < text.size(); ++size) ASSERT_FALSE(parse_plan("m.plan", text.substr(0, size))) << size;
 }
 
 TEST(PlanDamage, RefusesEveryFlippedBit) {
-  std::string text = serialize(samples::one_step("view", {{"x", {6}}}, {{2, 3}}));
+  std::string text = serialize(samples::one_step(Op::view, {{"x", {6}}}, {{2, 3}}));
   for (size_t i = 0; i < text.size(); ++i)
     for (int bit = 0; bit < 8; ++bit) {
       text[i] = static_cast<char>(text[i] ^ 1 << bit);

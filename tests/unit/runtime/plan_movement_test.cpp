@@ -1,4 +1,5 @@
 // What plans say of data movement: scatter, replicate, gather and transfer, their places and sizes.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/plan_problem.h"
 #include "tests/unit/runtime/plan_samples.h"
 
@@ -31,7 +32,7 @@ TEST(PlanMovement, RefusesDataMovement) {
   refuse([&](Plan& p) { step(p, scatter).attributes["dims"] = 1; }, "programs.infer.steps[2]", "no attribute 'dims'");
   refuse([&](Plan& p) { step(p, scatter).inputs = {x, x}, step(p, scatter).roles = {"x", "y"}; }, "programs.infer.steps[2]",
          "takes 1 inputs");
-  refuse([&](Plan& p) { step(p, scatter).op = "replicate", step(p, scatter).attributes.erase("dim"); },
+  refuse([&](Plan& p) { step(p, scatter).op = Op::replicate, step(p, scatter).attributes.erase("dim"); },
          "programs.infer.steps[2]", "shape");
   refuse([&](Plan& p) { p.infer.symbols[1].of = batch(2); }, "programs.infer.steps[2]", "chunk of batch");
   refuse([&](Plan& p) { value(p, part).shape[1] = Extent(4); }, "programs.infer.steps[2]", "expected [chunk, 5]");
@@ -43,7 +44,7 @@ TEST(PlanMovement, RefusesDataMovement) {
   refuse([&](Plan& p) { value(p, whole).shape = {batch()}; }, "programs.infer.steps[7]", "expected [2*batch]");
   refuse([&](Plan& p) { step(p, gather).attributes["scalar"] = true; }, "programs.infer.steps[7]", "'scalar'");
   refuse([&](Plan& p) { step(p, gather).inputs = {moved}; }, "programs.infer.steps[7]", "takes a value of a region");
-  refuse([&](Plan& p) { step(p, gather).op = "transfer", step(p, gather).attributes = Json::object(); },
+  refuse([&](Plan& p) { step(p, gather).op = Op::transfer, step(p, gather).attributes = Json::object(); },
          "programs.infer.steps[7]", "doesn't enter or leave a region");
   refuse([&](Plan& p) { value(p, copies).shape = {2}; }, "programs.infer.steps[8]", "expected [2*replicas]");
   refuse(
@@ -67,9 +68,9 @@ Plan two_regions() {
   const int a = builder.value("a", {Extent::symbol("ca")}, {Place::region, 0});
   const int b = builder.value("b", {Extent::symbol("cb")}, {Place::region, 1});
   const int out = builder.value("y", {batch()});
-  builder.step("scatter", {{"x", in}}, {a}, {{"dim", 0}, {"region", 0}}, {Place::region, 0});
-  builder.step("transfer", {{"x", a}}, {b}, Json::object(), {Place::region, 1});
-  builder.step("gather", {{"x", b}}, {out}, {{"dim", 0}, {"region", 1}});
+  builder.step(Op::scatter, {{"x", in}}, {a}, {{"dim", 0}, {"region", 0}}, {Place::region, 0});
+  builder.step(Op::transfer, {{"x", a}}, {b}, Json::object(), {Place::region, 1});
+  builder.step(Op::gather, {{"x", b}}, {out}, {{"dim", 0}, {"region", 1}});
   builder.output("y", out);
   return plan;
 }
@@ -86,7 +87,7 @@ TEST(PlanMovement, ATransferBetweenRegionsNeedsTheSameDevicesAndChunks) {
   plan.infer.values[1].shape = {Extent(3)};
   plan.infer.values[2].shape = {Extent(3)};
   plan.infer.values[0].shape = {Extent(3)};
-  plan.infer.steps[0].op = "replicate";
+  plan.infer.steps[0].op = Op::replicate;
   plan.infer.steps[0].attributes.erase("dim");
   EXPECT_THAT(problem(plan), HasSubstr("takes a value that is split"));
 }
@@ -98,8 +99,8 @@ TEST(PlanMovement, AScalarOfEachReplicaBecomesAVector) {
   plan.infer.values.push_back({"v", DType::float32, {Extent::symbol("n")}, {}, Value::temporary, "", {}});
   plan.infer.values.push_back({"in", DType::float32, {}, {}, Value::input, "", {}});
   samples::ProgramBuilder builder(plan.infer);
-  builder.step("replicate", {{"x", 6}}, {4}, {{"region", 1}}, {Place::region, 1});
-  builder.step("gather", {{"x", 4}}, {5}, {{"dim", 0}, {"region", 1}, {"scalar", true}});
+  builder.step(Op::replicate, {{"x", 6}}, {4}, {{"region", 1}}, {Place::region, 1});
+  builder.step(Op::gather, {{"x", 4}}, {5}, {{"dim", 0}, {"region", 1}, {"scalar", true}});
   EXPECT_EQ(problem(plan), "");
   plan.infer.steps.back().attributes.erase("scalar");
   EXPECT_THAT(problem(plan), HasSubstr("'scalar' must be true"));

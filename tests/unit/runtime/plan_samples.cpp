@@ -1,5 +1,7 @@
 #include "tests/unit/runtime/plan_samples.h"
 
+#include "runtime/plan/op_list.h"
+
 namespace sheaf::samples {
 
 int ProgramBuilder::value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role, DType dtype) {
@@ -13,8 +15,8 @@ int ProgramBuilder::parameter(const std::string& name, std::vector<Extent> shape
   return index;
 }
 
-Step& ProgramBuilder::step(const std::string& op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs,
-                           Json attributes, Place place) {
+Step& ProgramBuilder::step(Op op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs, Json attributes,
+                           Place place) {
   Step step;
   step.op = op;
   for (auto& [role, input] : inputs) {
@@ -46,33 +48,33 @@ Program executable_program() {
 
   const int folded = builder.value("folded", {2}, device);
   Step& fold = builder.step(
-      "kernel", {{"a", bias}, {"b", mean}}, {folded},
+      Op::kernel, {{"a", bias}, {"b", mean}}, {folded},
       {{"extents", {"2"}}, {"work", "2"}, {"grain", 1024}, {"in_place", Json::array({Json::array({0, 0})})}}, device);
   fold.kernel = "fold";
   fold.once = true;
   const int moved = builder.value("moved", {batch(), 5}, device);
-  builder.step("transfer", {{"x", x}}, {moved}, Json::object(), device).reason =
+  builder.step(Op::transfer, {{"x", x}}, {moved}, Json::object(), device).reason =
       "the region's inputs start on its first device";
   program.steps.back().location = {"m.json", 4, 9};
   const int part = builder.value("part", {chunk, 5}, region);
-  builder.step("scatter", {{"x", moved}}, {part}, {{"dim", 0}, {"region", 0}}, region);
+  builder.step(Op::scatter, {{"x", moved}}, {part}, {{"dim", 0}, {"region", 0}}, region);
   const int weights = builder.value("weights", {2, 5}, region);
-  builder.step("replicate", {{"x", weight}}, {weights}, {{"region", 0}}, region).once = true;
+  builder.step(Op::replicate, {{"x", weight}}, {weights}, {{"region", 0}}, region).once = true;
   const int biases = builder.value("biases", {2}, region);
-  builder.step("replicate", {{"x", folded}}, {biases}, {{"region", 0}}, region);
+  builder.step(Op::replicate, {{"x", folded}}, {biases}, {{"region", 0}}, region);
   const int y = builder.value("y", {chunk, 2}, region);
   builder
-      .step("linear", {{"x", part}, {"weight", weights}, {"bias", biases}}, {y},
+      .step(Op::linear, {{"x", part}, {"weight", weights}, {"bias", biases}}, {y},
             {{"activation", {{"kind", "leaky_relu"}, {"negative_slope", 0.01}}}}, region)
       .fused = {"net.act"};
   const int flat = builder.value("flat", {chunk * 2}, region);
-  builder.step("view", {{"x", y}}, {flat}, Json::object(), region);
+  builder.step(Op::view, {{"x", y}}, {flat}, Json::object(), region);
   const int whole = builder.value("net", {batch(2)}, device);
-  builder.step("gather", {{"x", flat}}, {whole}, {{"dim", -1}, {"region", 0}}, device);
+  builder.step(Op::gather, {{"x", flat}}, {whole}, {{"dim", -1}, {"region", 0}}, device);
   const int copies = builder.value("copies", {Extent::symbol("replicas", 2)}, device);
-  builder.step("gather", {{"x", biases}}, {copies}, {{"dim", 0}, {"region", 0}}, device);
+  builder.step(Op::gather, {{"x", biases}}, {copies}, {{"dim", 0}, {"region", 0}}, device);
   const int shown = builder.value("shown", {batch(2)}, device);
-  builder.step("print", {{"x", whole}, {"y", copies}}, {shown}, {{"text", "size {0} é"}}, device);
+  builder.step(Op::print, {{"x", whole}, {"y", copies}}, {shown}, {{"text", "size {0} é"}}, device);
   builder.output("net", shown);
   builder.output("copies", copies);
   return program;
@@ -85,11 +87,11 @@ Program logical_program() {
   ProgramBuilder builder(program);
   const int x = builder.value("x", {batch(), 5}, {}, Value::input);
   const int part = builder.value("part", {Extent::symbol("chunk"), 5}, region);
-  builder.step("scatter", {{"x", x}}, {part}, {{"dim", 0}, {"region", 0}}, region);
+  builder.step(Op::scatter, {{"x", x}}, {part}, {{"dim", 0}, {"region", 0}}, region);
   const int y = builder.value("y", {Extent::symbol("chunk"), 2}, region);
-  builder.step("linear", {{"x", part}}, {y}, {{"in_features", 5}, {"out_features", 2}}, region).roles.clear();
+  builder.step(Op::linear, {{"x", part}}, {y}, {{"in_features", 5}, {"out_features", 2}}, region).roles.clear();
   const int net = builder.value("net", {batch(), 2});
-  builder.step("gather", {{"x", y}}, {net}, {{"dim", 0}, {"region", 0}});
+  builder.step(Op::gather, {{"x", y}}, {net}, {{"dim", 0}, {"region", 0}});
   builder.output("net", net);
   return program;
 }
@@ -156,7 +158,7 @@ Plan training_plan() {
                      {"replicas", Symbol::replicas, 0, {}}};
   ProgramBuilder builder(program);
   const auto kernel = [&](std::vector<int> inputs, std::vector<int> outputs, Place place, const char* extent = "2") {
-    Step& step = builder.step("kernel", {}, std::move(outputs), {{"extents", {extent}}, {"work", "2"}, {"grain", 1}}, place);
+    Step& step = builder.step(Op::kernel, {}, std::move(outputs), {{"extents", {extent}}, {"work", "2"}, {"grain", 1}}, place);
     step.kernel = "fold";
     for (int input : inputs) {
       step.inputs.push_back(input);
@@ -187,19 +189,19 @@ Plan training_plan() {
   builder.value("new_m", {2, 5}, device);
   builder.value("new_w", {2, 5}, device);
   builder.value("new_mean", {2}, device);
-  builder.step("scatter", {{"x", x}}, {part}, {{"dim", 0}, {"region", 0}}, region);
-  builder.step("replicate", {{"x", weight}}, {weights}, {{"region", 0}}, region);
-  builder.step("linear", {{"x", part}, {"weight", weights}}, {y}, Json::object(), region);
-  builder.step("gather", {{"x", y}}, {whole}, {{"dim", 0}, {"region", 0}}, device);
+  builder.step(Op::scatter, {{"x", x}}, {part}, {{"dim", 0}, {"region", 0}}, region);
+  builder.step(Op::replicate, {{"x", weight}}, {weights}, {{"region", 0}}, region);
+  builder.step(Op::linear, {{"x", part}, {"weight", weights}}, {y}, Json::object(), region);
+  builder.step(Op::gather, {{"x", y}}, {whole}, {{"dim", 0}, {"region", 0}}, device);
   kernel({whole}, {scalars}, device);
   kernel({whole, t}, {loss}, device);
   kernel({whole, t}, {dy}, device);
-  builder.step("scatter", {{"x", dy}}, {dpart}, {{"dim", 0}, {"region", 0}}, region);
-  builder.step("scatter", {{"x", scalars}}, {one}, {{"dim", 0}, {"region", 0}, {"scalar", true}}, region);
+  builder.step(Op::scatter, {{"x", dy}}, {dpart}, {{"dim", 0}, {"region", 0}}, region);
+  builder.step(Op::scatter, {{"x", scalars}}, {one}, {{"dim", 0}, {"region", 0}, {"scalar", true}}, region);
   kernel({part, dpart, one}, {dweights}, region, "begin + 1");
-  builder.step("reduce", {{"x", dweights}}, {dweight}, {{"region", 0}}, device);
+  builder.step(Op::reduce, {{"x", dweights}}, {dweight}, {{"region", 0}}, device);
   kernel({part}, {stat}, region);
-  builder.step("first", {{"x", stat}}, {first}, {{"region", 0}}, device);
+  builder.step(Op::first, {{"x", stat}}, {first}, {{"region", 0}}, device);
   kernel({weight, momentum, dweight, mean, first}, {new_m, new_w, new_mean}, device);
   builder.output("loss", loss);
   program.updates = {{"net.module.weight", new_w}, {plan.state[0].name, new_m}, {"net.module.mean", new_mean}};
@@ -208,7 +210,7 @@ Plan training_plan() {
   return plan;
 }
 
-Plan one_step(const std::string& op, Operands inputs, std::vector<Shape> outputs, Json attributes) {
+Plan one_step(Op op, Operands inputs, std::vector<Shape> outputs, Json attributes) {
   Plan plan;
   plan.infer.symbols = {{"batch", Symbol::batch, -1, {}}};
   ProgramBuilder builder(plan.infer);

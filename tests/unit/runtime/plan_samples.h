@@ -18,8 +18,8 @@ class ProgramBuilder {
             DType dtype = DType::float32);
   int parameter(const std::string& name, std::vector<Extent> shape, bool buffer = false);
   /// `inputs`: role and value each.
-  Step& step(const std::string& op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs,
-             Json attributes = Json::object(), Place place = {});
+  Step& step(Op op, std::vector<std::pair<std::string, int>> inputs, std::vector<int> outputs, Json attributes = Json::object(),
+             Place place = {});
   void output(const std::string& name, int value) { program_.outputs.push_back({name, value}); }
 
  private:
@@ -45,7 +45,7 @@ Plan training_plan();
 
 /// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
 /// rules are what is being tested.
-Plan one_step(const std::string& op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());
+Plan one_step(Op op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());
 
 /// Attributes of a convolution over two dimensions in which nothing is alike.
 inline const Json kConv = {

@@ -1,4 +1,5 @@
 // Sessions that cannot be bound or run, and weights that cannot be set.
+#include "runtime/plan/op_list.h"
 #include "session_run.h"
 
 #include <gmock/gmock.h>
@@ -54,9 +55,9 @@ TEST(SessionErrors, AnIndexBeyondTheListIsLocatedInTheModel) {
   EXPECT_THAT(to_string(session.error()), HasSubstr("model.json:7:3: error: layer 'net': device id 2"));
   PlanBuilder placed;
   const int x = placed.input("x", {placed.batch(), 2});
-  const int there = placed.step("transfer", {x}, "there", {placed.batch(), 2}, placed.device(3));
+  const int there = placed.step(Op::transfer, {x}, "there", {placed.batch(), 2}, placed.device(3));
   placed.program.steps.back().location = {"model.json", 12, 5};
-  placed.output("y", placed.step("view", {there}, "y", {placed.batch(2)}, placed.device(3)));
+  placed.output("y", placed.step(Op::view, {there}, "y", {placed.batch(2)}, placed.device(3)));
   auto beyond = load(placed).bind("cpu:0,cpu:1", 4);
   ASSERT_FALSE(beyond);
   EXPECT_THAT(to_string(beyond.error()), HasSubstr("model.json:12:5: error: layer 'there' is placed on device 3"));

@@ -1,4 +1,5 @@
 // What a session says while it runs: lines of Print layers, warnings of gathers.
+#include "runtime/plan/op_list.h"
 #include "session_run.h"
 #include "variable_values.h"
 
@@ -51,8 +52,8 @@ TEST(SessionPrint, PrintsALineForEachReplica) {
 TEST(SessionPrint, ALayersLineComesBeforeWhatFollowsIt) {
   PlanBuilder b = data_parallel_linear(5, 2, PlanBuilder::device(0), {}, true);
   const int net = b.program.outputs[0].value;
-  const int home = b.step("transfer", {net}, "home", {b.batch(), 2}, b.host());
-  b.program.outputs[0].value = b.step("print", {home}, "outside", {b.batch(), 2}, b.host(), {{"text", "Outside"}});
+  const int home = b.step(Op::transfer, {net}, "home", {b.batch(), 2}, b.host());
+  b.program.outputs[0].value = b.step(Op::print, {home}, "outside", {b.batch(), 2}, b.host(), {{"text", "Outside"}});
   const Model model = load(b);
   for (const char* devices : {"cpu", "cpu:0,cpu:1", "cpu:0,cpu:0,cpu:1", "cpu:0-7"}) {
     auto session = model.bind(devices, 8);

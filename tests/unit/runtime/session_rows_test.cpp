@@ -1,5 +1,6 @@
 // Rows in batches, and the `run` verb as a function: exit statuses, messages, what is left on disk.
 #include "plan_builder.h"
+#include "runtime/plan/op_list.h"
 
 #include "runtime/base/file.h"
 #include "runtime/data/safetensors.h"
@@ -63,8 +64,8 @@ TEST(SessionRows, RowsAlongDimensionOneAndTwoPerRow) {
   // x [3, batch] goes through; y [batch, 4] as [2*batch, 2].
   PlanBuilder b;
   const int x = b.input("x", {3, b.batch()}), y = b.input("y", {b.batch(), 4});
-  b.output("x_out", b.step("view", {x}, "x_out", {3, b.batch()}, b.host()));
-  b.output("y_out", b.step("view", {y}, "y_out", {b.batch(2), 2}, b.host()));
+  b.output("x_out", b.step(Op::view, {x}, "x_out", {3, b.batch()}, b.host()));
+  b.output("y_out", b.step(Op::view, {y}, "y_out", {b.batch(2), 2}, b.host()));
   auto model = Model::from_plan(b.plan);
   ASSERT_TRUE(model);
   const std::vector<HostTensor> inputs = {tensor({3, 7}), tensor({7, 4})};
@@ -80,7 +81,7 @@ TEST(SessionRows, InputsThatDifferInRows) {
   PlanBuilder b;
   const int x = b.input("x", {b.batch(), 2});
   b.input("y", {b.batch()});
-  b.output("x_out", b.step("view", {x}, "x_out", {b.batch(), 2}, b.host()));
+  b.output("x_out", b.step(Op::view, {x}, "x_out", {b.batch(), 2}, b.host()));
   auto model = Model::from_plan(b.plan);
   auto devices = std::make_shared<const DeviceSet>(*open_devices({}));
   auto outputs = run_rows(*model, devices, {tensor({3, 2}), tensor({4})}, {});
@@ -95,7 +96,7 @@ TEST(SessionRows, AnOutputWithoutBatchCannotBeConcatenated) {
   PlanBuilder b;
   b.input("x", {b.batch()});
   const int w = b.parameter("w", {2});
-  b.output("w", b.step("view", {w}, "w_out", {2}, b.host()));
+  b.output("w", b.step(Op::view, {w}, "w_out", {2}, b.host()));
   auto model = Model::from_plan(b.plan);
   ASSERT_TRUE(model->initialise_parameters(0));
   EXPECT_EQ(rows(*model, "cpu", {tensor({4})}, 4)[0].shape, std::vector<int64_t>{2});

@@ -1,4 +1,5 @@
 // Plans bound and run through the C++ interface: chunks, device lists, empty batches, strange dims.
+#include "runtime/plan/op_list.h"
 #include "session_run.h"
 #include "variable_values.h"
 
@@ -62,7 +63,7 @@ TEST(Session, OutputDeviceOutsideTheGroupAndIdsInAnyOrder) {
   ASSERT_TRUE(session);
   std::vector<std::string> lanes;
   for (const auto& operation : session->info().operations) {
-    if (operation.op == "linear") lanes.push_back(operation.lane);
+    if (operation.op == Op::linear) lanes.push_back(operation.lane);
   }
   EXPECT_EQ(lanes, (std::vector<std::string>{"cpu:3", "cpu:1"}));
 }
@@ -73,8 +74,8 @@ TEST(Session, ScatterAndGatherAlongDimensionOne) {
     const int x = b.input("x", {3, b.batch()});
     const int r = b.region("net", b.batch(), {}, dim);
     const int part = b.scatter(x, r, dim, {3, b.chunk(r)});
-    const int flat = b.step("view", {part}, "flat", {b.chunk(r, 3)}, b.in_region(r));
-    const int back = b.step("view", {flat}, "back", {3, b.chunk(r)}, b.in_region(r));
+    const int flat = b.step(Op::view, {part}, "flat", {b.chunk(r, 3)}, b.in_region(r));
+    const int back = b.step(Op::view, {flat}, "back", {3, b.chunk(r)}, b.in_region(r));
     b.output("y", b.gather(back, r, dim, {3, b.batch()}, b.device(0), "y"));
     const Model model = load(b);
     for (int64_t batch : {0, 1, 4, 7}) {
@@ -108,7 +109,7 @@ TEST(Session, AValueThatIsOutputTwiceInputAndSlice) {
   b.output("x", x);
   b.output("again", y);
   b.output("weight", w);
-  const int on_host = b.step("transfer", {y}, "host_y", {b.batch(), 4}, b.host());
+  const int on_host = b.step(Op::transfer, {y}, "host_y", {b.batch(), 4}, b.host());
   b.output("z", b.linear(on_host, w, bias, "z", {b.batch(), 4}, b.host()));
   const Model model = load(b);
   const auto weights = parameter_values(model, 0), biases = parameter_values(model, 1);

@@ -1,4 +1,5 @@
 // What sheaf.h allows at once: sessions of one model in several threads, and binding there.
+#include "runtime/plan/op_list.h"
 #include "session_run.h"
 
 #include <gtest/gtest.h>
@@ -21,11 +22,11 @@ PlanBuilder convolutions() {
       {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
   const std::vector<Extent> image = {b.batch(), kChannels, 3, 3};
   const int x = b.input("x", image);
-  int y = b.step("transfer", {x}, "moved", image, b.device(0));
+  int y = b.step(Op::transfer, {x}, "moved", image, b.device(0));
   for (int i = 0; i < 6; ++i) {
     const int weight = b.parameter("w" + std::to_string(i), {kChannels, kChannels, 3, 3}, b.device(0));
     b.plan.parameters.back().init["std"] = 0.03;
-    y = b.step("conv", {y, weight}, "y" + std::to_string(i), image, b.device(0), window, {"x", "weight"});
+    y = b.step(Op::conv, {y, weight}, "y" + std::to_string(i), image, b.device(0), window, {"x", "weight"});
   }
   b.output("y", y);
   return b;

@@ -3,6 +3,7 @@
 
 #include "runtime/device/device_set.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/plan/op_list.h"
 
 #include <atomic>
 #include <chrono>
@@ -35,8 +36,8 @@ class TrainingDevice : public Device {
     return cpu_device()->prepare_reorder(from, to, threads);
   }
   Result<Prepared> prepare(const PrepareRequest& request) override {
-    const auto own = functions().find(request.step.op);
-    if (own == functions().end()) return cpu_device()->prepare(request);
+    const auto own = functions().find(request.step.type);
+    if (request.step.op != Op::layer || own == functions().end()) return cpu_device()->prepare(request);
     for (const bool constant : request.constant) constants_seen |= constant;
     Prepared prepared;
     std::vector<int64_t> counts;
@@ -47,7 +48,7 @@ class TrainingDevice : public Device {
       }
     }
     if (request.step.attributes.contains("in_place")) prepared.in_place = {{0, 0}};
-    prepared.can_fail = request.step.op == "refuse";
+    prepared.can_fail = request.step.type == "refuse";
     prepared.executable = std::make_unique<Own>(own->second, std::move(counts), prepared.can_fail);
     return prepared;
   }

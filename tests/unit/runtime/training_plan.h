@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan_builder.h"
+#include "runtime/plan/op_list.h"
 #include "training_device.h"
 
 #include <string>
@@ -55,27 +56,27 @@ struct TrainingPlan {
     const int xs = b.scatter(x, r, 0, {b.chunk(r), 3});
     const int ws = b.replicate(w, r);
     const int rows = b.step("first_row", {xs}, "rows", {3}, inside);
-    const int first = b.step("first", {rows}, "first", {3}, home, {{"region", r}});
+    const int first = b.step(Op::first, {rows}, "first", {3}, home, {{"region", r}});
     const int new_row = b.step("halve_and_add", {row, first}, "new_row", {3}, home, in_place);
     b.step("one", {}, "one", {1}, inside);
     b.program.steps.back().once = true;
     const int ys = b.step("rows_times", {xs, ws}, "net.fc", {b.chunk(r)}, inside);
     const int y = b.gather(ys, r, 0, {b.batch()}, home, "y");
-    const int there = b.step("transfer", {t}, "t.moved", {b.batch()}, home);
+    const int there = b.step(Op::transfer, {t}, "t.moved", {b.batch()}, home);
     b.output("loss", b.step("squares", {y, there}, "loss", {}, home));
     const int dy = b.step("minus", {y, there}, "dy", {b.batch()}, home);
     const int dys = b.scatter(dy, r, 0, {b.chunk(r)});
     const int dws = b.step("rows_times_backward", {xs, dys}, "dws", {3}, inside);
-    const int dw = b.step("reduce", {dws}, "dw", {3}, home, {{"region", r}});
+    const int dw = b.step(Op::reduce, {dws}, "dw", {3}, home, {{"region", r}});
     if (options.refuse) b.step("refuse", {xs}, "picky", {1}, inside);
     const int late = options.slow_reader ? b.step("slow_copy", {ws}, "late", {3}, inside) : -1;
     const int new_m = b.step("halve_and_add", {m, dw}, "new_m", {3}, home, in_place);
-    const int rate = b.step("transfer", {lr}, "lr.moved", {}, home);
+    const int rate = b.step(Op::transfer, {lr}, "lr.moved", {}, home);
     const int new_w = b.step(options.in_place ? "descend" : "descend_apart", {w, new_m, rate}, "new_w", {3}, home, in_place);
     b.program.updates = {{"row", new_row}, {"w", new_w}, {"w.m", new_m}};
     if (options.slow_reader) {
       weight("kept", Value::buffer);
-      b.program.updates.push_back({"kept", b.step("reduce", {late}, "kept.sum", {3}, home, {{"region", r}})});
+      b.program.updates.push_back({"kept", b.step(Op::reduce, {late}, "kept.sum", {3}, home, {{"region", r}})});
     }
     if (options.reads_after) {
       const int old = weight("old", Value::buffer);

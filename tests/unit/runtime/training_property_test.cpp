@@ -1,5 +1,6 @@
 // Random training programs on random device lists, compared bit by bit with a plain interpreter: variables read early and
 // late, updated by values made anywhere, by each other, in place or not, or not at all because the run fails.
+#include "runtime/plan/op_list.h"
 #include "training_plan.h"
 #include "variable_values.h"
 
@@ -99,7 +100,7 @@ class RandomProgram {
     const Json region = {{"region", region_}};
     if (from.kind == Place::region) {
       const bool sum = pick(2) == 0;
-      const int moved = b.step(sum ? "reduce" : "first", {id}, next(), {3}, to, region);
+      const int moved = b.step(sum ? Op::reduce : Op::first, {id}, next(), {3}, to, region);
       meaning_.push_back([id, moved, sum](State& state) {
         Triple result = state.values[size_t(id)][0];
         for (int r = 1; sum && r < state.replicas; ++r) {
@@ -111,7 +112,7 @@ class RandomProgram {
       return moved;
     }
     const bool into = to.kind == Place::region;
-    const int moved = into ? b.step("replicate", {id}, next(), {3}, to, region) : b.step("transfer", {id}, next(), {3}, to);
+    const int moved = into ? b.step(Op::replicate, {id}, next(), {3}, to, region) : b.step(Op::transfer, {id}, next(), {3}, to);
     meaning_.push_back([id, moved, into](State& state) {
       state.values[size_t(moved)].assign(into ? size_t(state.replicas) : 1, state.values[size_t(id)][0]);
     });
@@ -226,7 +227,7 @@ TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
         ASSERT_EQ(std::memcmp(found.data(), variables[i].data(), sizeof found), 0) << "w" << i << " after step " << step;
       }
     }
-    for (const OperationInfo& operation : trainer->info().operations) in_place -= operation.op == "update";
+    for (const OperationInfo& operation : trainer->info().operations) in_place -= operation.op == Op::update;
     in_place += int(program.b.plan.train.updates.size());
     updated += int(program.b.plan.train.updates.size());
     model = Error("weights before the devices that hold copies of them");

@@ -1,5 +1,6 @@
 // Variables and their updates: the same numbers on any devices, in place where that is safe.
 #include "convolution_plan.h"
+#include "runtime/plan/op_list.h"
 #include "training_run.h"
 
 #include "runtime/bind/binding.h"
@@ -71,7 +72,7 @@ TEST(TrainingUpdate, AllReadersOfTheOldValueComeFirst) {
 
 std::vector<std::string> operations(const Trainer& trainer) {
   std::vector<std::string> names;
-  for (const OperationInfo& operation : trainer.info().operations) names.push_back(operation.op);
+  for (const OperationInfo& operation : trainer.info().operations) names.push_back(to_string(operation.op));
   return names;
 }
 
@@ -150,7 +151,7 @@ TEST(TrainingUpdate, ConvolutionsShareTheReorderedVariable) {
     weights.push_back(parameter_values(model, 0));
     std::map<std::string, int> reorders;
     for (const OperationInfo& operation : trainer->info().operations) {
-      if (operation.op == "reorder" && operation.inputs[0].starts_with("w ")) ++reorders[operation.outputs[0]];
+      if (operation.op == Op::reorder && operation.inputs[0].starts_with("w ")) ++reorders[operation.outputs[0]];
     }
     for (const auto& [format, count] : reorders) EXPECT_EQ(count, 1) << "to " << format << " on " << devices << " devices";
   }

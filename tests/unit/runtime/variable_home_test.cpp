@@ -1,6 +1,7 @@
 // Where variables live: on the virtual GPU of their place, from which no step copies them, and whoever reads or sets them sees
 // plain tensors.
 #include "convolution_training.h"
+#include "runtime/plan/op_list.h"
 
 #include "tests/sim/emulated_module.h"
 #include "tests/sim/host_kernels.h"
@@ -64,8 +65,8 @@ TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
     const Model model = ConvolutionPlan(true).model();
     auto trainer = trainer_of(model, machine.list("cuda:0,cuda:0"), 6);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
-    for (const char* name : {"w ", "w.m ", "new_w", "new_m"}) EXPECT_EQ(count(*trainer, "copy", name), 0) << name;
-    EXPECT_EQ(count(*trainer, "update", "new_w"), 0) << "it is made over the old one";
+    for (const char* name : {"w ", "w.m ", "new_w", "new_m"}) EXPECT_EQ(count(*trainer, Op::copy, name), 0) << name;
+    EXPECT_EQ(count(*trainer, Op::update, "new_w"), 0) << "it is made over the old one";
     const Trained found = train(model, *trainer, 6);
     for (size_t i = 0; i < found.w.size(); ++i) ASSERT_NEAR(found.w[i], expected.w[i], 1e-5);
     for (size_t i = 0; i < found.m.size(); ++i) ASSERT_NEAR(found.m[i], expected.m[i], 1e-4 * (1 + std::abs(expected.m[i])));
@@ -73,9 +74,9 @@ TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
   const Model model = ConvolutionPlan(true).model();
   auto trainer = trainer_of(model, machine.list("cuda:0,cuda:1"), 6);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
-  EXPECT_EQ(count(*trainer, "copy", "w "), 1) << "to the second device, in its format";
-  EXPECT_EQ(count(*trainer, "reorder", "w.m "), 0);
-  EXPECT_EQ(count(*trainer, "copy", "w.m "), 0);
+  EXPECT_EQ(count(*trainer, Op::copy, "w "), 1) << "to the second device, in its format";
+  EXPECT_EQ(count(*trainer, Op::reorder, "w.m "), 0);
+  EXPECT_EQ(count(*trainer, Op::copy, "w.m "), 0);
   const auto& lanes = trainer->info().lanes;
   EXPECT_EQ(lanes[0].parameter_bytes, 0U) << "the host has none";
   EXPECT_EQ(lanes[1].parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
@@ -93,7 +94,7 @@ TEST(VariableHome, WhatIsReadAndSetIsWhatTheStepsSee) {
   auto trainer = trainer_of(model, machine.list("cuda:0"), 4);
   ASSERT_TRUE(expected && trainer);
   const auto& all = trainer->info().operations;
-  const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == "conv"; });
+  const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == Op::conv; });
   EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows less";
   EXPECT_EQ(parameter_values(model, 0), parameter_values(reference, 0)) << "after it has moved";
   EXPECT_EQ(train(model, *trainer, 4, 2), train(reference, *expected, 4, 2));

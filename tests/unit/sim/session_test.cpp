@@ -1,5 +1,6 @@
 // Inference on virtual GPUs: whatever the list, the numbers of the CPU's same split, bit by bit, since the operations are the
 // CPU's; and nothing is done that a GPU would punish.
+#include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/runtime/plan_builder.h"
 #include "tests/unit/runtime/training_device.h"
@@ -30,9 +31,10 @@ PlanBuilder mixed_plan() {
   const int y = b.linear(part, b.replicate(w, r), b.replicate(bias, r), "fc2", {b.chunk(r), 6}, b.in_region(r), true);
   const int again = b.linear(y, b.replicate(w, r), b.replicate(bias, r), "fc2b", {b.chunk(r), 6}, b.in_region(r));
   const int whole = b.gather(again, r, 0, {b.batch(), 6}, b.device(1), "net");
-  const int w1 = b.step("transfer", {w}, "w1", {6, 6}, b.device(1)), b1 = b.step("transfer", {bias}, "b1", {6}, b.device(1));
+  const int w1 = b.step(Op::transfer, {w}, "w1", {6, 6}, b.device(1)),
+            b1 = b.step(Op::transfer, {bias}, "b1", {6}, b.device(1));
   const int last = b.linear(whole, w1, b1, "fc3", {b.batch(), 6}, b.device(1));
-  b.output("y", b.step("transfer", {last}, "y", {b.batch(), 6}, b.host()));
+  b.output("y", b.step(Op::transfer, {last}, "y", {b.batch(), 6}, b.host()));
   b.output("net", whole);  // an output that lies on a device
   return b;
 }
@@ -49,11 +51,12 @@ PlanBuilder images() {
   const Place inside = b.in_region(r);
   const auto size = [&](int64_t side) { return std::vector<Extent>{b.chunk(r), 5, side, side}; };
   const int part = b.scatter(x, r, 0, {b.chunk(r), 3, 6, 6});
-  const int first = b.step("conv", {part, b.replicate(w, r), b.replicate(bias, r)}, "conv1", size(6), inside, window, roles);
+  const int first = b.step(Op::conv, {part, b.replicate(w, r), b.replicate(bias, r)}, "conv1", size(6), inside, window, roles);
   const int pooled =
-      b.step("max_pool", {first}, "pool", size(3), inside,
+      b.step(Op::max_pool, {first}, "pool", size(3), inside,
              {{"kernel_size", {2, 2}}, {"stride", {2, 2}}, {"padding", {0, 0}}, {"dilation", {1, 1}}, {"ceil_mode", false}});
-  const int second = b.step("conv", {pooled, b.replicate(v, r), b.replicate(bias, r)}, "conv2", size(3), inside, window, roles);
+  const int second =
+      b.step(Op::conv, {pooled, b.replicate(v, r), b.replicate(bias, r)}, "conv2", size(3), inside, window, roles);
   b.output("y", b.gather(second, r, 0, {b.batch(), 5, 3, 3}, b.device(0), "y"));
   return b;
 }

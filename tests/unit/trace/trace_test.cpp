@@ -1,4 +1,5 @@
 // Traces of inference: what a file holds, how much of it is kept, what a trace survives.
+#include "runtime/plan/op_list.h"
 #include "trace_file.h"
 
 #include "runtime/session/open_devices.h"
@@ -25,7 +26,8 @@ PlanBuilder three_layers() {
   const int part = b.scatter(first, r, 0, {b.chunk(r), 6});
   const int y = b.linear(part, b.replicate(w, r), b.replicate(bias, r), "fc2 \"quoted\"\n", {b.chunk(r), 6}, b.in_region(r));
   const int whole = b.gather(y, r, 0, {b.batch(), 6}, b.device(0), "net");
-  const int w0 = b.step("transfer", {w}, "w0", {6, 6}, b.device(0)), b0 = b.step("transfer", {bias}, "b0", {6}, b.device(0));
+  const int w0 = b.step(Op::transfer, {w}, "w0", {6, 6}, b.device(0)),
+            b0 = b.step(Op::transfer, {bias}, "b0", {6}, b.device(0));
   b.output("y", b.linear(whole, w0, b0, "fc3", {b.batch(), 6}, b.device(0)));
   return b;
 }

@@ -1,4 +1,5 @@
 // Plans that are compiled wrongly: each is found, and the layer named that is at fault.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/verify/verified.h"
 
 #include <gmock/gmock.h>
@@ -8,10 +9,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Step& step_of(Program& program, const std::string& op, const std::string& layer) {
+Step& step_of(Program& program, Op op, const std::string& layer) {
   for (Step& step : program.steps)
     if (step.op == op && step.layer == layer) return step;
-  ADD_FAILURE() << "no " << op << " of " << layer;
+  ADD_FAILURE() << "no " << to_string(op) << " of " << layer;
   return program.steps.front();
 }
 
@@ -27,9 +28,9 @@ TEST(VerifyFaults, AMissingReduce) {
   Plan plan = compiled(perceptron(kLayers));
   std::string layer;
   for (Step& step : plan.train.steps) {
-    if (step.op != "reduce" || !layer.empty()) continue;
+    if (step.op != Op::reduce || !layer.empty()) continue;
     layer = step.layer;
-    step.op = "first";  // replica 0's gradient alone
+    step.op = Op::first;  // replica 0's gradient alone
   }
   const Divergence found = divergence(verified(plan, on("cpu:0-2", 7)));
   EXPECT_EQ(found.check, "operation");
@@ -77,7 +78,7 @@ TEST(VerifyFaults, SwappedGathers) {
   ASSERT_TRUE(compared(plan, unpartitioned(kTwoOutputs), on("cpu:0-2", 7)).passed());
   std::vector<Step*> gathers;
   for (Step& step : plan.infer.steps)
-    if (step.op == "gather") gathers.push_back(&step);
+    if (step.op == Op::gather) gathers.push_back(&step);
   ASSERT_EQ(gathers.size(), 2U);
   std::swap(gathers[0]->inputs, gathers[1]->inputs);
   const Divergence found = divergence(compared(plan, unpartitioned(kTwoOutputs), on("cpu:0-2", 7)));
@@ -90,7 +91,7 @@ TEST(VerifyFaults, AReplicateOfTheWrongWeights) {
   Plan plan = compiled(kTwoOutputs);
   std::vector<Step*> replicates;
   for (Step& step : plan.infer.steps)
-    if (step.op == "replicate" && plan.infer.values[static_cast<size_t>(step.inputs[0])].shape.size() == 2)
+    if (step.op == Op::replicate && plan.infer.values[static_cast<size_t>(step.inputs[0])].shape.size() == 2)
       replicates.push_back(&step);
   ASSERT_EQ(replicates.size(), 2U);
   std::swap(replicates[0]->inputs, replicates[1]->inputs);
@@ -121,8 +122,8 @@ TEST(VerifyFaults, AMeanOfMeans) {
 TEST(VerifyFaults, GradientsThatAreAveraged) {
   Plan plan = compiled(perceptron(kLayers));
   for (Step& step : plan.train.steps) {
-    if (step.op != "scatter" || step.reason.find("dual of the gather") == std::string::npos) continue;
-    step.op = "replicate";  // each replica gets the gradient of all rows …
+    if (step.op != Op::scatter || step.reason.find("dual of the gather") == std::string::npos) continue;
+    step.op = Op::replicate;  // each replica gets the gradient of all rows …
   }
   // … which doesn't fit its chunk: such a plan is refused, not compared.
   auto data = data_for(plan, 7, 1);

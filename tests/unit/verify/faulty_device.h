@@ -19,7 +19,7 @@ namespace sheaf {
 using CopyFault = std::function<bool(char*& target, const char*& source, const CopyShape& shape)>;
 
 /// Sees each operation before it runs, and may change its operands. `inputs` are the first of `buffers`.
-using OperationFault = std::function<void(const std::string& op, std::span<const TensorSpec> inputs, void* const* buffers)>;
+using OperationFault = std::function<void(Op op, std::span<const TensorSpec> inputs, void* const* buffers)>;
 
 /// What a device of a test does wrong.
 struct Faults {
@@ -29,7 +29,7 @@ struct Faults {
 
 /// An operation as it was prepared.
 struct PreparedOperation {
-  std::string op;
+  Op op;
   std::vector<TensorSpec> inputs;
 };
 using PreparedOperations = std::map<const Executable*, PreparedOperation>;

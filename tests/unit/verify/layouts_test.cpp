@@ -1,4 +1,5 @@
 // What the compiler states of the values in a region.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/verify/verified.h"
 
 #include <set>
@@ -6,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-std::set<std::string> layouts_made_by(const Program& program, const std::string& op) {
+std::set<std::string> layouts_made_by(const Program& program, Op op) {
   std::set<std::string> found;
   for (const Step& step : program.steps) {
     if (step.op != op) continue;
@@ -15,7 +16,7 @@ std::set<std::string> layouts_made_by(const Program& program, const std::string&
   return found;
 }
 
-std::set<std::string> layouts_read_by(const Program& program, const std::string& op) {
+std::set<std::string> layouts_read_by(const Program& program, Op op) {
   std::set<std::string> found;
   for (const Step& step : program.steps)
     if (step.op == op) found.insert(to_string(program.values[static_cast<size_t>(step.inputs[0])].layout));
@@ -27,13 +28,13 @@ using Names = std::set<std::string>;
 TEST(Layouts, OfAPerceptron) {
   const Plan plan = compiled(perceptron(kLayers));
   for (const Program* program : {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph}) {
-    EXPECT_EQ(layouts_made_by(*program, "scatter"), Names{"split:0"});
-    EXPECT_EQ(layouts_made_by(*program, "replicate"), Names{"replicated"});
-    EXPECT_EQ(layouts_made_by(*program, "gather"), Names{"whole"});
-    EXPECT_EQ(layouts_read_by(*program, "gather"), Names{"split:0"});
+    EXPECT_EQ(layouts_made_by(*program, Op::scatter), Names{"split:0"});
+    EXPECT_EQ(layouts_made_by(*program, Op::replicate), Names{"replicated"});
+    EXPECT_EQ(layouts_made_by(*program, Op::gather), Names{"whole"});
+    EXPECT_EQ(layouts_read_by(*program, Op::gather), Names{"split:0"});
   }
-  EXPECT_EQ(layouts_read_by(plan.train, "reduce"), Names{"partial"});
-  EXPECT_EQ(layouts_made_by(plan.train, "reduce"), Names{"whole"});
+  EXPECT_EQ(layouts_read_by(plan.train, Op::reduce), Names{"partial"});
+  EXPECT_EQ(layouts_made_by(plan.train, Op::reduce), Names{"whole"});
   for (const Value& value : plan.train.values)
     EXPECT_NE(to_string(value.layout), "local") << value.name << ": rows stay apart here";
 }
@@ -41,10 +42,10 @@ TEST(Layouts, OfAPerceptron) {
 TEST(Layouts, BatchStatisticsAreEachReplicasOwn) {
   const Plan plan = compiled(perceptron(R"({"name": "fc", "type": "Linear", "in_features": 5, "out_features": 3},
                                            {"name": "norm", "type": "BatchNorm1d", "num_features": 3})"));
-  EXPECT_EQ(layouts_made_by(plan.train, "batch_norm_train"), Names{"local"});
+  EXPECT_EQ(layouts_made_by(plan.train, Op::batch_norm_train), Names{"local"});
   const Names kept = {"local", "replicated"};  // statistics, and the number of batches, which all replicas count alike
-  EXPECT_EQ(layouts_read_by(plan.train, "first"), kept);
-  EXPECT_EQ(layouts_read_by(plan.infer, "gather"), Names{"split:0"}) << "in inference rows stay apart";
+  EXPECT_EQ(layouts_read_by(plan.train, Op::first), kept);
+  EXPECT_EQ(layouts_read_by(plan.infer, Op::gather), Names{"split:0"}) << "in inference rows stay apart";
 }
 
 TEST(Layouts, FollowTheSplitDimension) {
@@ -52,7 +53,7 @@ TEST(Layouts, FollowTheSplitDimension) {
     {"name": "net", "type": "DataParallel", "dim": 1, "module": {"type": "Sequential", "layers": [
       {"name": "turn", "type": "Permute", "dims": [1, 0, 2]}, {"name": "back", "type": "Permute", "dims": [1, 0, 2]},
       {"name": "mix", "type": "Softmax", "dim": 1}]}}]})");
-  EXPECT_EQ(layouts_made_by(plan.infer, "scatter"), Names{"split:1"});
+  EXPECT_EQ(layouts_made_by(plan.infer, Op::scatter), Names{"split:1"});
   std::map<std::string, std::string> by_layer;
   for (const Step& step : plan.infer_graph.steps)
     by_layer[step.layer] = to_string(plan.infer_graph.values[static_cast<size_t>(step.outputs[0])].layout);

@@ -1,4 +1,5 @@
 // Faults of one row in a thousand: where sums are long and most of them right, they show all the same.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/verify/faulty_device.h"
 #include "tests/unit/verify/verified.h"
 
@@ -27,8 +28,8 @@ CopyFault without_last_row(size_t row_bytes) {
 }
 
 /// Operations `op` of the second device take one of their rows for zero: the sum over rows is one short.
-OperationFault without_a_row(const std::string& op) {
-  return [op](const std::string& running, std::span<const TensorSpec> inputs, void* const* buffers) {
+OperationFault without_a_row(Op op) {
+  return [op](Op running, std::span<const TensorSpec> inputs, void* const* buffers) {
     if (running != op) return;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const TensorSpec& input = inputs[i];
@@ -72,24 +73,25 @@ TEST(VerifySmallFaults, AGatherThatLosesARow) {
 }
 
 TEST(VerifySmallFaults, SumsThatLoseARow) {
-  for (const auto& [text, op] : {std::pair{perceptron(kLayers), "linear_backward_weight"},
-                                 {std::string(kConvolutions), "linear_backward_weight"},
-                                 {std::string(kConvolutions), "conv_backward_weight"},
-                                 {std::string(kConvolutions), "batch_norm_backward"},
-                                 {std::string(kConvolutions), "batch_norm_train"}}) {
+  for (const auto& [text, op] : {std::pair{perceptron(kLayers), Op::linear_backward_weight},
+                                 {std::string(kConvolutions), Op::linear_backward_weight},
+                                 {std::string(kConvolutions), Op::conv_backward_weight},
+                                 {std::string(kConvolutions), Op::batch_norm_backward},
+                                 {std::string(kConvolutions), Op::batch_norm_train}}) {
     VerifyOptions options = on_two({{}, without_a_row(op)});
     options.infer = false;
     const Divergence found = divergence(verified(compiled(text), options));
-    EXPECT_EQ(found.op, op) << to_text(found);
+    EXPECT_EQ(found.op, to_string(op)) << to_text(found);
     EXPECT_EQ(found.replica, 1);
   }
 }
 
 /// End to end the same faults show in the gradients and in what the optimiser makes of them.
 TEST(VerifySmallFaults, AreFoundEndToEnd) {
-  for (const char* op : {"linear_backward_weight", "linear_backward_data"}) {
+  for (Op op : {Op::linear_backward_weight, Op::linear_backward_data}) {
     const std::string text = perceptron(kLayers);
-    EXPECT_EQ(divergence(compared(compiled(text), unpartitioned(text), on_two({{}, without_a_row(op)}))).check, "model") << op;
+    EXPECT_EQ(divergence(compared(compiled(text), unpartitioned(text), on_two({{}, without_a_row(op)}))).check, "model")
+        << to_string(op);
   }
 }
 
@@ -115,7 +117,7 @@ TEST(VerifySmallFaults, AReduceWithoutAReplica) {
   ASSERT_TRUE(verified(plan, options).passed());
   const Plan reference = unpartitioned(text);
   for (Step& step : plan.train.steps)
-    if (step.op == "reduce") step.op = "first";
+    if (step.op == Op::reduce) step.op = Op::first;
   EXPECT_EQ(divergence(compared(plan, reference, options)).check, "model");
 }
 
