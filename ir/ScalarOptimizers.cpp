@@ -1,6 +1,8 @@
 // What optimisers make of a parameter, its gradient and its state: torch.optim's single-tensor formulas.
 #include "ir/ScalarArithmetic.h"
 
+#include <cmath>
+
 namespace sheaf::ir::scalar {
 
 using namespace mlir;
@@ -59,6 +61,23 @@ Value running_maximum(OpBuilder& b, Location loc, Value maximum, Value square) {
 Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weight_decay) {
   Value lost = mul(b, loc, lr, constant(b, loc, weight_decay));
   return mul(b, loc, p, sub(b, loc, constant(b, loc, 1), lost));
+}
+
+Value bias_correction(OpBuilder& b, Location loc, Value step, double beta) {
+  // The powers beta^(2^i) are constants; those of step's bits are multiplied. The last stands for all bits above it too: by
+  // then the power is 0, or the number of steps beyond any use.
+  const auto wide = [&](double value) -> Value { return b.create<arith::ConstantOp>(loc, b.getF64FloatAttr(value)); };
+  const auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
+  Value one = wide(1), zero = integer(0), power = one;
+  bool last = false;
+  for (int64_t bit = 1; !last; bit *= 2) {
+    const double factor = std::pow(beta, static_cast<double>(bit));
+    last = factor == 0 || bit == int64_t{1} << 61;
+    Value bits = b.create<arith::AndIOp>(loc, step, integer(last ? -bit : bit));
+    Value has = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, bits, zero);
+    power = mul(b, loc, power, b.create<arith::SelectOp>(loc, has, wide(factor), one));
+  }
+  return b.create<arith::TruncFOp>(loc, b.getF32Type(), sub(b, loc, one, power));
 }
 
 Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1, Value correction2,

@@ -105,6 +105,8 @@ Value running_square(OpBuilder& b, Location loc, Value average, Value g, double 
 Value running_maximum(OpBuilder& b, Location loc, Value maximum, Value square);
 /// AdamW's decay, before its update: p · (1 - lr · weight_decay).
 Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weight_decay);
+/// 1 - beta^step: 0 <= beta < 1, step an i64 of at least 0; in f64 throughout, then rounded to f32.
+Value bias_correction(OpBuilder& b, Location loc, Value step, double beta);
 /// p - (lr / correction1) · m / (√v / √correction2 + eps), m the new exp_avg, v the new exp_avg_sq (amsgrad:
 /// max_exp_avg_sq).
 Value adam_update(OpBuilder& b, Location loc, Value p, Value m, Value v, Value lr, Value correction1, Value correction2,

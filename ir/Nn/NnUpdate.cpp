@@ -130,6 +130,18 @@ SHEAF_SPLIT(AdamMaxOp)
 SHEAF_SHAPE(AdamMaxOp) { return update_shape(*this, 2, operands, results); }
 SHEAF_SCALAR(AdamMaxOp) { return scalar::running_maximum(b, loc, in[0], in[1]); }
 
+SHEAF_SPLIT(BiasCorrectionOp)
+SHEAF_SHAPE(BiasCorrectionOp) {
+  if (!operands[0].element.isInteger(64))
+    return emitError("expects a number of steps of type int64, but got ") << operands[0].element;
+  if (failed(require_scalar(*this, operands[0], "a number of steps"))) return failure();
+  double beta = getBeta().convertToDouble();
+  if (!(beta >= 0 && beta < 1)) return emitError("expects a beta of at least 0 and below 1, but got ") << beta;
+  results.push_back({Float32Type::get(getContext()), {}});
+  return success();
+}
+SHEAF_SCALAR(BiasCorrectionOp) { return scalar::bias_correction(b, loc, in[0], getBeta().convertToDouble()); }
+
 SHEAF_SPLIT(AdamUpdateOp)
 SHEAF_SHAPE(AdamUpdateOp) { return update_shape(*this, 3, operands, results); }
 SHEAF_SCALAR(AdamUpdateOp) {

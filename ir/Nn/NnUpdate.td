@@ -1,5 +1,5 @@
 // What a training step leaves behind: running statistics, optimiser states, parameters. Formulas are torch.optim's
-// single-tensor ones; g is the gradient, p the parameter, lr and the bias corrections 0-dimensional settings.
+// single-tensor ones; g is the gradient, p the parameter, lr and step 0-dimensional settings.
 #ifndef SHEAF_NN_UPDATE_TD
 #define SHEAF_NN_UPDATE_TD
 
@@ -90,11 +90,21 @@ def Nn_AdamMaxOp : Nn_TrainingElementwiseOp<"adam_max"> {
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$maximum `,` $v attr-dict `:` functional-type(operands, results)";
 }
+def Nn_BiasCorrectionOp : Nn_TrainingElementwiseOp<"bias_correction"> {
+  let summary = "1 - beta^step: what a running average that began as zero is divided by after `step` values";
+  let description = [{
+    `step` is 0-dimensional int64, from 1; the result is 0-dimensional f32. It is worked out in double precision, as torch.optim
+    does in Python.
+  }];
+  let arguments = (ins AnyTensor:$step, F64Attr:$beta);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$step attr-dict `:` functional-type(operands, results)";
+}
 def Nn_AdamUpdateOp : Nn_TrainingElementwiseOp<"adam_update"> {
   let summary = "p - (lr / bias_correction1) · m / (√v / √bias_correction2 + eps)";
   let description = [{
-    m and v are the new moments (v adam_max's result with amsgrad). `weight_decay` is AdamW's: p · (1 - lr · weight_decay)
-    comes first. Adam's own stands with the moments.
+    m and v are the new moments (v adam_max's result with amsgrad), the corrections bias_correction's of their betas.
+    `weight_decay` is AdamW's: p · (1 - lr · weight_decay) comes first. Adam's own stands with the moments.
   }];
   let arguments = (ins AnyTensor:$p, AnyTensor:$m, AnyTensor:$v, AnyTensor:$lr, AnyTensor:$bias_correction1,
                        AnyTensor:$bias_correction2, F64Attr:$eps, F64Attr:$weight_decay);

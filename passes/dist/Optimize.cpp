@@ -62,6 +62,19 @@ class Optimization {
     return on(value, place, "the optimiser's setting '" + name.str() + "' is needed where the parameters are");
   }
 
+  /// On `place`, made there once.
+  mlir::Value scalar(const OptimizerScalar& scalar, Attribute place) {
+    if (!scalar.of_step) return setting(scalar.name, place);
+    mlir::Value& made = made_[{builder_.getStringAttr(scalar.name), place}];
+    if (!made) {
+      mlir::Location loc = function_.getLoc();
+      made = make_apply(
+          builder_, loc, place, {setting("step", place)},
+          [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> { return {scalar.of_step(b, loc, in[0])}; })[0];
+    }
+    return made;
+  }
+
   /// All gradients times min(1, max_norm / norm), the norm taken over all of them where the first one is.
   void clip(MutableArrayRef<mlir::Value> gradients, FloatAttr max_norm) {
     if (gradients.empty()) return;
@@ -106,9 +119,9 @@ class Optimization {
       operands.push_back(state);
       names_.push_back(builder_.getStringAttr(full));
     }
-    for (StringRef scalar : optimizer_.settings(arguments_)) {
-      inputs.push_back(setting(scalar, place));
-      operands.push_back(scalar);
+    for (const OptimizerScalar& scalar : optimizer_.scalars(arguments_)) {
+      inputs.push_back(this->scalar(scalar, place));
+      operands.push_back(scalar.name);
     }
     // At the parameter's layer, so that the update is found with it.
     llvm::append_range(updated_, make_apply(builder_, gradient.getLoc(), place, inputs, [&](OpBuilder& b, ValueRange in) {
@@ -126,6 +139,7 @@ class Optimization {
   SmallVector<Attribute> names_;      ///< nn.updates
   SmallVector<mlir::Value> updated_;  ///< the values that go with the new ones
   DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;
+  DenseMap<std::pair<Attribute, Attribute>, mlir::Value> made_;  ///< scalars, by name and place
 };
 
 struct DistOptimize : impl::DistOptimizeBase<DistOptimize> {

@@ -16,6 +16,7 @@ double number_of(mlir::Attribute attribute) {
 using Arguments = OptimizerArguments;
 using Operands = UpdateOperands;
 using Names = SmallVector<StringRef>;
+using Scalars = SmallVector<OptimizerScalar>;
 using Values = SmallVector<mlir::Value>;
 
 /// p - lr · direction.
@@ -33,7 +34,9 @@ BoolAttr maximize_of(OpBuilder& b, const Arguments& arguments) { return b.getBoo
 bool has_momentum(const Arguments& arguments) { return arguments.number("momentum") != 0; }
 
 Names sgd_states(const Arguments& arguments) { return has_momentum(arguments) ? Names{"momentum_buffer"} : Names{}; }
-Names sgd_settings(const Arguments& arguments) { return has_momentum(arguments) ? Names{"lr", "step"} : Names{"lr"}; }
+Scalars sgd_scalars(const Arguments& arguments) {
+  return has_momentum(arguments) ? Scalars{{"lr"}, {"step"}} : Scalars{{"lr"}};
+}
 
 Values sgd(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const Operands& in) {
   mlir::Value p = in.lookup("parameter"), g = in.lookup("gradient"), lr = in.lookup("lr");
@@ -56,7 +59,14 @@ Names adam_states(const Arguments& arguments) {
   return arguments.flag("amsgrad") ? Names{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} : Names{"exp_avg", "exp_avg_sq"};
 }
 
-Names adam_settings(const Arguments&) { return {"lr", "bias_correction1", "bias_correction2"}; }
+Scalars adam_scalars(const Arguments& arguments) {
+  const auto correction = [&](unsigned i) {
+    return [beta = arguments.beta(i)](OpBuilder& b, mlir::Location loc, mlir::Value step) -> mlir::Value {
+      return b.create<nn::BiasCorrectionOp>(loc, RankedTensorType::get({}, b.getF32Type()), step, b.getF64FloatAttr(beta));
+    };
+  };
+  return {{"lr"}, {"bias_correction1", correction(0)}, {"bias_correction2", correction(1)}};
+}
 
 /// `decay`: in the gradient; `decoupled`: of the parameter itself.
 Values adam(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const Operands& in, FloatAttr decay,
@@ -115,10 +125,10 @@ Values rmsprop(OpBuilder& b, mlir::Location loc, const Arguments& arguments, con
 }
 
 constexpr Optimizer optimizers[] = {
-    {"SGD", sgd_states, sgd_settings, sgd},
-    {"Adam", adam_states, adam_settings, adam},
-    {"AdamW", adam_states, adam_settings, adamw},
-    {"RMSprop", rmsprop_states, sgd_settings, rmsprop},
+    {"SGD", sgd_states, sgd_scalars, sgd},
+    {"Adam", adam_states, adam_scalars, adam},
+    {"AdamW", adam_states, adam_scalars, adamw},
+    {"RMSprop", rmsprop_states, sgd_scalars, rmsprop},
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <functional>
+
 namespace sheaf::passes {
 
 /// An optimiser's arguments, PyTorch's (frontend/signatures.cpp has their names and defaults).
@@ -16,15 +18,20 @@ struct OptimizerArguments {
   bool flag(llvm::StringRef name) const;
 };
 
-/// What an update is built from, by name: "parameter", "gradient", the states and the settings.
+/// A 0-dimensional operand of updates: a setting of the step (docs/training.md), or what `of_step` makes of the setting `step`.
+struct OptimizerScalar {
+  llvm::StringRef name;
+  std::function<mlir::Value(mlir::OpBuilder&, mlir::Location, mlir::Value step)> of_step = nullptr;
+};
+
+/// What an update is built from, by name: "parameter", "gradient", the states and the scalars.
 using UpdateOperands = llvm::StringMap<mlir::Value>;
 
 struct Optimizer {
   llvm::StringLiteral name;
   /// Its state, entries of the parameter's shape that begin as zeros: "exp_avg".
   llvm::SmallVector<llvm::StringRef> (*states)(const OptimizerArguments&);
-  /// The 0-dimensional settings of the step that it reads (docs/training.md).
-  llvm::SmallVector<llvm::StringRef> (*settings)(const OptimizerArguments&);
+  llvm::SmallVector<OptimizerScalar> (*scalars)(const OptimizerArguments&);
   /// The parameter's new value, then those of its states, in their order.
   llvm::SmallVector<mlir::Value> (*build)(mlir::OpBuilder&, mlir::Location, const OptimizerArguments&, const UpdateOperands&);
 };

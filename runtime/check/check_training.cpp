@@ -13,13 +13,11 @@ struct Setting {
   DType dtype;
 };
 
-constexpr std::array<Setting, 7> kSettings = {{{"step", DType::int64},
+constexpr std::array<Setting, 5> kSettings = {{{"step", DType::int64},
                                                {"seed", DType::int64},
                                                {"micro_batch", DType::int64},
                                                {"first_row", DType::int64},
-                                               {"lr", DType::float32},
-                                               {"bias_correction1", DType::float32},
-                                               {"bias_correction2", DType::float32}}};
+                                               {"lr", DType::float32}}};
 
 bool is_empty(const Program& program) {
   return program.symbols.empty() && program.values.empty() && program.steps.empty() && program.outputs.empty() &&
@@ -48,7 +46,7 @@ std::optional<std::string> problem_of_setting(const Value& value) {
     if (value.place.kind != Place::host) return "settings are given on the host";
     return std::nullopt;
   }
-  return "there is no setting '" + value.name.substr(0, 80) + "'";
+  return "there is no setting '" + value.name.substr(0, 80) + "'; a plan of another sheaf is made anew by `sheaf compile`";
 }
 
 std::optional<std::string> problem_of_state(const Parameter& state) {

@@ -10,8 +10,6 @@ const void* StepSettings::find(const std::string& name) const {
   if (name == "micro_batch") return &micro_batch;
   if (name == "first_row") return &first_row;
   if (name == "lr") return &lr;
-  if (name == "bias_correction1") return &bias_correction1;
-  if (name == "bias_correction2") return &bias_correction2;
   return nullptr;
 }
 

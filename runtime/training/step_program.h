@@ -13,7 +13,7 @@ namespace sheaf {
 /// Where a step's settings lie (docs/training.md); its programs' inputs of that role point here.
 struct StepSettings {
   int64_t step = 0, seed = 0, micro_batch = 0, first_row = 0;
-  float lr = 0, bias_correction1 = 0, bias_correction2 = 0;
+  float lr = 0;
 
   const void* find(const std::string& name) const;
 };

@@ -5,16 +5,8 @@
 #include "runtime/training/micro_batches.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace sheaf {
-namespace {
-
-double number_in(const Json& list, size_t index, double otherwise) {
-  return list.is_array() && index < list.size() && list[index].is_number() ? list[index].get<double>() : otherwise;
-}
-
-}  // namespace
 
 struct Trainer::State {
   std::shared_ptr<Model::State> model;
@@ -24,24 +16,18 @@ struct Trainer::State {
   StepSettings settings;
   std::unique_ptr<StepProgram> whole;   ///< the step in one, or
   std::unique_ptr<MicroBatches> parts;  ///< in micro-batches
-  double betas[2] = {0.9, 0.999};
-  bool corrects_bias = false;  ///< the program has Adam's settings
   // The learning rate is worked out anew only where what it depends on has changed.
   double base = 0;
   int64_t epoch = -1;
 
   void set_settings() {
-    const int64_t step = progress->steps + 1;
-    settings.step = step;
+    settings.step = progress->steps + 1;
     settings.seed = static_cast<int64_t>(progress->seed);
     if (epoch != progress->epochs || base != progress->lr) {
       epoch = progress->epochs;
       base = progress->lr;
       settings.lr = static_cast<float>(learning_rate(model->plan, base, epoch));
     }
-    if (!corrects_bias) return;
-    settings.bias_correction1 = static_cast<float>(1 - std::pow(betas[0], static_cast<double>(step)));
-    settings.bias_correction2 = static_cast<float>(1 - std::pow(betas[1], static_cast<double>(step)));
   }
 
   Result<void> prepare(std::span<const void* const> given) {
@@ -83,8 +69,6 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
   auto state = std::make_unique<State>();
   state->model = model.state_;
   const Json& optimizer = plan.training["optimizer"];
-  const Json betas = optimizer.value("betas", Json());
-  for (size_t i = 0; i < 2; ++i) state->betas[i] = number_in(betas, i, state->betas[i]);
   if (!progress) {
     progress = std::make_shared<TrainingProgress>();
     const auto lr = optimizer.find("lr");
@@ -98,9 +82,6 @@ Result<Trainer> Trainer::bind(const Model& model, std::shared_ptr<const DeviceSe
     if (value.role == Value::target) targets.push_back(describe_value(value, value.name));
   }
   state->inputs.insert(state->inputs.end(), targets.begin(), targets.end());
-  for (const auto* made : {&plan.train, &plan.update}) {
-    for (const Value& value : made->values) state->corrects_bias |= value.name.starts_with("bias_correction");
-  }
   const StepProgram* bound = nullptr;
   if (options.micro_batches > 1) {
     SHEAF_ASSIGN(auto parts, MicroBatches::bind(*model.state_, std::move(devices), batch, options.micro_batches, options,

@@ -200,9 +200,12 @@ Result<Verification> verify_against(const Plan& plan, const NamedTensors& weight
     result.programs.push_back(std::move(checked));
   }
   if (!left.empty()) {
-    std::vector<std::string> names;
-    for (const Output& output : plan.infer.outputs) names.push_back(output.name);
-    for (const auto& [layer, value] : layer_results(plan.infer)) names.push_back(layer);
+    std::set<std::string> known;
+    for (const Program* program : {&plan.infer, &plan.train}) {
+      for (const Output& output : program->outputs) known.insert(output.name);
+      for (std::string& name : Names(plan, *program).dotted()) known.insert(std::move(name));
+    }
+    const std::vector<std::string> names(known.begin(), known.end());
     Error error("'" + left.begin()->first + "' is neither data nor a value of '" + plan.name + "'" +
                 suggestion(left.begin()->first, names));
     return error.note(

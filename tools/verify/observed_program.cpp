@@ -5,7 +5,6 @@
 #include "runtime/training/trainer.h"
 #include "tools/verify/slices.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace sheaf {
@@ -17,12 +16,6 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
   if (!plan.training.is_object()) return NamedTensors();
   const Json optimizer = plan.training.value("optimizer", Json::object());
   settings.lr = static_cast<float>(learning_rate(plan, optimizer.value("lr", 0.0), 0));
-  double betas[] = {0.9, 0.999};  // PyTorch's
-  if (const Json given = optimizer.value("betas", Json()); given.is_array() && given.size() == 2) {
-    for (size_t i = 0; i < 2; ++i) betas[i] = given[i].is_number() ? given[i].get<double>() : betas[i];
-  }
-  settings.bias_correction1 = static_cast<float>(1 - std::pow(betas[0], static_cast<double>(step)));
-  settings.bias_correction2 = static_cast<float>(1 - std::pow(betas[1], static_cast<double>(step)));
   NamedTensors scalars;
   for (const Value& value : plan.train.values) {
     const void* data = value.role == Value::setting ? settings.find(value.name) : nullptr;

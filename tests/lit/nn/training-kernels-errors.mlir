@@ -170,6 +170,30 @@ func.func @norm(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @steps(%step: tensor<f32>) {
+  // expected-error @+1 {{expects a number of steps of type int64, but got 'f32'}}
+  %0 = nn.bias_correction %step {beta = 0.9 : f64} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @many_steps(%step: tensor<2xi64>) {
+  // expected-error @+1 {{expects a number of steps without dimensions, but got [2]}}
+  %0 = nn.bias_correction %step {beta = 0.9 : f64} : (tensor<2xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @beta(%step: tensor<i64>) {
+  // expected-error @+1 {{expects a beta of at least 0 and below 1, but got 1}}
+  %0 = nn.bias_correction %step {beta = 1.0 : f64} : (tensor<i64>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @moments(%p: tensor<2x3xf32>, %m: tensor<3xf32>) {
   // expected-error @+1 {{expects tensors of shape [3], but got [2, 3]}}
   %0 = nn.adam_first_moment %m, %p, %p {beta = 0.9 : f64, weight_decay = 0.0 : f64, maximize = false} : (tensor<3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3xf32>

@@ -108,8 +108,10 @@ func.func @optimisers(%p: tensor<2x3xf32>, %g: tensor<2x3xf32>, %s: tensor<2x3xf
   %5 = nn.adam_second_moment %s, %g, %p {beta = 0.99 : f64, weight_decay = 0.01 : f64, maximize = true} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   // CHECK: nn.adam_max %{{.*}}, %{{.*}} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %6 = nn.adam_max %s, %5 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.bias_correction %{{.*}} {beta = 9.000000e-01 : f64} : (tensor<i64>) -> tensor<f32>
+  %c = nn.bias_correction %step {beta = 0.9 : f64} : (tensor<i64>) -> tensor<f32>
   // CHECK: nn.adam_update %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {eps = 1.000000e-08 : f64, weight_decay = 0.000000e+00 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2x3xf32>
-  %7 = nn.adam_update %p, %4, %6, %lr, %lr, %lr {eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2x3xf32>
+  %7 = nn.adam_update %p, %4, %6, %lr, %c, %c {eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2x3xf32>
   // CHECK: nn.rmsprop_direction %{{.*}}, %{{.*}}, %{{.*}} average(%{{.*}}) {eps = 1.000000e-08 : f64, maximize = false, weight_decay = 0.000000e+00 : f64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %8 = nn.rmsprop_direction %g, %p, %5 average(%4) {eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, maximize = false} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   return

@@ -17,26 +17,39 @@ func.func @sgd(%w: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "w", 
 
 // -----
 
-// Adam has two states, and the settings that correct their bias. Gradients are clipped to a norm over all of them first.
+// Adam has two states. What corrects their bias is made of the step's number, once where parameters live. Gradients are clipped to
+// a norm over all of them first.
 // CHECK-LABEL: func.func @adam(
 // CHECK-SAME: {nn.name = "w.exp_avg", nn.role = "state"}
 // CHECK-SAME: {nn.name = "w.exp_avg_sq", nn.role = "state"}
 // CHECK-SAME: {nn.name = "lr", nn.role = "setting"}
-// CHECK-SAME: {nn.name = "bias_correction1", nn.role = "setting"}
-// CHECK-SAME: {nn.name = "bias_correction2", nn.role = "setting"}
+// CHECK-SAME: {nn.name = "step", nn.role = "setting"}
 // CHECK-SAME: {nn.name = "v.exp_avg", nn.role = "state"}
-// CHECK-SAME: nn.updates = ["w", "w.exp_avg", "w.exp_avg_sq", "v", "v.exp_avg", "v.exp_avg_sq"]
-func.func @adam(%w: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "w", nn.role = "parameter"}, %v: !dist.tensor<tensor<2x2xf32>, #dist.host> {nn.name = "v", nn.role = "parameter"}, %l: !dist.tensor<tensor<f32>, #dist.device<0>> {nn.name = "l", nn.role = "input"})
-    -> (!dist.tensor<tensor<f32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2x2xf32>, #dist.host>)
-    attributes {nn.outputs = ["loss"], nn.gradients = ["w", "v"], nn.clip_grad_norm = 1.0, nn.optimizer = {type = "Adam", lr = 0.001, betas = [0.9, 0.999], eps = 1.0e-8, weight_decay = 0.0, amsgrad = false, maximize = false}} {
+// CHECK-SAME: nn.updates = ["w", "w.exp_avg", "w.exp_avg_sq", "u", "u.exp_avg", "u.exp_avg_sq", "v", "v.exp_avg", "v.exp_avg_sq"]
+func.func @adam(%w: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "w", nn.role = "parameter"}, %u: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "u", nn.role = "parameter"}, %v: !dist.tensor<tensor<2x2xf32>, #dist.host> {nn.name = "v", nn.role = "parameter"}, %l: !dist.tensor<tensor<f32>, #dist.device<0>> {nn.name = "l", nn.role = "input"})
+    -> (!dist.tensor<tensor<f32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2x2xf32>, #dist.host>)
+    attributes {nn.outputs = ["loss"], nn.gradients = ["w", "u", "v"], nn.clip_grad_norm = 1.0, nn.optimizer = {type = "Adam", lr = 0.001, betas = [0.9, 0.999], eps = 1.0e-8, weight_decay = 0.0, amsgrad = false, maximize = false}} {
   // CHECK: nn.sum
   // CHECK: dist.apply on #dist.host(
   // CHECK: nn.sum
   // CHECK: dist.transfer %{{.*}} {reason = "clip_grad_norm needs the norm of all gradients"} : <tensor<f32>, #dist.host> -> <tensor<f32>, #dist.device<0>>
   // CHECK: nn.clip_coefficient %{{.*}} {max_norm = 1.000000e+00 : f64}
   // CHECK: dist.transfer %{{.*}} {reason = "clip_grad_norm scales every gradient"} : <tensor<f32>, #dist.device<0>> -> <tensor<f32>, #dist.host>
+  // CHECK: %[[FIRST:.*]] = dist.apply on #dist.device<0>(
+  // CHECK: nn.bias_correction %{{.*}} {beta = 9.000000e-01 : f64} : (tensor<i64>) -> tensor<f32>
+  // CHECK: %[[SECOND:.*]] = dist.apply on #dist.device<0>(
+  // CHECK: nn.bias_correction %{{.*}} {beta = 0.99899999999999999 : f64} : (tensor<i64>) -> tensor<f32>
+  // CHECK: dist.apply on #dist.device<0>({{.*}}, %[[FIRST]], %[[SECOND]])
   // CHECK: nn.adam_first_moment
   // CHECK: nn.adam_second_moment
   // CHECK: nn.adam_update
-  return %l, %w, %v : !dist.tensor<tensor<f32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2x2xf32>, #dist.host>
+  // CHECK: dist.apply on #dist.device<0>({{.*}}, %[[FIRST]], %[[SECOND]])
+  // CHECK: nn.adam_update
+  // CHECK: dist.apply on #dist.host(
+  // CHECK: nn.bias_correction
+  // CHECK: dist.apply on #dist.host(
+  // CHECK: nn.bias_correction
+  // CHECK: nn.adam_update
+  // CHECK-NOT: nn.bias_correction
+  return %l, %w, %u, %v : !dist.tensor<tensor<f32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2x2xf32>, #dist.host>
 }

@@ -151,7 +151,8 @@ TEST(PlanTraining, RefusesStateAndSettings) {
   refuse([&](Plan& p) { value(p, momentum).source = "net.module.weight"; }, "programs.train.values[6]", "there is no state");
   refuse([&](Plan& p) { value(p, weight).source = p.state[0].name; }, "programs.train.values[4]", "there is no parameter");
   refuse([&](Plan& p) { value(p, momentum).shape = {5, 2}; }, "programs.train.values[6]", "another dtype or shape");
-  refuse([&](Plan& p) { value(p, lr).name = "rate"; }, "programs.train.values[2]", "there is no setting 'rate'");
+  refuse([&](Plan& p) { value(p, lr).name = "bias_correction1"; }, "programs.train.values[2]",
+         "there is no setting 'bias_correction1'; a plan of another sheaf is made anew by `sheaf compile`");
   refuse([&](Plan& p) { value(p, lr).shape = {1}; }, "programs.train.values[2]", "is float32 without dimensions");
   refuse([&](Plan& p) { value(p, step_).dtype = DType::float32; }, "programs.train.values[3]", "is int64 without dimensions");
   refuse([&](Plan& p) { value(p, lr).place = {Place::device, 0}; }, "programs.train.values[2]", "on the host");
