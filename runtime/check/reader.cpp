@@ -129,11 +129,13 @@ Value value_at(const JsonNode& node) {
   return value;
 }
 
-/// An unknown operation stays a layer of that type, which no executable program may have: check() says so.
+/// An unknown operation stays a layer of that type, which no executable program may have: check() says so. In a logical program a
+/// layer's type may be called as what binding adds ("broadcast").
 void read_op(const JsonNode& node, bool logical, Step& step) {
   std::string name = node.text();
   const auto known = op_from_name(name);
-  if (known && *known != Op::layer && (!logical || moves(*known))) step.op = *known;
+  const bool movement = known && moves(*known) && traits(*known).source == Source::program;
+  if (known && *known != Op::layer && (!logical || movement)) step.op = *known;
   else step.type = std::move(name);
 }
 

@@ -51,6 +51,21 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->infer_graph.steps.size(), plan.infer_graph.steps.size());
 }
 
+TEST(PlanFile, ALayerMayBeCalledAsWhatBindingAdds) {
+  Plan plan = samples::sample_plan();
+  Step layer;
+  layer.type = "broadcast";
+  layer.inputs = {0};
+  layer.roles = {"x"};
+  layer.outputs = {static_cast<int>(plan.infer_graph.values.size())};
+  plan.infer_graph.values.push_back({"spread", DType::float32, {2}, {}, Value::temporary, "", {}});
+  plan.infer_graph.steps.push_back(layer);
+  auto read = parse_plan("m.plan", serialize(plan));
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_EQ(read->infer_graph.steps.back().op, Op{});
+  EXPECT_EQ(op_name(read->infer_graph.steps.back()), "broadcast");
+}
+
 TEST(PlanFile, HasOneStepALine) {
   const std::string text = serialize(samples::sample_plan());
   EXPECT_THAT(text, HasSubstr("\n        {\"op\":\"scatter\""));
