@@ -106,7 +106,7 @@ std::string Expander::read_name(const Building& building, const JsonValue& value
   std::string text = std::to_string(position);
   if (name.known() && !name.is(NodeKind::string)) refuse(name, "a layer's name", "a string", problems_);
   if (name.is(NodeKind::string)) text = name.node->string;
-  if (name.is(NodeKind::string)) check_name(text, "layer", name.place(), problems_);
+  if (name.is(NodeKind::string)) check_layer_name(text, name.place(), problems_);
   TextPlace place = absent(name) ? value.place() : name.place();
   if (auto first = building.layer_of.find(text); first != building.layer_of.end()) {
     problems_.add(place,

@@ -2,6 +2,7 @@
 
 #include "frontend/declarations.h"
 #include "frontend/expand.h"
+#include "frontend/full_names.h"
 #include "frontend/init_rules.h"
 #include "frontend/names.h"
 #include "frontend/share.h"
@@ -84,6 +85,7 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
   if (const LocatedMember* init = root.find("init")) model.init = read_init_rules(init->value, problems);
   bool known = expander.complete();
   if (known) {
+    if (problems.empty()) check_full_names(model.graph, problems);
     tie_parameters(model.graph, expander.shares(), problems);
     check_init_shapes(model.graph, model.init, problems);
   }

@@ -28,7 +28,7 @@ Json layer_properties(const std::string& parameters) {
   Json share = {{"type", "object"}, {"additionalProperties", or_parameter({{"type", "string"}})}};
   if (parameters.empty()) share["maxProperties"] = 0;
   if (!parameters.empty()) share["propertyNames"] = {{"pattern", "^(" + parameters + ")$"}};
-  return {{"name", or_parameter(ref("name"))},
+  return {{"name", or_parameter(ref("layer_name"))},
           {"type", {{"type", "string"}}},
           {"inputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
           {"device", or_parameter(ref("device"))},
@@ -152,6 +152,7 @@ Json training_schema() {
 
 Json definitions() {
   Json defs = {{"name", {{"type", "string"}, {"pattern", name_pattern}}},
+               {"layer_name", {{"type", "string"}, {"pattern", layer_name_pattern}}},
                {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
                {"parameter", {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
                {"no_parameter",

@@ -7,6 +7,8 @@
 namespace sheaf::frontend {
 
 const char* const name_pattern = "^(?!__metadata__$)[^.:$\\u0000-\\u001f\\u007f-\\u009f][^.:\\u0000-\\u001f\\u007f-\\u009f]*$";
+const char* const layer_name_pattern =
+    "^(?!__metadata__$)(?!.*\\.\\.)(?!.*\\.$)[^.:$\\u0000-\\u001f\\u007f-\\u009f][^:\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 bool has_control_character(const std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -18,9 +20,10 @@ bool has_control_character(const std::string& text) {
   return false;
 }
 
-std::optional<std::string> fault_of_name(const std::string& name) {
-  if (name.empty()) return "is empty";
-  if (name.find('.') != std::string::npos) return "contains '.', which joins names to paths";
+namespace {
+
+// What no name and no part of a dotted one may have.
+std::optional<std::string> fault_of_part(const std::string& name) {
   if (name.find(':') != std::string::npos) return "contains ':', which numbers a layer's outputs";
   if (name == "__metadata__") return "is what safetensors files keep for themselves";
   if (name.front() == '$') return "begins with '$', which marks a module's parameter";
@@ -28,9 +31,30 @@ std::optional<std::string> fault_of_name(const std::string& name) {
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<std::string> fault_of_name(const std::string& name) {
+  if (name.empty()) return "is empty";
+  if (name.find('.') != std::string::npos) return "contains '.', which joins names to paths";
+  return fault_of_part(name);
+}
+
+std::optional<std::string> fault_of_layer_name(const std::string& name) {
+  if (name.empty()) return "is empty";
+  if (name.front() == '.' || name.back() == '.' || name.find("..") != std::string::npos)
+    return "has nothing on one side of a '.', which joins names to paths";
+  return fault_of_part(name);
+}
+
 bool check_name(const std::string& name, const std::string& what, TextPlace place, Problems& problems) {
   auto fault = fault_of_name(name);
   if (fault) problems.add(place, "the " + what + " name '" + name + "' " + *fault);
+  return !fault;
+}
+
+bool check_layer_name(const std::string& name, TextPlace place, Problems& problems) {
+  auto fault = fault_of_layer_name(name);
+  if (fault) problems.add(place, "the layer name '" + name + "' " + *fault);
   return !fault;
 }
 

@@ -22,7 +22,7 @@ run_tests() {  # PRESET DIR
   sed -n '/^[0-9]*% tests passed/,$p' "$log"
 }
 
-tools/setup.sh
+tools/setup.sh --python
 tools/format.sh --check
 tools/build.sh default
 if $all; then

@@ -4,11 +4,14 @@
 #   tools/setup.sh            install (as root, or with sudo)
 #   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
 #   tools/setup.sh --demo     also what tools/demo-packages.txt lists
+#   tools/setup.sh --python   also what the tests of the Python package need, from PyPI, into .packages/python (5 GB)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 lists=(tools/packages.txt)
 [ "${1:-}" != --demo ] || lists+=(tools/demo-packages.txt)
+python=false
+[ "${1:-}" != --python ] || python=true
 
 installed_version() {  # PACKAGE: its version, or nothing
   { dpkg-query -W -f='${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true; } | sed -n 's/^installed //p;T;q'
@@ -46,6 +49,21 @@ unpack_cudnn_frontend() {
   fi
 }
 
+# PyTorch and the like, of the versions that python/tests/requirements.txt pins.
+unpack_python() {
+  local target=.packages/python wanted=python/tests/requirements.txt
+  cmp -s "$wanted" "$target/requirements.txt" && return
+  echo "setup: installing $wanted from PyPI"
+  rm -rf "$target"
+  /usr/bin/python3 -m venv "$target"
+  "$target/bin/pip" install -q --disable-pip-version-check -r "$wanted"
+  cp "$wanted" "$target/requirements.txt"
+}
+of_pypi() {
+  unpack_cudnn_frontend
+  if $python; then unpack_python; fi
+}
+
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: this machine has no dpkg: install the counterparts of tools/packages.txt by hand" >&2
   exit 1
@@ -56,7 +74,7 @@ if [ "${1:-}" = --missing ]; then
   exit 0
 fi
 if [ ${#wanted[@]} -eq 0 ]; then
-  unpack_cudnn_frontend
+  of_pypi
   exit 0
 fi
 
@@ -83,4 +101,4 @@ if [ ${#wanted[@]} -ne 0 ]; then
   echo "setup: the versions that apt has of ${wanted[*]} won't do; ${lists[*]} say which are needed" >&2
   exit 1
 fi
-unpack_cudnn_frontend
+of_pypi

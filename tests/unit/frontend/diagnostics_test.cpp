@@ -78,7 +78,20 @@ TEST(Diagnostics, Names) {
   check({{R"({"name": "1", "type": "ReLU"})", R"({"type": "ReLU"})"},
          "",
          {"6:1: the layer name '1' stands twice (a layer without a name is named by its position)"}});
-  check({{R"({"name": "a.b", "type": "ReLU"})"}, "", {"5:10: the layer name 'a.b' contains '.', which joins names to paths"}});
+  for (const char* name : {".b", "a.", "a..b"}) {
+    check({{R"({"name": ")" + std::string(name) + R"(", "type": "ReLU"})"},
+           "",
+           {"5:10: the layer name '" + std::string(name) + "' has nothing on one side of a '.', which joins names to paths"}});
+  }
+  check({{R"({"name": "a", "type": "Sequential", "layers": [{"name": "b.c", "type": "ReLU"}]})",
+          R"({"name": "a.b", "type": "Sequential", "layers": [{"name": "c", "type": "ReLU"}]})"},
+         "",
+         {"6:50: two layers have the full name 'a.b.c'"}});
+  check({{R"({"name": "a", "type": "MultiheadAttention", "inputs": ["x", "x", "x"], "embed_dim": 8, "num_heads": 1})",
+          R"({"name": "a.out_proj", "type": "Linear", "in_features": 8, "out_features": 8})"},
+         "",
+         {"6:1: two parameters have the full name 'a.out_proj.bias'",
+          "6:1: two parameters have the full name 'a.out_proj.weight'"}});
   check({{R"({"name": "a:1", "type": "ReLU"})"},
          "",
          {"5:10: the layer name 'a:1' contains ':', which numbers a layer's outputs"}});

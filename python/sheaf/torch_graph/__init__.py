@@ -1,0 +1,132 @@
+"""Import of PyTorch modules, by torch.export."""
+import inspect
+
+import torch
+
+from ..error import Diagnostic, Error
+from ..model_file import ModelFile
+from .document import Document, arguments_of
+from .examples import Examples
+from .export import export
+from .graph import Source, read
+from .layer_types import lacking
+from .lowering import Lowering
+from .scopes import arrange, flow, place_tensors
+from .value import DTYPES, Input, Layer, Result
+
+
+def from_torch(module, example_inputs, example_keywords=None, *, name=None, batch_dim=0):
+    """The ModelFile of a torch.nn.Module.
+
+    `example_inputs` is a tuple of what the module takes; shapes and types matter, values don't, and the batch may have any size.
+    `batch_dim` is the dimension that is the batch, of every tensor, or {argument: dimension, or None where there is none}.
+    Raises sheaf.Error with the line of the module's Python code for each operation that a model file can't express.
+    """
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
+    examples = Examples(module, example_inputs, example_keywords or {}, batch_dim)
+    aliases = {}
+    for full, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        aliases.setdefault(id(tensor), []).append(full)
+    aliases = {full: tuple(names) for names in aliases.values() for full in names}
+    notes, lowering, results = [], None, None
+    graph, lowering, results = _lowered(module, examples, aliases, module.training, notes)
+    return _file(module, graph, lowering, results, name, notes)
+
+
+def _lowered(module, examples, aliases, training, notes):
+    """The layers of the training graph where both modes have the same layers, for then it serves both; else of the module's own mode."""
+    found, problems = {}, {}
+    for mode in (True, False):
+        try:
+            graph = read(export(module, examples, mode))
+            graph.inputs = _named(module, graph.inputs)
+            lowering = Lowering(graph, module, aliases)
+            found[mode] = (graph, lowering, lowering.run())
+        except Error as problem:
+            problems[mode] = problem
+    if training not in found:
+        raise problems[training]
+    if len(found) == 2 and _kinds(found[True]) == _kinds(found[False]):
+        return found[True]
+    other = "evaluation" if training else "training"
+    notes.append(f"the model file has the graph of {'training' if training else 'evaluation'} mode, as the module is in; in {other} mode it computes "
+                 "otherwise" + (f", in a way that can't be imported: {problems[not training].diagnostics[0].message}" if problems else ""))
+    return found[training]
+
+
+def _named(module, inputs):
+    """A DataParallel's inputs are `*inputs`: they have the names that the module inside has for them."""
+    if not isinstance(module, torch.nn.DataParallel):
+        return inputs
+    names = list(inspect.signature(module.module.forward).parameters)
+    return [(node, names[position] if position < len(names) else name) for position, (node, name) in enumerate(inputs)]
+
+
+# Modules may leave these out of their evaluation mode.
+_IDENTITY_IN_EVALUATION = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "StochasticDepth"}
+
+
+def _kinds(found):
+    _, lowering, results = found
+    return [layer.type for layer in _used(lowering.layers, [value for _, value in results]) if layer.type not in _IDENTITY_IN_EVALUATION]
+
+
+def _used(layers, results):
+    """The layers that results depend on, in their order."""
+    needed = {value.layer for value in results if isinstance(value, Result)}
+    for layer in reversed(layers):
+        if layer in needed:
+            needed |= {value.layer for value in layer.inputs if isinstance(value, Result)}
+    return [layer for layer in layers if layer in needed]
+
+
+def _file(module, graph, lowering, outputs, name, notes):
+    results = []
+    for key, value in outputs:
+        if not isinstance(value, Result) or key is not None or value in results:
+            identity = Layer("Identity", [value], {}, (), None, hint=key or "output")
+            identity.results = [Result(value.shape, value.dtype, identity, 0)]
+            lowering.layers.append(identity)
+            value = identity.results[0]
+        results.append(value)
+    layers = _used(lowering.layers, results)
+    root = arrange(layers, module)
+    place_tensors(root)
+    _check_types(root)
+    inputs, crossing = flow(root, results)
+    wrapped = isinstance(module, torch.nn.DataParallel)
+    document = Document(root, inputs, crossing, module, "net." if wrapped else "")
+    declared = {value.name: value for value in lowering.values.values() if isinstance(value, Input)}
+    given = {value: value.name for value in declared.values()}
+    if wrapped:
+        entry = {"name": "net", **document.region(module, root, list(given), results)}
+        entries, names = [entry], {value: "net" if i == 0 else f"net:{i}" for i, value in enumerate(results)}
+    else:
+        entries, names = document.body(root, given)
+    model = {"sheaf": "1.0", "name": name or type(module.module if wrapped else module).__name__.lower(),
+             "inputs": {n: {"shape": ["batch" if s.rows else s.fixed for s in v.shape], "dtype": DTYPES[v.dtype]} for n, v in declared.items()}}
+    if document.definitions:
+        model["modules"] = document.definitions
+    model["layers"] = entries
+    if [names[value] for value in results] != [entries[-1]["name"]]:
+        model["outputs"] = [names[value] for value in results]
+    weights = {}
+    state = module.state_dict()
+    for layer in root.layers():
+        for own, parameter in layer.parameters.items():
+            full = f"{layer.owner}.{own}" if own else layer.owner
+            weights.setdefault(full, state[parameter.name].detach().cpu())
+    weights = {full: (t.float() if t.dtype in (torch.bfloat16, torch.float64, torch.float16) else t).numpy() for full, t in weights.items()}
+    return ModelFile(model, weights, notes)
+
+
+def _check_types(root):
+    """Refuses layers that model files don't have, each with the line of Python that needs it."""
+    problems = {}
+    for layer in root.layers():
+        if lack := lacking(layer.type, arguments_of(layer)):
+            place = layer.source or Source()
+            problems[lack, place] = Diagnostic(f"'{layer.operator}' {lack}", place.file, place.line, source=place.text)
+    if problems:
+        raise Error(problems.values())

@@ -1,0 +1,67 @@
+"""torch.export with a batch of any size, in the module's training or evaluation mode."""
+import contextlib
+import os
+import traceback
+import warnings
+
+import torch
+
+from ..error import Diagnostic, Error
+from .attention_call import as_one_call
+
+_NOT_THE_USERS = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, os.path.dirname(__file__)))
+
+
+# The batch of the trace: more than one, and no usual size of another dimension, which torch.export might take it for.
+_ROWS = 13
+
+
+def user_line(frames):
+    """The innermost of the (file, line, text) frames that is neither PyTorch's code nor this package's, or None."""
+    own = [frame for frame in frames if not frame[0].startswith(_NOT_THE_USERS) and not frame[0].startswith("<")]
+    return own[-1] if own else None
+
+
+@contextlib.contextmanager
+def _data_parallel_passes_through():
+    """The region that a DataParallel stands for is in the modules' paths; its scatter and gather are the compiler's."""
+    forward = torch.nn.DataParallel.forward
+    torch.nn.DataParallel.forward = lambda self, *inputs, **keywords: self.module(*inputs, **keywords)
+    try:
+        yield
+    finally:
+        torch.nn.DataParallel.forward = forward
+
+
+@contextlib.contextmanager
+def _mode(module, training):
+    before = {m: m.training for m in module.modules()}
+    if module.training != training:
+        module.train(training)
+    try:
+        yield
+    finally:
+        for m, was in before.items():
+            m.training = was
+
+
+def export(module, examples, training):
+    """The ExportedProgram of `module` in that mode, with the batch's size a symbol."""
+    arguments, keywords = examples.with_rows(_ROWS)
+    shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
+    try:
+        with _mode(module, training), _data_parallel_passes_through(), as_one_call(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
+    except Exception as problem:  # torch.export raises many kinds, none of them documented
+        raise Error([_diagnostic(problem)]) from problem
+
+
+def _diagnostic(problem):
+    frames = [(f.filename, f.lineno, f.line or "") for f in traceback.extract_tb(problem.__traceback__)]
+    place = user_line(frames)
+    reason = str(problem).strip().split("\n\n")[0].strip()
+    message = (f"torch.export can't follow the module with a batch of any size: {reason}\n"
+               "  What helps: take the number of rows from the input (x.shape[0]), say with batch_dim which dimension of an input is the batch, "
+               "and make no decision in Python on a tensor's values")
+    return Diagnostic(message, *(place[:2] if place else ()), source=place[2] if place else "")

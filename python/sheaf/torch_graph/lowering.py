@@ -1,0 +1,140 @@
+"""From an exported graph to layers: one call after another, constants computed, writes in place as values."""
+import operator
+
+import torch
+
+from . import (rows_activation, rows_arithmetic, rows_attention, rows_convolution, rows_indexing, rows_linear,  # noqa: F401
+               rows_normalization, rows_pooling, rows_recurrent, rows_reduction, rows_shape)
+from ..error import Error
+from .extent import WORLDS, at_batch, extent_of
+from .graph import Call
+from .in_place import Writes
+from .rows import ROWS
+from .value import Constant, Drawn, Input, Parameter, Value
+from .writer import Writer
+
+# Operators that look at a tensor's shape and type alone.
+_SHAPE_ONLY = {f"aten.{name}" for name in ("zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty")}
+_CHECKS = {"aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range_for_size",
+           "aten.sym_constrain_range"}
+_DRAWS = {"aten.bernoulli", "aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randint", "aten.randperm", "aten.normal",
+          "aten.multinomial", "aten.uniform", "aten.exponential", "aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
+
+
+class Lowering:
+    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world)."""
+
+    def __init__(self, graph, module, aliases):
+        self.graph, self.module, self.layers, self.values, self.problems = graph, module, [], {}, []
+        self.parameters = {}
+        for node, name in graph.inputs:
+            self.values[node] = Input(self._shape(node), node.meta["val"].dtype, name)
+        for node, name, tensor, trained in graph.state:
+            names = aliases.get(name, (name,))
+            self.values[node] = Parameter(self._shape(node), tensor.dtype, name, trained, names)
+            self.parameters.update({alias: self.values[node] for alias in names})
+        for node, tensor in graph.constants:
+            plain = tensor.detach().cpu()
+            self.values[node] = Constant.of((plain.clone(), plain.clone()))
+        self.batch = next(((value, dim) for value in self.values.values() if isinstance(value, Input)
+                           for dim, size in enumerate(value.shape) if size.rows == 1 and size.fixed == 0), None)
+        self.writes = Writes(self, graph)
+
+    @staticmethod
+    def _shape(node):
+        return tuple(extent_of(size) for size in node.meta["val"].shape)
+
+    def run(self):
+        """Lowers all calls. Raises one Error with a diagnostic for each call that can't be lowered."""
+        for position, node in enumerate(self.graph.nodes):
+            try:
+                self.values[node] = self._lower(node, position)
+            except Error as problem:
+                self.problems += [d for d in problem.diagnostics if d not in self.problems]
+                self.values[node] = self._unknown(node)
+        if self.problems:
+            raise Error(self.problems)
+        return [(key, self.values[node]) for key, node in self.graph.outputs]
+
+    def _unknown(self, node):
+        """Values of the right shapes in place of a refused call's, so that the calls after it are checked too."""
+        results = node.meta.get("val")
+        def unknown(result):
+            sizes = tuple(extent_of(size) for size in result.shape)
+            return Value(sizes, result.dtype) if None not in sizes else None
+        if isinstance(results, (tuple, list)):
+            return [unknown(r) if isinstance(r, torch.Tensor) else None for r in results]
+        return unknown(results) if isinstance(results, torch.Tensor) else None
+
+    def _lower(self, node, position):
+        if node.target is operator.getitem:
+            container = self.values[node.args[0]]
+            return container[node.args[1]] if container is not None else None
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return self._number(node)
+        call = Call(node)
+        if call.name in _CHECKS:
+            return None
+        operands = [self.values[n] for n in node.all_input_nodes]
+        if any(operand is None for operand in operands):
+            return self._unknown(node)
+        if isinstance(node.meta.get("val"), (torch.SymInt, int, torch.SymFloat, float, torch.SymBool, bool)):
+            return self._number(node)
+        if call.name in _DRAWS and all(isinstance(o, (Constant, tuple)) for o in operands) and call.name != "aten.bernoulli":
+            raise Writer(call, self).refuse("draws random numbers from PyTorch's generator",
+                                                               "use a layer that draws, such as nn.Dropout")
+        if call.name != "aten.bernoulli" and self._is_constant(call, operands):
+            return self._constant(node)
+        if call.mutated():
+            return self.writes.write(call, position)
+        return self.apply(call)
+
+    def apply(self, call, operands=None):
+        """The value of a call that is no constant, by its row of the table. `operands` stand for nodes instead of their values."""
+        writer = Writer(call, self)
+        rule = ROWS.get(call.name)
+        if rule is None:
+            raise writer.refuse("has no counterpart in the model file", "write it with other operations, or keep this part in PyTorch")
+        find = (lambda n: operands[n] if n in operands else self.values[n]) if operands else self.values.__getitem__
+        arguments = {name: torch.fx.node.map_arg(value, lambda n: self._plain(find(n))) for name, value in call.bound.items()}
+        return rule(arguments, writer)
+
+    @staticmethod
+    def _plain(value):
+        """A number that doesn't depend on the batch as such."""
+        return value[0] if isinstance(value, tuple) and all(v == value[0] for v in value) else value
+
+    def _number(self, node):
+        """Python numbers made of sizes: torch.export knows them as expressions of the batch."""
+        result = node.meta.get("val")
+        if result is None and callable(node.target):
+            return tuple(node.target(*torch.fx.node.map_arg(node.args, lambda n: self.values[n][world]), **node.kwargs)
+                         for world in range(len(WORLDS)))
+        return tuple(at_batch(result, batch) for batch in WORLDS)
+
+    def _is_constant(self, call, operands):
+        if call.name in _SHAPE_ONLY:
+            return not any(isinstance(operand, Drawn) for operand in operands)
+        return all(isinstance(operand, (Constant, tuple)) for operand in operands)
+
+    def _constant(self, node):
+        worlds = [self._evaluate(node, world) for world in range(2)]
+        if isinstance(worlds[0], torch.Tensor):
+            return Constant.of(worlds)
+        return [Constant.of(pair) for pair in zip(*worlds)]
+
+    def _evaluate(self, node, world):
+        def concrete(n):
+            value = self.values[n]
+            if isinstance(value, tuple):
+                return value[world]
+            if isinstance(value, Constant):
+                return value.worlds[world]
+            return torch.empty([size.at(WORLDS[world]) for size in value.shape], dtype=value.dtype)
+
+        args, kwargs = torch.fx.node.map_arg(node.args, concrete), dict(torch.fx.node.map_arg(node.kwargs, concrete))
+        if kwargs.get("device") is not None:
+            kwargs["device"] = torch.device("cpu")
+        args = [torch.device("cpu") if isinstance(a, torch.device) else a for a in args]
+        with torch.no_grad():
+            return node.target(*args, **kwargs)

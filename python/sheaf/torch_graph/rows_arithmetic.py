@@ -1,0 +1,183 @@
+"""Element-wise arithmetic, comparisons and logic."""
+import torch
+
+from .rows import row
+from .value import Constant, Drawn, Parameter, Value
+
+_NUMBER = (int, float, bool)
+
+
+def _number(operand):
+    """The Python number that an operand is, or None."""
+    if isinstance(operand, _NUMBER):
+        return operand
+    return operand.number() if isinstance(operand, Constant) and operand.rank == 0 else None
+
+
+def _operands(a, w):
+    x, y = a["self"], a["other"]
+    for operand in (x, y):
+        if isinstance(operand, tuple):
+            raise w.refuse("computes with the batch's size as a number", "use a mean instead of a sum and a division")
+    return x, y
+
+
+def _promoted(w, x, y):
+    """Both operands in the type that PyTorch computes in."""
+    if isinstance(x, Value) and isinstance(y, Value):
+        dtype = w.shapes()[0][1]
+        if dtype == torch.bool:
+            dtype = torch.promote_types(x.dtype, y.dtype)
+        return w.cast(x, dtype), w.cast(y, dtype)
+    return x, y
+
+
+def _two(kind, w, x, y):
+    x, y = _promoted(w, x, y)
+    if (number := _number(y)) is not None:
+        x = x if w.shapes()[0][1] in (x.dtype, torch.bool) else w.cast(x, w.shapes()[0][1])
+        return w.layer(kind, [x], other=number)
+    return w.layer(kind, [w.broadcast(x), w.broadcast(y)])
+
+
+def scaled(w, value, factor):
+    return value if factor == 1 else w.layer("Scale", [value], (value.shape, value.dtype), value=factor)
+
+
+@row("aten.add")
+def add(a, w):
+    x, y = _operands(a, w)
+    if a["alpha"] != 1:
+        y = y * a["alpha"] if isinstance(y, _NUMBER) else scaled(w, y, a["alpha"])
+    if _number(x) is not None:
+        x, y = y, x
+    return x if _number(y) == 0 and x.dtype == w.shapes()[0][1] else _two("Add", w, x, y)
+
+
+@row("aten.sub", "aten.subtract")
+def sub(a, w):
+    x, y = _operands(a, w)
+    if a["alpha"] != 1:
+        y = y * a["alpha"] if isinstance(y, _NUMBER) else scaled(w, y, a["alpha"])
+    return _two("Add", w, scaled(w, y, -1), x) if _number(x) is not None else _two("Sub", w, x, y)
+
+
+@row("aten.rsub")
+def rsub(a, w):
+    return sub({**a, "self": a["other"], "other": a["self"]}, w)
+
+
+@row("aten.mul", "aten.multiply")
+def mul(a, w):
+    x, y = _operands(a, w)
+    for drawn, value in ((x, y), (y, x)):
+        if isinstance(drawn, Drawn):
+            return _stochastic_depth(drawn, value, w)
+    if _number(x) is not None:
+        x, y = y, x
+    number = _number(y)
+    if number is None or w.shapes()[0][1] != x.dtype or not x.dtype.is_floating_point:
+        return _two("Mul", w, x, y)
+    return scaled(w, x, number)
+
+
+@row("aten.div", "aten.divide", "aten.true_divide")
+def div(a, w):
+    x, y = _operands(a, w)
+    if a.get("rounding_mode") is not None:
+        quotient = _two("Div", w, x, y)
+        return w.layer({"floor": "Floor", "trunc": "Trunc"}[a["rounding_mode"]], [quotient])
+    if isinstance(x, Drawn):
+        return Drawn(x.shape, x.dtype, x.keep, x.scale / _number(y))
+    if (number := _number(x)) is not None:
+        return scaled(w, w.layer("Reciprocal", [y]), number)
+    return _two("Div", w, x, y)
+
+
+@row("aten.pow")
+def pow_(a, w):
+    x, y = a["self"], a["exponent"]
+    if (exponent := _number(y)) is not None:
+        return w.layer("Pow", [x], exponent=exponent)
+    if (base := _number(x)) is not None and base > 0:
+        return w.layer("Exp", [scaled(w, y, torch.log(torch.tensor(float(base), dtype=torch.float64)).item())])
+    return w.layer("Pow", [x, y])
+
+
+@row("aten.square")
+def square(a, w):
+    return w.layer("Pow", [a["self"]], exponent=2)
+
+
+def _unary(operator, kind):
+    @row(f"aten.{operator}")
+    def unary(a, w):
+        return w.layer(kind, [a["self"]])
+
+
+for _operator, _kind in {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "abs": "Abs", "reciprocal": "Reciprocal", "sin": "Sin",
+                         "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "log1p": "Log1p",
+                         "expm1": "Expm1", "logical_not": "LogicalNot"}.items():
+    _unary(_operator, _kind)
+
+
+@row("aten.neg")
+def neg(a, w):
+    return scaled(w, a["self"], -1)
+
+
+@row("aten.bitwise_not")
+def bitwise_not(a, w):
+    if a["self"].dtype != torch.bool:
+        raise w.refuse("inverts the bits of integers")
+    return w.layer("LogicalNot", [a["self"]])
+
+
+@row("aten.clamp", "aten.clamp_min", "aten.clamp_max", "aten.clip")
+def clamp(a, w):
+    x, bounds = a["self"], {}
+    for name in ("min", "max"):
+        bound = a.get(name)
+        if isinstance(bound, Value) and _number(bound) is None:
+            x = w.layer("Maximum" if name == "min" else "Minimum", [x, w.broadcast(bound)])
+        elif bound is not None:
+            bounds[name] = _number(bound)
+    return w.layer("Clamp", [x], **bounds) if bounds else x
+
+
+def _binary(operator, kind):
+    @row(f"aten.{operator}")
+    def binary(a, w):
+        x, y = _operands(a, w)
+        return _two(kind, w, y, x) if kind in _SYMMETRIC and _number(x) is not None else _two(kind, w, x, y)
+
+
+_SYMMETRIC = {"Maximum", "Minimum", "Eq", "Ne", "LogicalAnd", "LogicalOr"}
+for _operator, _kind in {"maximum": "Maximum", "minimum": "Minimum", "eq": "Eq", "ne": "Ne", "lt": "Lt", "le": "Le", "gt": "Gt", "ge": "Ge",
+                         "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "__and__": "LogicalAnd", "__or__": "LogicalOr",
+                         "bitwise_and": "LogicalAnd", "bitwise_or": "LogicalOr"}.items():
+    _binary(_operator, _kind)
+
+
+@row("aten.bernoulli")
+def bernoulli(a, w):
+    keep = a.get("p")
+    if not isinstance(keep, float):
+        raise w.refuse("draws with a probability that is computed")
+    shape, dtype = w.shapes()[0]
+    return Drawn(shape, dtype, keep)
+
+
+def _stochastic_depth(drawn, value, w):
+    """Rows kept with probability `keep` and scaled by 1 / keep, as torchvision's StochasticDepth and timm's DropPath do."""
+    by_row = drawn.rank > 0 and not drawn.shape[0].is_fixed and all(size.fixed == 1 for size in drawn.shape[1:])
+    whole = all(size.is_fixed and size.fixed == 1 for size in drawn.shape)
+    if not (by_row or whole) or abs(drawn.scale * drawn.keep - 1) > 1e-6:
+        raise w.refuse("multiplies by random numbers", "Dropout and stochastic depth are known, with values scaled by 1 / (1 - p)")
+    return w.layer("StochasticDepth", [value], p=1 - drawn.keep, mode="row" if by_row else "batch")
+
+
+@row("aten.addcmul")
+def addcmul(a, w):
+    product = scaled(w, w.layer("Mul", [a["tensor1"], a["tensor2"]]), a["value"])
+    return w.layer("Add", [a["self"], product])

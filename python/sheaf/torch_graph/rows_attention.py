@@ -1,0 +1,32 @@
+"""Attention."""
+from .rows import row
+
+
+@row("aten.scaled_dot_product_attention")
+def scaled_dot_product_attention(a, w):
+    inputs = [a["query"], a["key"], a["value"]]
+    if a["attn_mask"] is not None:
+        inputs.append(w.broadcast(a["attn_mask"]))
+    arguments = {name: a[name] for name, default in (("dropout_p", 0.0), ("is_causal", False), ("scale", None), ("enable_gqa", False))
+                 if a.get(name, default) != default}
+    return w.layer("ScaledDotProductAttention", inputs, **arguments)
+
+
+@row("sheaf.multihead_attention")
+def multihead_attention(a, w):
+    module = w.module()
+    inputs = [a["query"], a["key"], a["value"]]
+    arguments = {"embed_dim": module.embed_dim, "num_heads": module.num_heads, "dropout": module.dropout,
+                 "bias": module.in_proj_bias is not None, "add_bias_kv": module.bias_k is not None, "add_zero_attn": module.add_zero_attn,
+                 "batch_first": module.batch_first}
+    if not module._qkv_same_embed_dim:
+        arguments.update(kdim=module.kdim, vdim=module.vdim)
+    for mask in ("attn_mask", "key_padding_mask"):
+        if a[mask] is not None and not (mask == "attn_mask" and a["is_causal"]):
+            inputs.append(w.broadcast(a[mask]))
+            arguments[mask] = True
+    if a["is_causal"]:
+        arguments["is_causal"] = True
+    if a["need_weights"] and not a["average_attn_weights"]:
+        raise w.refuse("returns each head's weights", "call the module with average_attn_weights=True or need_weights=False")
+    return w.layer("MultiheadAttention", inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)

@@ -1,0 +1,80 @@
+"""Normalisations."""
+from .rows import row
+from .value import Constant
+
+
+def _affine(a):
+    return {"weight": a["weight"], "bias": a["bias"]}
+
+
+def _times_and_plus(w, value, weight, bias):
+    """weight · value + bias, where these aren't parameters of a layer's own."""
+    for kind, operand in (("Mul", weight), ("Add", bias)):
+        if operand is not None:
+            value = w.layer(kind, [value, operand], (value.shape, value.dtype))
+    return value
+
+
+def _per_channel(w, value, rank):
+    return value if value is None else w.reshape(value, value.shape + tuple(type(value.shape[0])(0, 1) for _ in range(rank - 2)))
+
+
+@row("aten.batch_norm", "aten._native_batch_norm_legit", "aten.native_batch_norm", "aten.cudnn_batch_norm")
+def batch_norm(a, w):
+    x = a["input"]
+    tracked = a["running_mean"] is not None
+    parameters = {**_affine(a), "running_mean": a["running_mean"], "running_var": a["running_var"]}
+    arguments = {"num_features": x.shape[1].fixed, "eps": a["eps"], "momentum": a["momentum"], "affine": a["weight"] is not None,
+                 "track_running_stats": tracked}
+    layer = w.typed(f"BatchNorm{max(x.rank - 2, 1)}d", [x], parameters, **arguments)
+    if layer is None:
+        raise w.refuse("has parameters or statistics that are computed", "a batch norm's tensors must be those of its module")
+    return layer
+
+
+@row("aten.layer_norm")
+def layer_norm(a, w):
+    sizes = a["normalized_shape"]
+    arguments = {"normalized_shape": sizes[0] if len(sizes) == 1 else list(sizes), "eps": a["eps"]}
+    if a["weight"] is not None:
+        layer = w.typed("LayerNorm", [a["input"]], _affine(a), bias=a["bias"] is not None, **arguments)
+        if layer is not None:
+            return layer
+    plain = w.layer("LayerNorm", [a["input"]], elementwise_affine=False, **arguments)
+    return _times_and_plus(w, plain, a["weight"], a["bias"])
+
+
+@row("aten.group_norm")
+def group_norm(a, w):
+    x = a["input"]
+    arguments = {"num_groups": a["num_groups"], "num_channels": x.shape[1].fixed, "eps": a["eps"]}
+    if a["weight"] is not None and a["bias"] is not None:
+        layer = w.typed("GroupNorm", [x], _affine(a), **arguments)
+        if layer is not None:
+            return layer
+    plain = w.layer("GroupNorm", [x], affine=False, **arguments)
+    return _times_and_plus(w, plain, *(_per_channel(w, p, x.rank) for p in (a["weight"], a["bias"])))
+
+
+@row("aten.instance_norm")
+def instance_norm(a, w):
+    x = a["input"]
+    if a["running_mean"] is not None:
+        raise w.refuse("keeps running statistics", "use InstanceNorm without track_running_stats")
+    arguments = {"num_features": x.shape[1].fixed, "eps": a["eps"], "affine": a["weight"] is not None}
+    layer = w.typed(f"InstanceNorm{x.rank - 2}d", [x], _affine(a), **arguments)
+    if layer is None:
+        raise w.refuse("has parameters that are computed")
+    return layer
+
+
+@row("aten.rms_norm")
+def rms_norm(a, w):
+    sizes = a["normalized_shape"]
+    arguments = {"normalized_shape": sizes[0] if len(sizes) == 1 else list(sizes), "eps": a["eps"]}
+    if a["weight"] is not None:
+        layer = w.typed("RMSNorm", [a["input"]], {"weight": a["weight"]}, **arguments)
+        if layer is not None:
+            return layer
+    plain = w.layer("RMSNorm", [a["input"]], elementwise_affine=False, **arguments)
+    return _times_and_plus(w, plain, a["weight"], None)

@@ -1,0 +1,25 @@
+"""Recurrent layers."""
+from .rows import row
+from .value import Constant
+
+
+def _recurrent(operator, kind, states, **fixed):
+    @row(f"aten.{operator}")
+    def recurrent(a, w):
+        if "batch_sizes" in a:
+            raise w.refuse("runs on packed sequences", "pass padded ones")
+        module, x = w.module(), a["input"]
+        given = a["hx"] if isinstance(a["hx"], (list, tuple)) else [a["hx"]]
+        zeros = all(isinstance(h, Constant) and not any(world.count_nonzero() for world in h.worlds) for h in given)
+        inputs = [x] + ([] if zeros else list(given))
+        arguments = {"input_size": module.input_size, "hidden_size": module.hidden_size, "num_layers": a["num_layers"], "bias": a["has_biases"],
+                     "batch_first": a["batch_first"], "dropout": a["dropout"], "bidirectional": a["bidirectional"], **fixed}
+        if getattr(module, "proj_size", 0):
+            arguments["proj_size"] = module.proj_size
+        return w.layer(kind, inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+
+
+_recurrent("lstm", "LSTM", 2)
+_recurrent("gru", "GRU", 1)
+_recurrent("rnn_tanh", "RNN", 1)
+_recurrent("rnn_relu", "RNN", 1, nonlinearity="relu")

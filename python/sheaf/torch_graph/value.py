@@ -1,0 +1,106 @@
+"""The values that flow between layers while a graph is imported."""
+from dataclasses import dataclass, field
+
+import torch
+
+from .extent import WORLDS, Extent
+
+DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
+          torch.int64: "int64", torch.int32: "int32", torch.uint8: "uint8", torch.bool: "bool"}
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor of the model. `shape` holds Extents."""
+
+    shape: tuple
+    dtype: torch.dtype
+
+    @property
+    def rank(self):
+        return len(self.shape)
+
+
+@dataclass(eq=False)
+class Input(Value):
+    """An input of the model, under its name in the model file."""
+
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Parameter(Value):
+    """A parameter or persistent buffer, under PyTorch's full name. `aliases` are all names that the module has for it."""
+
+    name: str = ""
+    trained: bool = True
+    aliases: tuple = ()
+
+
+@dataclass(eq=False)
+class Result(Value):
+    """Output `index` of a layer."""
+
+    layer: "Layer" = None
+    index: int = 0
+
+
+@dataclass(eq=False)
+class Constant(Value):
+    """Known at import: one tensor for each of two batch sizes, so that what depends on the batch size shows."""
+
+    worlds: tuple = ()
+
+    @staticmethod
+    def of(worlds):
+        shape = []
+        for first, second in zip(worlds[0].shape, worlds[1].shape):
+            rows = (second - first) // (WORLDS[1] - WORLDS[0])
+            shape.append(Extent(rows, first - rows * WORLDS[0]))
+        return Constant(tuple(shape), worlds[0].dtype, tuple(worlds))
+
+    def per_row(self):
+        """The tensor with size 1 wherever it has the batch, or None if its rows differ or it depends on the batch size."""
+        folded = []
+        for tensor in self.worlds:
+            for dim, size in enumerate(self.shape):
+                if not size.is_fixed:
+                    first = tensor.narrow(dim, 0, 1)
+                    if not torch.equal(first.expand_as(tensor), tensor):
+                        return None
+                    tensor = first
+            folded.append(tensor)
+        same = folded[0].shape == folded[1].shape and torch.equal(torch.nan_to_num(folded[0]), torch.nan_to_num(folded[1]))
+        return folded[0] if same else None
+
+    def number(self):
+        """The Python number that it is, if it has one element at any batch size; else None."""
+        if any(not size.is_fixed for size in self.shape) or self.worlds[0].numel() != 1:
+            return None
+        first, second = (world.item() for world in self.worlds)
+        return first if first == second else None
+
+
+@dataclass(eq=False)
+class Drawn(Value):
+    """`scale` times ones with probability `keep`, zeros else: what stochastic depth multiplies by."""
+
+    keep: float = 1.0
+    scale: float = 1.0
+
+
+@dataclass(eq=False)
+class Layer:
+    """A layer of the model file before it has a name. `stack` are the module calls around it, outermost first, as
+    (call's key, module's path); `owner` is the module's path that its parameters' names begin with, where it has any."""
+
+    type: str
+    inputs: list
+    arguments: dict
+    stack: tuple
+    source: object
+    owner: str | None = None
+    parameters: dict = field(default_factory=dict)  # own name → Parameter
+    results: list = field(default_factory=list)
+    hint: str = ""
+    operator: str = ""  # the call that it was written for

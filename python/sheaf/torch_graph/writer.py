@@ -1,0 +1,126 @@
+"""What the rows of the operator tables write with: layers, and values in the form that layers take."""
+import torch
+
+from ..error import Diagnostic, Error
+from .extent import Extent, extent_of
+from .graph import source_of, stack_of
+from .value import DTYPES, Constant, Drawn, Layer, Parameter, Result
+
+
+class Writer:
+    """Writes the layers of one call into a Lowering."""
+
+    def __init__(self, call, lowering):
+        self.call, self.lowering = call, lowering
+        self.source, self.stack = source_of(call.node), stack_of(call.node)
+
+    def refuse(self, reason, mend=""):
+        """The error of a call that no layer can express, with the line of the user's code."""
+        message = f"'{self.call.target}' {reason}" + (f"; {mend}" if mend else "")
+        return Error([Diagnostic(message, self.source.file, self.source.line, source=self.source.text)])
+
+    def module(self):
+        """The module whose forward the call stands in."""
+        return self.lowering.module.get_submodule(self.stack[-1][1])
+
+    def parameters_of(self, module):
+        """The module's parameters: own name → Parameter."""
+        path = self.stack[-1][1]
+        return {own: self.lowering.parameters[f"{path}.{own}"] for own, _ in module.named_parameters(remove_duplicate=False)}
+
+    def shapes(self):
+        """(shape, dtype) of each result of the call, as torch.export knows them."""
+        results = self.call.node.meta["val"]
+        found = []
+        for result in results if isinstance(results, (tuple, list)) else [results]:
+            if not isinstance(result, torch.Tensor):
+                found.append((None, None))
+                continue
+            extents = tuple(extent_of(size) for size in result.shape)
+            if None in extents:
+                raise self.refuse("makes a tensor whose size is not a multiple of the batch's, plus a number",
+                                  "such a size can't be known before the run")
+            found.append((extents, result.dtype))
+        return found
+
+    def layer(self, kind, inputs, result=None, results=None, owner=None, parameters=None, **arguments):
+        """Writes a layer; returns its result, of (shape, dtype) `result`, by default the call's own; or a list of results, as `results` says."""
+        layer = Layer(kind, [self.exact(value) for value in inputs], arguments, self.stack, self.source, owner, parameters or {},
+                      operator=str(self.call.target))
+        self.lowering.layers.append(layer)
+        several = results is not None
+        if not several:
+            results = [result or self.shapes()[0]]
+        layer.results = [Result(s, d, layer, index) for index, (s, d) in enumerate(results)]
+        return layer.results if several else layer.results[0]
+
+    def exact(self, value):
+        """The value with all its rows: a constant is the same for each row, and is expanded where a layer needs them all."""
+        if isinstance(value, Drawn):
+            raise self.refuse("uses random numbers as PyTorch draws them", "a layer such as Dropout or StochasticDepth draws them alike on all devices")
+        if not isinstance(value, Constant):
+            return value
+        folded = self.broadcast(value)
+        if all(size.is_fixed for size in value.shape):
+            return folded
+        return self.expand(folded, value.shape)
+
+    def broadcast(self, value):
+        """A constant with size 1 where it has the batch, for layers that broadcast it; other values unchanged."""
+        if not isinstance(value, Constant) or all(size.is_fixed for size in value.shape) and torch.equal(*value.worlds):
+            return value
+        tensor = value.per_row()
+        if tensor is None:
+            raise self.refuse("uses a number that depends on the batch's size, or differs from row to row",
+                              "a model file has no such number, since each device has rows of its own")
+        return Constant.of((tensor, tensor))
+
+    def expand(self, value, shape):
+        """The value repeated to `shape`, a tuple of Extents."""
+        sizes, inputs = [], [value]
+        given = (None,) * (len(shape) - value.rank) + value.shape
+        for size, own in zip(shape, given):
+            if size == own and not size.is_fixed:
+                sizes.append(-1)
+                continue
+            if not size.is_fixed and size != Extent(1, 0):
+                raise self.refuse(f"makes a tensor with {size} rows out of one without")
+            sizes.append(size.fixed if size.is_fixed else "batch")
+        arguments = {}
+        if "batch" in sizes:
+            like, dim = self.lowering.batch
+            inputs.append(like)
+            arguments = {"like_dim": dim} if dim else {}
+        return self.layer("Expand", inputs, (tuple(shape), value.dtype), shape=sizes, **arguments)
+
+    def typed(self, kind, inputs, parameters, **arguments):
+        """A layer with parameters under the names that PyTorch's class has, or None where these are no such parameters."""
+        given = {own: value for own, value in parameters.items() if value is not None}
+        owners = None
+        for own, value in given.items():
+            if not isinstance(value, Parameter):
+                return None
+            names = {name[:-len(own) - 1] for name in value.aliases if name.endswith("." + own)}
+            owners = names if owners is None else owners & names
+        if owners is not None and not owners:
+            return None
+        here = self.stack[-1][1] if self.stack else ""
+        owner = None if owners is None else here if here in owners else sorted(owners)[0]
+        return self.layer(kind, inputs, owner=owner, parameters=given, **arguments)
+
+    def cast(self, value, dtype):
+        if value.dtype == dtype or {value.dtype, dtype} == {torch.float32, torch.float64}:
+            return value
+        if isinstance(value, Constant):
+            return Constant.of([world.to(dtype) for world in value.worlds])
+        return self.layer("Cast", [value], (value.shape, dtype), dtype=DTYPES[dtype])
+
+    def reshape(self, value, shape):
+        """The same elements in another shape. One size may depend on the batch."""
+        if tuple(shape) == tuple(value.shape):
+            return value
+        free = [size for size in shape if not size.is_fixed]
+        if len(free) > 1:
+            raise self.refuse("makes a tensor with more than one dimension that depends on the batch")
+        sizes = [size.fixed if size.is_fixed else -1 for size in shape]
+        return self.layer("Reshape", [value], (tuple(shape), value.dtype), shape=sizes)
