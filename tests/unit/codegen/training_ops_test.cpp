@@ -275,7 +275,8 @@ TEST(TrainingOps, OptimisersReadWhatTheirAttributesSay) {
 /// last bit at most, where 1 - beta^step lies between two.
 TEST(TrainingOps, BiasCorrections) {
   for (const std::string text : {"0.0", "0.5", "0.9", "0.999", "0.9999999"}) {
-    OpKernel op("%step: tensor<i64>", "%y = nn.bias_correction %step {beta = " + text + " : f64} : (tensor<i64>) -> tensor<f32>");
+    OpKernel op("%step: tensor<i64>",
+                "%y = nn.bias_correction %step {beta = " + text + " : f64} : (tensor<i64>) -> tensor<f32>");
     const double beta = std::stod(text);
     for (int64_t step : {1LL, 2LL, 3LL, 7LL, 10LL, 99LL, 1000LL, 123'456LL, 1LL << 20, (1LL << 20) + 1, 1LL << 40, 1LL << 53}) {
       SCOPED_TRACE(text + "^" + std::to_string(step));
