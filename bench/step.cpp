@@ -15,8 +15,9 @@
 #include "tools/cli/options.h"
 #include "tools/cli/report.h"
 #include "tools/cli/print_profile.h"
-#include "runtime/trace/trace.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trace.h"
+#include "runtime/training/optimizer_state.h"
+#include "sheaf/trainer.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,19 +1,41 @@
-# `cmake --install`: the programs, the runtime library, its public headers and a package for find_package(sheaf).
+# `cmake --install`: the programs, the libraries, their public headers and a package for find_package(sheaf). Its targets: sheaf::runtime,
+# sheaf::inspect, and, as a component that has to be asked for since it needs MLIR, sheaf::compiler.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What runtime/session/sheaf.h includes, the training step, traces, and nothing else; the include path is DIR/include/sheaf.
-set(SHEAF_PUBLIC_HEADERS runtime/session/sheaf.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/tensor_view.h
-  runtime/training/trainer.h runtime/trace/trace.h runtime/trace/profile.h)
+# The public headers: those of sheaf/, and three of the lowest floor, of which all else is made. They are installed side by side as
+# <sheaf/NAME.h>, and include one another by these names.
+file(GLOB SHEAF_PUBLIC_HEADERS RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sheaf/*.h)
+if(NOT SHEAF_COMPILER)
+  list(REMOVE_ITEM SHEAF_PUBLIC_HEADERS sheaf/compiler.h)
+endif()
+list(APPEND SHEAF_PUBLIC_HEADERS runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SHEAF_PUBLIC_HEADERS})
+foreach(header ${SHEAF_PUBLIC_HEADERS})
+  file(READ ${header} text)
+  string(REGEX REPLACE "#include \"(runtime/base|sheaf)/([a-z]+\\.h)\"" "#include <sheaf/\\2>" text "${text}")
+  if(text MATCHES "#include (\"[^\"]*\"|<[^>]*/[^>]*>)" AND NOT CMAKE_MATCH_1 MATCHES "^<sheaf/")
+    message(FATAL_ERROR "${header} is installed, and ${CMAKE_MATCH_1}, which it includes, is not")
+  endif()
+  get_filename_component(name ${header} NAME)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/sheaf/${name} CONTENT "${text}" @ONLY)
+  list(APPEND header_files ${CMAKE_BINARY_DIR}/include/sheaf/${name})
+endforeach()
 set(SHEAF_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sheaf)
 
 target_include_directories(sheaf_base INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sheaf>)
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(sheaf_base INTERFACE cxx_std_20)
 
 # What is built for the package: one target, which tools/demo.sh builds too, so that installing works after either.
 get_property(SHEAF_FLOORS GLOBAL PROPERTY SHEAF_FLOORS)
-set(package_targets ${SHEAF_FLOORS} sheaf-run)
+set(SHEAF_COMPILER_LIBRARIES)
+if(SHEAF_COMPILER)
+  set(SHEAF_COMPILER_LIBRARIES sheaf_frontend sheaf_import sheaf_ir sheaf_passes sheaf_kernels sheaf_codegen sheaf_driver)
+  set_target_properties(sheaf_driver PROPERTIES EXPORT_NAME compiler)
+endif()
+set_target_properties(sheaf_tools PROPERTIES EXPORT_NAME inspect)
+set(package_targets ${SHEAF_FLOORS} sheaf_tools ${SHEAF_COMPILER_LIBRARIES} sheaf-run)
 if(TARGET sheaf)
   list(APPEND package_targets sheaf)
 endif()
@@ -33,7 +55,11 @@ install(CODE "set(SHEAF_PACKAGE_FILES \"${package_files}\")")
 install(SCRIPT cmake/check_built.cmake)
 
 install(FILES LICENSE THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS ${SHEAF_FLOORS} EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${SHEAF_FLOORS} sheaf_tools EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(SHEAF_COMPILER)
+  install(TARGETS ${SHEAF_COMPILER_LIBRARIES} EXPORT sheafCompilerTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT sheafCompilerTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR})
+endif()
 foreach(program sheaf sheaf-run)
   if(TARGET ${program})
     # Debian's libMLIR lies in LLVM's own prefix.
@@ -47,10 +73,7 @@ if(TARGET sheaf-about)
   install(FILES ${CMAKE_BINARY_DIR}/about/_sheaf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
-foreach(header ${SHEAF_PUBLIC_HEADERS})
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sheaf/${folder})
-endforeach()
+install(FILES ${header_files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sheaf)
 install(EXPORT sheafTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR})
 configure_package_config_file(cmake/sheafConfig.cmake.in ${CMAKE_BINARY_DIR}/sheafConfig.cmake
   INSTALL_DESTINATION ${SHEAF_PACKAGE_DIR})

@@ -6,7 +6,7 @@
 #include "tools/cli/named_sources.h"
 #include "tools/cli/options.h"
 #include "tools/cli/report.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/verify/against_check.h"
 #include "tools/verify/compiler_check.h"
 #include "tools/compilation_options.h"

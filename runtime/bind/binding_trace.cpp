@@ -5,7 +5,7 @@
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/trace/recording.h"
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include <algorithm>
 

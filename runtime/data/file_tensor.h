@@ -1,7 +1,7 @@
 // Tensors read from files, which know more element types than programs compute with.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 #include <string>
 

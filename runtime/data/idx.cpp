@@ -1,5 +1,6 @@
 #include "runtime/data/idx.h"
 
+#include "runtime/data/element_count.h"
 #include "runtime/base/file.h"
 #include "runtime/data/foreign_file.h"
 #include "runtime/data/inflate.h"

@@ -1,7 +1,7 @@
 // IDX, the format of the MNIST files (http://yann.lecun.com/exdb/mnist), packed by gzip or not.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 #include <string>
 

@@ -1,5 +1,6 @@
 #include "runtime/data/npy.h"
 
+#include "runtime/data/element_count.h"
 #include "runtime/base/file.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/zip.h"

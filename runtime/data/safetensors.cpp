@@ -1,5 +1,6 @@
 #include "runtime/data/safetensors.h"
 
+#include "runtime/data/element_count.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/foreign_file.h"
 #include "runtime/plan/json_text.h"

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "runtime/base/file.h"
-#include "runtime/base/tensor_view.h"
+#include "sheaf/tensor.h"
 #include "runtime/data/file_tensor.h"
+#include "sheaf/files.h"
 
 #include <map>
 #include <span>
@@ -50,9 +51,7 @@ class SafetensorsFile {
 /// written.
 Result<void> write_safetensors(const std::string& file, std::span<const std::pair<std::string, const HostTensor*>> tensors,
                                const std::map<std::string, std::string>& metadata = {});
-/// The same of tensors that lie anywhere.
-Result<void> write_safetensors(const std::string& file, std::span<const TensorView> tensors,
-                               const std::map<std::string, std::string>& metadata = {});
+/// As in sheaf/files.h, in an open folder.
 Result<void> write_safetensors(const Folder& folder, const std::string& name, std::span<const TensorView> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 

@@ -1,7 +1,7 @@
 // SOURCE of the command line: where the rows of an input or a target come from.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 #include <cstdint>
 #include <string>

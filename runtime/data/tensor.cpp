@@ -1,6 +1,7 @@
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 #include "runtime/base/file.h"
+#include "runtime/data/element_count.h"
 
 #include <algorithm>
 
@@ -13,6 +14,16 @@ std::string shape_text(std::span<const int64_t> shape) {
     text += dim == -1 ? "batch" : std::to_string(dim);
   }
   return text + "]";
+}
+
+TensorView view_of(const NamedTensor& tensor) {
+  return {tensor.name, tensor.tensor.dtype, tensor.tensor.shape, tensor.tensor.bytes.data()};
+}
+
+std::vector<TensorView> views_of(std::span<const NamedTensor> tensors) {
+  std::vector<TensorView> views;
+  for (const NamedTensor& tensor : tensors) views.push_back(view_of(tensor));
+  return views;
 }
 
 Result<uint64_t> count_elements(std::span<const int64_t> shape, size_t element_bytes) {

@@ -1,8 +1,8 @@
 // Initial parameters, drawn from the distributions that the plan states.
 #include "runtime/base/philox.h"
 #include "runtime/base/exception.h"
-#include "runtime/data/tensor.h"
-#include "runtime/session/session_state.h"
+#include "sheaf/tensor.h"
+#include "runtime/session/model_state.h"
 
 #include <algorithm>
 
@@ -76,7 +76,7 @@ bool numbers_only(const Json& init) {
 }  // namespace
 
 Result<void> Model::initialise_parameters(uint64_t seed) try {
-  const auto& parameters = state_->plan.parameters;
+  const auto& parameters = state_->plan->parameters;
   const auto constants = state_->constants->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];

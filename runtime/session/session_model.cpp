@@ -1,13 +1,15 @@
 // Models: loading, and what they say of themselves.
 #include "runtime/base/exception.h"
+#include "runtime/base/suggest.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/check/reader.h"
-#include "runtime/data/tensor.h"
-#include "runtime/session/session_state.h"
+#include "sheaf/tensor.h"
+#include "runtime/session/model_state.h"
+
+#include <algorithm>
 
 namespace sheaf {
 
-std::string described(DType dtype, const std::vector<int64_t>& shape) {
+std::string described(DType dtype, std::span<const int64_t> shape) {
   return std::string(name_of(dtype)) + " " + shape_text(shape);
 }
 
@@ -19,45 +21,81 @@ ValueInfo describe_value(const Value& value, std::string name) {
   return info;
 }
 
-Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Model::Model(std::shared_ptr<ModelState> state) : state_(std::move(state)) {}
 
-Result<Model> Model::load(const std::string& file) try {
-  SHEAF_ASSIGN(auto plan, load_plan(file));
+Result<Model> Model::load(const std::string& file) {
+  SHEAF_ASSIGN(auto plan, SharedPlan::load(file));
   return from_plan(std::move(plan));
-} catch (...) {
-  return error_of_exception();
 }
 
-Result<Model> Model::from_plan(Plan plan) try {
-  auto state = std::make_shared<State>();
-  state->plan = std::move(plan);
-  for (const Value& value : state->plan.infer.values) {
+Result<Model> Model::from_plan(SharedPlan plan) try {
+  auto state = std::make_shared<ModelState>(std::move(plan));
+  const Plan& made = state->plan;
+  for (const Value& value : made.infer.values) {
     if (value.role == Value::input || value.role == Value::target) state->inputs.push_back(describe_value(value, value.name));
   }
-  for (const Output& output : state->plan.infer.outputs) {
-    state->outputs.push_back(describe_value(state->plan.infer.values[static_cast<size_t>(output.value)], output.name));
+  for (const Output& output : made.infer.outputs) {
+    state->outputs.push_back(describe_value(made.infer.values[static_cast<size_t>(output.value)], output.name));
   }
-  for (const Parameter& parameter : state->plan.parameters) {
+  for (const Parameter& parameter : made.parameters) {
     state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
   }
-  state->constants = std::make_shared<ConstantStore>(cpu_device(), state->plan.parameters, state->plan.state);
+  state->constants = std::make_shared<ConstantStore>(cpu_device(), made.parameters, made.state);
   return Model(std::move(state));
 } catch (...) {
   return error_of_exception();
 }
 
-const std::string& Model::name() const { return state_->plan.name; }
+const std::string& Model::name() const { return state_->plan.name(); }
 const std::vector<ValueInfo>& Model::inputs() const { return state_->inputs; }
 const std::vector<ValueInfo>& Model::outputs() const { return state_->outputs; }
 const std::vector<ParameterInfo>& Model::parameters() const { return state_->parameters; }
-const Plan& Model::plan() const { return state_->plan; }
+const SharedPlan& Model::plan() const { return state_->plan; }
 
-Result<void> Model::read_parameter(size_t index, void* plain) const try {
-  const std::string& name = state_->parameters[index].name;
-  if (!state_->constants->set()) return Error("parameter '" + name + "' was never set");
-  const auto constants = state_->constants->lock();
-  SHEAF_ASSIGN(auto variable, state_->constants->variable(name));
-  return state_->constants->read(variable, plain);
+Result<void> ModelState::read(const ParameterInfo& variable, std::span<std::byte> plain) {
+  if (const size_t bytes = plain_tensor(variable.dtype, variable.shape).bytes; plain.size() != bytes) {
+    return Error("'" + variable.name + "' is " + described(variable.dtype, variable.shape) + ", " + std::to_string(bytes) +
+                 " bytes; the buffer given for it has " + std::to_string(plain.size()));
+  }
+  const auto lock = constants->lock();
+  SHEAF_ASSIGN(auto node, constants->variable(variable.name));
+  return plain.empty() ? Result<void>() : constants->read(node, plain.data());
+}
+
+Result<void> Model::read_parameter(size_t index, std::span<std::byte> plain) const try {
+  if (index >= parameters().size()) {
+    return Error("model '" + name() + "' has " + std::to_string(parameters().size()) + " parameters; there is no number " +
+                 std::to_string(index));
+  }
+  if (!state_->constants->set()) return Error("parameter '" + parameters()[index].name + "' was never set");
+  return state_->read(parameters()[index], plain);
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<HostTensor> Model::read_parameter(std::string_view name) const try {
+  const auto found = std::ranges::find(parameters(), name, &ParameterInfo::name);
+  if (found == parameters().end()) {
+    std::vector<std::string> known;
+    for (const ParameterInfo& parameter : parameters()) known.push_back(parameter.name);
+    const auto near = nearest(std::string(name), known);
+    return Error("model '" + this->name() + "' has no parameter '" + std::string(name) + "'" +
+                 (near ? "; did you mean '" + *near + "'?" : ""));
+  }
+  SHEAF_ASSIGN(auto tensor, make_tensor(found->dtype, found->shape));
+  SHEAF_TRY(read_parameter(static_cast<size_t>(found - parameters().begin()), tensor.bytes));
+  return tensor;
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<std::vector<NamedTensor>> Model::read_parameters() const try {
+  std::vector<NamedTensor> tensors;
+  for (const ParameterInfo& parameter : parameters()) {
+    SHEAF_ASSIGN(auto tensor, read_parameter(parameter.name));
+    tensors.push_back({parameter.name, std::move(tensor)});
+  }
+  return tensors;
 } catch (...) {
   return error_of_exception();
 }

@@ -3,7 +3,7 @@
 #include "runtime/base/parameter_names.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/convert.h"
-#include "runtime/session/session_state.h"
+#include "runtime/session/model_state.h"
 
 #include <array>
 #include <cstring>
@@ -54,16 +54,17 @@ class Mismatches {
   std::array<std::vector<std::string>, kKinds> shown_;
 };
 
-/// The tensors of one set_parameters(), each at the parameter that its name means.
+/// The tensors of one set_parameters() or update_parameters(), each at the parameter that its name means.
 class Assignment {
  public:
+  enum Wanted { all, some };  ///< of the parameters: all are to be given, or only some
   struct Found {
     const TensorView* tensor = nullptr;
     const void* data = nullptr;  ///< the tensor's, or what it was converted to; null: it doesn't fit
   };
 
-  Assignment(const Plan& plan, std::span<const TensorView> tensors)
-      : plan_(plan), found_(plan.parameters.size()), tied_(plan.parameters.size()) {
+  Assignment(const Plan& plan, std::span<const TensorView> tensors, Wanted wanted)
+      : plan_(plan), wanted_(wanted), found_(plan.parameters.size()), tied_(plan.parameters.size()) {
     for (size_t i = 0; i < plan.parameters.size(); ++i) {
       known_.push_back(plan.parameters[i].name);
       parameter_of_.push_back(i);
@@ -80,7 +81,9 @@ class Assignment {
     for (size_t i = 0; i < tensors.size(); ++i) place(tensors[i], matches[i]);
     for (size_t i = 0; i < found_.size(); ++i) {
       settle(i);
-      if (!found_[i].tensor && !counts_batches(plan.parameters[i].name)) {
+      if (found_[i].tensor || counts_batches(plan.parameters[i].name)) continue;
+      match_.missing.push_back(plan.parameters[i].name);
+      if (wanted_ == all) {
         mismatches_.add(Mismatches::missing,
                         "'" + plan.parameters[i].name + "', " + described(plan.parameters[i].dtype, plan.parameters[i].shape));
       }
@@ -88,7 +91,7 @@ class Assignment {
     // Nothing fits by its name: a pair of examples says more than a list.
     if (mismatches_.count(Mismatches::superfluous) > 0 && mismatches_.count(Mismatches::missing) == plan.parameters.size()) {
       hint_ = "no name is one of this model's, which has '" + plan.parameters[0].name + "' where the weights have '" +
-              first_superfluous_ +
+              match_.unexpected[0] +
               "': names are taken with or without `module.` and with or without what all of them begin with; rename the rest";
     }
   }
@@ -100,14 +103,16 @@ class Assignment {
     if (!hint_.empty()) error.note(hint_);
     return error;
   }
-  /// Of parameter `index`; null: it counts batches, and isn't given.
+  /// Of parameter `index`; null: it isn't given.
   const void* data(size_t index) const { return found_[index].data; }
+  const ParameterMatch& match() const { return match_; }
 
  private:
   void place(const TensorView& tensor, std::optional<size_t> match) {
     if (!match) {
       if (counts_batches(tensor.name)) return;
-      if (first_superfluous_.empty()) first_superfluous_ = tensor.name;
+      match_.unexpected.push_back(tensor.name);
+      if (wanted_ == some) return;
       const auto near = mismatches_.full(Mismatches::superfluous) ? std::nullopt : nearest(tensor.name, known_);
       mismatches_.add(Mismatches::superfluous, "'" + tensor.name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
       return;
@@ -155,31 +160,54 @@ class Assignment {
   }
 
   const Plan& plan_;
+  Wanted wanted_;
+  ParameterMatch match_;
   std::vector<std::string> known_;    ///< the parameters' names, then the names of what is tied to them
   std::vector<size_t> parameter_of_;  ///< of each of them
   std::vector<Found> found_, tied_;
   std::vector<std::unique_ptr<HostTensor>> converted_;
   Mismatches mismatches_;
   std::optional<Error> failure_;
-  std::string first_superfluous_, hint_;
+  std::string hint_;
 };
 
 }  // namespace
 
 Result<void> Model::set_parameters(std::span<const TensorView> tensors) try {
   const auto& parameters = state_->parameters;
-  const Assignment assignment(state_->plan, tensors);
-  if (auto ok = assignment.check(); !ok) return ok;
+  const Assignment assignment(state_->plan, tensors, Assignment::all);
+  SHEAF_TRY(assignment.check());
   const auto constants = state_->constants->lock();
   std::vector<char> zeros;
   for (size_t i = 0; i < parameters.size(); ++i) {
     SHEAF_ASSIGN(auto variable, state_->constants->variable(parameters[i].name));
     const void* data = assignment.data(i);
     if (!data) zeros.assign(plain_tensor(parameters[i].dtype, parameters[i].shape).bytes, 0);
-    if (auto ok = state_->constants->write(variable, data ? data : zeros.data()); !ok) return ok;
+    SHEAF_TRY(state_->constants->write(variable, data ? data : zeros.data()));
   }
   state_->constants->changed();
   return {};
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<ParameterMatch> Model::update_parameters(std::span<const TensorView> tensors) try {
+  const Assignment assignment(state_->plan, tensors, Assignment::some);
+  SHEAF_TRY(assignment.check());
+  const ParameterMatch& match = assignment.match();
+  if (!match.missing.empty() && !state_->constants->set()) {
+    return Error("weights were never set, and of those given now " + std::to_string(match.missing.size()) +
+                 " are missing, the first of them '" + match.missing[0] + "'")
+        .note("initialise_parameters() first");
+  }
+  const auto constants = state_->constants->lock();
+  for (size_t i = 0; i < state_->parameters.size(); ++i) {
+    if (!assignment.data(i)) continue;
+    SHEAF_ASSIGN(auto variable, state_->constants->variable(state_->parameters[i].name));
+    SHEAF_TRY(state_->constants->write(variable, assignment.data(i)));
+  }
+  state_->constants->changed();
+  return match;
 } catch (...) {
   return error_of_exception();
 }

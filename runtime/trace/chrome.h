@@ -2,7 +2,7 @@
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 #pragma once
 
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/machine/tick_clock.h"
-#include "runtime/trace/profile.h"
+#include "sheaf/profile.h"
 #include "runtime/trace/recording.h"
 
 namespace sheaf {

@@ -1,4 +1,4 @@
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include "runtime/base/file.h"
 #include "runtime/trace/chrome.h"

@@ -4,7 +4,7 @@
 #include "runtime/cost/description.h"
 #include "runtime/machine/tick_clock.h"
 #include "runtime/trace/recording.h"
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include <map>
 

@@ -3,10 +3,10 @@
 // ("sheaf_checkpoint"), with CRC-32 sums over everything against damage.
 #pragma once
 
-#include "runtime/data/safetensors.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "runtime/training/checked_file.h"
 #include "runtime/training/loop.h"
+#include "sheaf/trainer.h"
 
 #include <span>
 #include <string>
@@ -50,18 +50,25 @@ class CheckpointFile {
   /// Errors, located at the file: it is no checkpoint, or damaged.
   static Result<CheckpointFile> open(const Folder& folder, const std::string& name);
   const Checkpoint& content() const { return content_; }
-  /// All tensors. Errors, located at the file: a tensor that differs from `expected` in dtype or shape, is missing
-  /// or superfluous; damage.
-  Result<std::vector<HostTensor>> read(std::span<const Parameter* const> expected) const;
+  /// As CheckedFile::read().
+  Result<std::vector<HostTensor>> read(std::span<const Parameter* const> expected) const { return file_.read(expected); }
 
  private:
-  CheckpointFile(SafetensorsFile file, Checkpoint content, std::map<std::string, uint32_t> sums)
-      : file_(std::move(file)), content_(std::move(content)), sums_(std::move(sums)) {}
-  SafetensorsFile file_;
+  CheckpointFile(CheckedFile file, Checkpoint content) : file_(std::move(file)), content_(std::move(content)) {}
+  CheckedFile file_;
   Checkpoint content_;
-  std::map<std::string, uint32_t> sums_;
 };
 
+/// What every checkpoint tells, a trainer's own (Trainer::save()) too: where training stands, and of which plan.
+struct SavedProgress {
+  std::string plan;   ///< SHA-256
+  std::string model;  ///< its name, for messages
+  TrainingProgress progress;
+};
+
+/// `then` is of another plan; located at `file`.
+Result<void> check_same_plan(const std::string& file, const SavedProgress& then, const std::string& plan,
+                             const std::string& model);
 /// Why a run as `now` can't continue the one as `then`; located at `file`.
 Result<void> check_same_run(const std::string& file, const RunIdentity& then, const RunIdentity& now);
 /// What differs so that results are equal within rounding only: "devices were cpu:0 and are cpu:0,cpu:1"; empty: nothing.

@@ -38,6 +38,12 @@ class Fields {
     refuse(name, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
     return least;
   }
+  uint64_t natural(const char* name) {
+    const nlohmann::json* value = find(name);
+    if (value && value->is_number_unsigned()) return value->get<uint64_t>();
+    if (value) refuse(name, "an integer from 0 to 2^64 - 1");
+    return 0;
+  }
   double number(const char* name) {
     const nlohmann::json* value = find(name);
     if (value && value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
@@ -122,54 +128,72 @@ LossCurve curve_of(Fields& fields) {
 
 }  // namespace
 
+nlohmann::json json_of(const SavedProgress& saved) {
+  return {{"version", kVersion},           {"plan", saved.plan},      {"model", saved.model},
+          {"seed", saved.progress.seed},   {"lr", saved.progress.lr}, {"step", saved.progress.steps},
+          {"epoch", saved.progress.epochs}};
+}
+
 nlohmann::json json_of(const Checkpoint& checkpoint) {
   const RunIdentity& run = checkpoint.identity;
   const LoopState& state = checkpoint.state;
   nlohmann::json epochs = nlohmann::json::array();
   for (const EpochRecord& record : state.epochs.records()) epochs.push_back(json_of(record));
-  return {{"version", kVersion},
-          {"plan", run.plan},
-          {"model", run.model},
-          {"rows", run.rows},
-          {"data", run.data},
-          {"batch_size", run.batch_size},
-          {"micro_batches", run.micro_batches},
-          {"seed", run.seed},
-          {"shuffle", run.shuffle},
-          {"devices", run.devices},
-          {"numerics", run.numerics},
-          {"cpu", run.cpu},
-          {"lr", checkpoint.lr},
-          {"step", state.step},
-          {"epoch", state.epoch},
-          {"position", state.position},
-          {"epoch_loss_sum", state.loss_sum},
-          {"epoch_rows", state.rows},
-          {"epoch_seconds", state.seconds},
-          {"epoch_data_wait_seconds", state.data_wait_seconds},
-          {"epochs", epochs},
-          {"epochs_stride", state.epochs.stride()},
-          {"epochs_seconds", state.epochs.seconds()},
-          {"curve", state.curve.points()},
-          {"curve_stride", state.curve.stride()},
-          {"curve_sum", state.curve.open_sum()},
-          {"curve_count", state.curve.open_count()}};
+  nlohmann::json json = json_of(SavedProgress{run.plan, run.model, {state.step, state.epoch, checkpoint.lr, run.seed}});
+  json.update({{"rows", run.rows},
+               {"data", run.data},
+               {"batch_size", run.batch_size},
+               {"micro_batches", run.micro_batches},
+               {"shuffle", run.shuffle},
+               {"devices", run.devices},
+               {"numerics", run.numerics},
+               {"cpu", run.cpu},
+               {"position", state.position},
+               {"epoch_loss_sum", state.loss_sum},
+               {"epoch_rows", state.rows},
+               {"epoch_seconds", state.seconds},
+               {"epoch_data_wait_seconds", state.data_wait_seconds},
+               {"epochs", epochs},
+               {"epochs_stride", state.epochs.stride()},
+               {"epochs_seconds", state.epochs.seconds()},
+               {"curve", state.curve.points()},
+               {"curve_stride", state.curve.stride()},
+               {"curve_sum", state.curve.open_sum()},
+               {"curve_count", state.curve.open_count()}});
+  return json;
 }
 
-Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
+Result<SavedProgress> progress_of(const nlohmann::json& json) {
   Fields fields(json);
   const int64_t version = fields.integer("version", 0);
   if (fields.error().empty() && version != kVersion)
     return Error("it is of version " + std::to_string(version) + "; this program reads version " + std::to_string(kVersion));
+  SavedProgress saved;
+  saved.plan = fields.text("plan");
+  saved.model = fields.text("model");
+  saved.progress.seed = fields.natural("seed");
+  saved.progress.lr = fields.number("lr");
+  saved.progress.steps = fields.integer("step");
+  saved.progress.epochs = fields.integer("epoch");
+  if (!fields.error().empty()) return Error(fields.error());
+  return saved;
+}
+
+Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
+  SHEAF_ASSIGN(auto saved, progress_of(json));
+  Fields fields(json);
+  if (!fields.has("rows")) return Error("'rows' is missing: it is a Trainer's own, not a run's");
+  if (saved.progress.seed > INT64_MAX) return Error("'seed' is not an integer from 0 to 2^63 - 1");
   Checkpoint checkpoint;
   RunIdentity& run = checkpoint.identity;
-  run.plan = fields.text("plan");
-  run.model = fields.text("model");
+  run.plan = std::move(saved.plan);
+  run.model = std::move(saved.model);
+  run.seed = saved.progress.seed;
+  checkpoint.lr = saved.progress.lr;
   run.rows = fields.integer("rows", 1);
   run.data = static_cast<uint32_t>(fields.integer("data", 0, UINT32_MAX));
   run.batch_size = fields.integer("batch_size", 1);
   run.micro_batches = fields.integer("micro_batches", 1);
-  run.seed = static_cast<uint64_t>(fields.integer("seed", 0, INT64_MAX));
   run.shuffle = fields.boolean("shuffle");
   for (const nlohmann::json& device : fields.array("devices", 1024)) {
     if (!device.is_string()) fields.refuse("devices", "a list of texts");
@@ -177,11 +201,10 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   }
   run.numerics = fields.text("numerics");
   run.cpu = fields.text("cpu");
-  checkpoint.lr = fields.number("lr");
 
   LoopState& state = checkpoint.state;
-  state.step = fields.integer("step");
-  state.epoch = fields.integer("epoch");
+  state.step = saved.progress.steps;
+  state.epoch = saved.progress.epochs;
   state.position = fields.integer("position");
   state.loss_sum = fields.number("epoch_loss_sum");
   state.rows = fields.integer("epoch_rows");

@@ -8,7 +8,11 @@ namespace sheaf {
 /// Everything but the tensors.
 nlohmann::json json_of(const Checkpoint& checkpoint);
 
-/// The inverse. Errors name the field: it is missing, of another type, or its value can't be.
+nlohmann::json json_of(const SavedProgress& saved);
+
+/// What both of these tell. Errors name the field: it is missing, of another type, or its value can't be.
+Result<SavedProgress> progress_of(const nlohmann::json& json);
+/// The inverse of the first. Errors name the field: it is missing, of another type, or its value can't be.
 Result<Checkpoint> checkpoint_of(const nlohmann::json& json);
 
 }  // namespace sheaf

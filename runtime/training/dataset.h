@@ -1,9 +1,9 @@
 // The rows that a model is trained or evaluated on: one tensor for each input and target, in host memory.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <map>
 #include <span>

@@ -2,7 +2,7 @@
 // are those of PyTorch's torch.nn losses.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 #include "runtime/training/loss_section.h"
 
 namespace sheaf {

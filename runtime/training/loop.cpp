@@ -1,6 +1,6 @@
 #include "runtime/training/loop.h"
 
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include <chrono>
 #include <cmath>
@@ -80,13 +80,14 @@ class Loop {
   }
 
   Error not_finite(const StepRecord& record, const Batch& batch) {
-    const std::string layer = learner_.first_not_finite(batch.rows, batch.buffers);
+    const auto layer = learner_.first_not_finite(batch.rows, batch.buffers);
     if (hooks_.step) (void)hooks_.step(record);  // the error at hand matters more than one of the metrics file
     const char* value = std::isnan(record.loss) ? "nan" : record.loss > 0 ? "inf" : "-inf";
     Error error(std::string("the loss of step ") + std::to_string(record.step) + " (epoch " + std::to_string(record.epoch) +
                 ") is " + value +
-                (layer.empty() ? ", though every layer's output is finite"
-                               : ": the first output that isn't finite is that of layer '" + layer + "'"));
+                (!layer           ? "; which layer's output was the first could not be found out: " + layer.error().message()
+                 : layer->empty() ? ", though every layer's output is finite"
+                                  : ": the first output that isn't finite is that of layer '" + *layer + "'"));
     return error.note("a smaller learning rate (--lr; it was " + number(record.lr) +
                       ") or \"clip_grad_norm\" in the model's training section may help; or the data holds such values");
   }

@@ -5,7 +5,7 @@
 #include "runtime/training/batch_loader.h"
 #include "runtime/training/epoch_history.h"
 #include "runtime/training/record.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trainer.h"
 
 #include <functional>
 #include <span>
@@ -21,7 +21,7 @@ class Learner {
   /// One optimiser step on `rows` rows: progress().steps is one more after it, unless the loss isn't finite.
   virtual Result<float> step(int64_t rows, std::span<const void* const> buffers) = 0;
   /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty where none is.
-  virtual std::string first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
+  virtual Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
   virtual TrainingProgress& progress() = 0;
   /// Of the next step, under the schedule.
   virtual double learning_rate() const = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <string>
 #include <vector>

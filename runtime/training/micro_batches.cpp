@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
+Result<MicroBatches> MicroBatches::bind(ModelState& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                                         int64_t parts, const BindOptions& options, std::span<const ValueInfo> inputs,
                                         StepSettings& settings) {
   const Plan& plan = model.plan;
@@ -31,7 +31,7 @@ Result<MicroBatches> MicroBatches::bind(Model::State& model, std::shared_ptr<con
   return made;
 }
 
-Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInfo> inputs) {
+Result<void> MicroBatches::prepare(ModelState& model, std::span<const ValueInfo> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Cut cut;
     const std::vector<int64_t>& shape = largest().shape(i);
@@ -49,7 +49,7 @@ Result<void> MicroBatches::prepare(Model::State& model, std::span<const ValueInf
   }
   taken_.resize(inputs.size());
   const auto constants = model.constants->lock();
-  for (const Update& update : model.plan.accumulate.updates) {
+  for (const Update& update : model.plan->accumulate.updates) {
     SHEAF_ASSIGN(auto variable, model.constants->variable(update.name));
     if (model.constants->nodes()[static_cast<size_t>(variable)].kind == ConstantStore::Kind::state) continue;
     if (auto ok = kept_.add(variable); !ok)
@@ -92,17 +92,15 @@ Result<float> MicroBatches::run(std::span<const void* const> given, const RunOpt
   return loss;
 }
 
-std::string MicroBatches::first_not_finite(std::span<const void* const> given) {
+Result<std::string> MicroBatches::first_not_finite(std::span<const void* const> given) {
   int64_t first = 0;
   for (size_t i = 0; i < sizes_.size(); ++i) {
     take(given, static_cast<int64_t>(i), first, sizes_[i]);
     auto found = parts_.at(sizes_[i]).first_not_finite(taken_);
-    if (!found) return {};
-    if (!found->empty()) return *found;
+    if (!found || !found->empty()) return found;
     first += sizes_[i];
   }
-  auto found = update_->first_not_finite({});
-  return found ? *found : std::string();
+  return update_->first_not_finite({});
 }
 
 }  // namespace sheaf

@@ -18,16 +18,14 @@ class MicroBatches {
   /// Cuts `rows` rows in `parts` parts as torch.chunk does: there may be fewer, and the last may be smaller. `inputs`
   /// are those of the step; `settings` and `model` must outlive it. Errors: the plan has no such programs; those of
   /// Model::bind.
-  static Result<MicroBatches> bind(Model::State& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
+  static Result<MicroBatches> bind(ModelState& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
                                    const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
 
   /// A step: a buffer of the whole batch for each input. Gives the loss of the whole batch; where it or that of a part
   /// isn't finite, that, and then parameters, buffers and optimiser state are as they were.
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
-  std::string first_not_finite(std::span<const void* const> given);
+  Result<std::string> first_not_finite(std::span<const void* const> given);
 
-  /// Of the largest part.
-  const BindingInfo& info() const { return parts_.at(sizes_.front()).info(); }
   const StepProgram& largest() const { return parts_.at(sizes_.front()); }
 
  private:
@@ -38,8 +36,8 @@ class MicroBatches {
     size_t row_bytes = 0;    ///< of one row within a run
     std::vector<char> part;  ///< where they are gathered
   };
-  explicit MicroBatches(Model::State& model) : kept_(*model.constants) {}
-  Result<void> prepare(Model::State& model, std::span<const ValueInfo> inputs);
+  explicit MicroBatches(ModelState& model) : kept_(*model.constants) {}
+  Result<void> prepare(ModelState& model, std::span<const ValueInfo> inputs);
   /// Points `taken_` at rows [first, first + rows) of the inputs, for part number `part`.
   void take(std::span<const void* const> given, int64_t part, int64_t first, int64_t rows);
 

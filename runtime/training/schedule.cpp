@@ -1,6 +1,5 @@
 // PyTorch's learning-rate schedules in closed form (torch.optim.lr_scheduler), stepped once an epoch.
-#include "runtime/plan/plan.h"
-#include "runtime/training/trainer.h"
+#include "runtime/training/schedule.h"
 
 #include <algorithm>
 #include <cmath>

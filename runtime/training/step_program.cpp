@@ -13,7 +13,7 @@ const void* StepSettings::find(const std::string& name) const {
   return nullptr;
 }
 
-Result<StepProgram> StepProgram::bind(Model::State& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+Result<StepProgram> StepProgram::bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
                                       int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
                                       const StepSettings& settings) {
   SHEAF_ASSIGN(auto binding, model.bind(program, std::move(devices), rows, options));

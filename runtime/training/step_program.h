@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/bind/binding.h"
-#include "runtime/session/session_state.h"
+#include "runtime/session/model_state.h"
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct StepSettings {
 class StepProgram {
  public:
   /// `rows` of the batch; `names` are those of the caller's buffers in run(). `settings` and `model` must outlive it.
-  static Result<StepProgram> bind(Model::State& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+  static Result<StepProgram> bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
                                   int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
                                   const StepSettings& settings);
 
@@ -32,7 +32,7 @@ class StepProgram {
 
   /// The sizes of caller's buffer `index` for these rows.
   const std::vector<int64_t>& shape(size_t index) const { return binding_->inputs()[places_[index]].dims; }
-  const BindingInfo& info() const { return binding_->info(); }
+  const Binding& binding() const { return *binding_; }
 
  private:
   void take(std::span<const void* const> given);

@@ -3,7 +3,7 @@
 #include "runtime/plan/op_list.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tests/unit/runtime/plan_builder.h"
 #include "tests/unit/runtime/variable_values.h"
 
@@ -54,7 +54,7 @@ TEST_P(KernelsInASession, ExtentsAreOfTheReplicasChunkAndInPlaceKeepsWhatIsStill
   for (const char* devices : {"cpu", "X:0,X:0", "X:0,cpu:1,X:0,cpu:0"}) {
     auto session = model->bind(list(devices), 10);
     ASSERT_TRUE(session) << to_string(session.error());
-    const size_t lanes = session->info().lanes.size();
+    const size_t lanes = session->binding().info().lanes.size();
     const int64_t chunk = lanes == 1 ? 10 : lanes == 3 ? 5 : 3;
     std::vector<float> values(30), z(30);
     for (size_t i = 0; i < 30; ++i) values[i] = static_cast<float>(i);

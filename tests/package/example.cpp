@@ -3,13 +3,11 @@
 //   example PLAN [BATCH]
 //
 // Expected output: one line per output with its shape, then "the same on two devices".
-#include <runtime/session/sheaf.h>
-#include <runtime/training/trainer.h>
+#include <sheaf/model.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
-#include <type_traits>
 
 namespace {
 
@@ -39,9 +37,6 @@ sheaf::Result<std::vector<std::vector<float>>> run(const sheaf::Model& model, co
 }
 
 }  // namespace
-
-// The training step is part of the package: its header stands by itself.
-static_assert(std::is_move_constructible_v<sheaf::Trainer>);
 
 int main(int argc, char** argv) {
   if (argc < 2) {

@@ -15,7 +15,7 @@ Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<cons
   bound.run_.print = [](std::string_view) {};
   const auto start = std::chrono::steady_clock::now();
   if (request.train) {
-    SHEAF_ASSIGN(bound.trainer_, Trainer::bind(model, std::move(devices), request.batch, nullptr, request.options));
+    SHEAF_ASSIGN(bound.trainer_, Trainer::bind(model, std::move(devices), request.batch, request.options));
     bound.trainer_->progress().lr = 0;
   } else {
     SHEAF_ASSIGN(bound.session_, model.bind(std::move(devices), request.batch, request.options));
@@ -26,7 +26,7 @@ Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<cons
 }
 
 Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& request) {
-  const Program& program = trainer_ ? model.plan().train : model.plan().infer;
+  const Program& program = trainer_ ? model.plan()->train : model.plan()->infer;
   const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
   std::optional<LossSection> loss;
   if (trainer_) {
@@ -63,7 +63,8 @@ Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
   if (session_) return session_->run(inputs_, outputs_, run_);
   SHEAF_ASSIGN(auto loss, trainer_->step(inputs_, run_));
   if (std::isfinite(loss)) return {};
-  return Error("the loss isn't finite, first in layer '" + trainer_->first_not_finite(inputs_) + "'");
+  SHEAF_ASSIGN(const std::string layer, trainer_->first_not_finite(trainer_->batch(), inputs_));
+  return Error("the loss isn't finite, first in layer '" + layer + "'");
 }
 
 size_t BoundProgram::data_bytes() const {

@@ -1,9 +1,10 @@
 // What is measured: one of a plan's programs, bound, with its data in host memory.
 #pragma once
 
-#include "runtime/data/tensor.h"
-#include "runtime/session/sheaf.h"
-#include "runtime/training/trainer.h"
+#include "runtime/bind/binding.h"
+#include "sheaf/tensor.h"
+#include "sheaf/model.h"
+#include "sheaf/trainer.h"
 
 #include <map>
 #include <memory>
@@ -32,7 +33,7 @@ class BoundProgram {
   /// loss diverge. A loss that isn't finite is an error, as its step is done in part only.
   /// What Print layers print goes nowhere. `trace` may be null.
   Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
-  const BindingInfo& info() const { return trainer_ ? trainer_->info() : session_->info(); }
+  const BindingInfo& info() const { return (trainer_ ? trainer_->binding() : session_->binding()).info(); }
   double bind_seconds() const { return bind_seconds_; }
   size_t data_bytes() const;  ///< inputs, targets and outputs
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/cli/options.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 namespace sheaf {
 

@@ -1,8 +1,6 @@
 #include "tools/cli/named_sources.h"
 
 #include "runtime/base/suggest.h"
-#include "runtime/data/convert.h"
-#include "runtime/data/safetensors.h"
 #include "runtime/data/source.h"
 #include "tools/cli/report.h"
 
@@ -47,28 +45,9 @@ Result<void> check_names(const std::string& option, const std::string& what, con
 }
 
 Result<void> load_weights(Model& model, const std::string& file) {
-  SHEAF_ASSIGN(auto opened, SafetensorsFile::open(file));
-  std::vector<FileTensor> tensors;
-  std::map<std::string, size_t> converted;  // how many, by the dtype in the file
-  std::vector<TensorView> views;
-  tensors.reserve(opened.entries().size());  // views point into it
-  for (const auto& [name, entry] : opened.entries()) {
-    SHEAF_ASSIGN(auto tensor, opened.read(name));
-    if (tensor.stored != name_of(DType::float32) && is_floating(tensor.dtype)) ++converted[tensor.stored];
-    tensors.push_back(std::move(tensor));
-    views.push_back({name, tensors.back().dtype, tensors.back().shape, tensors.back().bytes.data()});
-  }
-  auto set = model.set_parameters(views);
-  for (const auto& [dtype, count] : set ? converted : std::map<std::string, size_t>()) {
-    report_warning({Severity::note,
-                    {file, 0, 0},
-                    std::to_string(count) + (count == 1 ? " tensor is " : " tensors are ") + dtype +
-                        "; converted to the parameters' float32",
-                    {},
-                    {}});
-  }
-  if (!set && set.error().diagnostics[0].location.file.empty()) set.error().diagnostics[0].location.file = file;
-  return set;
+  SHEAF_ASSIGN(const auto notes, model.load_parameters(file));
+  for (const Diagnostic& note : notes) report_warning(note);
+  return {};
 }
 
 }  // namespace sheaf

@@ -1,8 +1,8 @@
 // NAME=SOURCE options of the command line (`--input`, `--data`, `--eval`), and the weights of `--weights`.
 #pragma once
 
-#include "runtime/data/tensor.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/tensor.h"
+#include "sheaf/model.h"
 
 #include <map>
 #include <string>

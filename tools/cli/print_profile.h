@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
-#include "runtime/trace/profile.h"
+#include "sheaf/profile.h"
 
 #include <span>
 #include <string>

@@ -27,7 +27,7 @@ Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<s
                                             uint64_t seed) {
   std::vector<HostTensor> tensors;
   for (const ValueInfo& input : model.inputs()) {
-    SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan().infer, input.name)};
+    SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan()->infer, input.name)};
     request.note = report_warning;
     for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     SHEAF_ASSIGN(auto tensor, load_source(sources.at(input.name), request));
@@ -46,7 +46,7 @@ void print_summary(const std::string& name, const HostTensor& tensor) {
 }
 
 bool prints(const Model& model) {
-  const auto& steps = model.plan().infer.steps;
+  const auto& steps = model.plan()->infer.steps;
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == Op::print; });
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runtime/device/device_set.h"
-#include "runtime/data/tensor.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/tensor.h"
+#include "sheaf/model.h"
 
 #include <memory>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/cli/options.h"
-#include "runtime/trace/trace.h"
+#include "sheaf/trace.h"
 
 #include <memory>
 #include <string>

@@ -48,7 +48,7 @@ class Collector {
       made.location = {position.getFilename().str(), static_cast<int>(position.getLine()),
                        static_cast<int>(position.getColumn())};
     made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str();
-    made.source_line = line(made.location.line);
+    made.source_line = made.location.file == model_.file ? line(made.location.line) : "";
     for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
     (warning ? *warnings_ : error_.diagnostics).push_back(std::move(made));
     return success();

@@ -7,7 +7,7 @@
 #include "runtime/cost/description.h"
 #include "tools/estimate/memory_classes.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <memory>
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include "runtime/bind/planned_binding.h"
 #include "tools/estimate/memory_classes.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <memory>
 

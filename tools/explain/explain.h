@@ -6,7 +6,7 @@
 #include "tools/estimate/estimate.h"
 #include "tools/inspect/graph.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <cstdint>
 #include <optional>

@@ -4,9 +4,9 @@
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/estimate/planned_program.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trainer.h"
 
 #include <algorithm>
 #include <map>
@@ -37,10 +37,10 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   SHEAF_ASSIGN(auto model, Model::from_plan(plan));
   if (request.program == "train") {
     SHEAF_ASSIGN(auto trainer, Trainer::bind(model, list, *request.batch, options));
-    bound.operations = trainer.info().operations;
+    bound.operations = trainer.binding().info().operations;
   } else {
     SHEAF_ASSIGN(auto session, model.bind(list, *request.batch, options));
-    bound.operations = session.info().operations;
+    bound.operations = session.binding().info().operations;
   }
   return bound;
 }

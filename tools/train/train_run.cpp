@@ -1,11 +1,10 @@
 #include "tools/train/train_run.h"
 
 #include "runtime/base/file.h"
-#include "runtime/bind/arena_pool.h"
 #include "runtime/device/device_set.h"
 #include "runtime/machine/isa.h"
-#include "runtime/data/safetensors.h"
 #include "runtime/session/open_devices.h"
+#include "runtime/training/trainer_tensors.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/random_bound.h"
 #include "tools/cli/report.h"
@@ -51,7 +50,7 @@ Result<Ending> TrainRun::run() {
 
   BindOptions bind = settings_.bind;
   bind.micro_batches = settings_.micro_batches;
-  bind.arenas = std::make_shared<ArenaPool>();  // steps and evaluation take turns
+  bind.arenas = make_arena_pool();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
   SHEAF_ASSIGN(learner_, ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind));
   learner_->set_trace(trace_);
@@ -83,7 +82,7 @@ Result<void> TrainRun::load() {
 Result<void> TrainRun::load_data() {
   const std::vector<ValueInfo> values = training_values(model_->plan());
   std::map<std::string, int64_t> bounds;
-  for (const ValueInfo& value : values) bounds[value.name] = random_bound(model_->plan().infer, value.name);
+  for (const ValueInfo& value : values) bounds[value.name] = random_bound(model_->plan()->infer, value.name);
   if (loss_.classes) bounds[loss_.target] = loss_.class_count;
   const auto load = [&](const char* option, const std::map<std::string, std::string>& sources) -> Result<Dataset> {
     auto data = Dataset::load(values, sources, settings_.seed, bounds, report_warning);
@@ -132,15 +131,15 @@ Result<void> TrainRun::resume() {
         .note("--resume goes on from it; for a new run give another folder or empty this one");
   }
   const RunIdentity run = identity();
-  auto found =
-      folder_->newest(run, learner_->declarations(), [](const Error& error) { say("passed over: " + to_string(error)); });
+  auto found = folder_->newest(run, checkpoint_tensors(model_->plan()),
+                               [](const Error& error) { say("passed over: " + to_string(error)); });
   if (!found) return found.error();
   if (!*found) {
     say(settings_.checkpoint + ": no checkpoint yet; beginning at the beginning");
     return {};
   }
   const Checkpoint& checkpoint = (*found)->checkpoint;
-  if (auto ok = learner_->restore((*found)->tensors); !ok) return ok;
+  if (auto ok = set_tensors(learner_->trainer(), (*found)->tensors); !ok) return ok;
   state_ = checkpoint.state;
   resumed_from_ = (*found)->file;
   say("resuming from " + resumed_from_ + ": " + steps_text(state_.step) + " done");
@@ -201,24 +200,13 @@ Result<void> TrainRun::save_checkpoint(const LoopState& state) {
   if (metrics_) {
     if (auto ok = metrics_->sync(); !ok) return ok;
   }
-  SHEAF_ASSIGN(auto tensors, learner_->tensors());
-  const std::vector<const Parameter*> declared = learner_->declarations();
-  std::vector<TensorView> views;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    views.push_back({declared[i]->name, tensors[i].dtype, tensors[i].shape, tensors[i].bytes.data()});
-  return folder_->save({identity(), learner_->progress().lr, state}, views);
+  SHEAF_ASSIGN(auto tensors, read_tensors(learner_->trainer()));
+  return folder_->save({identity(), learner_->progress().lr, state}, views_of(tensors));
 }
 
 Result<void> TrainRun::write_results() {
   if (!settings_.save.empty()) {
-    SHEAF_ASSIGN(auto tensors, learner_->parameters());
-    const std::vector<Parameter>& parameters = model_->plan().parameters;
-    std::vector<std::pair<std::string, const HostTensor*>> named;
-    for (size_t i = 0; i < parameters.size(); ++i) named.emplace_back(parameters[i].name, &tensors[i]);
-    // PyTorch saves a tied parameter under each of its names.
-    for (size_t i = 0; i < parameters.size(); ++i)
-      for (const std::string& alias : parameters[i].aliases) named.emplace_back(alias, &tensors[i]);
-    if (auto ok = write_safetensors(settings_.save, named, {{"format", "pt"}}); !ok) return ok;
+    SHEAF_TRY(model_->save_parameters(settings_.save));
   }
   if (settings_.plot.empty()) return {};
   std::vector<EpochRecord> epochs = state_.epochs.records();

@@ -4,7 +4,7 @@
 #include "runtime/device/device_list.h"
 #include "tools/cli/options.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/cli/trace_options.h"
 #include "runtime/training/loop.h"
 

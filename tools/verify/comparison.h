@@ -1,7 +1,7 @@
 // Two tensors, element by element.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 namespace sheaf {
 

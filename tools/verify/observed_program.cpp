@@ -2,7 +2,7 @@
 
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/training/step_program.h"
-#include "runtime/training/trainer.h"
+#include "runtime/training/schedule.h"
 #include "tools/verify/slices.h"
 
 #include <cstring>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/bind/binding.h"
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 #include "tools/verify/sizes.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
 // How much of a difference between two computations of the same operation on the same operands is rounding.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 namespace sheaf {
 

@@ -3,7 +3,7 @@
 #include "runtime/data/source.h"
 #include "runtime/base/suggest.h"
 #include "tools/cli/random_bound.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/verify/named_values.h"
 #include "tools/verify/observed_program.h"
 #include "tools/verify/partition_check.h"
@@ -157,12 +157,8 @@ class ProgramCheck {
 
 Result<NamedTensors> weights_of(const Model& model) {
   NamedTensors weights;
-  for (size_t i = 0; i < model.parameters().size(); ++i) {
-    const ParameterInfo& info = model.parameters()[i];
-    SHEAF_ASSIGN(auto tensor, make_tensor(info.dtype, info.shape));
-    SHEAF_TRY(model.read_parameter(i, tensor.bytes.data()));
-    weights[info.name] = std::move(tensor);
-  }
+  SHEAF_ASSIGN(auto tensors, model.read_parameters());
+  for (NamedTensor& named : tensors) weights[named.name] = std::move(named.tensor);
   return weights;
 }
 

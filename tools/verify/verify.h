@@ -1,9 +1,9 @@
 // Whether a partitioned program computes what the unpartitioned one does.
 #pragma once
 
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 #include "runtime/device/device_set.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/verify/report.h"
 
 #include <map>

@@ -119,7 +119,7 @@ TEST(AllocationFailure, LoadingBindingAndRunning) {
         const void* in[] = {x.data()};
         void* out[] = {y.data()};
         if (auto ok = session->run(in, out); !ok) return ok;
-        return model->read_parameter(0, y.data());
+        return model->read_parameter(0, std::as_writable_bytes(std::span(y).first(10)));
       };
     });
   }
@@ -132,12 +132,12 @@ TEST(AllocationFailure, Training) {
   for (const int devices : {1, 2}) {
     fail_each([&] {
       return [&, model = training_model(), opened = training_devices(devices)]() -> Result<void> {
-        auto trainer = Trainer::bind(model, opened, 6, nullptr);
+        auto trainer = Trainer::bind(model, opened, 6);
         if (!trainer) return std::move(trainer.error());
         auto loss = trainer->step(buffers);
         if (!loss) return std::move(loss.error());
         float state[3];
-        return trainer->read_state(0, state);
+        return trainer->read_state(0, std::as_writable_bytes(std::span(state)));
       };
     });
   }

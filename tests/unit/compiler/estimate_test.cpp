@@ -4,8 +4,8 @@
 #include "runtime/bind/binding.h"
 #include "runtime/session/open_devices.h"
 #include "tools/estimate/estimate.h"
-#include "runtime/session/sheaf.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/model.h"
+#include "sheaf/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -55,11 +55,11 @@ TEST_P(EstimateOf, IsWhatRunsTake) {
       if (trains) {
         auto trainer = Trainer::bind(*model, list, 6);
         ASSERT_TRUE(trainer) << to_string(trainer.error());
-        info = trainer->info();
+        info = trainer->binding().info();
       } else {
         auto session = model->bind(list, 6);
         ASSERT_TRUE(session) << to_string(session.error());
-        info = session->info();
+        info = session->binding().info();
       }
       ASSERT_EQ(estimate.devices.size(), info.lanes.size());
       for (size_t i = 0; i < info.lanes.size(); ++i) {

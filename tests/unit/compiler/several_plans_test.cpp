@@ -1,6 +1,6 @@
 // Plans side by side in one process: each runs its own kernels.
 #include "tools/driver/compile.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <gtest/gtest.h>
 

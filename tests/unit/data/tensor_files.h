@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/file.h"
-#include "runtime/data/tensor.h"
+#include "sheaf/tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include "runtime/bind/binding.h"
 #include "tools/estimate/estimate.h"
-#include "runtime/session/sheaf.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/model.h"
+#include "sheaf/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(EstimatedMemory, IsWhatARunTakes) {
       ASSERT_TRUE(session) << to_string(session.error());
       auto devices = open_devices(*parse_devices(list));
       ASSERT_TRUE(devices);
-      expect_equal(estimated(b.plan, b.plan.infer, *devices, batch), session->info());
+      expect_equal(estimated(b.plan, b.plan.infer, *devices, batch), session->binding().info());
     }
   }
 }
@@ -78,9 +78,9 @@ TEST(EstimatedMemory, OfATrainingStepIsByClass) {
     const Estimate estimate = estimated(training.b.plan, training.b.plan.train, *devices, 1000);
     auto model = Model::from_plan(training.b.plan);
     ASSERT_TRUE(model && model->initialise_parameters(0));
-    auto trainer = Trainer::bind(*model, devices, 1000, std::make_shared<TrainingProgress>());
+    auto trainer = Trainer::bind(*model, devices, 1000);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
-    expect_equal(estimate, trainer->info());
+    expect_equal(estimate, trainer->binding().info());
     // w and row, 3 floats each, and w.m: beside the arenas, once.
     EXPECT_EQ(of(estimate.devices[0].lasting, MemoryClass::parameters), 24u);
     EXPECT_EQ(of(estimate.devices[0].lasting, MemoryClass::optimizer), 12u);

@@ -5,7 +5,7 @@
 #include "tests/unit/runtime/variable_values.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ struct Training {
   Training(const MachineOptions& options, const std::string& list, const TrainingOptions& plan, int64_t rows,
            const BindOptions& bind = {})
       : machine(options), devices(machine.list(list)), model(load(plan)) {
-    auto bound = Trainer::bind(model, devices, rows, nullptr, bind);
+    auto bound = Trainer::bind(model, devices, rows, bind);
     EXPECT_TRUE(bound) << to_string(bound.error());
     if (bound) trainer = std::make_unique<Trainer>(std::move(*bound));
     if (trainer) trainer->progress().lr = 0.125 / double(rows + 1);
@@ -157,19 +157,19 @@ TEST(GpuTraining, BucketsAmongDistinctDevicesOnly) {
     Training training(machine(expected.collectives), expected.list, {}, 7, bind);
     ASSERT_TRUE(training.trainer);
     size_t broadcasts = 0, gathers = 0, reduces = 0, arrows = 0;
-    for (const OperationInfo& operation : training.trainer->info().operations) {
+    for (const OperationInfo& operation : training.trainer->binding().info().operations) {
       if (operation.steps.empty()) continue;
       broadcasts += operation.op == Op::broadcast;
       gathers += operation.op == Op::gather;
       reduces += operation.op == Op::sum;
       EXPECT_THAT(operation.reason, HasSubstr("1 parameter"));
     }
-    for (const Communication& communication : training.trainer->info().communications) {
+    for (const Communication& communication : training.trainer->binding().info().communications) {
       if (!communication.layer.empty() || communication.op == Op::transfer || communication.op == Op::share) continue;
       ++arrows;
       EXPECT_EQ(communication.bytes, 12) << to_string(communication.op);
-      EXPECT_NE(training.trainer->info().operations[size_t(communication.producer)].lane,
-                training.trainer->info().operations[size_t(communication.consumer)].lane);
+      EXPECT_NE(training.trainer->binding().info().operations[size_t(communication.producer)].lane,
+                training.trainer->binding().info().operations[size_t(communication.consumer)].lane);
     }
     EXPECT_EQ(broadcasts, expected.broadcasts);
     EXPECT_EQ(gathers, expected.gathers);
@@ -195,7 +195,7 @@ TEST(GpuTraining, ALossThatIsNotFiniteLeavesVariablesAsTheyWere) {
         auto loss = training.trainer->step(bad.buffers());
         ASSERT_TRUE(loss) << to_string(loss.error());
         EXPECT_TRUE(std::isnan(*loss));
-        EXPECT_EQ(training.trainer->first_not_finite(bad.buffers()), "net.fc");
+        EXPECT_EQ(*training.trainer->first_not_finite(6, bad.buffers()), "net.fc");
         EXPECT_EQ(parameter_values(training.model, 0), w);
         EXPECT_EQ(parameter_values(training.model, 1), row);
         EXPECT_EQ(state_values(training.model, *training.trainer, 0), m);

@@ -5,7 +5,7 @@
 #include "runtime/plan/op_list.h"
 #include "training_plan.h"
 
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <gtest/gtest.h>
 

@@ -40,7 +40,7 @@ inline int count(const Trainer& trainer, Op op, const std::string& name) {
   const auto first = [&](const std::vector<std::string>& operands) {
     return !operands.empty() && operands[0].starts_with(name);
   };
-  const auto& all = trainer.info().operations;
+  const auto& all = trainer.binding().info().operations;
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const OperationInfo& operation) {
     return (op == Op::copy ? operation.implementation == "copy" : operation.op == op) &&
            (first(operation.inputs) || first(operation.outputs));

@@ -1,8 +1,8 @@
 // A step allocates nothing: every operator new and malloc of the process is counted over many runs.
 #include "training_plan.h"
 
-#include "runtime/trace/trace.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trace.h"
+#include "sheaf/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST(LaneAllocation, TrainingStepsAllocateNothing) {
     made.b.plan.training["schedule"] = {{"type", "MultiStepLR"}, {"milestones", {1, 2}}, {"gamma", 0.5}};
     auto model = Model::from_plan(std::move(made.b.plan));
     ASSERT_TRUE(model && model->initialise_parameters(1));
-    auto trainer = Trainer::bind(*model, training_devices(devices), 6, nullptr);
+    auto trainer = Trainer::bind(*model, training_devices(devices), 6);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     trainer->progress().lr = 0.001;
     const std::vector<float> x(40, 0.5F), t(40, 1);

@@ -5,7 +5,7 @@
 
 #include "runtime/bind/binding.h"
 #include "runtime/check/check.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ std::vector<std::vector<float>> run(const Model& model, const std::string& devic
     ADD_FAILURE() << to_string(session.error());
     return {};
   }
-  for (const LaneInfo& lane : session->info().lanes) EXPECT_LE(lane.arena_bytes, lane.arena_bound * 5 / 4) << devices;
+  for (const LaneInfo& lane : session->binding().info().lanes) EXPECT_LE(lane.arena_bytes, lane.arena_bound * 5 / 4) << devices;
   const size_t count = static_cast<size_t>(batch * kChannels * kSide * kSide);
   std::vector<float> x(count + 1);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 61) / 30 - 1;

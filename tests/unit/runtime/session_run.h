@@ -4,7 +4,7 @@
 #include "plan_builder.h"
 
 #include "runtime/check/check.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <gtest/gtest.h>
 

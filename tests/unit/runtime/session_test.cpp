@@ -51,8 +51,8 @@ TEST(Session, GatheredPartsAreMadeInTheCallersBuffer) {
   const Model model = load(data_parallel_linear(5, 2, PlanBuilder::device(0)));
   auto session = model.bind("cpu:0,cpu:1,cpu:2", 30);
   ASSERT_TRUE(session) << to_string(session.error());
-  for (const OperationInfo& operation : session->info().operations) EXPECT_NE(operation.implementation, "copy");
-  for (const LaneInfo& lane : session->info().lanes) EXPECT_LE(lane.arena_bytes, lane.arena_bound * 11 / 10);
+  for (const OperationInfo& operation : session->binding().info().operations) EXPECT_NE(operation.implementation, "copy");
+  for (const LaneInfo& lane : session->binding().info().lanes) EXPECT_LE(lane.arena_bytes, lane.arena_bound * 11 / 10);
 }
 
 TEST(Session, OutputDeviceOutsideTheGroupAndIdsInAnyOrder) {
@@ -62,7 +62,7 @@ TEST(Session, OutputDeviceOutsideTheGroupAndIdsInAnyOrder) {
   auto session = model.bind("cpu:0-3", 11);
   ASSERT_TRUE(session);
   std::vector<std::string> lanes;
-  for (const auto& operation : session->info().operations) {
+  for (const auto& operation : session->binding().info().operations) {
     if (operation.op == Op::linear) lanes.push_back(operation.lane);
   }
   EXPECT_EQ(lanes, (std::vector<std::string>{"cpu:3", "cpu:1"}));
@@ -153,8 +153,8 @@ TEST(Session, WeightsAreSharedByRemainderBindingsAndTakeEffectAtTheNextRun) {
   Model model = load(data_parallel_linear(5, 2, PlanBuilder::device(0)));
   auto whole = model.bind("cpu:0,cpu:1", 8), rest = model.bind("cpu:0,cpu:1", 3);
   ASSERT_TRUE(whole && rest);
-  EXPECT_EQ(whole->info().parameter_bytes, rest->info().parameter_bytes);
-  EXPECT_EQ(whole->info().parameter_bytes, 12 * sizeof(float));
+  EXPECT_EQ(whole->binding().info().parameter_bytes, rest->binding().info().parameter_bytes);
+  EXPECT_EQ(whole->binding().info().parameter_bytes, 12 * sizeof(float));
   const std::vector<float> w(10, 0.F), b = {1.F, 2.F};
   const std::vector<TensorView> weights = {{"net.weight", DType::float32, {2, 5}, w.data()},
                                            {"net.module.bias", DType::float32, {2}, b.data()},

@@ -1,4 +1,4 @@
-// What sheaf.h allows at once: sessions of one model in several threads, and binding there.
+// What sheaf/model.h allows at once: sessions of one model in several threads, and binding there.
 #include "runtime/plan/op_list.h"
 #include "session_run.h"
 
@@ -115,7 +115,7 @@ TEST(Threads, OneModelIsBoundByAllWhileAnotherSessionRuns) {
       auto session = model.bind(round % 2 ? "cpu:0" : "cpu:1,cpu:0", kBatch);
       same[size_t(i)] &= session && as_expected(*session);
       std::vector<float> weight(kChannels * kChannels * 9);
-      EXPECT_TRUE(model.read_parameter(size_t(round), weight.data()));
+      EXPECT_TRUE(model.read_parameter(size_t(round), std::as_writable_bytes(std::span(weight))));
     }
     binding.fetch_sub(1);
   });

@@ -1,8 +1,8 @@
 // The Trainer's own part: schedules, settings, the optimiser's state, wrong calls.
-#include "training_plan.h"
-#include "variable_values.h"
+#include "training_run.h"
 
-#include "runtime/training/trainer.h"
+#include "runtime/training/schedule.h"
+#include "sheaf/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ Model settings_model() {
 TEST(Trainer, GivesTheSettingsOfEachStep) {
   const Model model = settings_model();
   for (int devices : {0, 1, 2}) {
-    auto trainer = Trainer::bind(model, training_devices(devices), 2, nullptr);
+    auto trainer = Trainer::bind(model, training_devices(devices), 2);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     const float x[] = {1, 2};
     const void* buffers[] = {x};
@@ -101,7 +101,7 @@ TEST(Trainer, TakesInputsThenTargets) {
   ASSERT_TRUE(model && model->initialise_parameters(0));
   auto trainer = Trainer::bind(*model, "cpu", 4);
   ASSERT_FALSE(trainer) << "the CPU has no operation 'first_row'";
-  trainer = Trainer::bind(*model, training_devices(2), 4, nullptr);
+  trainer = Trainer::bind(*model, training_devices(2), 4);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
   ASSERT_EQ(trainer->inputs().size(), 2U);
   EXPECT_EQ(trainer->inputs()[0].name, "x");
@@ -132,7 +132,7 @@ TEST(Trainer, NeedsATrainingProgramAndWeights) {
   TrainingPlan made;
   auto model = Model::from_plan(std::move(made.b.plan));
   ASSERT_TRUE(model);
-  auto trainer = Trainer::bind(*model, training_devices(0), 2, nullptr);
+  auto trainer = Trainer::bind(*model, training_devices(0), 2);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
   const float x[6] = {};
   const void* buffers[] = {x, x};
@@ -143,33 +143,79 @@ TEST(Trainer, NeedsATrainingProgramAndWeights) {
   EXPECT_TRUE(trainer->step(buffers));
 }
 
-TEST(Trainer, TrainersOfAModelShareStateAndProgress) {
+TEST(Trainer, ASmallerBatchIsAStepLikeAnyOther) {
   TrainingPlan made;
   auto model = Model::from_plan(std::move(made.b.plan));
   ASSERT_TRUE(model && model->initialise_parameters(0));
-  const auto progress = std::make_shared<TrainingProgress>();
-  progress->lr = 0.5;
-  auto large = Trainer::bind(*model, training_devices(2), 4, progress);
-  auto small = Trainer::bind(*model, training_devices(2), 1, progress);
-  ASSERT_TRUE(large && small);
+  auto trainer = Trainer::bind(*model, training_devices(2), 4);
+  ASSERT_TRUE(trainer);
+  trainer->progress().lr = 0.5;
   const float x[] = {1, 0, 2, 1, 1, 0, 0, 0, 1, 2, 2, 0}, t[] = {1, 0, 1, 0};
   const void* buffers[] = {x, t};
   TrainingReference reference;
   reference.lr = 0.5;
   reference.step({x, x + 12}, {t, t + 4});
-  ASSERT_TRUE(large->step(buffers));
+  ASSERT_TRUE(trainer->step(buffers));
   reference.step({x, x + 3}, {t, t + 1});
-  ASSERT_TRUE(small->step(buffers));
-  EXPECT_EQ(progress->steps, 2);
+  ASSERT_TRUE(trainer->step_rows(1, buffers));
+  EXPECT_EQ(trainer->progress().steps, 2);
   const auto w = parameter_values(*model, 0);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(w[i], reference.w[i], 1e-4 * (1 + std::abs(w[i])));
+  EXPECT_THAT(trainer->input_shape(0), ElementsAre(4, 3)) << "of a whole batch";
+  auto large = trainer->step_rows(5, buffers);
+  ASSERT_FALSE(large);
+  EXPECT_THAT(large.error().message(), HasSubstr("bound to batches of 4 rows, and to smaller ones"));
+  EXPECT_FALSE(trainer->prepare(-1));
+}
+
+TEST(Trainer, BatchesOfManySizesAreDroppedAndBoundAgain) {
+  TrainingPlan made;
+  auto model = Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(model && model->initialise_parameters(0));
+  auto trainer = Trainer::bind(*model, training_devices(2), 12);
+  ASSERT_TRUE(trainer);
+  const std::vector<float> x(36, 0.25F), t(12, 1);
+  const void* buffers[] = {x.data(), t.data()};
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t rows = 1; rows <= 12; ++rows) ASSERT_TRUE(trainer->step_rows(rows, buffers)) << rows;
+  }
+  EXPECT_EQ(trainer->progress().steps, 24);
+  EXPECT_THAT(trainer->input_shape(0), ElementsAre(12, 3)) << "the whole batch is never dropped";
+}
+
+TEST(Trainer, TakesTensorsByNameOrInOrder) {
+  const Model model = training_model();
+  auto trainer = Trainer::bind(model, training_devices(2), 4);
+  ASSERT_TRUE(trainer);
+  const TrainingBatch batch(4);
+  const TensorView x{"x", DType::float32, {4, 3}, batch.x.data()}, t{"t", DType::float32, {4}, batch.t.data()};
+  const auto step = [&](std::vector<TensorView> values) { return trainer->step(values); };
+  const auto refuse = [&](std::vector<TensorView> values, const std::string& reason) {
+    auto loss = trainer->step(values);
+    ASSERT_FALSE(loss) << reason;
+    EXPECT_THAT(loss.error().message(), HasSubstr(reason));
+  };
+  EXPECT_TRUE(step({t, x}));
+  EXPECT_TRUE(step({{"", x.dtype, {2, 3}, x.data}, {"", t.dtype, {2}, t.data}})) << "two rows";
+  EXPECT_EQ(trainer->progress().steps, 2);
+  refuse({x}, "input 't' is missing");
+  refuse({x, x}, "input 'x' is given twice");
+  refuse({x, {"tt", t.dtype, {4}, t.data}}, "there is no input 'tt'");
+  refuse({x, {"", t.dtype, {4}, t.data}}, "some have names");
+  refuse({x, {"t", t.dtype, {3}, t.data}}, "input 't' is float32 [3]; expected float32 [4]");
+  refuse({x, {"t", DType::int32, {4}, t.data}}, "input 't' is int32 [4]; expected float32 [4]");
+  refuse({{"x", x.dtype, {4, 2}, x.data}, t}, "input 'x' is float32 [4, 2]; expected float32 [4, 3]");
+  refuse({{"x", x.dtype, {}, x.data}, t}, "input 'x' is float32 []");
+  refuse({{"x", x.dtype, {4, 3}, nullptr}, t}, "input 'x' has no address");
+  refuse({{"x", x.dtype, {5, 3}, x.data}, {"t", t.dtype, {5}, t.data}}, "a batch of 5 rows");
+  EXPECT_EQ(trainer->progress().steps, 2);
 }
 
 TEST(Trainer, StateIsTakenAndGivenBack) {
   TrainingPlan made;
   auto model = Model::from_plan(std::move(made.b.plan));
   ASSERT_TRUE(model && model->initialise_parameters(0));
-  auto trainer = Trainer::bind(*model, training_devices(0), 1, nullptr);
+  auto trainer = Trainer::bind(*model, training_devices(0), 1);
   ASSERT_TRUE(trainer);
   const float given[] = {3, 4, 5}, other[] = {9, 9, 9};
   const TensorView good{"w.m", DType::float32, {3}, given};
@@ -184,7 +230,15 @@ TEST(Trainer, StateIsTakenAndGivenBack) {
   refuse({good, good}, "given twice: 'w.m'");
   refuse({{"w.m", DType::float32, {4}, other}}, "misshapen: 'w.m' is float32 [4]; expected float32 [3]");
   refuse({{"w.m", DType::int32, {3}, other}}, "misshapen");
+  EXPECT_EQ(trainer->state().size(), 1U);
+  float number = 0;
+  EXPECT_FALSE(trainer->read_state(1, std::as_writable_bytes(std::span(&number, 1)))) << "there is no such entry";
+  EXPECT_FALSE(trainer->read_state(0, std::as_writable_bytes(std::span(&number, 1)))) << "it is larger";
+  auto mistyped = trainer->read_state("w.n");
+  ASSERT_FALSE(mistyped);
+  EXPECT_THAT(mistyped.error().message(), HasSubstr("did you mean 'w.m'?"));
   ASSERT_TRUE(trainer->set_state(std::vector{good}));
+  EXPECT_THAT(trainer->read_state("w.m")->as<float>(), ElementsAre(3, 4, 5));
   EXPECT_THAT(state_values(*model, *trainer, 0), ElementsAre(3, 4, 5));
 }
 

@@ -27,8 +27,8 @@ TEST(TrainingFailure, ALossThatIsNotFiniteLeavesEverythingAsItWas) {
     ASSERT_TRUE(loss) << to_string(loss.error());
     EXPECT_TRUE(std::isnan(*loss));
     EXPECT_EQ(trainer->progress().steps, 1);
-    EXPECT_EQ(trainer->first_not_finite(bad.buffers()), "net.fc");
-    EXPECT_EQ(trainer->first_not_finite(good.buffers()), "");
+    EXPECT_EQ(*trainer->first_not_finite(7, bad.buffers()), "net.fc");
+    EXPECT_EQ(*trainer->first_not_finite(7, good.buffers()), "");
     EXPECT_EQ(parameter_values(model, 0), w);
     EXPECT_EQ(parameter_values(model, 1), row);
     EXPECT_EQ(momentum(model, *trainer), m);

@@ -5,7 +5,7 @@
 #include "variable_values.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trainer.h"
 #include "tests/sim/strict_machine.h"
 
 #include <gtest/gtest.h>
@@ -203,7 +203,7 @@ TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
     ASSERT_TRUE(model && model->initialise_parameters(seed));
     BindOptions bind;
     bind.graphs = seed % 5 != 0;
-    auto trainer = Trainer::bind(*model, list, 1, nullptr, bind);
+    auto trainer = Trainer::bind(*model, list, 1, bind);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     std::vector<Triple> variables(program.variables());
     const auto read = [&](size_t i) {
@@ -227,7 +227,7 @@ TEST(TrainingProperty, RandomProgramsDoWhatTheyMean) {
         ASSERT_EQ(std::memcmp(found.data(), variables[i].data(), sizeof found), 0) << "w" << i << " after step " << step;
       }
     }
-    for (const OperationInfo& operation : trainer->info().operations) in_place -= operation.op == Op::update;
+    for (const OperationInfo& operation : trainer->binding().info().operations) in_place -= operation.op == Op::update;
     in_place += int(program.b.plan.train.updates.size());
     updated += int(program.b.plan.train.updates.size());
     model = Error("weights before the devices that hold copies of them");

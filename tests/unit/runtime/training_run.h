@@ -4,7 +4,7 @@
 #include "training_plan.h"
 #include "variable_values.h"
 
-#include "runtime/training/trainer.h"
+#include "sheaf/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -34,13 +34,13 @@ struct TrainingBatch {
 
 /// The only state that there is.
 inline std::vector<float> momentum(const Model& model, const Trainer& trainer) {
-  const auto entries = lasting_state(model.plan());
+  const auto entries = trainer.state();
   EXPECT_TRUE(entries.size() == 1 && entries[0].name == "w.m");
   return state_values(model, trainer, 0);
 }
 
 inline Result<Trainer> trainer_of(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t batch) {
-  return Trainer::bind(model, std::move(devices), batch, nullptr);
+  return Trainer::bind(model, std::move(devices), batch);
 }
 
 }  // namespace sheaf

@@ -72,7 +72,7 @@ TEST(TrainingUpdate, AllReadersOfTheOldValueComeFirst) {
 
 std::vector<std::string> operations(const Trainer& trainer) {
   std::vector<std::string> names;
-  for (const OperationInfo& operation : trainer.info().operations) names.push_back(to_string(operation.op));
+  for (const OperationInfo& operation : trainer.binding().info().operations) names.push_back(to_string(operation.op));
   return names;
 }
 
@@ -86,7 +86,7 @@ TEST(TrainingUpdate, IsMadeInPlaceAndNothingIsTakenForConstant) {
     EXPECT_EQ(std::count(names.begin(), names.end(), "check_finite"), 1);
     // The buffer's new value is made before the loss is known, so it has to wait; w and its momentum don't.
     EXPECT_EQ(std::count(names.begin(), names.end(), "update"), 1);
-    EXPECT_EQ(trainer->info().derived_bytes, 4U) << "the step without inputs alone is done once";
+    EXPECT_EQ(trainer->binding().info().derived_bytes, 4U) << "the step without inputs alone is done once";
   }
   EXPECT_FALSE(device->constants_seen);
 }
@@ -150,7 +150,7 @@ TEST(TrainingUpdate, ConvolutionsShareTheReorderedVariable) {
     }
     weights.push_back(parameter_values(model, 0));
     std::map<std::string, int> reorders;
-    for (const OperationInfo& operation : trainer->info().operations) {
+    for (const OperationInfo& operation : trainer->binding().info().operations) {
       if (operation.op == Op::reorder && operation.inputs[0].starts_with("w ")) ++reorders[operation.outputs[0]];
     }
     for (const auto& [format, count] : reorders) EXPECT_EQ(count, 1) << "to " << format << " on " << devices << " devices";

@@ -15,10 +15,10 @@ TEST(VariableFormat, IsThatOfTheFirstReaderAndNoStepReordersIt) {
   for (const char* name : {"w.m ", "dw1", "dw2", "new_w", "new_m", "half"})
     EXPECT_EQ(count(*trainer, Op::reorder, name), 0) << name;
   EXPECT_LE(count(*trainer, Op::reorder, "w "), 1) << "for the gradient by images, which may want another";
-  const auto& all = trainer->info().operations;
+  const auto& all = trainer->binding().info().operations;
   const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == Op::conv; });
   EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows nothing";
-  EXPECT_EQ(trainer->info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
+  EXPECT_EQ(trainer->binding().info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
 
   // A session that was there before has settled it as plain: other formats, the same bits.
   const Model plain = ConvolutionPlan(true).model();

@@ -77,7 +77,7 @@ TEST(VariableHome, IsTheDeviceOfItsPlaceAndNoStepCopiesItThere) {
   EXPECT_EQ(count(*trainer, Op::copy, "w "), 1) << "to the second device, in its format";
   EXPECT_EQ(count(*trainer, Op::reorder, "w.m "), 0);
   EXPECT_EQ(count(*trainer, Op::copy, "w.m "), 0);
-  const auto& lanes = trainer->info().lanes;
+  const auto& lanes = trainer->binding().info().lanes;
   EXPECT_EQ(lanes[0].parameter_bytes, 0U) << "the host has none";
   EXPECT_EQ(lanes[1].parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
   EXPECT_EQ(lanes[2].parameter_bytes, 0U) << "what the second works with is in its arena";
@@ -93,7 +93,7 @@ TEST(VariableHome, WhatIsReadAndSetIsWhatTheStepsSee) {
   auto expected = trainer_of(reference, machine.list("cpu:0"), 4);
   auto trainer = trainer_of(model, machine.list("cuda:0"), 4);
   ASSERT_TRUE(expected && trainer);
-  const auto& all = trainer->info().operations;
+  const auto& all = trainer->binding().info().operations;
   const auto conv = std::find_if(all.begin(), all.end(), [](const OperationInfo& info) { return info.op == Op::conv; });
   EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows less";
   EXPECT_EQ(parameter_values(model, 0), parameter_values(reference, 0)) << "after it has moved";
@@ -149,8 +149,8 @@ TEST(VariableHome, IsNotSettledByABindingThatFailed) {
   EXPECT_EQ(parameter_values(model, 0), weights);
   auto trainer = trainer_of(model, training_devices(1, host), 4);
   ASSERT_TRUE(trainer) << to_string(trainer.error());
-  EXPECT_EQ(trainer->info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
-  EXPECT_EQ(trainer->info().derived_bytes, 0U) << "nor is anything kept that was made for it";
+  EXPECT_EQ(trainer->binding().info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
+  EXPECT_EQ(trainer->binding().info().derived_bytes, 0U) << "nor is anything kept that was made for it";
   EXPECT_EQ(machine.driver().used_bytes(0), 0) << "on the device that it did not come to live on";
   const Model reference = ConvolutionPlan(true).model();
   auto expected = trainer_of(reference, training_devices(1, host), 4);

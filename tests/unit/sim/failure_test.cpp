@@ -28,7 +28,7 @@ std::vector<float> all_values(const Model& model) {
   std::vector<float> values;
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     std::vector<float> one(3, -77.F);
-    if (!model.read_parameter(i, one.data())) return {};  // its device is gone
+    if (!model.read_parameter(i, std::as_writable_bytes(std::span(one)))) return {};  // its device is gone
     values.insert(values.end(), one.begin(), one.end());
   }
   return values;
@@ -53,7 +53,7 @@ bool fails_well(const std::string& list, const std::string& reason, bool collect
   SimMachine machine(options);
   arrange(machine.driver());
   const Model model = training_model();
-  auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr, impatient(deadline));
+  auto trainer = Trainer::bind(model, machine.list(list), kRows, impatient(deadline));
   if (!trainer) {
     EXPECT_THAT(to_string(trainer.error()), HasSubstr(reason));
     return true;
@@ -132,7 +132,7 @@ TEST(Failures, AKernelThatNeverEndsIsReportedAfterTheDeadline) {
     SCOPED_TRACE(list);
     SimMachine machine(sim::strict(3, std::make_shared<TrainingDevice>()));
     const Model model = training_model();
-    auto trainer = Trainer::bind(model, machine.list(list), kRows, nullptr, impatient(0.3));
+    auto trainer = Trainer::bind(model, machine.list(list), kRows, impatient(0.3));
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     ASSERT_TRUE(trainer->step(Batch().buffers()));
     machine.driver().hang(2);

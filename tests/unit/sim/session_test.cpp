@@ -7,7 +7,7 @@
 
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 
 #include "runtime/bind/binding.h"
 #include "tools/cli/print_profile.h"
-#include "runtime/trace/trace.h"
-#include "runtime/training/trainer.h"
+#include "sheaf/trace.h"
+#include "sheaf/trainer.h"
 
 #include <set>
 
@@ -21,10 +21,10 @@ struct Steps {
     TrainingPlan made(options);
     auto model = Model::from_plan(std::move(made.b.plan));
     EXPECT_TRUE(model && model->initialise_parameters(1));
-    auto trainer = Trainer::bind(*model, training_devices(devices), 6, nullptr);
+    auto trainer = Trainer::bind(*model, training_devices(devices), 6);
     EXPECT_TRUE(trainer) << to_string(trainer.error());
     trainer->progress().lr = 0;
-    for (const LaneInfo& lane : trainer->info().lanes) operations += lane.operations;
+    for (const LaneInfo& lane : trainer->binding().info().lanes) operations += lane.operations;
     const std::vector<float> x(18, value), t(6, 1);
     RunOptions run;
     run.trace = trace;

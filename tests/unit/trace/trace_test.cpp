@@ -7,8 +7,8 @@
 #include "tests/unit/runtime/plan_builder.h"
 
 #include "runtime/bind/binding.h"
-#include "runtime/session/sheaf.h"
-#include "runtime/trace/trace.h"
+#include "sheaf/model.h"
+#include "sheaf/trace.h"
 
 #include <filesystem>
 #include <set>
@@ -68,7 +68,7 @@ TEST(Trace, HoldsEveryOperationOfEveryStepOnItsLane) {
   for (const auto& [tid, name] : file.tracks) tracks.insert(name);
   EXPECT_EQ(tracks, (std::set<std::string>{"steps", "host", "cpu:0", "cpu:1"}));
   size_t operations = 0;
-  for (const LaneInfo& lane : run.session.info().lanes) operations += lane.operations;
+  for (const LaneInfo& lane : run.session.binding().info().lanes) operations += lane.operations;
   for (int64_t step = 1; step <= 3; ++step) {
     EXPECT_EQ(file.operations(step).size(), operations);
     std::multiset<std::string> names;
@@ -134,7 +134,7 @@ TEST(Trace, CountsWhatIsLiveInEachArena) {
     last[counter["name"]] = counter["args"]["live"];
     value = std::max<int64_t>(value, counter["args"]["live"]);
   }
-  for (const LaneInfo& lane : run.session.info().lanes) {
+  for (const LaneInfo& lane : run.session.binding().info().lanes) {
     EXPECT_EQ(most[lane.name + " arena"], static_cast<int64_t>(lane.arena_bound)) << lane.name;
     EXPECT_EQ(last[lane.name + " arena"], 0);
   }

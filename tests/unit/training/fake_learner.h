@@ -74,7 +74,7 @@ class FakeLearner : public Learner {
     weight -= static_cast<float>(learning_rate()) * 0.01F * velocity;
     return loss;
   }
-  std::string first_not_finite(int64_t, std::span<const void* const>) override { return "net.conv1"; }
+  Result<std::string> first_not_finite(int64_t, std::span<const void* const>) override { return std::string("net.conv1"); }
   TrainingProgress& progress() override { return progress_; }
   double learning_rate() const override { return progress_.lr * std::pow(0.5, static_cast<double>(progress_.epochs)); }
 

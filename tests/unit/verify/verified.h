@@ -3,7 +3,7 @@
 
 #include "tools/driver/compile.h"
 #include "runtime/session/open_devices.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 #include "tools/verify/compiler_check.h"
 #include "tools/verify/verify.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/bind/constants.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/sheaf.h"
+#include "sheaf/model.h"
 
 #include <map>
 #include <memory>
@@ -14,12 +14,14 @@
 namespace sheaf {
 
 /// "float32 [20, 10]": a tensor in messages about parameters and states.
-std::string described(DType dtype, const std::vector<int64_t>& shape);
+std::string described(DType dtype, std::span<const int64_t> shape);
 
 ValueInfo describe_value(const Value& value, std::string name);
 
-struct Model::State {
-  Plan plan;
+struct ModelState {
+  explicit ModelState(SharedPlan shared) : plan(std::move(shared)) {}
+
+  const SharedPlan plan;
   std::vector<ValueInfo> inputs, outputs;
   std::vector<ParameterInfo> parameters;
   std::shared_ptr<ConstantStore> constants;
@@ -30,6 +32,8 @@ struct Model::State {
   /// Binds one of the plan's programs.
   Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
                                         const BindOptions& options);
+  /// Copies a parameter, buffer or entry of the optimiser's state to `plain`. Errors: `plain` isn't of its size; a device's.
+  Result<void> read(const ParameterInfo& variable, std::span<std::byte> plain);
 };
 
 }  // namespace sheaf

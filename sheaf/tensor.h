@@ -1,4 +1,4 @@
-// Tensors in host memory: what files are read into and written from.
+// Tensors in host memory: the caller's own, seen through a view, and sheaf's.
 #pragma once
 
 #include "runtime/base/dtype.h"
@@ -12,6 +12,23 @@
 #include <vector>
 
 namespace sheaf {
+
+/// A tensor of the caller's, dense and row-major, read in place. `data` holds the product of `shape` times size_of(dtype) bytes,
+/// aligned to the element's size, for as long as the call that it is given to; it may be null where the tensor has no elements.
+struct TensorView {
+  std::string name;
+  DType dtype = DType::float32;
+  std::vector<int64_t> shape;
+  const void* data = nullptr;
+};
+
+/// The same, to be written.
+struct MutableTensorView {
+  std::string name;
+  DType dtype = DType::float32;
+  std::vector<int64_t> shape;
+  void* data = nullptr;
+};
 
 /// Gives 64-byte aligned storage, what vector instructions and oneDNN like best.
 template <typename T>
@@ -44,14 +61,19 @@ struct HostTensor {
   }
 };
 
+struct NamedTensor {
+  std::string name;
+  HostTensor tensor;
+};
+
+/// Views of tensors, valid for as long as these are.
+TensorView view_of(const NamedTensor& tensor);
+std::vector<TensorView> views_of(std::span<const NamedTensor> tensors);
+
 /// "[30, 5]"; a dimension of -1 reads "batch".
 std::string shape_text(std::span<const int64_t> shape);
 
-/// The number of elements of `shape`, or an error where a dimension is negative or they would take 2^60
-/// bytes.
-Result<uint64_t> count_elements(std::span<const int64_t> shape, size_t element_bytes);
-
-/// A tensor of zeros. Errors: sizes as of count_elements; more bytes than the machine has memory.
+/// A tensor of zeros. Errors: a dimension below 0, 2^60 bytes or more, more bytes than the machine has memory.
 Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> shape);
 
 }  // namespace sheaf

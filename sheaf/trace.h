@@ -12,7 +12,7 @@
 #pragma once
 
 #include "runtime/base/error.h"
-#include "runtime/trace/profile.h"
+#include "sheaf/profile.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,11 @@
+// What a binding says of itself, as the C++ interface shows it.
+#pragma once
+
+#include "runtime/bind/binding.h"
+#include "sheaf/session.h"
+
+namespace sheaf {
+
+BindingReport report_of(const BindingInfo& info);
+
+}  // namespace sheaf

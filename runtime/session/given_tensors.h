@@ -1,0 +1,37 @@
+// Tensors that a caller gives to a run: which value each of them is, and whether it fits.
+#pragma once
+
+#include "sheaf/model.h"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// A TensorView or a MutableTensorView.
+struct GivenTensor {
+  std::string_view name;
+  DType dtype = DType::float32;
+  std::span<const int64_t> shape;
+  const void* data = nullptr;
+};
+
+template <typename View>
+std::vector<GivenTensor> given_tensors(std::span<const View> views) {
+  std::vector<GivenTensor> given;
+  for (const View& view : views) given.push_back({view.name, view.dtype, view.shape, view.data});
+  return given;
+}
+
+/// `given` in the order of `values`: by name, or as they come where none has one. `what` they are: "input". Errors: some have names
+/// and some don't; one is missing, superfluous or given twice.
+Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const ValueInfo> values,
+                                          std::vector<GivenTensor> given);
+
+/// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements and no
+/// address.
+Result<const void*> buffer_of(std::string_view what, const ValueInfo& value, std::span<const int64_t> shape,
+                              const GivenTensor& tensor);
+
+}  // namespace sheaf

@@ -1,0 +1,37 @@
+// A training step bound to a number of rows: in one, or in micro-batches (internal to the Trainer's sources).
+#pragma once
+
+#include "runtime/training/micro_batches.h"
+#include "runtime/training/step_program.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+class BatchStep {
+ public:
+  /// `inputs` are those of the step; `settings` and `model` must outlive it. Errors: those of Model::bind(); the plan has no programs
+  /// for micro-batches, where `options` asks for them.
+  static Result<BatchStep> bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, int64_t rows,
+                                const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
+
+  /// The loss; where it isn't finite, it is given too, and no variable is changed.
+  Result<float> run(std::span<const void* const> given, const RunOptions& options);
+  /// The layer whose result wasn't finite first; empty where all are.
+  Result<std::string> first_not_finite(std::span<const void* const> given);
+
+  /// Sizes of the inputs for these rows.
+  const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
+  /// With micro-batches that of the largest part.
+  const Binding& binding() const { return parts_ ? parts_->largest().binding() : whole_->binding(); }
+
+ private:
+  std::unique_ptr<StepProgram> whole_;
+  std::unique_ptr<MicroBatches> parts_;
+  std::vector<std::vector<int64_t>> shapes_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,16 @@
+// Which of a plan's states last from step to step.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <algorithm>
+#include <span>
+
+namespace sheaf {
+
+/// The optimiser's state, of Plan::state: without what lives within a step alone.
+inline std::span<const Parameter> lasting_state(const Plan& plan) {
+  return {plan.state.begin(), std::ranges::find_if(plan.state, &Parameter::transient)};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,21 @@
+// What a checkpoint holds of a trainer: parameters and buffers, then the optimiser's state.
+#pragma once
+
+#include "runtime/plan/plan.h"
+#include "sheaf/trainer.h"
+
+#include <span>
+#include <vector>
+
+namespace sheaf {
+
+/// Their declarations; names are PyTorch's.
+std::vector<const Parameter*> checkpoint_tensors(const Plan& plan);
+
+/// They themselves, in that order, as they are now. Errors: weights were never set; a device's.
+Result<std::vector<NamedTensor>> read_tensors(const Trainer& trainer);
+
+/// Sets them all. `tensors` are in that order too, and of the sizes declared.
+Result<void> set_tensors(Trainer& trainer, std::span<const HostTensor> tensors);
+
+}  // namespace sheaf

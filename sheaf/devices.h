@@ -1,0 +1,42 @@
+// The devices that models are bound to, as a value.
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+class DeviceSet;
+
+/// Opened devices, in order. Copies are the same devices; what is bound to them keeps them open. Any number of models, sessions
+/// and trainers, on any threads, may be bound to one list.
+class DeviceList {
+ public:
+  /// `list` as on the command line: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; "cpu" alone is host-only mode, in which nothing is
+  /// partitioned. A device may be listed twice. `threads`: CPU threads in all, shared out among the CPU devices; 0: all that the
+  /// process may use. Errors: a malformed list; a device that isn't there.
+  static Result<DeviceList> open(std::string_view list, int threads = 0);
+
+  /// "cpu:0", "cpu:1", …, ranges spelt out; {"cpu"} in host-only mode.
+  std::vector<std::string> names() const;
+  /// These with commas between them: what open() takes.
+  std::string text() const;
+  /// Entries of the list; 0 in host-only mode.
+  size_t size() const;
+
+  // sheaf's own: devices that are open already.
+  DeviceList(std::shared_ptr<const DeviceSet> devices) : devices_(std::move(devices)) {}
+  const std::shared_ptr<const DeviceSet>& set() const { return devices_; }
+
+ private:
+  std::shared_ptr<const DeviceSet> devices_;
+};
+
+/// What this machine has, by kind of device, and what is missing to use more: the object that `sheaf devices --json` prints.
+std::string devices_json();
+
+}  // namespace sheaf

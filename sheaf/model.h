@@ -1,0 +1,116 @@
+// sheaf's C++ interface begins here: a plan with its weights, which is bound to devices and a batch size and run on buffers of
+// your own (docs/cpp-api.md).
+//
+//   auto model = sheaf::Model::load("tutorial.plan");
+//   if (!model) { std::cerr << to_string(model.error()); return 1; }
+//   if (auto ok = model->initialise_parameters(0); !ok) …
+//   auto session = model->bind("cpu:0,cpu:1", 30);
+//   sheaf::TensorView inputs[] = {{"x", sheaf::DType::float32, {30, 5}, x.data()}};
+//   sheaf::MutableTensorView outputs[] = {{"net", sheaf::DType::float32, {30, 2}, y.data()}};
+//   auto ok = session->run(inputs, outputs);
+//
+// Nothing here throws: what can fail gives a Result. Sizes are in elements, tensors dense and row-major.
+//
+// Threads. At the same time, from any number of threads: bind() of one Model, reading its parameters, and run() of sessions that
+// are not the same one. A Session or a Trainer is used by one thread at a time. Whatever changes weights
+// (set_parameters(), initialise_parameters(), Trainer::step(), set_state() and restore()) has the Model and all that is bound to it
+// to itself. Different Models have nothing to do with each other.
+//
+// After fork(), a child makes sessions and trainers of its own: those of its parent have no threads there, and neither run nor end.
+#pragma once
+
+#include "sheaf/devices.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/error.h"
+#include "runtime/base/extent.h"
+#include "sheaf/options.h"
+#include "sheaf/plan.h"
+#include "sheaf/session.h"
+#include "sheaf/tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+struct ModelState;
+
+/// An input, a target or an output: its shape in terms of the batch ("batch", and for gathered scalars a number of replicas).
+struct ValueInfo {
+  std::string name;
+  DType dtype = DType::float32;
+  std::vector<Extent> shape;
+  /// The dimension along which rows are counted, or -1 where no size depends on the batch.
+  int batch_dim = -1;
+};
+
+struct ParameterInfo {
+  std::string name;  ///< PyTorch's, with every `module.` in place
+  DType dtype = DType::float32;
+  std::vector<int64_t> shape;
+  bool buffer = false;
+};
+
+/// What Model::update_parameters() found no use for, and what it left as it was.
+struct ParameterMatch {
+  std::vector<std::string> missing;     ///< parameters and buffers that no tensor was given for
+  std::vector<std::string> unexpected;  ///< tensors that are no parameter's
+};
+
+/// A plan with its weights. Weights are shared by all that is bound; setting them affects those at their next run,
+/// and must not coincide with a run. Copies are the same model.
+class Model {
+ public:
+  /// SharedPlan::load(), then from_plan().
+  static Result<Model> load(const std::string& file);
+  /// A model of its own: another made from the same plan has other weights.
+  static Result<Model> from_plan(SharedPlan plan);
+
+  const std::string& name() const;
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+  const std::vector<ParameterInfo>& parameters() const;
+  const SharedPlan& plan() const;
+
+  /// Copies all parameters and buffers, floating-point types converted. Names are PyTorch's, with or without `module.` parts and
+  /// with or without what all of them begin with; `num_batches_tracked` may be missing or left over. What is missing, superfluous,
+  /// doubled or doesn't fit is counted in one error, with the first few of each, and then nothing is changed.
+  Result<void> set_parameters(std::span<const TensorView> tensors);
+  /// The same, but for missing and superfluous tensors, which are no error: what isn't given keeps its value (PyTorch's
+  /// load_state_dict with strict=False). Also an error: something is missing, and weights were never set.
+  Result<ParameterMatch> update_parameters(std::span<const TensorView> tensors);
+  /// Draws all parameters from their initial distributions. The same seed gives the same values everywhere.
+  Result<void> initialise_parameters(uint64_t seed);
+  /// set_parameters() with the tensors of a safetensors file. Gives notes on dtypes that were converted. Errors, located at the file.
+  Result<std::vector<Diagnostic>> load_parameters(const std::string& file);
+  /// Writes parameters and buffers under PyTorch's names as a safetensors file, whole or not at all; what is tied is written under
+  /// each of its names.
+  Result<void> save_parameters(const std::string& file) const;
+
+  /// Copies parameter `index`, as it is now, to `plain`, which has the parameter's size to the byte. Errors: no such parameter;
+  /// `plain` is of another size; weights were never set; a failure of the device that it lives on.
+  Result<void> read_parameter(size_t index, std::span<std::byte> plain) const;
+  /// The parameter or buffer `name`, which is one of parameters(), as it is now. Errors: likewise.
+  Result<HostTensor> read_parameter(std::string_view name) const;
+  /// All of them, in the order of parameters().
+  Result<std::vector<NamedTensor>> read_parameters() const;
+
+  /// Binds the inference program to `batch` rows, 0 or more. Errors: a device list that is malformed or names a device that isn't
+  /// there, an index of the model beyond the list (located in the model's file), inputs that split differently, too little memory.
+  Result<Session> bind(const DeviceList& devices, int64_t batch, const BindOptions& options = {}) const;
+  /// The same on DeviceList::open(devices, options.threads).
+  Result<Session> bind(std::string_view devices, int64_t batch, const BindOptions& options = {}) const;
+
+  const std::shared_ptr<ModelState>& state() const { return state_; }  // sheaf's own
+
+ private:
+  explicit Model(std::shared_ptr<ModelState> state);
+  std::shared_ptr<ModelState> state_;
+};
+
+}  // namespace sheaf

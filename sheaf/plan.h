@@ -1,0 +1,48 @@
+// A plan: what the compiler makes of a model file. One plan serves every device list and batch size.
+#pragma once
+
+#include "runtime/base/error.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+struct Plan;
+
+/// A plan in memory, unchangeable. Copies are the same plan, and may be used by any threads.
+class SharedPlan {
+ public:
+  /// Reads and checks a file that `sheaf compile`, or write(), wrote. Errors, located in the file: it can't be read, isn't a plan,
+  /// is damaged, or was written by a newer version.
+  static Result<SharedPlan> load(const std::string& file);
+  /// The same of a file's content; `name` stands for the file in messages.
+  static Result<SharedPlan> parse(std::string_view text, const std::string& name = "plan");
+
+  /// The model's name.
+  const std::string& name() const;
+  /// "f32", "bf16" or "f16": its arithmetic.
+  const std::string& precision() const;
+  /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches.
+  std::vector<std::string> programs() const;
+  /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty where it has none.
+  std::string training() const;
+
+  /// The plan file's content. Equal plans give equal bytes.
+  std::string text() const;
+  /// Writes it, whole or not at all. Errors, located at the file: it can't be written.
+  Result<void> write(const std::string& file) const;
+
+  // sheaf's own: the plan as data.
+  SharedPlan(Plan plan);
+  operator const Plan&() const { return *plan_; }
+  const Plan* operator->() const { return plan_.get(); }
+  const Plan& operator*() const { return *plan_; }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,82 @@
+// A model bound to devices and a batch size, ready to run.
+#pragma once
+
+#include "runtime/base/error.h"
+#include "sheaf/options.h"
+#include "sheaf/tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+class Binding;
+
+/// An entry of the device list, or the host: its memory and its work.
+struct LaneReport {
+  std::string lane;            ///< "host", "cpu:1"
+  size_t arena_bytes = 0;      ///< of what lives within a run
+  size_t parameter_bytes = 0;  ///< of BindingReport's what lies in this lane's memory, if no lane before it has the same
+  size_t derived_bytes = 0;
+  size_t operations = 0;
+};
+
+/// What runs, in order: a step of the plan on one replica, or what binding inserted.
+struct OperationReport {
+  std::string op;     ///< "conv", "kernel", …; "reorder", "copy", "update" for what binding inserted
+  std::string layer;  ///< the model's dotted name; empty for what belongs to none
+  std::string lane;
+  int replica = -1;            ///< -1 outside parallel regions
+  std::string implementation;  ///< "jit:avx512_core", "generated", …
+  std::string reason;          ///< why that one
+};
+
+struct BindingReport {
+  std::vector<LaneReport> lanes;
+  std::vector<OperationReport> operations;
+  size_t parameter_bytes =
+      0;  ///< parameters, buffers and optimiser state, wherever they live: shared by all that a model is bound to
+  size_t derived_bytes = 0;  ///< folded and reordered copies of them, shared likewise
+};
+
+/// Keeps what it needs of its Model alive. One run at a time, on any thread.
+class Session {
+ public:
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Sizes of input and output number `index` (in the order of the Model's) for this batch. `index` must be below their number.
+  const std::vector<int64_t>& input_shape(size_t index) const;
+  const std::vector<int64_t>& output_shape(size_t index) const;
+
+  /// Runs the model on tensors whose sizes are checked. A view with a name is the input or output of that name; views without names
+  /// come in the model's order. Memory is the caller's, outputs overlap neither each other nor inputs.
+  /// Errors: a tensor that is missing, superfluous, or of another dtype or shape than the model's (a buffer that is too short is
+  /// one of another shape); those of the other run().
+  Result<void> run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+                   const RunOptions& options = {});
+
+  /// The fast path: an address for each input and output, in the model's order, of as many elements as input_shape() and
+  /// output_shape() say, which nobody checks. Buffers are in host memory, aligned to their element size. They are used in place,
+  /// nothing is allocated, and giving the same addresses again is cheapest.
+  /// Errors: weights not set; a number of buffers other than the model's; a null or misaligned buffer; a failure on
+  /// a device ("replica 1 on device cpu:1: …", the lowest replica's), after which outputs are unspecified.
+  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options = {});
+
+  /// Memory, and the implementations chosen.
+  BindingReport report() const;
+  const Binding& binding() const;  // sheaf's own
+
+ private:
+  friend class Model;
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sheaf
