@@ -90,17 +90,24 @@ class PatchedBuild:
             return self.build / name.relative_to(self.first_build)
         return self.source / name.relative_to(self.first_source)
 
+    def moved(self, text):
+        """With the paths of the copy."""
+        mark = "\0"
+        return text.replace(str(self.first_build), mark).replace(str(self.first_source), str(self.source)).replace(mark, str(self.build))
+
     def move_unity_files(self):
         """What CMake wrote to compile several sources at a time names those of the copy."""
-        for unity in self.build.rglob("Unity/unity_*"):
-            unity.write_text(unity.read_text().replace(f'"{self.first_source}/', f'"{self.source}/'))
+        for unity in self.build.rglob("Unity/unity_*.cxx"):
+            unity.write_text(self.moved(unity.read_text()))
 
     def sources_of(self, compilation):
         """The sources that it compiles, as the first build's."""
         name = source_of(compilation)
         if not name.name.startswith("unity_"):
             return [name]
-        return [self.first_source / path for path in re.findall(rf'#include "{self.source}/(.*)"', self.copied(name).read_text())]
+        included = map(Path, re.findall(r'#include "(.*)"', self.copied(name).read_text()))
+        return [self.first_build / path.relative_to(self.build) if path.is_relative_to(self.build) else
+                self.first_source / path.relative_to(self.source) for path in included]
 
     def with_new_sources(self, compilations, links):
         """A source that a patch adds is compiled and linked as its neighbour in the same folder is, or together with it."""
@@ -146,15 +153,13 @@ class PatchedBuild:
         if name.suffix != ".cpp" or not name.is_relative_to(self.first_source):
             return False
         if name.is_relative_to(self.first_build):  # made by the build: the kernels' texts
-            return name.read_bytes() != self.copied(name).read_bytes()
+            return self.copied(name).exists() and name.read_bytes() != self.copied(name).read_bytes()
         included = re.findall(r'#include "(\S+\.cpp\.inc)"', name.read_text(encoding="utf-8"))
         return any((self.first_build / path).read_bytes() != (self.build / path).read_bytes() for path in included)
 
     def repeat(self, command):
         """Runs a command of the first build on the copy."""
-        mark = "\0"
-        command = command.replace(str(self.first_build), mark).replace(str(self.first_source), str(self.source))
-        command = command.replace(mark, str(self.build))
+        command = self.moved(command)
         for output in re.findall(r" -o (\S+)", command):
             (self.build / output).unlink(missing_ok=True)
         execute(["bash", "-c", command], cwd=self.build)

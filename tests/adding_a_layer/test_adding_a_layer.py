@@ -1,5 +1,5 @@
-"""docs/adding-a-layer.patch, the worked example of docs/adding-a-layer.md, applies to the sources as they are, builds, and its own
-tests pass: the layer compiles, computes and trains as PyTorch's does."""
+"""The worked examples of docs/adding-a-layer.md and docs/operations.md apply to the sources as they are, each by itself and all
+together; they build, and their own tests pass: the layers compile, compute and train as PyTorch's do, the movement moves."""
 import os
 import shutil
 import subprocess
@@ -7,11 +7,11 @@ import sys
 import unittest
 from pathlib import Path
 
-from patched_build import PatchedBuild, execute
+from patched_build import PatchedBuild, changed_by, execute
 
 SOURCE, BUILD = Path(os.environ["SHEAF_SOURCE_DIR"]), Path(os.environ["SHEAF_BINARY_DIR"])
-PATCH = SOURCE / "docs/adding-a-layer.patch"
-MODEL = "tests/unit/frontend/corpus/good/layer-logsigmoid.json"
+LAYER, POOL, MOVEMENT = PATCHES = [SOURCE / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
+MODELS = {"LogSigmoid": "layer-logsigmoid.json", "AdaptiveMaxPool2d": "layer-adaptivemaxpool2d.json"}
 
 
 class AddingALayer(unittest.TestCase):
@@ -19,7 +19,7 @@ class AddingALayer(unittest.TestCase):
     def setUpClass(cls):
         cls.work = BUILD / "adding-a-layer"
         shutil.rmtree(cls.work, ignore_errors=True)
-        cls.made = PatchedBuild(SOURCE, BUILD, cls.work, PATCH)
+        cls.made = PatchedBuild(SOURCE, BUILD, cls.work, PATCHES)
         cls.made.make(["sheaf", "sheaf-opt", "sheaf-model-schema"])
         cls.bin, cls.source = cls.made.build / "bin", cls.made.source
 
@@ -31,30 +31,60 @@ class AddingALayer(unittest.TestCase):
         execute([sys.executable, self.source / "tests/golden" / runner, self.source / "tests/golden" / case],
                 env={**os.environ, "SHEAF": str(self.bin / "sheaf"), "SHEAF_SOURCE_DIR": str(self.source)})
 
-    def test_what_was_compiled(self):
-        self.assertIn("ir/Nn/NnScalar.cpp", self.made.compiled)
-        self.assertIn("ir/Nn/NnStructure.cpp", self.made.compiled)
-        self.assertLess(len(self.made.compiled), 15)
+    def lit(self, name, *commands):
+        test = self.source / "tests/lit" / name
+        runs = " | ".join(f"{self.bin}/sheaf-opt {command}" for command in commands)
+        execute(["bash", "-o", "pipefail", "-c", f"cat {test} | {runs} | {os.environ['SHEAF_FILECHECK']} {test}"])
 
-    def test_the_layer_is_new(self):
-        first = subprocess.run([BUILD / "bin/sheaf", "dump", self.source / MODEL, "--format", "text"], capture_output=True, text=True)
-        self.assertEqual(first.returncode, 1)
-        self.assertIn("unknown layer type 'LogSigmoid'", first.stderr)
-        self.assertIn("logsigmoid", execute([self.bin / "sheaf", "dump", self.source / MODEL, "--format", "text"]))
+    def test_each_applies_by_itself(self):
+        for patch in PATCHES:
+            execute(["git", "apply", "--check", patch], cwd=SOURCE, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(SOURCE.parent)})
+
+    def test_how_many_files_are_edited_by_hand(self):
+        """What an operation is has a home: this many files of the product know it, and no more."""
+        for patch, most in ((LAYER, 8), (POOL, 9), (MOVEMENT, 12)):
+            product = [n for n in changed_by(patch) if not n.startswith(("tests/", "docs/")) and n != "frontend/model.schema.json"]
+            self.assertLessEqual(len(product), most, product)
+
+    def test_what_was_compiled(self):
+        for name in ("ir/Nn/NnScalar.cpp", "ir/Nn/NnStructure.cpp", "runtime/cpu/ops/adaptive_max_pool.cpp", "runtime/bind/expand.cpp"):
+            self.assertIn(name, self.made.compiled)
+        self.assertNotIn("runtime/data/zip.cpp", self.made.compiled)
+
+    def test_the_layers_are_new(self):
+        for layer, model in MODELS.items():
+            dump = ["dump", self.source / "tests/unit/frontend/corpus/good" / model, "--format", "text"]
+            first = subprocess.run([BUILD / "bin/sheaf", *dump], capture_output=True, text=True)
+            self.assertEqual(first.returncode, 1)
+            self.assertIn(f"unknown layer type '{layer}'", first.stderr)
+            self.assertIn(layer.lower(), execute([self.bin / "sheaf", *dump]))
 
     def test_schema(self):
         self.assertEqual(execute([self.bin / "sheaf-model-schema"]), (self.source / "frontend/model.schema.json").read_text())
         self.assertIn(execute([self.bin / "sheaf-model-schema", "--tables"]), (self.source / "docs/model-format.md").read_text())
 
     def test_parses_and_prints(self):
-        test = self.source / "tests/lit/nn/elementwise.mlir"
-        execute(["bash", "-o", "pipefail", "-c", f"{self.bin}/sheaf-opt {test} | {self.bin}/sheaf-opt | {os.environ['SHEAF_FILECHECK']} {test}"])
+        self.lit("nn/elementwise.mlir", "", "")
 
     def test_computes_what_pytorch_computes(self):
         self.golden("run_goldens.py", "layers/log_sigmoid.safetensors")
+        self.golden("run_goldens.py", "layers/adaptive_max_pool2d.safetensors")
 
     def test_trains_as_pytorch_trains(self):
         self.golden("run_train_goldens.py", "train/log_sigmoid.safetensors")
+        self.golden("run_train_goldens.py", "train/adaptive_max_pool.safetensors")
+
+    def test_the_pool_is_planned_for_gpus(self):
+        """Its training step has an operation of the CUDA backend for each of its steps; the kernels need a GPU."""
+        plan = self.work / "pool.plan"
+        execute([self.bin / "sheaf", "compile", self.source / "tests/golden/train/adaptive_max_pool.json", "-o", plan])
+        self.assertIn("adaptive_max_pool_backward", plan.read_text())
+        execute([self.bin / "sheaf", "estimate", plan, "--devices", "cuda:0,cuda:1", "--batch", "6", "--program", "train"])
+
+    def test_the_movement_is_found_and_moves(self):
+        self.lit("passes/dist-simplify.mlir", "--dist-simplify -split-input-file")
+        execute([sys.executable, self.source / "tests/cli/test_reduce_scatter.py"],
+                env={**os.environ, "SHEAF": str(self.bin / "sheaf"), "SHEAF_RUN": f"{self.bin}/sheaf run", "SHEAF_SOURCE_DIR": str(self.source)})
 
 
 unittest.main()
