@@ -105,7 +105,7 @@ bool channels_last(const Operation& operation, const ConvShape& g) {
   return operation.constant("weight") && g.x[0] < least_pixel_images;
 }
 
-Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
+Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool gradient) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
   const size_t element = dnnl::memory::data_type_size(type);
@@ -178,10 +178,10 @@ bool winograd_pays(const Operation& operation, const ConvShape& g) {
   return g.x[0] * image_tiles >= least_rows && 3 * positions * image_tiles <= 2 * direct(g.y[2]) * direct(g.y[3]);
 }
 
-Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }
+Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare_winograd(operation, g, false); }
 
 Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& g) {
-  return prepare(operation, g, true);
+  return prepare_winograd(operation, g, true);
 }
 
 }  // namespace sheaf
