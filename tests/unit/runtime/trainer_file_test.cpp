@@ -2,7 +2,8 @@
 #include "training_run.h"
 
 #include "runtime/base/file.h"
-#include "runtime/data/safetensors.h"
+#include "runtime/training/checkpoint.h"
+#include "runtime/training/trainer_tensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +80,31 @@ TEST(TrainerFile, WhatIsNoCheckpointOfThePlanChangesNothing) {
   refuse("is damaged (CRC-32)");
   ASSERT_TRUE(write_file_atomically(file, bytes.substr(0, bytes.size() / 2)));
   refuse(file);
+}
+
+TEST(TrainerFile, ACheckpointOfARunIsTakenToo) {
+  const Model model = training_model();
+  auto trainer = Trainer::bind(model, training_devices(2), 6);
+  ASSERT_TRUE(trainer && trainer->step(TrainingBatch(6).buffers()));
+  Checkpoint checkpoint;
+  checkpoint.identity.plan = plan_hash(model.plan());
+  checkpoint.identity.seed = 7;
+  checkpoint.lr = 0.25;
+  checkpoint.state.step = 12;
+  checkpoint.state.epoch = 3;
+  auto folder = Folder::open(::testing::TempDir());
+  auto tensors = read_tensors(*trainer);
+  ASSERT_TRUE(folder && tensors);
+  ASSERT_TRUE(write_checkpoint(*folder, "run.safetensors", checkpoint, views_of(*tensors)));
+  const auto w = parameter_values(model, 0);
+  ASSERT_TRUE(trainer->step(TrainingBatch(6, 1).buffers()));
+  auto restored = trainer->restore(folder->path_of("run.safetensors"));
+  ASSERT_TRUE(restored) << to_string(restored.error());
+  EXPECT_EQ(parameter_values(model, 0), w);
+  EXPECT_EQ(trainer->progress().steps, 12);
+  EXPECT_EQ(trainer->progress().epochs, 3);
+  EXPECT_EQ(trainer->progress().lr, 0.25);
+  EXPECT_EQ(trainer->progress().seed, 7U);
 }
 
 TEST(TrainerFile, TheLearningRateMustBeANumber) {
