@@ -21,6 +21,12 @@ Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& oper
   return operation_cost(plan, step, operation.input_specs, operation.output_specs);
 }
 
+/// The step's name, or that of what binding adds.
+std::string name_of(const Program& program, const OperationInfo& operation) {
+  const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
+  return of_step ? op_name(program.steps[static_cast<size_t>(operation.step)]) : to_string(operation.op);
+}
+
 std::string implementation_of(const Plan& plan, const OperationInfo& operation) {
   for (const Kernel& kernel : plan.kernels) {
     if (operation.op == Op::kernel && kernel.name == operation.kernel) return kernel.name + ": " + kernel.description;
@@ -72,7 +78,7 @@ TracedProgram Binding::traced_program(const DeviceDescriptions& described) const
       const LaneOperation& operation = program.operations[first];
       const OperationInfo& info = info_.operations[static_cast<size_t>(operation.instance)];
       TracedOperation of_lane{
-          to_string(info.op), info.layer, implementation_of(*plan_, info), info.replica, operation.instance, {}, 0};
+          name_of(*program_, info), info.layer, implementation_of(*plan_, info), info.replica, operation.instance, {}, 0};
       for (uint32_t i = first; i < end; ++i) {
         const OperationInfo& part = info_.operations[static_cast<size_t>(program.operations[i].instance)];
         const Cost cost = cost_of(*plan_, *program_, part);
