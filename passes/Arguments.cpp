@@ -14,6 +14,16 @@ BlockArgument find_argument(func::FuncOp function, StringRef role, StringRef nam
   return {};
 }
 
+llvm::StringMap<BlockArgument> arguments_of(func::FuncOp function, StringRef role) {
+  llvm::StringMap<BlockArgument> arguments;
+  for (BlockArgument argument : function.getArguments()) {
+    auto known = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName);
+    if (known && name && known.getValue() == role) arguments[name.getValue()] = argument;
+  }
+  return arguments;
+}
+
 BlockArgument add_argument(func::FuncOp function, mlir::Type type, StringRef role, StringRef name) {
   Builder builder(function.getContext());
   unsigned index = function.getNumArguments();

@@ -1,13 +1,14 @@
 #include "codegen/kernels/native_object.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <new>
-#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -40,42 +41,45 @@ class PipeReader {
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     from_ = ends[0];
     to_ = ends[1];
-    thread_ = std::thread([this] { take_all(); });
+    try {
+      thread_ = std::thread([this] { take_all(); });
+    } catch (const std::system_error& none) {
+      close(std::exchange(to_, -1));
+      errno = none.code().value();
+    }
   }
   ~PipeReader() {
-    finish();
+    stop();
     if (from_ >= 0) close(from_);
   }
   PipeReader(const PipeReader&) = delete;
 
   bool usable() const { return to_ >= 0; }
   std::string path() const { return "/proc/self/fd/" + std::to_string(to_); }
-  /// All that was written; nothing where it found no room.
-  std::optional<std::string> finish() {
-    if (to_ >= 0) close(std::exchange(to_, -1));
-    if (thread_.joinable()) thread_.join();
-    return whole_ ? std::optional(std::move(bytes_)) : std::nullopt;
+  /// All that was written. Error: it could not be read.
+  Result<std::string> finish() {
+    stop();
+    if (problem_ != 0) return Error(std::string("the linker's output can't be read: ") + std::strerror(problem_));
+    return std::move(bytes_);
   }
 
  private:
+  void stop() {
+    if (to_ >= 0) close(std::exchange(to_, -1));
+    if (thread_.joinable()) thread_.join();
+  }
   void take_all() {
-    whole_ = true;
     char part[1 << 16];
     for (ssize_t n; (n = read(from_, part, sizeof part)) != 0;) {
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) whole_ = false;
-      if (n < 0) return;
-      try {
-        if (whole_) bytes_.append(part, static_cast<size_t>(n));
-      } catch (const std::bad_alloc&) {
-        whole_ = false;  // the rest is taken all the same, or the writer would wait
-      }
+      if (n > 0) bytes_.append(part, static_cast<size_t>(n));
+      // What comes after a failure is taken all the same, or the writer would wait.
+      if (n < 0 && errno != EINTR) problem_ = errno;
     }
   }
 
   int from_ = -1, to_ = -1;
   std::string bytes_;
-  bool whole_ = false;
+  int problem_ = 0;  ///< errno
   std::thread thread_;
 };
 
@@ -122,13 +126,15 @@ Result<std::string> link_shared_object(const std::string& object) {
                              output_path.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
+  // Without it lld ends the process where it can't go on.
+  llvm::CrashRecoveryContext::Enable();
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  llvm::CrashRecoveryContext::Disable();
   usable = result.canRunAgain;
-  if (result.retCode != 0) return Error("linking the generated kernels failed: " + messages);
-
-  std::optional<std::string> bytes = output.finish();
-  if (!bytes || bytes->empty()) return Error("not enough memory for the generated kernels");
-  return std::move(*bytes);
+  if (result.retCode != 0) return Error("linking the generated kernels failed: " + llvm::StringRef(messages).rtrim().str());
+  SHEAF_ASSIGN(std::string bytes, output.finish());
+  if (bytes.empty()) return Error("linking the generated kernels failed: the linker wrote nothing");
+  return bytes;
 }
 
 }  // namespace sheaf::kernels

@@ -6,12 +6,14 @@
 #include "ir/Nn/Operands.h"
 #include "runtime/plan/op_list.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace sheaf::codegen {
 namespace {
 
-/// Up to this many weights a generated kernel beats a library call: measured with bench/latency.
+/// Up to this many weights a generated kernel beats a library call: measured with `sheaf bench`.
 constexpr int64_t kSmallLinear = 4096;
 
 Error located(Operation& op, Error error) {

@@ -5,6 +5,8 @@
 #include "ir/Nn/Nn.h"
 #include "ir/Analysis/ParameterAnalysis.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace sheaf::codegen {
@@ -62,7 +64,8 @@ Place ProgramBuilder::place_of(Attribute layout) const {
 
 std::string ProgramBuilder::unique(const std::string& name) {
   std::string candidate = name;
-  for (int i = 1; !names_.insert(candidate).second; ++i) candidate = name + "#" + std::to_string(i);
+  // Where the last one of that name left off: lower numbers are taken.
+  for (int& number = last_numbers_[name]; !names_.insert(candidate).second;) candidate = name + "#" + std::to_string(++number);
   return candidate;
 }
 

@@ -9,7 +9,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace sheaf::codegen {
 
@@ -60,7 +62,8 @@ class ProgramBuilder {
   ir::KnownValues parameters_alone_;
   Program program_;
   llvm::DenseMap<mlir::Value, int> ids_;
-  std::set<std::string> names_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> last_numbers_;  ///< by name: the last that was added to tell values apart
 };
 
 /// The regions of a dist module, in order.

@@ -40,7 +40,11 @@ struct Accumulator {
 
 class Accumulation {
  public:
-  explicit Accumulation(func::FuncOp step) : step_(step), end_(step.getBody().front().getTerminator()), builder_(end_) {}
+  explicit Accumulation(func::FuncOp step)
+      : step_(step),
+        end_(step.getBody().front().getTerminator()),
+        builder_(end_),
+        parameters_(arguments_of(step, "parameter")) {}
 
   LogicalResult run() {
     if (failed(tell_rows())) return failure();
@@ -55,7 +59,7 @@ class Accumulation {
     bool divides = outputs.size() > 1;
     if (divides) accumulate("loss_divisor", all[1], layout_of(all[0]));
     for (auto [name, gradient] : llvm::zip(gradients.getAsRange<StringAttr>(), all.take_back(gradients.size()))) {
-      mlir::Value parameter = find_argument(step_, "parameter", name.getValue());
+      mlir::Value parameter = parameters_.at(name.getValue());
       accumulate((name.getValue() + ".grad").str(), gradient, layout_of(parameter));
     }
     llvm::append_range(kept, sums_);
@@ -86,11 +90,12 @@ class Accumulation {
     mlir::Value part = on(builder_, value, place, "accumulated where the parameter lives");
     mlir::Value micro_batch = setting(place);
     BlockArgument sum = add_argument(step_, part.getType(), "accumulator", name);
-    sums_.push_back(make_apply(builder_, value.getLoc(), place, {sum, part, micro_batch},
+    mlir::Location made = made_at(value);
+    sums_.push_back(make_apply(builder_, made, place, {sum, part, micro_batch},
                                [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-                                 return {b.create<nn::AccumulateOp>(value.getLoc(), in[0].getType(), in[0], in[1], in[2])};
+                                 return {b.create<nn::AccumulateOp>(made, in[0].getType(), in[0], in[1], in[2])};
                                })[0]);
-    accumulators_.push_back({name, part.getType(), value.getLoc()});
+    accumulators_.push_back({name, part.getType(), made});
     updates_.push_back(builder_.getStringAttr(name));
   }
 
@@ -116,7 +121,7 @@ class Accumulation {
     auto end = b.create<func::ReturnOp>(step_.getLoc(), ValueRange());
     b.setInsertionPoint(end);
     for (StringAttr name : gradients.getAsRange<StringAttr>())
-      add_argument(update_, find_argument(step_, "parameter", name.getValue()).getType(), "parameter", name.getValue());
+      add_argument(update_, parameters_.at(name.getValue()).getType(), "parameter", name.getValue());
     SmallVector<mlir::Value> sums, results;
     for (const Accumulator& accumulator : accumulators_)
       sums.push_back(add_argument(update_, accumulator.type, "accumulator", accumulator.name));
@@ -153,6 +158,7 @@ class Accumulation {
   func::FuncOp step_, update_;
   Operation* end_;
   OpBuilder builder_;
+  llvm::StringMap<BlockArgument> parameters_;
   SmallVector<Accumulator> accumulators_;
   SmallVector<mlir::Value> sums_;         ///< the accumulators' new values
   SmallVector<mlir::Attribute> updates_;  ///< nn.updates

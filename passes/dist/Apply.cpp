@@ -48,4 +48,11 @@ Operation* with_results(Operation* op, ArrayRef<mlir::Value> values) {
   return larger;
 }
 
+mlir::Location made_at(mlir::Value value) {
+  Operation* op = value.getDefiningOp();
+  if (!isa_and_nonnull<dist::ApplyOp, dist::ParallelApplyOp>(op)) return value.getLoc();
+  mlir::Value inside = op->getRegion(0).front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+  return inside.getDefiningOp() ? inside.getLoc() : value.getLoc();
+}
+
 }  // namespace sheaf::passes

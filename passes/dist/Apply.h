@@ -19,4 +19,8 @@ llvm::SmallVector<mlir::Value> make_apply(
 /// the place of `op`, which goes; its first results are op's.
 mlir::Operation* with_results(mlir::Operation* op, llvm::ArrayRef<mlir::Value> values);
 
+/// Where `value` was made: the op itself, in the body of the apply or parallel_apply that it is a result of. An apply that
+/// several were merged into has the location of one of them alone.
+mlir::Location made_at(mlir::Value value);
+
 }  // namespace sheaf::passes

@@ -2,7 +2,6 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace sheaf::passes {
 #define GEN_PASS_DEF_DISTMERGEAPPLIES
@@ -12,24 +11,11 @@ using namespace mlir;
 
 namespace {
 
-/// Whether any op after `first` and before `second` uses a result of `first`, directly or through others.
-bool depends_between(Operation* first, Operation* second) {
-  llvm::SmallPtrSet<Operation*, 16> dependent = {first};
-  for (Operation* op = first->getNextNode(); op != second; op = op->getNextNode())
-    for (mlir::Value operand : op->getOperands())
-      if (dependent.contains(operand.getDefiningOp())) return true;
-  return false;
-}
-
-/// Same kind of op on the same place or group.
-bool same_place(Operation* a, Operation* b) {
-  if (auto apply = dyn_cast<dist::ApplyOp>(a)) {
-    auto other = dyn_cast<dist::ApplyOp>(b);
-    return other && apply.getPlace() == other.getPlace();
-  }
-  auto apply = dyn_cast<dist::ParallelApplyOp>(a);
-  auto other = dyn_cast<dist::ParallelApplyOp>(b);
-  return apply && other && apply.getGroupAttr() == other.getGroupAttr();
+/// Where an apply or parallel_apply runs: its place or its group; null for other ops.
+Attribute place_of(Operation& op) {
+  if (auto apply = dyn_cast<dist::ApplyOp>(op)) return apply.getPlace();
+  if (auto apply = dyn_cast<dist::ParallelApplyOp>(op)) return apply.getGroupAttr();
+  return {};
 }
 
 /// An input that the op has twice (two equal scatters have become one, say) becomes one.
@@ -47,67 +33,88 @@ void drop_repeated_inputs(Operation* op) {
   op->eraseOperands(repeated);
 }
 
-/// One op in place of `first` and `second`, at second's position. Inputs that both have become one.
-void merge(Operation* first, Operation* second) {
-  drop_repeated_inputs(first);
-  drop_repeated_inputs(second);
-  OpBuilder builder(second);
-  llvm::SetVector<mlir::Value> inputs(first->operand_begin(), first->operand_end());
-  for (mlir::Value input : second->getOperands())
-    if (input.getDefiningOp() != first) inputs.insert(input);
-
-  Block &body_a = first->getRegion(0).front(), &body_b = second->getRegion(0).front();
-  Operation *yield_a = body_a.getTerminator(), *yield_b = body_b.getTerminator();
-  for (unsigned i = first->getNumOperands(); i < inputs.size(); ++i)
-    body_a.addArgument(cast<dist::PlacedType>(inputs[i].getType()).getTensor(), inputs[i].getLoc());
-  for (auto [input, argument] : llvm::zip(second->getOperands(), body_b.getArguments())) {
-    mlir::Value inside = input.getDefiningOp() == first
-                             ? yield_a->getOperand(cast<OpResult>(input).getResultNumber())
-                             : mlir::Value(body_a.getArgument(llvm::find(inputs, input) - inputs.begin()));
-    argument.replaceAllUsesWith(inside);
+/// One op in place of several, where the last one stands. Inputs that they share become one. Together, since one by one would
+/// build what has been merged so far anew each time.
+void merge(ArrayRef<Operation*> members) {
+  for (Operation* member : members) drop_repeated_inputs(member);
+  Operation *first = members.front(), *last = members.back();
+  Block& body = first->getRegion(0).front();
+  Operation* yield = body.getTerminator();
+  SmallVector<mlir::Value> inputs(first->getOperands());
+  DenseMap<mlir::Value, mlir::Value> inside;  // of the merged body, by what it is outside
+  for (auto [input, argument] : llvm::zip(inputs, body.getArguments())) inside[input] = argument;
+  for (auto [result, value] : llvm::zip(first->getResults(), yield->getOperands())) inside[result] = value;
+  for (Operation* member : members.drop_front()) {
+    Block& block = member->getRegion(0).front();
+    for (auto [input, argument] : llvm::zip(member->getOperands(), block.getArguments())) {
+      mlir::Value& known = inside[input];
+      if (!known) {
+        known = body.addArgument(cast<dist::PlacedType>(input.getType()).getTensor(), input.getLoc());
+        inputs.push_back(input);
+      }
+      argument.replaceAllUsesWith(known);
+    }
+    Operation* end = block.getTerminator();
+    for (auto [result, value] : llvm::zip(member->getResults(), end->getOperands())) inside[result] = value;
+    body.getOperations().splice(yield->getIterator(), block.getOperations(), block.begin(), end->getIterator());
   }
-  SmallVector<mlir::Value> old_results, yielded;
-  SmallVector<mlir::Type> types;
-  auto keep = [&](mlir::Value result, mlir::Value inside) {
-    old_results.push_back(result);
-    types.push_back(result.getType());
-    yielded.push_back(inside);
-  };
-  for (auto [result, inside] : llvm::zip(first->getResults(), yield_a->getOperands()))
-    if (llvm::any_of(result.getUsers(), [&](Operation* user) { return user != second; })) keep(result, inside);
-  for (auto [result, inside] : llvm::zip(second->getResults(), yield_b->getOperands())) keep(result, inside);
-  body_a.getOperations().splice(yield_a->getIterator(), body_b.getOperations(), body_b.begin(), yield_b->getIterator());
-  yield_a->setOperands(yielded);
 
-  // The bodies' ops know their layers; a location of all of them would be made anew, and longer, at each merge.
-  OperationState state(first->getLoc(), first->getName(), inputs.getArrayRef(), types, first->getAttrs());
+  llvm::SmallPtrSet<Operation*, 16> merged(members.begin(), members.end());
+  SmallVector<mlir::Value> kept, yielded;
+  SmallVector<mlir::Type> types;
+  for (Operation* member : members) {
+    for (mlir::Value result : member->getResults()) {
+      bool leaves = llvm::any_of(result.getUsers(), [&](Operation* user) { return !merged.contains(user); });
+      if (!leaves && member != last) continue;
+      kept.push_back(result);
+      types.push_back(result.getType());
+      yielded.push_back(inside[result]);
+    }
+  }
+  yield->setOperands(yielded);
+  // The body's ops know their layers; a location of all of them would say less.
+  OperationState state(first->getLoc(), first->getName(), inputs, types, first->getAttrs());
   state.addRegion()->takeBody(first->getRegion(0));
-  Operation* merged = builder.create(state);
-  for (auto [old_value, new_value] : llvm::zip(old_results, merged->getResults())) old_value.replaceAllUsesWith(new_value);
-  second->erase();
-  first->erase();
+  Operation* together = OpBuilder(last).create(state);
+  for (auto [old_value, new_value] : llvm::zip(kept, together->getResults())) old_value.replaceAllUsesWith(new_value);
+  for (Operation* member : llvm::reverse(members)) member->erase();
+}
+
+/// What one place runs until another op needs a result of it.
+struct Group {
+  SmallVector<Operation*> members;
+  bool closed = false;
+};
+
+/// The function's applies and parallel_applies in order, as groups that can each be one op where their last member stands.
+std::vector<Group> groups_of(Block& block) {
+  std::vector<Group> groups;
+  DenseMap<Attribute, size_t> latest;   // group by place
+  DenseMap<Operation*, size_t> member;  // group by op
+  for (Operation& op : block) {
+    Attribute place = place_of(op);
+    auto found = place ? latest.find(place) : latest.end();
+    bool joins = found != latest.end() && !groups[found->second].closed;
+    for (mlir::Value operand : op.getOperands()) {
+      auto maker = member.find(operand.getDefiningOp());
+      if (maker != member.end() && !(joins && maker->second == found->second)) groups[maker->second].closed = true;
+    }
+    if (!place) continue;
+    if (!joins) {
+      latest[place] = groups.size();
+      groups.emplace_back();
+    }
+    groups[latest[place]].members.push_back(&op);
+    member[&op] = latest[place];
+  }
+  return groups;
 }
 
 struct DistMergeApplies : impl::DistMergeAppliesBase<DistMergeApplies> {
   void runOnOperation() override {
     if (getOperation().isExternal()) return;
-    Block& block = getOperation().getBody().front();
-    SmallVector<Operation*> earlier;  // in order, the last op of each place
-    for (Operation& op : llvm::make_early_inc_range(block)) {
-      if (!isa<dist::ApplyOp, dist::ParallelApplyOp>(op)) continue;
-      Operation* current = &op;
-      for (Operation*& before : earlier) {
-        if (!same_place(before, current)) continue;
-        if (!depends_between(before, current)) {
-          Operation* next = current->getNextNode();
-          merge(before, current);
-          current = next->getPrevNode();
-        }
-        before = nullptr;
-      }
-      llvm::erase(earlier, nullptr);
-      earlier.push_back(current);
-    }
+    for (const Group& group : groups_of(getOperation().getBody().front()))
+      if (group.members.size() > 1) merge(group.members);
   }
 };
 

@@ -21,7 +21,8 @@ class Optimization {
         end_(function.getBody().front().getTerminator()),
         builder_(end_),
         optimizer_(optimizer),
-        arguments_{function->getAttrOfType<DictionaryAttr>(nn::kOptimizer)} {}
+        arguments_{function->getAttrOfType<DictionaryAttr>(nn::kOptimizer)},
+        parameters_(arguments_of(function, "parameter")) {}
 
   void run() {
     auto gradients = function_->getAttrOfType<ArrayAttr>(nn::kGradients);
@@ -81,13 +82,14 @@ class Optimization {
     Attribute place = layout_of(gradients[0]);
     SmallVector<mlir::Value> squares;
     for (mlir::Value gradient : gradients) {
-      auto square = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient},
+      mlir::Location made = made_at(gradient);
+      auto square = make_apply(builder_, made, layout_of(gradient), {gradient},
                                [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
                                  auto type = cast<RankedTensorType>(in[0].getType());
-                                 mlir::Value product = b.create<nn::MulOp>(gradient.getLoc(), type, in[0], in[0]);
+                                 mlir::Value product = b.create<nn::MulOp>(made, type, in[0], in[0]);
                                  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-                                 return {b.create<nn::SumOp>(gradient.getLoc(), RankedTensorType::get({}, b.getF32Type()),
-                                                             product, b.getDenseI64ArrayAttr(dims), b.getBoolAttr(false))};
+                                 return {b.create<nn::SumOp>(made, RankedTensorType::get({}, b.getF32Type()), product,
+                                                             b.getDenseI64ArrayAttr(dims), b.getBoolAttr(false))};
                                });
       squares.push_back(on(square[0], place, "clip_grad_norm needs the norm of all gradients"));
     }
@@ -100,15 +102,17 @@ class Optimization {
         })[0];
     for (mlir::Value& gradient : gradients) {
       mlir::Value factor = on(coefficient, layout_of(gradient), "clip_grad_norm scales every gradient");
-      gradient = make_apply(builder_, gradient.getLoc(), layout_of(gradient), {gradient, factor},
+      mlir::Location made = made_at(gradient);
+      gradient = make_apply(builder_, made, layout_of(gradient), {gradient, factor},
                             [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
-                              return {b.create<nn::MulOp>(gradient.getLoc(), in[0].getType(), in[0], in[1])};
+                              return {b.create<nn::MulOp>(made, in[0].getType(), in[0], in[1])};
                             })[0];
     }
   }
 
   void update(StringAttr name, mlir::Value gradient) {
-    mlir::Value parameter = find_argument(function_, "parameter", name.getValue());
+    mlir::Value parameter = parameters_.at(name.getValue());
+    mlir::Location made = made_at(gradient);
     Attribute place = layout_of(parameter);
     SmallVector<mlir::Value> inputs = {parameter, on(gradient, place, "the parameter lives on " + dist::in_words(place))};
     SmallVector<StringRef> operands = {"parameter", "gradient"};
@@ -124,10 +128,10 @@ class Optimization {
       operands.push_back(scalar.name);
     }
     // At the parameter's layer, so that the update is found with it.
-    llvm::append_range(updated_, make_apply(builder_, gradient.getLoc(), place, inputs, [&](OpBuilder& b, ValueRange in) {
+    llvm::append_range(updated_, make_apply(builder_, made, place, inputs, [&](OpBuilder& b, ValueRange in) {
                          UpdateOperands by_name;
                          for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
-                         return optimizer_.build(b, gradient.getLoc(), arguments_, by_name);
+                         return optimizer_.build(b, made, arguments_, by_name);
                        }));
   }
 
@@ -136,6 +140,7 @@ class Optimization {
   OpBuilder builder_;
   const Optimizer& optimizer_;
   OptimizerArguments arguments_;
+  llvm::StringMap<BlockArgument> parameters_;
   SmallVector<Attribute> names_;      ///< nn.updates
   SmallVector<mlir::Value> updated_;  ///< the values that go with the new ones
   DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;

@@ -5,6 +5,7 @@
 #include "runtime/check/check.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/json_node.h"
+#include "runtime/plan/kernel_signature.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
@@ -85,7 +86,7 @@ KernelArithmetic arithmetic_at(const JsonNode& node) {
 }
 
 Kernel kernel_at(const JsonNode& node) {
-  node.only({"name", "description", "extents", "elementwise", "arithmetic", "gpu"});
+  node.only({"name", "description", "extents", "elementwise", "arithmetic", "gpu", "signatures"});
   Kernel kernel;
   kernel.name = node.field("name").text();
   kernel.description = node.field("description").text();
@@ -190,31 +191,51 @@ std::pair<std::string, std::string> object_at(const JsonNode& node) {
   return {node.field("level").text(), bytes ? *std::move(bytes) : std::string()};
 }
 
-/// The format, its version and the features that the plan needs, before anything else is looked at.
-void check_header(const JsonNode& root) {
+constexpr int kFirstWithSignatures = 4;  ///< minor number from which on every kernel says what it was made for
+
+/// The format, its version and the features that the plan needs, before anything else is looked at. Gives the minor number.
+int check_header(const JsonNode& root) {
   if (root.json().is_object() && root.has("sheaf") && root.has("layers"))
-    return root.fail("a model file, not a plan; `sheaf compile` makes a plan of it");
+    root.fail("a model file, not a plan; `sheaf compile` makes a plan of it");
   if (!root.json().is_object() || !root.has("format") || root.field("format").json() != "sheaf-plan")
-    return root.fail("not a plan: the field \"format\": \"sheaf-plan\" is missing");
+    root.fail("not a plan: the field \"format\": \"sheaf-plan\" is missing");
   const JsonNode version = root.field("version");
   const std::string text = version.text();
-  if (root.failed()) return;
   int major = 0;
   int minor = 0;
+  if (root.failed()) return minor;
   const char* end = text.data() + text.size();
   const auto dot = std::from_chars(text.data(), end, major);
   const bool has_minor = dot.ec == std::errc() && dot.ptr != end && *dot.ptr == '.';
   const auto last = has_minor ? std::from_chars(dot.ptr + 1, end, minor) : dot;
   if (!has_minor || last.ec != std::errc() || last.ptr != end || major < 0 || minor < 0)
-    return version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
+    version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
   if (major != kPlanMajor || minor > kPlanMinor)
-    return version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) + ".0 to " +
-                        std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
-                        "; compile the model again, or take a newer sheaf");
+    version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) + ".0 to " +
+                 std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
+                 "; compile the model again, or take a newer sheaf");
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
     if (feature != "bf16" && feature != "f16")
       required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
+  return minor;
+}
+
+/// Every step that runs a kernel is one that the kernel's code was made for; a plan that has been edited would have it write
+/// past its operands.
+Result<void> check_signatures(const Plan& plan, const JsonNode& kernels, const JsonReading& reading) {
+  KernelSignatures stated;
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const std::vector<std::string> texts = kernels.element(i).field("signatures").texts();
+    stated[plan.kernels[i].name] = {texts.begin(), texts.end()};
+  }
+  if (reading.error) return *reading.error;
+  for (const auto& [kernel, signatures] : kernel_signatures(plan))
+    for (const std::string& signature : signatures)
+      if (!stated[kernel].contains(signature))
+        return Error({reading.file, 0, 0},
+                     "kernels: '" + kernel + "' was not made for a step that runs it, " + signature.substr(0, 200));
+  return {};
 }
 
 /// The digest covers the compact text of the whole document without the field itself.
@@ -233,7 +254,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   SHEAF_ASSIGN(auto document, parse_ordered_json(file, text));
   JsonReading reading{std::move(file), {}};
   const JsonNode root(reading, document);
-  check_header(root);
+  const int minor = check_header(root);
   if (!root.failed()) verify_digest(root, document);
   if (root.failed()) return *reading.error;
 
@@ -272,6 +293,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (reading.error) return *reading.error;
 
   SHEAF_TRY(check(plan, reading.file));
+  if (minor >= kFirstWithSignatures) SHEAF_TRY(check_signatures(plan, root.field("kernels"), reading));
   return plan;
 }
 

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -32,12 +34,14 @@ class CpuKernels : public Kernels {
 /// dlopen of bytes in memory. Fills handle and file of `kernels`.
 Result<void> open_object(CpuKernels& kernels, const std::string& name, const std::string& bytes) {
   const int file = memfd_create("sheaf-kernels", MFD_CLOEXEC);
-  if (file < 0) return Error("cannot create a memory file for the plan's kernels");
+  if (file < 0) return Error(std::string("cannot create a memory file for the plan's kernels: ") + std::strerror(errno));
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
-    if (written <= 0) {
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int code = errno;
       close(file);
-      return Error("cannot store the plan's kernels in memory");
+      return Error(std::string("cannot store the plan's kernels in memory: ") + std::strerror(code));
     }
     done += static_cast<size_t>(written);
   }

@@ -1,6 +1,7 @@
 #include "runtime/plan/serialize.h"
 
 #include "runtime/plan/base64.h"
+#include "runtime/plan/kernel_signature.h"
 #include "runtime/plan/names.h"
 #include "runtime/plan/sha256.h"
 
@@ -40,12 +41,14 @@ Json json_of(const Parameter& parameter) {
   return json;
 }
 
-Json json_of(const Kernel& kernel) {
+Json json_of(const Kernel& kernel, const KernelSignatures& signatures) {
   Json json = {{"name", kernel.name}, {"description", kernel.description}, {"extents", kernel.extents}};
   if (kernel.elementwise) json["elementwise"] = true;
   if (kernel.gpu_block) json["gpu"] = {{"block", kernel.gpu_block}, {"items", kernel.gpu_items}};
   for (const KernelArithmetic& term : kernel.arithmetic)
     json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
+  const auto found = signatures.find(kernel.name);
+  json["signatures"] = found == signatures.end() ? Json::array() : Json(found->second);
   return json;
 }
 
@@ -134,13 +137,10 @@ bool states_layouts(const Program& program) {
 }
 
 int minor_version(const Plan& plan, bool trains) {
-  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }))
-    return 3;
+  if (!plan.kernels.empty()) return 4;
   const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
   if (holds_program(plan.accumulate)) return 2;
-  if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return !kernel.arithmetic.empty(); }))
-    return 2;
   return trains ? 1 : 0;
 }
 
@@ -173,7 +173,9 @@ std::string serialize(const Plan& plan) {
                   {"regions", list_of(plan.regions)},
                   {"parameters", list_of(plan.parameters)}};
   if (!plan.state.empty()) content["state"] = list_of(plan.state);
-  content["kernels"] = list_of(plan.kernels);
+  const KernelSignatures signatures = kernel_signatures(plan);
+  content["kernels"] = Json::array();
+  for (const Kernel& kernel : plan.kernels) content["kernels"].push_back(json_of(kernel, signatures));
   content["programs"] = std::move(programs);
   content["graphs"] = std::move(graphs);
   content["training"] = plan.training;

@@ -116,12 +116,18 @@ class FaultsOfTheRun(ProgramTest):
         self.assertIn("absent/x.safetensors", done.err)
 
     def test_a_full_device_is_noticed(self):
+        here, batch = ["--devices", "cpu:0"], ["--batch", "3"]
+        commands = [[*SHEAF_RUN, self.plan, *here, "--input", "x=random:4"], [*SHEAF_RUN, self.plan, *here, "--input", "x=random:4", "--profile"]]
+        commands += [[SHEAF, *words] for words in (
+            ["compile", TUTORIAL, "-o", "/dev/stdout"], ["dump", self.plan, "--format", "json"], ["dump", TUTORIAL, "--format", "mlir"],
+            ["verify", self.plan, *here], ["explain", self.plan, "fc", *here, *batch], ["estimate", self.plan, *here, *batch],
+            ["bench", self.plan, *here, *batch, "--steps", "2", "--json"], ["devices"], ["help", "run"], ["completion", "bash"], ["--version"])]
         with open("/dev/full", "w") as full:
-            for command in ([SHEAF, "dump", str(self.plan), "--format", "json"],
-                            [*SHEAF_RUN, str(self.plan), "--devices", "cpu:0", "--input", "x=random:4"]):
-                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
-                self.assertEqual(done.returncode, 1, f"{command} {done.stderr}")
-                self.assertTrue(done.stderr)
+            for command in commands:
+                with self.subTest(command=command):
+                    done = subprocess.run([str(word) for word in command], stdout=full, stderr=subprocess.PIPE, timeout=60)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertRegex(done.stderr.decode(), r"error: .*can(no|')t be written: No space left on device")
         self.assert_refused(sheaf("dump", self.plan, "--format", "json", "-o", "/dev/full", cwd=self.dir))
 
     def test_inputs_by_name(self):

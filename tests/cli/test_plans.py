@@ -133,6 +133,29 @@ class Refused(ProgramTest):
             with self.subTest(data=data):
                 self.change(lambda d: [o.update(data=data) for o in d["objects"]])
 
+    def test_steps_of_kernels_are_those_that_their_code_was_made_for(self):
+        """Generated code looks at no size: a larger range or a smaller operand would have it write past its buffers."""
+        plan = self.compile('{"sheaf": "1.0", "name": "k", "inputs": {"x": {"shape": ["batch", 5]}}, "layers": ['
+                            '{"name": "y", "type": "Tanh"}, {"name": "z", "type": "Softmax", "dim": 1}]}')
+        self.document = json.loads(plan.read_text())
+        plan.unlink()
+        (self.dir / "model.json").unlink()
+
+        def infer(document):
+            return document["programs"]["infer"]
+
+        def kernel_steps(document):
+            return [step for step in infer(document)["steps"] if step["op"] == "kernel"]
+        steps = kernel_steps(self.document)
+        self.assertTrue(steps)
+        for i, step in enumerate(steps):
+            self.change(lambda d: kernel_steps(d)[i]["attributes"].update(work="1000*batch"), "kernels: ", "was not made for")
+            self.change(lambda d: kernel_steps(d)[i]["attributes"].update(grain=step["attributes"]["grain"] + 1), "was not made for")
+        self.change(lambda d: [value.update(shape=["batch", "2"]) for value in infer(d)["values"]], "was not made for")
+        self.change(lambda d: [value.update(dtype="float16") for value in infer(d)["values"]], "was not made for")
+        self.change(lambda d: d["kernels"][0].pop("signatures"), "signatures")
+        self.change(lambda d: d["kernels"][0].update(signatures=[]), "was not made for")
+
     def test_mutated(self):
         """Edits anywhere in the JSON, with a right digest: the reader refuses, or the plan runs; nothing crashes."""
         draw = random.Random("plans")

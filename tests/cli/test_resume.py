@@ -1,4 +1,5 @@
 """Resuming `sheaf train` bit for bit: from checkpoints, after signals and kills, and what is refused."""
+import os
 import random
 import re
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from program import LIMIT_SECONDS, must, sheaf
+from program import LIMIT_SECONDS, execute, must, sheaf
 from tensors import read_safetensors
 from training import CNN, TrainTest
 
@@ -157,6 +158,16 @@ class Resumes(TrainTest):
         err = running.communicate(timeout=LIMIT_SECONDS)[1]
         self.assertEqual(running.returncode, 1, err)
         self.assertEqual(list(self.path("c").iterdir()), [])
+
+    def test_another_number_of_cores(self):
+        """How many threads share a sum decides its bits: the CPUs that the process may use stand in the checkpoint."""
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest("this process may use one CPU")
+        must(self.train("--steps", 3, "--checkpoint", self.path("c")))
+        done = must(execute(["taskset", "-c", str(cpus[0]), *self.command("--steps", 6, "--checkpoint", self.path("c"), "--resume")], cwd=self.shared))
+        self.assertIn("within rounding only", done.err)
+        self.assertRegex(done.err, r"\d+ cores then, \S+ 1 core now")
 
     def test_other_devices_and_learning_rate(self):
         must(self.train("--steps", 7, "--seed", 5, "--lr", 0.02, "--checkpoint", self.path("c")))

@@ -50,10 +50,16 @@ void hold_standard_descriptors() {
 
 }  // namespace
 
-void end_without_memory() {
-  say("sheaf: error: not enough memory\n");
+void end_with_error(const char* what, const char* why) {
+  say("sheaf: error: ");
+  say(what);
+  if (why) say(": ");
+  if (why) say(why);
+  say("\n");
   std::_Exit(kFailed);
 }
+
+void end_without_memory() { end_with_error("not enough memory"); }
 
 int run_program(int argc, char** argv, int (*verb)(std::vector<std::string> arguments)) {
   hold_standard_descriptors();

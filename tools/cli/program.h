@@ -12,8 +12,9 @@ namespace sheaf {
 /// becomes an error of writing. Memory that can't be had, anywhere, ends the program with status 1 and a message.
 int run_program(int argc, char** argv, int (*verb)(std::vector<std::string> arguments));
 
-/// Says so on stderr and ends the process with status 1, without allocating. May be called in any thread. Nothing is left
-/// behind: outputs have no name until they are whole.
+/// Says on stderr "sheaf: error: WHAT: WHY" (WHY may be null) and ends the process with status 1, without allocating. May be
+/// called in any thread. Nothing is left behind: outputs have no name until they are whole.
+[[noreturn]] void end_with_error(const char* what, const char* why = nullptr);
 [[noreturn]] void end_without_memory();
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include "ir/Nn/Mixing.h"
 #include "ir/Nn/Nn.h"
 #include "passes/Passes.h"
+#include "tools/driver/compiler_memory.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -169,6 +170,7 @@ struct Compiler {
 }  // namespace
 
 Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, CompileReport* report) {
+  const CompilerMemory memory;
   auto context = make_context();
   context->loadDialect<nn::NnDialect, dist::DistDialect, func::FuncDialect>();
   context->printOpOnDiagnostic(false);  // users know the layer and its line, not the op

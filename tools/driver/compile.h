@@ -25,7 +25,7 @@ struct CompileReport {
 };
 
 /// Compiles a checked model. Errors are located in the model file, with its line; all that a pass reports are
-/// returned together.
+/// returned together. Where memory runs out, LLVM's handler of failed allocations is called, which doesn't return.
 Result<Plan> compile(const frontend::Model& model, const CompileOptions& options = {}, CompileReport* report = nullptr);
 
 }  // namespace sheaf

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 
 namespace sheaf {
 namespace {
@@ -90,7 +91,7 @@ TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   EXPECT_THAT(error_of("[]"), HasSubstr("not a plan"));
   EXPECT_THAT(error_of("7"), HasSubstr("not a plan"));
   Json document = sample_document();
-  for (const char* version : {"2.0", "0.9", "1.4"}) {
+  for (const char* version : {"2.0", "0.9", "1.5"}) {
     document["version"] = version;
     EXPECT_THAT(error_of(sign(document)), StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
   }
@@ -141,14 +142,32 @@ TEST(PlanFile, NamesThePathOfWhatIsWrong) {
   EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: objects[1].data: base64"));
 }
 
+TEST(PlanFile, AKernelRunsInStepsThatItWasMadeFor) {
+  const std::string made_for =
+      R"(float32[2], float32[2] -> float32[2] {"extents":["2"],"work":"2","grain":1024,"in_place":[[0,0]]})";
+  EXPECT_EQ(sample_document()["kernels"][0]["signatures"], Json::array({made_for}));
+  const auto refused = [](const std::function<void(Json&)>& change) {
+    Json document = sample_document();
+    change(document);
+    EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: kernels: 'fold' was not made for a step that runs it, "));
+  };
+  refused([](Json& d) { d["programs"]["infer"]["steps"][0]["attributes"]["work"] = "3"; });
+  refused([](Json& d) { d["programs"]["infer"]["steps"][0]["attributes"].erase("in_place"); });
+  refused([](Json& d) { d["kernels"][0]["signatures"] = Json::array(); });
+  Json document = sample_document();
+  document["kernels"][0].erase("signatures");
+  EXPECT_THAT(error_of(sign(document)), StartsWith("m.plan: error: kernels[0]: the field 'signatures' is missing"));
+  document["version"] = "1.3";  // plans of which nothing is known
+  EXPECT_TRUE(parse_plan("m.plan", sign(document)));
+}
+
 TEST(PlanFile, KernelsForGpusAreReadBackAsText) {
   Plan plan = samples::sample_plan();
-  EXPECT_THAT(serialize(plan), HasSubstr("\"version\": \"1.0\""));
   plan.kernels[0].gpu_block = 256;
   plan.kernels[0].gpu_items = 1024;
   plan.objects.emplace_back(kPtxObject, ".entry fold\t\"\n");
   const std::string text = serialize(plan);
-  EXPECT_THAT(text, HasSubstr("\"version\": \"1.3\""));
+  EXPECT_THAT(text, HasSubstr("\"version\": \"1.4\""));
   EXPECT_THAT(text, HasSubstr(R"("text":".entry fold\t\"\n")"));
   const auto read = parse_plan("m.plan", text);
   ASSERT_TRUE(read) << to_string(read.error());
