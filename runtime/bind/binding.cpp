@@ -51,8 +51,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->program_ = &request.program;
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
-  const BindContext context{request.plan,  request.program,       *request.devices, request.kernels,       *request.constants,
-                            request.batch, request.fast_numerics, request.explain,  request.deterministic, request.deadline};
+  const BindContext context{request.plan,          request.program,  *request.devices,      request.kernels,
+                            *request.constants,    request.batch,    request.fast_numerics, request.explain,
+                            request.deterministic, request.deadline, request.observe};
   const auto constants = request.constants->lock();
   request.constants->wait_at_most(request.deadline);
   for (int lane = 0; lane < request.devices->lanes(); ++lane) {

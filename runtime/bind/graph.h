@@ -123,6 +123,7 @@ struct BindContext {
   bool explain = false;
   bool deterministic = true;
   Seconds deadline = kDeadline;
+  bool observe = false;  ///< Binding::observe() will be called
 };
 
 /// Steps to instances, values to tensors; operations are prepared here. Views (of scatter, replicate, transfer,
@@ -169,6 +170,6 @@ bool guardable(const Graph& graph, const Instance& instance, const DeviceSet& de
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
 /// What writes a variable and cannot be told on its device that the run has failed waits until the host knows.
 /// Returns, by instance and lane, the number of that lane's instances known to be done when it starts.
-std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices);
+std::vector<std::vector<int32_t>> schedule(Graph& graph, const BindContext& context);
 
 }  // namespace sheaf

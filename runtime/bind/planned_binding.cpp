@@ -9,7 +9,7 @@ Result<PlannedBinding> plan_binding(const BindContext& context) {
   SHEAF_TRY(fetch_inputs(graph, context));
   SHEAF_TRY(form_collectives(graph, context));
   place_values(graph, context);
-  const auto clocks = schedule(graph, context.devices);
+  const auto clocks = schedule(graph, context);
   SHEAF_TRY(check_collectives(graph));
   SHEAF_ASSIGN(auto memory, plan_memory(graph, context.devices, clocks));
   return PlannedBinding{std::move(graph), std::move(memory)};

@@ -63,7 +63,8 @@ bool guardable(const Graph& graph, const Instance& instance, const DeviceSet& de
   return instance.kind == Instance::copy && within(instance.inputs[0]) && within(instance.outputs[0]);
 }
 
-std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& devices) {
+std::vector<std::vector<int32_t>> schedule(Graph& graph, const BindContext& context) {
+  const DeviceSet& devices = context.devices;
   graph.lane_order.assign(index_of(devices.lanes()), {});
   std::vector<std::vector<int32_t>> clocks(graph.instances.size());
   std::vector<int> writers;
@@ -77,7 +78,8 @@ std::vector<std::vector<int32_t>> schedule(Graph& graph, const DeviceSet& device
   const auto tells = [&](int source, int lane, int of) {
     return of == source || works_alone(lane) || !works_alone(source) || !works_alone(of);
   };
-  const auto turn = [&](size_t i) { return graph.instances[i].early ? 0 : late[i] ? 2 : 1; };
+  // Whoever is shown one operation after another sees values in the instances' order, so that is each lane's order then.
+  const auto turn = [&](size_t i) { return context.observe ? 1 : graph.instances[i].early ? 0 : late[i] ? 2 : 1; };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turn(a) < turn(b); });
   for (size_t i : order) {
     Instance& instance = graph.instances[i];

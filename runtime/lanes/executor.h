@@ -55,7 +55,7 @@ class Executor {
   /// where its operations' times go (an asynchronous lane's: its launches'), and one more: until the lane's queue was
   /// empty. A run with times replays no recorded work: each launch is handed over by itself.
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
-  /// Runs all operations but prints on the caller's thread in the order of their instances, with `commit` also those
+  /// Runs all operations but prints on the caller's thread, in an order that is each lane's own, with `commit` also those
   /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
   /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
@@ -80,6 +80,8 @@ class Executor {
   };
 
   void work(Lane& lane);
+  /// All lanes' operations, one after another as run_one_by_one() does them: memory is planned for the lanes' own orders.
+  std::vector<std::pair<size_t, const LaneOperation*>> one_by_one() const;
   void execute(Lane& lane);
   template <bool timed>
   void execute(Lane& lane);

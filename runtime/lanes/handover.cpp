@@ -105,18 +105,43 @@ void Executor::enqueue_collective(int collective) {
   for (std::thread& member : members) member.join();
 }
 
-Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
+std::vector<std::pair<size_t, const LaneOperation*>> Executor::one_by_one() const {
   std::vector<std::pair<size_t, const LaneOperation*>> order;
+  std::vector<size_t> done(lanes_.size(), 0);
+  const auto next = [&](size_t i) -> const LaneOperation* {
+    const LaneProgram& program = lanes_[i]->program;
+    return done[i] < program.operations.size() ? &program.operations[done[i]] : nullptr;
+  };
+  const auto is_ready = [&](size_t i, const LaneOperation& operation) {
+    const auto& waits = lanes_[i]->program.waits;
+    return std::all_of(waits.begin() + operation.first_wait, waits.begin() + operation.end_wait, [&](const LaneWait& wait) {
+      return static_cast<int64_t>(done[static_cast<size_t>(wait.lane)]) >= static_cast<int64_t>(wait.position);
+    });
+  };
+  for (;;) {
+    const LaneOperation* first = nullptr;
+    size_t lane = 0;
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      const LaneOperation* operation = next(i);
+      if (!operation || !is_ready(i, *operation) || (first && first->instance < operation->instance)) continue;
+      first = operation;
+      lane = i;
+    }
+    if (!first) return order;
+    order.emplace_back(lane, first);
+    ++done[lane];
+  }
+}
+
+Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     lanes_[i]->failure.failed = false;
     lanes_[i]->device_failure.error.diagnostics.clear();
     if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
-    for (const LaneOperation& operation : lanes_[i]->program.operations) order.emplace_back(i, &operation);
   }
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->instance < b.second->instance; });
   lost_.store(false, std::memory_order_relaxed);
   int collective = -1;  // handed over last
-  for (const auto& [i, operation] : order) {
+  for (const auto& [i, operation] : one_by_one()) {
     if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
     Lane& lane = *lanes_[i];
     const TeamSize team(lane.program.threads);

@@ -62,6 +62,20 @@ TEST(VerifyLayers, RecurrentOnes) {
   }
 }
 
+/// On several devices some operations come earlier or later on a lane than in the program. Memory is planned for that order, and
+/// whoever runs one operation after another keeps to it.
+TEST(VerifyLayers, OneRecurrentLayerBehindAnother) {
+  const std::string text = R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3, 4]}}, "layers": [
+    {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
+      {"type": "LSTM", "input_size": 4, "hidden_size": 4, "batch_first": true},
+      {"type": "GRU", "input_size": 4, "hidden_size": 6, "batch_first": true}]}}],
+    "training": {"targets": {"y": {"shape": ["batch", 3, 6]}}, "loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "lr": 0.1}}})";
+  const Plan plan = compiled(text);
+  const Verification found = verified(plan, on("cpu:0,cpu:1", 7));
+  EXPECT_TRUE(found.passed()) << explained(found);
+  EXPECT_TRUE(compared(plan, unpartitioned(text), on("cpu:0,cpu:1", 7)).passed());
+}
+
 /// Each replica has its own statistics: the model on one device computes something else, and yet nothing is at fault.
 TEST(VerifyLayers, BatchStatistics) {
   const std::string text = perceptron(R"({"name": "fc", "type": "Linear", "in_features": 5, "out_features": 3},
