@@ -2,7 +2,7 @@
 
 namespace sheaf {
 
-Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const DeviceSet>& devices, int lane, size_t bytes) {
+Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const DeviceSet>& devices, LaneId lane, size_t bytes) {
   Device& device = devices->device(lane);
   Arena& arena = arenas_[{&device, lane}];
   if (auto memory = arena.memory.lock(); memory && arena.bytes >= bytes) return memory;
@@ -13,7 +13,7 @@ Result<std::shared_ptr<void>> ArenaPool::take(const std::shared_ptr<const Device
   return memory;
 }
 
-bool ArenaPool::has(const Device& device, int lane, size_t bytes) const {
+bool ArenaPool::has(const Device& device, LaneId lane, size_t bytes) const {
   const auto known = arenas_.find({&device, lane});
   return known != arenas_.end() && !known->second.memory.expired() && known->second.bytes >= bytes;
 }

@@ -15,16 +15,16 @@ class ArenaPool {
  public:
   /// At least `bytes` of memory for `lane`: what is there already where it is large enough, so the largest should come
   /// first. It lives as long as somebody holds it. Errors: too little memory.
-  Result<std::shared_ptr<void>> take(const std::shared_ptr<const DeviceSet>& devices, int lane, size_t bytes);
+  Result<std::shared_ptr<void>> take(const std::shared_ptr<const DeviceSet>& devices, LaneId lane, size_t bytes);
   /// Whether take() would hand out what is there already.
-  bool has(const Device& device, int lane, size_t bytes) const;
+  bool has(const Device& device, LaneId lane, size_t bytes) const;
 
  private:
   struct Arena {
     std::weak_ptr<void> memory;
     size_t bytes = 0;
   };
-  std::map<std::pair<const Device*, int>, Arena> arenas_;  ///< by lane
+  std::map<std::pair<const Device*, LaneId>, Arena> arenas_;  ///< by lane
 };
 
 }  // namespace sheaf

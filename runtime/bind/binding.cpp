@@ -1,22 +1,17 @@
 #include "runtime/bind/binding.h"
 
-#include "runtime/base/exception.h"
-#include "runtime/bind/planned_binding.h"
+#include "runtime/bind/arena_pool.h"
+#include "runtime/bind/traced_program.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/machine/tick_clock.h"
+#include "sheaf/trace.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <cstdio>
+#include <set>
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
-bool aligned(const void* buffer, const TensorSpec& spec) {
-  return reinterpret_cast<uintptr_t>(buffer) % size_of(spec.dtype) == 0;
-}
 
 /// PyTorch's warning, once per process as there.
 void warn_of_scalars() {
@@ -56,33 +51,30 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
                             request.deterministic, request.deadline, request.observe};
   const auto constants = request.constants->lock();
   request.constants->wait_at_most(request.deadline);
-  for (int lane = 0; lane < request.devices->lanes(); ++lane) {
-    request.constants->keep(request.devices->device(lane), request.devices);
-  }
+  for (LaneId lane : request.devices->lanes()) request.constants->keep(request.devices->device(lane), request.devices);
   const PlansForgotten forgotten(*request.constants);
   SHEAF_ASSIGN(auto planned, plan_binding(context));
-  Graph& graph = planned.graph;
-  SHEAF_TRY(check_fits(graph, planned.memory, *request.devices, *request.constants, request.arenas.get()));
-
-  for (const Tensor& tensor : graph.tensors) {
-    if (tensor.input < 0) continue;
-    binding->inputs_.resize(std::max(binding->inputs_.size(), index_of(tensor.input) + 1));
-    binding->inputs_[index_of(tensor.input)] = tensor.spec;
-  }
-  for (int output : graph.outputs) binding->outputs_.push_back(graph.tensors[index_of(output)].spec);
+  SHEAF_TRY(check_fits(planned.program, planned.memory, *request.devices, *request.constants, request.arenas.get()));
 
   SHEAF_TRY(request.constants->allocate());
-  SHEAF_TRY(binding->allocate_arenas(planned.memory, graph, request.arenas.get()));
-  binding->describe(graph, planned.memory);
-  binding->guard_ = graph.guard;
-  if (binding->trains_) binding->note_results(graph);
-  if (request.observe) binding->note_values(graph, planned.memory);
-  SHEAF_ASSIGN(auto lanes, binding->lower(graph, planned.memory, request));
-  binding->executor_ = std::make_unique<Executor>(std::move(lanes), available_cpus());
+  SHEAF_TRY(binding->allocate_arenas(planned.memory, planned.schedule, request.arenas.get()));
+  binding->buffers_ = CallerBuffers(planned.program);
+  binding->describe(planned);
+  binding->guard_ = planned.program.guard;
+  const Addresses addresses{planned, *request.constants, binding->arenas_, binding->buffers_};
+  if (binding->trains_) binding->results_ = FiniteSearch(planned.program);
+  if (request.observe) binding->observation_ = Observation(addresses);
+  SHEAF_ASSIGN(auto lanes, lower(planned, addresses, *request.devices, request.deadline, request.graphs));
+  binding->executables_ = std::move(lanes.executables);
+  binding->events_ = std::move(lanes.events);
+  binding->texts_ = std::move(lanes.texts);
+  for (InstanceId i : lanes.launches.ids()) binding->info_.operations[i.index()].launch = std::move(lanes.launches[i]);
+  binding->executor_ = std::make_unique<Executor>(std::move(lanes.programs), available_cpus());
   if (!binding->executor_->ready()) {
-    return Error("the system gives no more threads; " + std::to_string(request.devices->lanes()) + " lanes need one each");
+    return Error("the system gives no more threads; " + std::to_string(request.devices->lanes().size()) +
+                 " lanes need one each");
   }
-  binding->gathers_scalars_ = graph.gathers_scalars;
+  binding->gathers_scalars_ = planned.program.gathers_scalars;
   SHEAF_TRY(request.constants->evaluate());
   // What a training program reads besides variables is made now: no weight changes it.
   binding->needed_ = binding->trains_ ? 0 : request.constants->work();
@@ -93,41 +85,37 @@ Binding::~Binding() {
   executor_.reset();  // its threads first: they use all the rest
 }
 
-void Binding::relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer) {
-  for (const Relocation& relocation : relocations[index]) {
-    *relocation.slot = static_cast<char*>(const_cast<void*>(buffer)) + relocation.offset;
-  }
-}
-
-Result<void> Binding::check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const {
-  if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
-    return Error("a run needs " + std::to_string(inputs_.size()) + " input and " + std::to_string(outputs_.size()) +
-                 " output buffers; " + std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()) + " are given");
-  }
-  const auto check = [](const void* buffer, const TensorSpec& spec, const char* what, size_t i) -> Result<void> {
-    if (!buffer && spec.bytes > 0) return Error(what + std::to_string(i) + " has no buffer");
-    if (spec.bytes == 0 || aligned(buffer, spec)) return {};
-    return Error(what + std::to_string(i) + ": its buffer is not aligned to the element size, " +
-                 std::to_string(size_of(spec.dtype)) + " bytes");
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (auto ok = check(inputs[i], inputs_[i], "input ", i); !ok) return ok;
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (auto ok = check(outputs[i], outputs_[i], "output ", i); !ok) return ok;
+Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Schedule& schedule, ArenaPool* shared) {
+  ArenaPool own;
+  ArenaPool& pool = shared ? *shared : own;
+  for (LaneId lane : devices_->lanes()) {
+    const LaneArena& arena = plan.lanes[lane];
+    auto memory = pool.take(devices_, lane, arena.bytes);
+    if (!memory) return memory.error().note("needed as the arena of " + devices_->name(lane));
+    arenas_.push_back(std::move(*memory));
+    info_.lanes.push_back({devices_->name(lane), arena.bytes, arena.lower_bound, schedule.lanes[lane].size(), 0, 0});
   }
   return {};
 }
 
-Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  bool same = inputs.size() == bound_inputs_.size() && outputs.size() == bound_outputs_.size();
-  for (size_t i = 0; same && i < inputs.size(); ++i) same = inputs[i] == bound_inputs_[i];
-  for (size_t i = 0; same && i < outputs.size(); ++i) same = outputs[i] == bound_outputs_[i];
-  if (!same || inputs.empty()) {
-    if (auto ok = check_buffers(inputs, outputs); !ok) return ok;
-    for (size_t i = 0; i < inputs.size(); ++i) relocate(input_relocations_, i, bound_inputs_[i] = inputs[i]);
-    for (size_t i = 0; i < outputs.size(); ++i) relocate(output_relocations_, i, bound_outputs_[i] = outputs[i]);
+void Binding::describe(const PlannedBinding& planned) {
+  info_.parameter_bytes = constants_->parameter_bytes();
+  info_.derived_bytes = constants_->derived_bytes();
+  std::set<int> spaces;
+  for (LaneId lane : devices_->lanes()) {
+    const int space = devices_->device(lane).memory_space();
+    if (!spaces.insert(space).second) continue;
+    info_.lanes[lane.index()].parameter_bytes = constants_->parameter_bytes(space);
+    info_.lanes[lane.index()].derived_bytes = constants_->derived_bytes(space);
   }
+  info_.communications = communications(planned.program, *program_);
+  info_.operations = describe_operations(planned.program, *program_, *devices_);
+  info_.memory = memory_profile(planned, info_.operations, *program_, *devices_);
+  for (const Instance& instance : planned.program.instances) entries_.push_back(instance.entry);
+}
+
+Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  SHEAF_TRY(buffers_.take(inputs, outputs));
   if (!constants_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
@@ -138,45 +126,60 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
                           Trace* trace) {
-  if (auto ok = take_buffers(inputs, outputs); !ok) return ok;
+  SHEAF_TRY(take_buffers(inputs, outputs));
   if (gathers_scalars_) warn_of_scalars();
-  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return run_error();
+  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return error();
   if (trains_) constants_->changed();
   return {};
 }
 
-Error Binding::device_error() const {
-  const auto text = [&](const DeviceFailure& failure) {
-    const auto& operations = executor_->lane(index_of(failure.lane)).operations;
-    int replica = -1;
-    for (const LaneOperation& operation : operations) replica = std::max(replica, operation.replica);
-    std::string where = "device " + devices_->name(failure.lane) + ": ";
-    if (replica >= 0 && !devices_->host_only()) where = "replica " + std::to_string(replica) + " on " + where;
-    if (failure.instance >= 0) {
-      const OperationInfo& operation = info_.operations[index_of(failure.instance)];
-      where += operation.layer.empty() ? to_string(operation.op) + ": " : "layer '" + operation.layer + "': ";
-    }
-    return where + failure.error.message();
-  };
-  const DeviceFailure& first = *executor_->device_failure();
-  Error error = first.error;
-  error.diagnostics.front().message = text(first);
-  for (const DeviceFailure* other : executor_->device_failures()) {
-    if (other != &first) error.note(text(*other));
-  }
-  return error;
+bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
+  if (!recording_ || recording_->owner() != trace.identity())
+    recording_ = trace.add(traced_program(*plan_, *program_, batch_, *devices_, info_, *executor_, trace.devices()));
+  const auto times = recording_->begin();
+  CallLog* calls = nullptr;  // those of a kind share one
+  for (LaneId lane : devices_->lanes())
+    if (!calls) calls = devices_->device(lane).call_log();
+  if (calls) calls->start();
+  const int64_t begin = ticks();
+  const bool done = executor_->run(sink, times);
+  const int64_t end = ticks();
+  const auto noted = calls ? calls->stop() : std::span<const CallLog::Call>();
+  if (done) recording_->commit(begin, end, noted);
+  return done;
 }
 
-Error Binding::run_error() const {
-  if (executor_->device_failure()) return device_error();
-  const LaneFailure& failure = *executor_->failure();
-  const OperationInfo& operation = info_.operations[index_of(failure.instance)];
-  std::string where;
-  if (failure.replica >= 0 && !devices_->host_only()) {
-    where = "replica " + std::to_string(failure.replica) + " on device " +
-            devices_->entry_name(operation_entries_[index_of(failure.instance)]) + ": ";
-  }
-  return Error(where + "layer '" + operation.layer + "': " + (failure.reason.empty() ? kNoMemory : failure.reason));
+bool Binding::loss_not_finite() const {
+  const LaneFailure* failure = executor_->failure();
+  return !executor_->device_failure() && failure && failure->instance == guard_;
+}
+
+Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  SHEAF_TRY(take_buffers(inputs, outputs));
+  auto first = results_.run(*executor_, *devices_);
+  if (!first) return executor_->device_failure() ? error() : first.error();
+  return *first ? info_.operations[first->index()].layer : std::string();
+}
+
+Result<void> Binding::observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look) {
+  SHEAF_TRY(take_buffers(inputs, outputs));
+  const auto done = observation_.run(*executor_, look);
+  if (trains_) constants_->changed();
+  return done && *done ? Result<void>() : error();
+}
+
+Result<void> Binding::read(const BoundValue& value, void* plain) {
+  return transfer(place_of(value.spec, value.data, value.lane),
+                  place_of(plain_tensor(value.spec.dtype, value.spec.dims), plain, kHostLane));
+}
+
+Result<void> Binding::write(const BoundValue& value, const void* plain) {
+  return transfer(place_of(plain_tensor(value.spec.dtype, value.spec.dims), const_cast<void*>(plain), kHostLane),
+                  place_of(value.spec, value.data, value.lane));
+}
+
+TensorPlace Binding::place_of(TensorSpec spec, void* data, LaneId lane) {
+  return {devices_->device(lane), *executor_->lane(lane).queue, std::move(spec), data};
 }
 
 }  // namespace sheaf

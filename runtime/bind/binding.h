@@ -3,11 +3,11 @@
 #pragma once
 
 #include "runtime/bind/communications.h"
-#include "runtime/bind/constants.h"
-#include "runtime/device/device_set.h"
+#include "runtime/bind/finite_search.h"
 #include "runtime/bind/memory_profile.h"
+#include "runtime/bind/observation.h"
 #include "runtime/bind/operation_info.h"
-#include "runtime/lanes/executor.h"
+#include "runtime/bind/run_errors.h"
 
 #include <memory>
 #include <span>
@@ -16,13 +16,9 @@
 
 namespace sheaf {
 
-struct Graph;
-struct MemoryPlan;
 class ArenaPool;
 class Recording;
 class Trace;
-struct DeviceDescriptions;
-struct TracedProgram;
 
 /// A lane's memory and work.
 struct LaneInfo {
@@ -47,7 +43,7 @@ struct BindRequest {
   const Plan& plan;
   const Program& program;
   std::shared_ptr<const DeviceSet> devices;
-  std::vector<std::shared_ptr<const Kernels>> kernels;  ///< by lane
+  IdVector<LaneId, std::shared_ptr<const Kernels>> kernels;
   std::shared_ptr<ConstantStore> constants;
   int64_t batch = 0;
   bool fast_numerics = false;
@@ -57,17 +53,6 @@ struct BindRequest {
   bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
-};
-
-/// A value of the program on one replica, as observe() shows it.
-struct BoundValue {
-  int value = -1;      ///< in Program::values
-  int replica = 0;     ///< 0 outside regions
-  int operation = -1;  ///< in BindingInfo::operations: after it the value is there; -1: from the start
-  int lane = 0;        ///< in whose memory it lies
-  TensorSpec spec;
-  bool constant = false;  ///< a weight, or made from weights alone, or the caller's input: not to be written
-  void* data = nullptr;
 };
 
 class Binding {
@@ -80,8 +65,8 @@ class Binding {
   Binding& operator=(const Binding&) = delete;
 
   /// Program inputs (and targets) in the order of Program::values, outputs as listed; plain, with their sizes.
-  const std::vector<TensorSpec>& inputs() const { return inputs_; }
-  const std::vector<TensorSpec>& outputs() const { return outputs_; }
+  const std::vector<TensorSpec>& inputs() const { return buffers_.inputs(); }
+  const std::vector<TensorSpec>& outputs() const { return buffers_.outputs(); }
 
   /// Runs the program. `inputs` and `outputs` are host buffers, one for each of inputs() and outputs(), aligned to
   /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
@@ -97,9 +82,6 @@ class Binding {
   /// order of the program, with a result that isn't finite; empty where none is. Errors: as run().
   Result<std::string> first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs);
 
-  /// Shows values as they are made. `values` are those that `operation` completes; -1: those that are there before any.
-  /// False stops the run.
-  using Observer = std::function<bool(int operation, std::span<const BoundValue> values)>;
   /// Of a binding that was asked to `observe`: runs all operations on the caller's thread, one by one in the order of
   /// the program, updates included, without printing. Errors: as run().
   Result<void> observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look);
@@ -111,57 +93,32 @@ class Binding {
   size_t threads() const { return executor_->threads(); }
 
  private:
-  /// A slot that holds an address in a caller's buffer.
-  struct Relocation {
-    void** slot;
-    size_t offset;
-  };
-
   Binding() = default;
-  Result<void> allocate_arenas(const MemoryPlan& plan, const Graph& graph, ArenaPool* shared);
-  // lower.cpp
-  Result<std::vector<LaneProgram>> lower(Graph& graph, const MemoryPlan& memory, const BindRequest& request);
-  /// Queues, and an event for each instance of an asynchronous lane that signals.
-  Result<std::vector<LaneProgram>> open_lanes(const Graph& graph, Seconds deadline, std::vector<Event*>& events);
-  void describe(const Graph& graph, const MemoryPlan& memory);
-  void relocate(std::vector<std::vector<Relocation>>& relocations, size_t index, const void* buffer);
-  Result<void> check_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  Result<void> allocate_arenas(const MemoryPlan& plan, const Schedule& schedule, ArenaPool* shared);
+  void describe(const PlannedBinding& planned);
   /// Checks and takes the caller's buffers, and sees to it that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
-  void note_results(const Graph& graph);
-  void note_values(const Graph& graph, const MemoryPlan& memory);
-  TensorPlace place_of(TensorSpec spec, void* data, int lane);
-  Error run_error() const;
-  /// What devices said: "replica i on device d: layer 'x': …".
-  Error device_error() const;
-  /// binding_trace.cpp: a run whose operations' times go to `trace`.
+  Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
+  /// A run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);
-  TracedProgram traced_program(const DeviceDescriptions& devices) const;
+  TensorPlace place_of(TensorSpec spec, void* data, LaneId lane);
 
   std::shared_ptr<const DeviceSet> devices_;
-  std::vector<std::shared_ptr<const Kernels>> kernels_;
+  IdVector<LaneId, std::shared_ptr<const Kernels>> kernels_;
   std::shared_ptr<ConstantStore> constants_;
   const Plan* plan_ = nullptr;
   const Program* program_ = nullptr;
   int64_t batch_ = 0;
-  std::vector<TensorSpec> inputs_, outputs_;
-  std::vector<std::shared_ptr<void>> arenas_;  ///< by lane
+  CallerBuffers buffers_;
+  IdVector<LaneId, std::shared_ptr<void>> arenas_;
   std::vector<std::unique_ptr<Executable>> executables_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::string> texts_;
-  std::vector<std::vector<Relocation>> input_relocations_, output_relocations_;
-  std::vector<const void*> bound_inputs_, bound_outputs_;  ///< addresses that the slots hold now
-  std::vector<int> operation_entries_;                     ///< by OperationInfo: entry of the device list, -1: host
-  /// A floating-point result of an operation.
-  struct FloatResult {
-    uint32_t slot;  ///< among the operation's
-    DType dtype;
-    size_t bytes;
-  };
-  std::vector<std::vector<FloatResult>> results_;  ///< of a training program, by instance
-  std::vector<BoundValue> values_;                 ///< with BindRequest::observe, by operation
-  int guard_ = -1;                                 ///< the check of the loss: an instance
-  bool trains_ = false;                            ///< the program has updates
+  IdVector<InstanceId, int> entries_;  ///< of the device list, -1: host
+  FiniteSearch results_;               ///< of a training program
+  Observation observation_;            ///< with BindRequest::observe
+  InstanceId guard_;                   ///< the check of the loss
+  bool trains_ = false;                ///< the program has updates
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;

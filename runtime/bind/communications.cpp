@@ -1,6 +1,7 @@
 #include "runtime/bind/communications.h"
 
-#include "runtime/bind/graph.h"
+#include "runtime/bind/bound_program.h"
+#include "runtime/bind/operation_info.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 
@@ -10,15 +11,13 @@
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
 class Finder {
  public:
-  Finder(const Graph& graph, const Program& program) : graph_(graph), program_(program) {
-    for (size_t v = 0; v < program.values.size(); ++v) values_[program.values[v].name] = static_cast<int>(v);
+  Finder(const BoundProgram& bound, const Program& program) : bound_(bound), program_(program) {
+    for (size_t v = 0; v < program.values.size(); ++v) values_[program.values[v].name] = ValueId(v);
     makers_.assign(program.values.size(), nullptr);
     for (const Step& step : program.steps) {
-      for (int output : step.outputs) makers_[index_of(output)] = &step;
+      for (int output : step.outputs) makers_[ValueId(output)] = &step;
     }
     for (const Value& value : program.values) {
       const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
@@ -27,17 +26,17 @@ class Finder {
   }
 
   std::vector<Communication> find() {
-    for (size_t i = 0; i < graph_.instances.size(); ++i) {
-      const Instance& instance = graph_.instances[i];
-      if (instance.elided || instance.kind == Instance::print) continue;
+    for (InstanceId i : bound_.instances.ids()) {
+      const Instance& instance = bound_.instances[i];
+      if (instance.left_out() || instance.is<Instance::Print>()) continue;
       seen_.clear();
-      for (int input : instance.inputs) add(input, static_cast<int>(i), instance);
-      if (instance.collective >= 0 && instance.outputs.size() + instance.inputs.size() > 0) add_collective(i);
+      for (TensorId input : instance.inputs) add(input, i, instance);
+      if (const auto* collective = instance.is<Instance::Collective>()) add_collective(i, *collective);
     }
-    for (int output : graph_.outputs) {
+    for (TensorId output : bound_.outputs) {
       seen_.clear();
-      for (int writer : writers(output)) {
-        if (graph_.instances[index_of(writer)].lane != 0) add(writer, -1, output, nullptr);
+      for (InstanceId writer : writers(output)) {
+        if (bound_.instances[writer].lane != kHostLane) add(writer, {}, output, nullptr);
       }
     }
     return std::move(found_);
@@ -45,14 +44,14 @@ class Finder {
 
  private:
   /// The instances that make what `tensor` holds; where a copy was left out, those that make its source.
-  std::vector<int> writers(int tensor) const {
-    std::vector<int> all;
-    for (int writer : graph_.tensors[index_of(tensor)].writers) {
-      const Instance& instance = graph_.instances[index_of(writer)];
-      if (!instance.elided && instance.kind != Instance::print) {
+  std::vector<InstanceId> writers(TensorId tensor) const {
+    std::vector<InstanceId> all;
+    for (InstanceId writer : bound_.tensors[tensor].writers) {
+      const Instance& instance = bound_.instances[writer];
+      if (!instance.left_out() && !instance.is<Instance::Print>()) {
         all.push_back(writer);
       } else {
-        const std::vector<int> behind = writers(instance.inputs[0]);
+        const std::vector<InstanceId> behind = writers(instance.inputs[0]);
         all.insert(all.end(), behind.begin(), behind.end());
       }
     }
@@ -60,48 +59,52 @@ class Finder {
   }
 
   /// What instance `i` gets from the other devices of its group, whose members follow the root.
-  void add_collective(size_t i) {
-    size_t first = i, end = i + 1;
-    while (first > 0 && graph_.instances[first - 1].collective == graph_.instances[i].collective) --first;
-    while (end < graph_.instances.size() && graph_.instances[end].collective == graph_.instances[i].collective) ++end;
-    const Op op = *graph_.instances[i].op;
-    if ((op == Op::broadcast) == (i == first)) return;
-    const auto bytes = [&](const std::vector<int>& operands) {
+  void add_collective(InstanceId i, const Instance::Collective& collective) {
+    const auto together = [&](size_t other) {
+      return bound_.instances[InstanceId(other)].collective == bound_.instances[i].collective;
+    };
+    size_t first = i.index(), end = i.index() + 1;
+    while (first > 0 && together(first - 1)) --first;
+    while (end < bound_.instances.size() && together(end)) ++end;
+    const bool root = i.index() == first;
+    if ((collective.kind == CollectiveRequest::broadcast) == root) return;
+    const auto bytes = [&](const std::vector<TensorId>& operands) {
       size_t sum = 0;
-      for (int operand : operands) sum += graph_.tensors[index_of(operand)].spec.bytes;
+      for (TensorId operand : operands) sum += bound_.tensors[operand].spec.bytes;
       return sum;
     };
-    for (size_t from = i == first ? first + 1 : first; from < (i == first ? end : first + 1); ++from) {
-      const size_t sent = bytes(i == first ? graph_.instances[from].inputs : graph_.instances[i].outputs);
-      found_.push_back({op, "", static_cast<int>(from), static_cast<int>(i), sent});
+    for (size_t from = root ? first + 1 : first; from < (root ? end : first + 1); ++from) {
+      const size_t sent = bytes(root ? bound_.instances[InstanceId(from)].inputs : bound_.instances[i].outputs);
+      found_.push_back({op_of(collective.kind), "", static_cast<int>(from), i.number(), sent});
     }
   }
 
-  void add(int input, int consumer, const Instance& instance) {
-    for (int writer : writers(input)) {
-      if (graph_.instances[index_of(writer)].lane != instance.lane) add(writer, consumer, input, &instance);
+  void add(TensorId input, InstanceId consumer, const Instance& instance) {
+    for (InstanceId writer : writers(input)) {
+      if (bound_.instances[writer].lane != instance.lane) add(writer, consumer, input, &instance);
     }
-    const int source = graph_.tensors[index_of(graph_.root(input).tensor)].input;
-    if (source >= 0 && rows_[index_of(source)] && instance.lane != 0) add(-1, consumer, input, &instance);
+    const auto* given = bound_.home(input).lies<Tensor::Given>();
+    if (given && rows_[static_cast<size_t>(given->input)] && instance.lane != kHostLane) add({}, consumer, input, &instance);
   }
 
-  void add(int producer, int consumer, int tensor, const Instance* user) {
-    const int source = producer >= 0 ? producer : -1 - graph_.root(tensor).tensor;
+  /// `producer` none: the caller; `consumer` none: likewise.
+  void add(InstanceId producer, InstanceId consumer, TensorId tensor, const Instance* user) {
+    const TensorId root = bound_.root(tensor).tensor;
+    const std::pair source(producer, producer ? TensorId() : root);
     if (std::find(seen_.begin(), seen_.end(), source) != seen_.end()) return;
     seen_.push_back(source);
-    Communication found{Op::share, {}, producer, consumer, graph_.tensors[index_of(tensor)].spec.bytes};
-    if (producer >= 0) {  // a part of what is gathered, or all of what is scattered
-      for (int made : graph_.instances[index_of(producer)].outputs) {
-        const bool same = graph_.root(made).tensor == graph_.root(tensor).tensor;
-        if (same) found.bytes = std::min(found.bytes, graph_.tensors[index_of(made)].spec.bytes);
+    Communication found{Op::share, {}, producer.number(), consumer.number(), bound_.tensors[tensor].spec.bytes};
+    if (producer) {  // a part of what is gathered, or all of what is scattered
+      for (TensorId made : bound_.instances[producer].outputs) {
+        if (bound_.root(made).tensor == root) found.bytes = std::min(found.bytes, bound_.tensors[made].spec.bytes);
       }
     }
-    const Step* step = user && user->step >= 0 ? &program_.steps[index_of(user->step)] : nullptr;
-    if (!step || !moves(step->op)) step = mover(graph_.tensors[index_of(tensor)].name);
+    const Step* step = user && user->step ? &program_.steps[user->step.index()] : nullptr;
+    if (!step || !moves(step->op)) step = mover(bound_.tensors[tensor].name);
     if (step) {
       found.op = step->op;
       found.layer = step->layer;
-    } else if (user && user->kind == Instance::fetch) {
+    } else if (user && user->is<Instance::Fetch>()) {
       found.op = Op::transfer;
     }
     found_.push_back(std::move(found));
@@ -111,24 +114,27 @@ class Finder {
   const Step* mover(const std::string& value) const {
     const auto known = values_.find(value);
     if (known == values_.end()) return nullptr;
-    for (const Step* step = makers_[index_of(known->second)]; step; step = makers_[index_of(step->inputs[0])]) {
+    for (const Step* step = makers_[known->second]; step; step = makers_[ValueId(step->inputs[0])]) {
       if (moves(step->op)) return step;
       if ((step->op != Op::view && step->op != Op::print) || step->inputs.empty()) return nullptr;
     }
     return nullptr;
   }
 
-  const Graph& graph_;
+  const BoundProgram& bound_;
   const Program& program_;
-  std::map<std::string, int> values_;
-  std::vector<const Step*> makers_;  ///< by value
-  std::vector<bool> rows_;           ///< by program input: data, not a setting of the training loop
-  std::vector<int> seen_;            ///< producers that the consumer at hand was joined to, or the caller's tensors
+  std::map<std::string, ValueId> values_;
+  IdVector<ValueId, const Step*> makers_;
+  std::vector<bool> rows_;  ///< by program input: data, not a setting of the training loop
+  std::vector<std::pair<InstanceId, TensorId>>
+      seen_;  ///< what the consumer at hand was joined to: producers, or the caller's tensors
   std::vector<Communication> found_;
 };
 
 }  // namespace
 
-std::vector<Communication> communications(const Graph& graph, const Program& program) { return Finder(graph, program).find(); }
+std::vector<Communication> communications(const BoundProgram& bound, const Program& program) {
+  return Finder(bound, program).find();
+}
 
 }  // namespace sheaf

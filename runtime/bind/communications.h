@@ -7,10 +7,10 @@
 
 namespace sheaf {
 
-struct Graph;
+struct BoundProgram;
 struct Program;
 
-/// In the order of their consumers, outputs last. `graph`: scheduled.
-std::vector<Communication> communications(const Graph& graph, const Program& program);
+/// In the order of their consumers, outputs last. `bound`: what `program` has become, after all rewrites.
+std::vector<Communication> communications(const BoundProgram& bound, const Program& program);
 
 }  // namespace sheaf

@@ -19,19 +19,18 @@ void ConstantStore::keep(const Device& device, std::shared_ptr<const void> owner
   owners_.emplace(&device, std::move(owner));
 }
 
-int ConstantStore::add_node(TensorSpec spec, Device& device) {
+NodeId ConstantStore::add_node(TensorSpec spec, Device& device) {
   Node node;
   node.spec = std::move(spec);
   node.device = &device;
   node.wanted = true;
-  nodes_.push_back(std::move(node));
-  return static_cast<int>(nodes_.size()) - 1;
+  return nodes_.add(std::move(node));
 }
 
 void ConstantStore::add_work(Work work) {
   const bool lasting =
       std::all_of(work.inputs.begin(), work.inputs.end(), [&](ConstantRef input) { return at(input.node).lasting; });
-  for (int output : work.outputs) at(output).lasting = lasting;
+  for (NodeId output : work.outputs) at(output).lasting = lasting;
   (lasting ? lasting_work_ : work_).push_back(std::move(work));
 }
 
@@ -43,7 +42,7 @@ void ConstantStore::changed() {
 ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
   auto known = zero_nodes_.find(spec.bytes);
   if (known == zero_nodes_.end()) {
-    const int node = add_node(spec, *host_);
+    const NodeId node = add_node(spec, *host_);
     at(node).lasting = true;
     at(node).fill = 0;
     known = zero_nodes_.emplace(spec.bytes, node).first;
@@ -58,7 +57,7 @@ ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Dev
   for (const auto& [format, node] : known) {
     if (same_format(format, spec)) return ConstantRef{node, 0};
   }
-  const int node = add_node(spec, device);
+  const NodeId node = add_node(spec, device);
   known.emplace_back(spec, node);
   add_work({nullptr, {from}, {node}, 0, &device});
   return ConstantRef{node, 0};
@@ -69,7 +68,7 @@ Result<ConstantRef> ConstantStore::reorder(ConstantRef from, const TensorSpec& h
     if (same_format(format, want)) return ConstantRef{node, 0};
   }
   SHEAF_ASSIGN(auto prepared, device.prepare_reorder(have, want, 1));
-  const int node = add_node(want, device);
+  const NodeId node = add_node(want, device);
   reorders_[{from, device.memory_space()}].emplace_back(want, node);
   add_work({std::move(prepared.executable), {from}, {node}, prepared.scratch_bytes, &device});
   return ConstantRef{node, 0};
@@ -81,7 +80,7 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
   const auto key = std::make_tuple(&step, inputs, device.memory_space());
   if (const auto found = derived_.find(key); found != derived_.end()) {
     std::vector<ConstantRef> known;
-    for (int node : found->second) known.push_back({node, 0});
+    for (NodeId node : found->second) known.push_back({node, 0});
     return known;
   }
   SHEAF_ASSIGN(auto prepared, prepare());
@@ -90,7 +89,7 @@ Result<std::vector<ConstantRef>> ConstantStore::derive(const Step& step, const s
     if (same_format(prepared.inputs[i], specs[i])) continue;
     SHEAF_ASSIGN(wanted[i], reorder(inputs[i], specs[i], prepared.inputs[i], device));
   }
-  std::vector<int> outputs;
+  std::vector<NodeId> outputs;
   std::vector<ConstantRef> refs;
   for (const TensorSpec& spec : prepared.outputs) {
     outputs.push_back(add_node(spec, device));
@@ -141,7 +140,7 @@ Result<void> ConstantStore::run(Work& work) {
   }
   std::vector<void*> buffers;
   for (ConstantRef input : work.inputs) buffers.push_back(data(input));
-  for (int output : work.outputs) buffers.push_back(at(output).data);
+  for (NodeId output : work.outputs) buffers.push_back(at(output).data);
   SHEAF_ASSIGN(auto scratch, DeviceBuffer::make(*work.device, work.scratch_bytes));
   queue->launch(*work.executable, buffers.data(), scratch.get());
   return queue->synchronize();

@@ -13,6 +13,7 @@
 // made takes no lock: it compares made() with how much there was when it was bound.
 #pragma once
 
+#include "runtime/base/id.h"
 #include "runtime/bind/transfer.h"
 #include "runtime/plan/plan.h"
 
@@ -27,9 +28,12 @@
 
 namespace sheaf {
 
+/// A tensor that a constant store holds.
+using NodeId = Id<class ConstantStore>;
+
 /// A constant tensor's place: `offset` bytes into a node's buffer.
 struct ConstantRef {
-  int node = -1;
+  NodeId node;
   size_t offset = 0;
   auto operator<=>(const ConstantRef&) const = default;
 };
@@ -52,11 +56,11 @@ class ConstantStore {
   void wait_at_most(Seconds deadline) { deadline_ = deadline; }
 
   /// The node of a parameter, buffer or entry of the optimiser's state. Errors: no such name.
-  Result<int> variable(const std::string& name);
+  Result<NodeId> variable(const std::string& name);
   /// The value of a variable to, or from, plain host memory. What was never set reads as zeros, a state as its initial
   /// value. Who writes parameters says changed(). Errors: a device's, too little memory.
-  Result<void> read(int variable, void* plain);
-  Result<void> write(int variable, const void* plain);
+  Result<void> read(NodeId variable, void* plain);
+  Result<void> write(NodeId variable, const void* plain);
   /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing. Without lock(): nobody binds
   /// or runs while weights change.
   void changed();
@@ -71,10 +75,10 @@ class ConstantStore {
   /// Forgets what was asked for without being given memory: by a binding that was then not made.
   void forget_plans();
   /// Says that `variable` is to live on `device`, plain. It does unless some binding has settled that (settled()).
-  void set_home(int variable, Device& device);
+  void set_home(NodeId variable, Device& device);
   /// And in this format. Of one that isn't settled.
-  void set_format(int variable, const TensorSpec& spec);
-  bool settled(int node) const { return nodes_[static_cast<size_t>(node)].data != nullptr; }
+  void set_format(NodeId variable, const TensorSpec& spec);
+  bool settled(NodeId node) const { return nodes_[node].data != nullptr; }
 
   /// Zeros in `device`'s memory, `spec.bytes` of them.
   ConstantRef zeros(const TensorSpec& spec, Device& device);
@@ -100,11 +104,11 @@ class ConstantStore {
     bool lasting = false;       ///< depends on no parameter: stays as it is when weights change
     bool wanted = false;        ///< by the binding at hand: allocate() gives it memory
   };
-  const std::vector<Node>& nodes() const { return nodes_; }
-  const TensorSpec& spec(int node) const { return nodes_[static_cast<size_t>(node)].spec; }
-  Device& device(int node) const { return *nodes_[static_cast<size_t>(node)].device; }
-  int memory_space(int node) const { return device(node).memory_space(); }
-  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[static_cast<size_t>(ref.node)].data) + ref.offset; }
+  const IdVector<NodeId, Node>& nodes() const { return nodes_; }
+  const TensorSpec& spec(NodeId node) const { return nodes_[node].spec; }
+  Device& device(NodeId node) const { return *nodes_[node].device; }
+  int memory_space(NodeId node) const { return device(node).memory_space(); }
+  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[ref.node].data) + ref.offset; }
   /// Bytes of the variables, and of everything made from them: in all memories, or in one.
   size_t parameter_bytes(std::optional<int> memory_space = {}) const;
   size_t derived_bytes(std::optional<int> memory_space = {}) const;
@@ -120,12 +124,12 @@ class ConstantStore {
   struct Work {
     std::unique_ptr<Executable> executable;  ///< null: a copy of inputs[0]
     std::vector<ConstantRef> inputs;
-    std::vector<int> outputs;
+    std::vector<NodeId> outputs;
     size_t scratch_bytes = 0;
     Device* device;
   };
-  Node& at(int node) { return nodes_[static_cast<size_t>(node)]; }
-  int add_node(TensorSpec spec, Device& device);
+  Node& at(NodeId node) { return nodes_[node]; }
+  NodeId add_node(TensorSpec spec, Device& device);
   Result<void> allocate(Node& node);
   Result<void> fill(const Node& node);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
@@ -140,13 +144,13 @@ class ConstantStore {
   Seconds deadline_ = kDeadline;
   const std::vector<Parameter>& parameters_;
   const std::vector<Parameter>& state_;
-  std::vector<Node> nodes_;
+  IdVector<NodeId, Node> nodes_;
   std::vector<Work> work_;
   std::vector<Work> lasting_work_;  ///< of nodes that depend on no parameter
-  std::map<std::string, int> variables_;
-  std::map<size_t, int> zero_nodes_;  ///< by bytes, in host memory
-  std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, int>>> reorders_;
-  std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<int>> derived_;
+  std::map<std::string, NodeId> variables_;
+  std::map<size_t, NodeId> zero_nodes_;  ///< by bytes, in host memory
+  std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, NodeId>>> reorders_;
+  std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<NodeId>> derived_;
   std::mutex mutex_;
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date

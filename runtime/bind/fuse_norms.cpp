@@ -8,17 +8,17 @@
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
+const Step& step_of(const Program& program, StepId id) { return program.steps[id.index()]; }
 
 bool has_pattern(const Step& step, std::string_view pattern) {
   const auto found = step.attributes.find("pattern");
   return step.op == Op::kernel && found != step.attributes.end() && found->is_string() && found->get<std::string>() == pattern;
 }
 
-/// The value that `role` names; -2 where the step has none.
-int operand(const Step& step, std::string_view role) {
+/// The value that `role` names; none: the step has none.
+ValueId operand(const Step& step, std::string_view role) {
   const auto found = std::find(step.roles.begin(), step.roles.end(), role);
-  return found == step.roles.end() ? -2 : step.inputs[static_cast<size_t>(found - step.roles.begin())];
+  return found == step.roles.end() ? ValueId() : ValueId(step.inputs[static_cast<size_t>(found - step.roles.begin())]);
 }
 
 void take_in(Step& step, const Step& other) {
@@ -28,44 +28,43 @@ void take_in(Step& step, const Step& other) {
 
 }  // namespace
 
-NormFusions::NormFusions(const Program& program) : makers_(program.values.size(), -1), readers_(program.values.size()) {
-  const int steps = static_cast<int>(program.steps.size());
-  for (int i = 0; i < steps; ++i) {
-    for (int input : program.steps[index_of(i)].inputs) readers_[index_of(input)].push_back(i);
-    for (int output : program.steps[index_of(i)].outputs) makers_[index_of(output)] = i;
+NormFusions::NormFusions(const Program& program) : makers_(program.values.size()), readers_(program.values.size()) {
+  const IdRange<StepId> steps(program.steps.size());
+  const StepId end(program.steps.size());
+  for (StepId i : steps) {
+    for (int input : step_of(program, i).inputs) readers_[ValueId(input)].push_back(i);
+    for (int output : step_of(program, i).outputs) makers_[ValueId(output)] = i;
   }
-  for (const Output& output : program.outputs) readers_[index_of(output.value)].push_back(steps);
-  for (const Update& update : program.updates) readers_[index_of(update.value)].push_back(steps);
-  for (int i = 0; i < steps; ++i) {
-    if (program.steps[index_of(i)].op == Op::batch_norm_train) fuse_forward(program, i);
-  }
-  for (int i = 0; i < steps; ++i) {
-    if (program.steps[index_of(i)].op == Op::batch_norm_backward) fuse_backward(program, i);
-  }
+  for (const Output& output : program.outputs) readers_[ValueId(output.value)].push_back(end);
+  for (const Update& update : program.updates) readers_[ValueId(update.value)].push_back(end);
+  for (StepId i : steps)
+    if (step_of(program, i).op == Op::batch_norm_train) fuse_forward(program, i);
+  for (StepId i : steps)
+    if (step_of(program, i).op == Op::batch_norm_backward) fuse_backward(program, i);
 }
 
-const NormFusion* NormFusions::at(int index) const {
-  const auto found = fused_.find(index);
+const NormFusion* NormFusions::at(StepId step) const {
+  const auto found = fused_.find(step);
   return found == fused_.end() ? nullptr : &found->second;
 }
 
-const NormFusion* NormFusions::covering(int index) const {
-  const auto found = covered_.find(index);
+const NormFusion* NormFusions::covering(StepId step) const {
+  const auto found = covered_.find(step);
   return found == covered_.end() ? nullptr : at(found->second);
 }
 
-void NormFusions::fuse_forward(const Program& program, int norm) {
-  const Step& step = program.steps[index_of(norm)];
+void NormFusions::fuse_forward(const Program& program, StepId norm) {
+  const Step& step = step_of(program, norm);
   if (step.attributes.contains("activation")) return;
   const int y = step.outputs[0];
-  const auto& readers = readers_[index_of(y)];
-  if (readers.size() != 1 || readers[0] == static_cast<int>(program.steps.size())) return;
-  const Step& next = program.steps[index_of(readers[0])];
+  const auto& readers = readers_[ValueId(y)];
+  if (readers.size() != 1 || readers[0].index() == program.steps.size()) return;
+  const Step& next = step_of(program, readers[0]);
   if (!(next.place == step.place) || next.outputs.size() != 1) return;
   NormFusion fusion{step, norm, norm};
   if (has_pattern(next, "add_relu") && next.inputs.size() == 2) {
     const int residual = next.inputs[next.inputs[0] == y ? 1 : 0];
-    if (residual == y || makers_[index_of(residual)] >= norm) return;  // it isn't there yet
+    if (residual == y || makers_[ValueId(residual)] >= norm) return;  // it isn't there yet
     fusion.step.inputs.push_back(residual);
     fusion.step.roles.push_back("residual");
   } else if (!has_pattern(next, "relu")) {
@@ -79,31 +78,32 @@ void NormFusions::fuse_forward(const Program& program, int norm) {
   fused_[norm] = std::move(fusion);
 }
 
-void NormFusions::fuse_backward(const Program& program, int gradient) {
-  const Step& step = program.steps[index_of(gradient)];
-  const int dy = operand(step, "dy"), x = operand(step, "x");
-  const int relu = makers_[index_of(dy)];
-  if (relu < 0 || step.attributes.contains("activation")) return;
-  const Step& before = program.steps[index_of(relu)];
+void NormFusions::fuse_backward(const Program& program, StepId gradient) {
+  const Step& step = step_of(program, gradient);
+  const ValueId dy = operand(step, "dy"), x = operand(step, "x"), mean = operand(step, "mean");
+  const StepId relu = makers_[dy];
+  if (!relu || step.attributes.contains("activation")) return;
+  const Step& before = step_of(program, relu);
   if (!has_pattern(before, "relu_backward") || before.inputs.size() != 2 || !(before.place == step.place)) return;
   // The ReLU is the one that is fused into the batch norm of the same x.
-  const int forward = makers_[index_of(
-      step.inputs[index_of(static_cast<int>(std::find(step.roles.begin(), step.roles.end(), "mean") - step.roles.begin()))])];
-  const auto found = fused_.find(forward);
-  if (found == fused_.end() || found->second.step.inputs[0] != x || found->second.step.outputs[0] != before.inputs[1]) return;
+  const auto found = fused_.find(makers_[mean]);
+  if (found == fused_.end()) return;
+  NormFusion& forward = found->second;
+  if (forward.step.inputs[0] != x.number() || forward.step.outputs[0] != before.inputs[1]) return;
   for (int input : step.inputs) {
-    if (input != dy && makers_[index_of(input)] >= relu) return;  // it isn't there yet where the ReLU's gradient is made
+    if (input != dy.number() && makers_[ValueId(input)] >= relu)
+      return;  // it isn't there yet where the ReLU's gradient is made
   }
-  NormFusion fusion{step, gradient, forward};
-  std::replace(fusion.step.inputs.begin(), fusion.step.inputs.end(), dy, before.inputs[0]);
+  NormFusion fusion{step, gradient, forward.forward};
+  std::replace(fusion.step.inputs.begin(), fusion.step.inputs.end(), dy.number(), before.inputs[0]);
   fusion.step.inputs.push_back(kMask);
   fusion.step.roles.push_back("workspace");
   fusion.step.attributes["activation"] = {{"kind", "relu"}};
-  if (readers_[index_of(dy)].size() > 1) fusion.step.outputs.push_back(dy);
+  if (readers_[dy].size() > 1) fusion.step.outputs.push_back(dy.number());
   take_in(fusion.step, before);
   fusion.step.notes.push_back(
       "the gradient of the ReLU before it is done by the same operation, which this device's library has");
-  found->second.step.outputs.push_back(kMask);
+  forward.step.outputs.push_back(kMask);
   covered_[gradient] = relu;
   fused_[relu] = std::move(fusion);
 }

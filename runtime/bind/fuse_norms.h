@@ -3,7 +3,7 @@
 // are these a step's attribute `pattern` says (docs/steps.md).
 #pragma once
 
-#include "runtime/plan/plan.h"
+#include "runtime/bind/bound_program.h"
 
 #include <map>
 #include <vector>
@@ -14,9 +14,9 @@ namespace sheaf {
 inline constexpr int kMask = -1;
 
 struct NormFusion {
-  Step step;         ///< what is prepared: operands are values of the program, or kMask
-  int instead = -1;  ///< the step that it is of, for messages: the batch norm, or its gradient
-  int forward = -1;  ///< the batch norm
+  Step step;       ///< what is prepared: operands are values of the program, or kMask
+  StepId instead;  ///< the step that it is of, for messages: the batch norm, or its gradient
+  StepId forward;  ///< the batch norm
 };
 
 /// What can be fused in a program. A fused step stands where the first of its two steps stood.
@@ -24,19 +24,19 @@ class NormFusions {
  public:
   NormFusions() = default;  ///< of nothing
   explicit NormFusions(const Program& program);
-  /// What to do in place of step `index`; null: that step.
-  const NormFusion* at(int index) const;
-  /// The fused operation that does step `index` too; null: there is none.
-  const NormFusion* covering(int index) const;
+  /// What to do in place of `step`; null: that step.
+  const NormFusion* at(StepId step) const;
+  /// The fused operation that does `step` too; null: there is none.
+  const NormFusion* covering(StepId step) const;
 
  private:
-  void fuse_forward(const Program& program, int norm);
-  void fuse_backward(const Program& program, int gradient);
+  void fuse_forward(const Program& program, StepId norm);
+  void fuse_backward(const Program& program, StepId gradient);
 
-  std::vector<int> makers_;                ///< by value: the step that makes it; -1: a source
-  std::vector<std::vector<int>> readers_;  ///< by value: steps; program.steps.size() for what leaves the program
-  std::map<int, NormFusion> fused_;        ///< by the position where it stands
-  std::map<int, int> covered_;             ///< a step that another position's fusion does: that position
+  IdVector<ValueId, StepId> makers_;                ///< none: a source
+  IdVector<ValueId, std::vector<StepId>> readers_;  ///< the end of the program for what leaves it
+  std::map<StepId, NormFusion> fused_;              ///< by the position where it stands
+  std::map<StepId, StepId> covered_;                ///< a step that another position's fusion does: that position
 };
 
 }  // namespace sheaf

@@ -9,13 +9,11 @@
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
 struct Need {
   Device* device = nullptr;
   double all = 0;    ///< bytes; a sum of sizes need not fit in 64 bits
   double still = 0;  ///< of them, those that nobody has allocated yet
-  int largest = -1;  ///< lane
+  LaneId largest{-1};
 };
 
 std::string in_gib(double bytes) {
@@ -25,15 +23,16 @@ std::string in_gib(double bytes) {
   return text;
 }
 
-std::string describe(const Graph& graph, const ArenaBlock& block) {
-  if (block.tensor < 0) return "scratch memory of an operation, " + in_gib(static_cast<double>(block.bytes));
-  return "'" + graph.tensors[index_of(block.tensor)].name + "', " + in_gib(static_cast<double>(block.bytes));
+std::string describe(const BoundProgram& program, const ArenaBlock& block) {
+  if (!block.tensor) return "scratch memory of an operation, " + in_gib(static_cast<double>(block.bytes));
+  return "'" + program.tensors[block.tensor].name + "', " + in_gib(static_cast<double>(block.bytes));
 }
 
 /// `available`: bytes that can still be allocated; those of the whole memory where that is too small in any case.
-Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const Need& need, double available) {
+Error too_much(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices, const Need& need,
+               double available) {
   constexpr size_t kShown = 5;
-  const LaneArena& arena = plan.lanes[index_of(need.largest)];
+  const LaneArena& arena = plan.lanes[need.largest];
   const std::string name = need.device->info().shares_host_memory ? "host" : devices.name(need.largest);
   const auto total = static_cast<double>(need.device->info().memory_bytes);
   Error error(available == total ? in_gib(need.all) + " of memory are needed; the " + name + " has " + in_gib(total)
@@ -42,24 +41,24 @@ Error too_much(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devi
   error.note("the largest arena is that of " + devices.name(need.largest) + ", " + std::to_string(arena.bytes) + " bytes");
   const ArenaPeak peak = peak_of(arena);
   for (size_t i = 0; i < std::min(kShown, peak.blocks.size()); ++i) {
-    error.note("at its fullest it holds " + describe(graph, arena.blocks[peak.blocks[i]]));
+    error.note("at its fullest it holds " + describe(program, arena.blocks[peak.blocks[i]]));
   }
   return error.note("a smaller batch needs less: `sheaf estimate --memory` finds the largest that fits");
 }
 
 }  // namespace
 
-Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const ConstantStore& constants,
-                        const ArenaPool* arenas) {
+Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices,
+                        const ConstantStore& constants, const ArenaPool* arenas) {
   std::map<int, Need> needs;  // by memory
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
+  for (LaneId lane : devices.lanes()) {
     Device& device = devices.device(lane);
     Need& need = needs[device.memory_space()];
-    const size_t bytes = plan.lanes[index_of(lane)].bytes;
+    const size_t bytes = plan.lanes[lane].bytes;
     need.device = &device;
     need.all += static_cast<double>(bytes);
     if (!arenas || !arenas->has(device, lane, bytes)) need.still += static_cast<double>(bytes);
-    if (need.largest < 0 || bytes > plan.lanes[index_of(need.largest)].bytes) need.largest = lane;
+    if (!need.largest || bytes > plan.lanes[need.largest].bytes) need.largest = lane;
   }
   for (const ConstantStore::Node& node : constants.nodes()) {
     const auto need = needs.find(node.device->memory_space());
@@ -70,9 +69,9 @@ Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const Device
   for (const auto& [space, need] : needs) {
     const auto total = static_cast<double>(need.device->info().memory_bytes);  // 0: the device doesn't say
     if (total <= 0) continue;
-    if (need.all > total) return too_much(graph, plan, devices, need, total);
+    if (need.all > total) return too_much(program, plan, devices, need, total);
     const auto available = static_cast<double>(need.device->available_bytes());
-    if (need.still > available) return too_much(graph, plan, devices, need, available);
+    if (need.still > available) return too_much(program, plan, devices, need, available);
   }
   return {};
 }

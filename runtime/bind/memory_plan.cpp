@@ -8,32 +8,32 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
 /// Times of lane L: its operation number p starts at 2p + 1 and is done at 2p + 2. What another lane does is known
 /// only by what the two wait for: it begins after the last operation of L known to be done by then, and is over
 /// (as seen at 2e, before operation e starts) once L has waited for it. Seen at the end of a run at the latest.
 class LaneTime {
  public:
-  LaneTime(const Graph& graph, const std::vector<std::vector<int32_t>>& clocks) : graph_(graph), clocks_(clocks) {}
+  LaneTime(const BoundProgram& program, const Schedule& schedule) : program_(program), schedule_(schedule) {}
 
-  int64_t begin(int lane, const Instance& instance, size_t id) const {
-    if (instance.lane == lane) return 2 * int64_t{instance.position} + 1;
-    return 2 * int64_t{clocks_[id][index_of(lane)]};
+  int64_t begin(LaneId lane, InstanceId id) const {
+    const ScheduledInstance& instance = schedule_.instances[id];
+    if (program_.instances[id].lane == lane) return 2 * int64_t{instance.position} + 1;
+    return 2 * int64_t{instance.known_done[lane]};
   }
 
-  int64_t end(int lane, const Instance& instance) const {
-    if (instance.lane == lane) return 2 * int64_t{instance.position} + 2;
-    const auto& order = graph_.lane_order[index_of(lane)];
-    const auto past = std::partition_point(order.begin(), order.end(), [&](int other) {
-      return clocks_[index_of(other)][index_of(instance.lane)] <= instance.position;
-    });
+  int64_t end(LaneId lane, InstanceId id) const {
+    const LaneId own = program_.instances[id].lane;
+    const int position = schedule_.instances[id].position;
+    if (own == lane) return 2 * int64_t{position} + 2;
+    const auto& order = schedule_.lanes[lane];
+    const auto past = std::partition_point(
+        order.begin(), order.end(), [&](InstanceId other) { return schedule_.instances[other].known_done[own] <= position; });
     return 2 * (past - order.begin()) + 1;  // at 2e: not yet free for another lane that only knows e - 1
   }
 
  private:
-  const Graph& graph_;
-  const std::vector<std::vector<int32_t>>& clocks_;
+  const BoundProgram& program_;
+  const Schedule& schedule_;
 };
 
 size_t index_of_time(const std::vector<int64_t>& times, int64_t time) {
@@ -41,22 +41,22 @@ size_t index_of_time(const std::vector<int64_t>& times, int64_t time) {
 }
 
 /// By tensor: the block of each planned root that is used; begin is kNever for all others.
-std::vector<ArenaBlock> blocks_of_tensors(const Graph& graph, const std::vector<std::vector<int32_t>>& clocks) {
-  const LaneTime time(graph, clocks);
-  std::vector<ArenaBlock> blocks(graph.tensors.size());
-  for (size_t t = 0; t < blocks.size(); ++t) blocks[t] = {static_cast<int>(t), -1, 0, 0, kNever, 0};
-  for (size_t i = 0; i < graph.instances.size(); ++i) {
-    const Instance& instance = graph.instances[i];
-    if (instance.elided || instance.kind == Instance::print) continue;
+IdVector<TensorId, ArenaBlock> blocks_of_tensors(const BoundProgram& program, const Schedule& schedule) {
+  const LaneTime time(program, schedule);
+  IdVector<TensorId, ArenaBlock> blocks;
+  for (TensorId t : program.tensors.ids()) blocks.push_back({t, {}, 0, 0, kNever, 0});
+  for (InstanceId i : program.instances.ids()) {
+    const Instance& instance = program.instances[i];
+    if (instance.left_out() || instance.is<Instance::Print>()) continue;
     for (const auto* operands : {&instance.inputs, &instance.outputs}) {
-      for (int operand : *operands) {
-        const int root = graph.root(operand).tensor;
-        if (!graph.planned(root)) continue;
-        const Tensor& tensor = graph.tensors[index_of(root)];
-        ArenaBlock& block = blocks[index_of(root)];
+      for (TensorId operand : *operands) {
+        const TensorId root = program.root(operand).tensor;
+        if (!program.planned(root)) continue;
+        const Tensor& tensor = program.tensors[root];
+        ArenaBlock& block = blocks[root];
         block.bytes = tensor.spec.bytes;
-        block.begin = std::min(block.begin, time.begin(tensor.lane, instance, i));
-        block.end = std::max(block.end, time.end(tensor.lane, instance));
+        block.begin = std::min(block.begin, time.begin(tensor.lane, i));
+        block.end = std::max(block.end, time.end(tensor.lane, i));
       }
     }
   }
@@ -65,21 +65,21 @@ std::vector<ArenaBlock> blocks_of_tensors(const Graph& graph, const std::vector<
 
 }  // namespace
 
-Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, const std::vector<std::vector<int32_t>>& clocks) {
+Result<MemoryPlan> plan_memory(const BoundProgram& program, const Schedule& schedule, const DeviceSet& devices) {
   MemoryPlan plan;
-  plan.root_offsets.assign(graph.tensors.size(), 0);
-  plan.scratch_offsets.assign(graph.instances.size(), 0);
-  const std::vector<ArenaBlock> tensors = blocks_of_tensors(graph, clocks);
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
+  plan.root_offsets.assign(program.tensors.size(), 0);
+  plan.scratch_offsets.assign(program.instances.size(), 0);
+  const auto tensors = blocks_of_tensors(program, schedule);
+  for (LaneId lane : devices.lanes()) {
     LaneArena arena;
     arena.alignment = devices.device(lane).info().alignment;
     for (const ArenaBlock& block : tensors) {
-      if (block.begin != kNever && graph.tensors[index_of(block.tensor)].lane == lane) arena.blocks.push_back(block);
+      if (block.begin != kNever && program.tensors[block.tensor].lane == lane) arena.blocks.push_back(block);
     }
-    for (int i : graph.lane_order[index_of(lane)]) {
-      const Instance& instance = graph.instances[index_of(i)];
-      const int64_t begin = 2 * int64_t{instance.position} + 1;
-      if (instance.scratch_bytes > 0) arena.blocks.push_back({-1, i, instance.scratch_bytes, 0, begin, begin + 1});
+    for (InstanceId i : schedule.lanes[lane]) {
+      const Instance::Call* call = program.instances[i].call();
+      const int64_t begin = 2 * int64_t{schedule.instances[i].position} + 1;
+      if (call && call->scratch_bytes > 0) arena.blocks.push_back({{}, i, call->scratch_bytes, 0, begin, begin + 1});
     }
     ArenaProblem problem;
     problem.alignment = arena.alignment;
@@ -92,8 +92,7 @@ Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, con
     for (size_t b = 0; b < arena.blocks.size(); ++b) {
       ArenaBlock& block = arena.blocks[b];
       block.offset = solution.offsets[b];
-      (block.tensor >= 0 ? plan.root_offsets[index_of(block.tensor)] : plan.scratch_offsets[index_of(block.instance)]) =
-          block.offset;
+      (block.tensor ? plan.root_offsets[block.tensor] : plan.scratch_offsets[block.instance]) = block.offset;
     }
     plan.lanes.push_back(std::move(arena));
   }

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "runtime/bind/arena.h"
-#include "runtime/device/device_set.h"
-#include "runtime/bind/graph.h"
+#include "runtime/bind/schedule.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +15,9 @@ class ArenaPool;
 
 /// A buffer in a lane's arena: a root tensor, or the scratch memory of an instance.
 struct ArenaBlock {
-  int tensor = -1;    ///< in Graph::tensors; -1: scratch
-  int instance = -1;  ///< of scratch: in Graph::instances; -1: a tensor
-  size_t bytes = 0;   ///< as asked for; the arena rounds up to its alignment
+  TensorId tensor;      ///< none: scratch
+  InstanceId instance;  ///< of scratch; none: a tensor
+  size_t bytes = 0;     ///< as asked for; the arena rounds up to its alignment
   size_t offset = 0;
   /// [begin, end) on the lane's clock: its operation number p starts at 2p + 1 and is done at 2p + 2.
   int64_t begin = 0, end = 0;
@@ -32,18 +31,18 @@ struct LaneArena {
 };
 
 struct MemoryPlan {
-  std::vector<LaneArena> lanes;
-  std::vector<size_t> root_offsets;     ///< by tensor that is a planned root: bytes into its lane's arena
-  std::vector<size_t> scratch_offsets;  ///< by instance
+  IdVector<LaneId, LaneArena> lanes;
+  IdVector<TensorId, size_t> root_offsets;  ///< of a planned root: bytes into its lane's arena
+  IdVector<InstanceId, size_t> scratch_offsets;
 };
 
-/// The arenas of all lanes, planned. `clocks`: what schedule() returned for `graph`. Errors: sizes that overflow.
-Result<MemoryPlan> plan_memory(const Graph& graph, const DeviceSet& devices, const std::vector<std::vector<int32_t>>& clocks);
+/// The arenas of all lanes, planned. Errors: sizes that overflow.
+Result<MemoryPlan> plan_memory(const BoundProgram& program, const Schedule& schedule, const DeviceSet& devices);
 
 /// The worst moment of an arena, and the operation of its lane at which it comes.
 struct ArenaPeak {
   int64_t time = 0;
-  size_t position = 0;         ///< in Graph::lane_order
+  size_t position = 0;         ///< in Schedule::lanes
   std::vector<size_t> blocks;  ///< live then: indices into LaneArena::blocks, the largest first
 };
 ArenaPeak peak_of(const LaneArena& arena);
@@ -52,7 +51,7 @@ ArenaPeak peak_of(const LaneArena& arena);
 /// what is asked of it: the arenas of `plan`, with the constants; or where what of them isn't allocated yet is more than is
 /// free. `arenas`: where there may be some already; may be null. The error names the largest arena with its size, and the
 /// largest tensors live when it is fullest.
-Result<void> check_fits(const Graph& graph, const MemoryPlan& plan, const DeviceSet& devices, const ConstantStore& constants,
-                        const ArenaPool* arenas);
+Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices,
+                        const ConstantStore& constants, const ArenaPool* arenas);
 
 }  // namespace sheaf

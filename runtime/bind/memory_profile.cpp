@@ -1,21 +1,19 @@
 #include "runtime/bind/memory_profile.h"
 
-#include "runtime/bind/memory_plan.h"
 #include "runtime/bind/operation_info.h"
+#include "runtime/bind/planned_binding.h"
 
 #include <algorithm>
 
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
-ProfiledTensor profiled(const LaneArena& arena, const ArenaBlock& block, const Graph& graph,
+ProfiledTensor profiled(const LaneArena& arena, const ArenaBlock& block, const BoundProgram& bound,
                         const std::vector<OperationInfo>& operations) {
   // A lane's time 2p is just before its operation p, 2p + 1 while that runs.
-  return {block.tensor >= 0 ? graph.tensors[index_of(block.tensor)].name : operations[index_of(block.instance)].layer,
+  return {block.tensor ? bound.tensors[block.tensor].name : operations[block.instance.index()].layer,
           arena_size(block.bytes, arena.alignment), static_cast<size_t>(block.begin / 2),
-          static_cast<size_t>((block.end + 1) / 2), block.tensor < 0};
+          static_cast<size_t>((block.end + 1) / 2), !block.tensor};
 }
 
 /// The most that is live at any moment of each position.
@@ -38,22 +36,22 @@ std::vector<size_t> live_by_position(const LaneArena& arena, size_t operations) 
 
 }  // namespace
 
-std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& plan, const std::vector<OperationInfo>& operations,
+std::vector<LaneMemory> memory_profile(const PlannedBinding& binding, const std::vector<OperationInfo>& operations,
                                        const Program& program, const DeviceSet& devices) {
   std::vector<LaneMemory> lanes;
-  for (size_t l = 0; l < plan.lanes.size(); ++l) {
-    const LaneArena& arena = plan.lanes[l];
+  for (LaneId l : devices.lanes()) {
+    const LaneArena& arena = binding.memory.lanes[l];
     LaneMemory lane;
-    lane.lane = devices.name(static_cast<int>(l));
+    lane.lane = devices.name(l);
     lane.arena_bytes = arena.bytes;
     lane.peak_bytes = arena.lower_bound;
-    for (int i : graph.lane_order[l]) {
-      const OperationInfo& info = operations[index_of(i)];
+    for (InstanceId i : binding.schedule.lanes[l]) {
+      const OperationInfo& info = operations[i.index()];
       ProfiledOperation operation{info.op, info.layer, {}, info.replica, info.step};
-      if (info.step >= 0) operation.fused = program.steps[index_of(info.step)].fused;
+      if (info.step >= 0) operation.fused = program.steps[static_cast<size_t>(info.step)].fused;
       lane.operations.push_back(std::move(operation));
     }
-    for (const ArenaBlock& block : arena.blocks) lane.tensors.push_back(profiled(arena, block, graph, operations));
+    for (const ArenaBlock& block : arena.blocks) lane.tensors.push_back(profiled(arena, block, binding.program, operations));
     lane.live_bytes = live_by_position(arena, lane.operations.size());
     lane.peak_position =
         static_cast<size_t>(std::max_element(lane.live_bytes.begin(), lane.live_bytes.end()) - lane.live_bytes.begin());

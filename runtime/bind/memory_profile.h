@@ -9,9 +9,8 @@
 
 namespace sheaf {
 
-struct Graph;
-struct MemoryPlan;
 struct OperationInfo;
+struct PlannedBinding;
 struct Program;
 class DeviceSet;
 
@@ -46,8 +45,8 @@ struct LaneMemory {
   std::vector<ProfiledTensor> tensors;
 };
 
-/// By lane. `operations`: what describe_operations() gives for `graph`.
-std::vector<LaneMemory> memory_profile(const Graph& graph, const MemoryPlan& plan, const std::vector<OperationInfo>& operations,
+/// By lane. `operations`: what describe_operations() gives for the program of `binding`.
+std::vector<LaneMemory> memory_profile(const PlannedBinding& binding, const std::vector<OperationInfo>& operations,
                                        const Program& program, const DeviceSet& devices);
 
 }  // namespace sheaf

@@ -1,12 +1,10 @@
 #include "runtime/bind/operation_info.h"
 
-#include "runtime/bind/graph.h"
+#include "runtime/bind/bound_program.h"
 #include "runtime/plan/op_list.h"
 
 namespace sheaf {
 namespace {
-
-size_t index_of(int i) { return static_cast<size_t>(i); }
 
 std::string describe_tensor(const Tensor& tensor) {
   std::string text = tensor.name + " " + std::string(name_of(tensor.spec.dtype)) + " ";
@@ -14,40 +12,65 @@ std::string describe_tensor(const Tensor& tensor) {
   return text + " " + (tensor.spec.plain() ? "plain" : tensor.spec.format->name());
 }
 
+/// What binding made of a step, or inserted.
+Op op_of(const Instance& instance, const Program& program) {
+  if (instance.is<Instance::Reorder>()) return Op::reorder;
+  if (instance.is<Instance::Check>()) return Op::check_finite;
+  if (const auto* collective = instance.is<Instance::Collective>()) return op_of(collective->kind);
+  if (instance.step) return program.steps[instance.step.index()].op;
+  return instance.commits ? Op::update : Op::copy;
+}
+
+/// How it is done, and why so.
+void describe_work(const Instance& instance, OperationInfo& info) {
+  if (const Instance::Call* call = instance.call()) {
+    info.implementation = call->implementation;
+    info.reason = call->reason;
+    info.uncertain = call->uncertain;
+  } else if (!instance.is<Instance::Print>()) {
+    info.implementation = instance.left_out() ? "in place" : "copy";
+  }
+  if (const auto* fetch = instance.is<Instance::Fetch>())
+    info.reason = std::to_string(fetch->parts.size()) + " inputs in one transfer";
+  if (const auto* collective = instance.is<Instance::Collective>())
+    for (StepId step : collective->steps) info.steps.push_back(step.number());
+}
+
 }  // namespace
 
-std::vector<OperationInfo> describe_operations(const Graph& graph, const Program& program, const DeviceSet& devices) {
+Op op_of(CollectiveRequest::Kind kind) {
+  switch (kind) {
+    case CollectiveRequest::broadcast: return Op::broadcast;
+    case CollectiveRequest::gather: return Op::gather;
+    case CollectiveRequest::reduce: return Op::sum;
+  }
+  return Op::sum;
+}
+
+std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const Program& program, const DeviceSet& devices) {
   std::vector<OperationInfo> operations;
-  operations.reserve(graph.instances.size());
-  for (const Instance& instance : graph.instances) {
+  operations.reserve(bound.instances.size());
+  for (const Instance& instance : bound.instances) {
     OperationInfo info;
-    const bool of_step = instance.step >= 0;
-    if (of_step) {
-      const Step& step = program.steps[index_of(instance.step)];
-      info.op = step.op;
+    info.op = op_of(instance, program);
+    info.step = instance.step.number();
+    if (instance.step) {
+      const Step& step = program.steps[instance.step.index()];
       info.kernel = step.kernel;
-      info.layer = step.layer;
+      if (!instance.is<Instance::Collective>()) info.layer = step.layer;
     }
-    const bool copies = instance.kind == Instance::copy || instance.kind == Instance::fetch;
-    if (copies && !of_step) info.op = instance.commits ? Op::update : Op::copy;
-    if (instance.op) info.op = *instance.op;
-    info.step = instance.step;
-    info.steps = instance.steps;
-    if (instance.collective >= 0) info.layer.clear();
     info.replica = instance.replica;
     info.lane = devices.name(instance.lane);
-    info.implementation = instance.elided ? "in place" : copies ? "copy" : instance.implementation;
-    info.reason = instance.reason;
-    info.uncertain = instance.uncertain;
-    for (int tensor : instance.inputs) {
-      const Tensor& home = graph.tensors[index_of(graph.root(tensor).tensor)];
-      info.inputs.push_back(describe_tensor(graph.tensors[index_of(tensor)]));
-      info.input_specs.push_back(graph.tensors[index_of(tensor)].spec);
-      info.from_weights.push_back(home.node >= 0 && !home.variable);
+    describe_work(instance, info);
+    for (TensorId tensor : instance.inputs) {
+      const Tensor& home = bound.home(tensor);
+      info.inputs.push_back(describe_tensor(bound.tensors[tensor]));
+      info.input_specs.push_back(bound.tensors[tensor].spec);
+      info.from_weights.push_back(home.lies<Tensor::Stored>() && !home.variable());
     }
-    for (int tensor : instance.outputs) {
-      info.outputs.push_back(describe_tensor(graph.tensors[index_of(tensor)]));
-      info.output_specs.push_back(graph.tensors[index_of(tensor)].spec);
+    for (TensorId tensor : instance.outputs) {
+      info.outputs.push_back(describe_tensor(bound.tensors[tensor]));
+      info.output_specs.push_back(bound.tensors[tensor].spec);
     }
     operations.push_back(std::move(info));
   }

@@ -1,14 +1,14 @@
 // What a binding says about its operations.
 #pragma once
 
-#include "runtime/device/operation.h"
+#include "runtime/device/device.h"
 
 #include <string>
 #include <vector>
 
 namespace sheaf {
 
-struct Graph;
+struct BoundProgram;
 class DeviceSet;
 
 /// One operation as bound, in order.
@@ -29,7 +29,10 @@ struct OperationInfo {
   std::vector<bool> from_weights;                     ///< by input: made when weights are set, not at each run
 };
 
-/// One for each of the graph's instances, in their order.
-std::vector<OperationInfo> describe_operations(const Graph& graph, const Program& program, const DeviceSet& devices);
+/// What a member of an operation among devices does: OperationInfo::op.
+Op op_of(CollectiveRequest::Kind kind);
+
+/// One for each instance of `bound`, which is `program` expanded, in their order.
+std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const Program& program, const DeviceSet& devices);
 
 }  // namespace sheaf

@@ -1,105 +1,93 @@
 // Updates: the new value of a variable is made over the old one where nobody needs that any more, else copied there
 // at the end. Either way a run that fails leaves all variables as they were.
-#include "runtime/bind/graph.h"
+#include "runtime/bind/rewrites.h"
 
 #include <algorithm>
 
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
 class UpdatePlacement {
  public:
-  UpdatePlacement(Graph& graph, const BindContext& context) : graph_(graph), context_(context) {}
+  UpdatePlacement(BoundProgram& program, const BindContext& context) : program_(program), context_(context) {}
 
   void run() {
     keep_old_values();
     find_touches();
-    for (const Graph::Update& update : graph_.updates) {
-      if (is_new_already(update) || graph_.tensors[index_of(update.variable)].spec.bytes == 0) continue;
+    for (const Update& update : program_.updates) {
+      if (is_new_already(update) || tensor(update.variable).spec.bytes == 0) continue;
       if (can_lie_over(update)) {
         make_over(update);
       } else {
         copies_.push_back(update);
       }
     }
-    for (const Graph::Update& update : copies_) copy_at_end(update);
+    for (const Update& update : copies_) copy_at_end(update);
   }
 
  private:
+  using Update = BoundProgram::Update;
+
+  const Tensor& tensor(TensorId id) const { return program_.tensors[id]; }
+
   /// The value is the variable itself: it stays.
-  bool is_new_already(const Graph::Update& update) const { return graph_.root(update.value).tensor == update.variable; }
+  bool is_new_already(const Update& update) const { return program_.root(update.value).tensor == update.variable; }
 
-  bool on_host(int lane) const {
-    return context_.devices.device(lane).memory_space() == context_.devices.host().memory_space();
-  }
-
-  bool same_memory(int lane_a, int lane_b) const {
-    return context_.devices.device(lane_a).memory_space() == context_.devices.device(lane_b).memory_space();
-  }
+  int memory_of(LaneId lane) const { return context_.devices.device(lane).memory_space(); }
+  bool on_host(LaneId lane) const { return memory_of(lane) == context_.devices.host().memory_space(); }
 
   /// The host copies what was there from the start; else the lane that made it does, which need not wait. But the host's
   /// queue doesn't reach a device's memory.
-  int copying_lane(const Tensor& from, const Tensor& to) const {
+  LaneId copying_lane(const Tensor& from, const Tensor& to) const {
     if (on_host(from.lane) && !on_host(to.lane)) return to.lane;
-    return from.writers.empty() && on_host(from.lane) ? 0 : from.lane;
+    return from.writers.empty() && on_host(from.lane) ? kHostLane : from.lane;
   }
 
-  int add_copy(int from, int to) {
+  InstanceId add_copy(TensorId from, TensorId to) {
     Instance copy;
-    copy.kind = Instance::copy;
-    copy.lane = copying_lane(graph_.tensors[index_of(from)], graph_.tensors[index_of(to)]);
+    copy.lane = copying_lane(tensor(from), tensor(to));
     copy.inputs = {from};
     copy.outputs = {to};
-    copy.copy_shape = {graph_.tensors[index_of(from)].spec.bytes, 1, 0, 0};
-    graph_.instances.push_back(std::move(copy));
-    return static_cast<int>(graph_.instances.size()) - 1;
+    copy.work = Instance::Copy{{tensor(from).spec.bytes, 1, 0, 0}};
+    return program_.instances.add(std::move(copy));
   }
 
   /// A variable that takes the old value of another gets it by way of a copy: the other may change before.
   void keep_old_values() {
-    for (Graph::Update& update : graph_.updates) {
-      const Tensor source = graph_.tensors[index_of(update.value)];
-      if (is_new_already(update) || !graph_.tensors[index_of(graph_.root(update.value).tensor)].variable) continue;
-      Tensor kept;
-      kept.spec = source.spec;
-      kept.name = source.name;
-      kept.lane = source.lane;
-      const int id = static_cast<int>(graph_.tensors.size());
-      graph_.tensors.push_back(std::move(kept));
-      const int copy = add_copy(update.value, id);
-      graph_.tensors[index_of(id)].writers = {copy};
-      update.value = id;
+    for (Update& update : program_.updates) {
+      if (is_new_already(update) || !program_.home(update.value).variable()) continue;
+      const Tensor& source = tensor(update.value);
+      const TensorId kept = program_.tensors.add({source.spec, source.name, source.lane});
+      program_.tensors[kept].writers = {add_copy(update.value, kept)};
+      update.value = kept;
     }
   }
 
   void find_touches() {
-    readers_.resize(graph_.tensors.size());
-    writers_.resize(graph_.tensors.size());
-    for (size_t i = 0; i < graph_.instances.size(); ++i) {
-      const Instance& instance = graph_.instances[i];
-      if (instance.can_fail) may_fail_.push_back(static_cast<int>(i));
-      if (instance.elided || instance.kind == Instance::print) continue;
-      for (int input : instance.inputs) readers_[index_of(graph_.root(input).tensor)].push_back(static_cast<int>(i));
-      for (int output : instance.outputs) writers_[index_of(graph_.root(output).tensor)].push_back(static_cast<int>(i));
+    readers_.resize(program_.tensors.size());
+    writers_.resize(program_.tensors.size());
+    for (InstanceId i : program_.instances.ids()) {
+      const Instance& instance = program_.instances[i];
+      if (instance.can_fail()) may_fail_.push_back(i);
+      if (instance.left_out() || instance.is<Instance::Print>()) continue;
+      for (TensorId input : instance.inputs) readers_[program_.root(input).tensor].push_back(i);
+      for (TensorId output : instance.outputs) writers_[program_.root(output).tensor].push_back(i);
     }
   }
 
   /// Everything that makes the value comes after all that reads the variable's old value and all that may fail.
-  bool can_lie_over(const Graph::Update& update) const {
-    const int root = graph_.root(update.value).tensor;
-    if (!graph_.covers_planned_root(update.value)) return false;
-    if (graph_.tensors[index_of(root)].spec.bytes != graph_.tensors[index_of(update.variable)].spec.bytes) return false;
-    const int home = graph_.tensors[index_of(update.variable)].lane;
-    if (!same_memory(graph_.tensors[index_of(root)].lane, home)) return false;
-    const auto& readers = readers_[index_of(update.variable)];
-    for (int writer : writers_[index_of(root)]) {
-      const Instance& instance = graph_.instances[index_of(writer)];
+  bool can_lie_over(const Update& update) const {
+    const TensorId root = program_.root(update.value).tensor;
+    if (!program_.covers_planned_root(update.value)) return false;
+    if (tensor(root).spec.bytes != tensor(update.variable).spec.bytes) return false;
+    const int home = memory_of(tensor(update.variable).lane);
+    if (memory_of(tensor(root).lane) != home) return false;
+    for (InstanceId writer : writers_[root]) {
+      const Instance& instance = program_.instances[writer];
       // What is early comes before all that may fail, whatever its place here.
-      if (instance.early || !same_memory(instance.lane, home) || (!may_fail_.empty() && writer <= may_fail_.back()))
+      if (instance.early || memory_of(instance.lane) != home || (!may_fail_.empty() && writer <= may_fail_.back()))
         return false;
-      for (int reader : readers) {
+      for (InstanceId reader : readers_[update.variable]) {
         if (reader > writer || (reader == writer && !works_in_place(instance, update.variable, root))) return false;
       }
     }
@@ -107,52 +95,53 @@ class UpdatePlacement {
   }
 
   /// The instance reads the variable, whole and once, and may write `root` over it.
-  bool works_in_place(const Instance& instance, int variable, int root) const {
-    const auto touches = [&](const std::vector<int>& operands, int of) {
-      return std::count_if(operands.begin(), operands.end(), [&](int tensor) { return graph_.root(tensor).tensor == of; });
+  bool works_in_place(const Instance& instance, TensorId variable, TensorId root) const {
+    const auto touches = [&](const std::vector<TensorId>& operands, TensorId of) {
+      return std::count_if(operands.begin(), operands.end(), [&](TensorId one) { return program_.root(one).tensor == of; });
     };
-    if (touches(instance.inputs, variable) != 1 || touches(instance.outputs, root) != 1) return false;
-    const auto covers = [&](int tensor, int of) {
-      return graph_.root(tensor).tensor == of && graph_.root(tensor).offset == 0 &&
-             graph_.tensors[index_of(tensor)].spec.bytes == graph_.tensors[index_of(of)].spec.bytes;
+    if (touches(instance.inputs, variable) != 1 || touches(instance.outputs, root) != 1 || !instance.call()) return false;
+    const auto covers = [&](const std::vector<TensorId>& operands, int which, TensorId of) {
+      if (which < 0 || which >= static_cast<int>(operands.size())) return false;
+      const TensorId operand = operands[static_cast<size_t>(which)];
+      const Root at = program_.root(operand);
+      return at.tensor == of && at.offset == 0 && tensor(operand).spec.bytes == tensor(of).spec.bytes;
     };
-    return std::any_of(instance.in_place.begin(), instance.in_place.end(), [&](const auto& pair) {
-      return pair.first >= 0 && pair.first < static_cast<int>(instance.inputs.size()) && pair.second >= 0 &&
-             pair.second < static_cast<int>(instance.outputs.size()) &&
-             covers(instance.inputs[index_of(pair.first)], variable) && covers(instance.outputs[index_of(pair.second)], root);
+    const auto& in_place = instance.call()->in_place;
+    return std::any_of(in_place.begin(), in_place.end(), [&](const auto& pair) {
+      return covers(instance.inputs, pair.first, variable) && covers(instance.outputs, pair.second, root);
     });
   }
 
-  void make_over(const Graph::Update& update) {
-    const int root = graph_.root(update.value).tensor;
-    graph_.tensors[index_of(root)].base = update.variable;
-    graph_.tensors[index_of(root)].delta = 0;
-    for (int writer : writers_[index_of(root)]) commits(writer, update.variable);
+  void make_over(const Update& update) {
+    const TensorId root = program_.root(update.value).tensor;
+    program_.tensors[root].place = Tensor::View{update.variable};
+    for (InstanceId writer : writers_[root]) commits(writer, update.variable);
   }
 
-  void copy_at_end(const Graph::Update& update) { commits(add_copy(update.value, update.variable), update.variable); }
+  void copy_at_end(const Update& update) { commits(add_copy(update.value, update.variable), update.variable); }
 
   /// Instance `writer` writes `variable`, once all is well and the old value has been read.
-  void commits(int writer, int variable) {
-    Instance& instance = graph_.instances[index_of(writer)];
+  void commits(InstanceId writer, TensorId variable) {
+    Instance& instance = program_.instances[writer];
     instance.commits = true;
     instance.after.insert(instance.after.end(), may_fail_.begin(), may_fail_.end());
-    for (int reader : readers_[index_of(variable)]) {
+    for (InstanceId reader : readers_[variable]) {
       if (reader != writer) instance.after.push_back(reader);
     }
   }
 
-  Graph& graph_;
+  BoundProgram& program_;
   const BindContext& context_;
-  std::vector<std::vector<int>> readers_, writers_;  ///< by root: instances, in order
-  std::vector<int> may_fail_;                        ///< instances, in order
-  std::vector<Graph::Update> copies_;
+  IdVector<TensorId, std::vector<InstanceId>> readers_, writers_;  ///< by root, in order
+  std::vector<InstanceId> may_fail_;                               ///< in order
+  std::vector<Update> copies_;
 };
 
 }  // namespace
 
-void place_updates(Graph& graph, const BindContext& context) {
-  if (!graph.updates.empty()) UpdatePlacement(graph, context).run();
+Result<void> place_updates(BoundProgram& program, const BindContext& context) {
+  if (!program.updates.empty()) UpdatePlacement(program, context).run();
+  return {};
 }
 
 }  // namespace sheaf

@@ -1,18 +1,17 @@
 #include "runtime/bind/planned_binding.h"
 
+#include "runtime/bind/rewrites.h"
+
 namespace sheaf {
 
 Result<PlannedBinding> plan_binding(const BindContext& context) {
   context.constants.forget_plans();
-  SHEAF_ASSIGN(auto graph, expand(context));
-  SHEAF_TRY(sink_updates(graph, context));
-  SHEAF_TRY(fetch_inputs(graph, context));
-  SHEAF_TRY(form_collectives(graph, context));
-  place_values(graph, context);
-  const auto clocks = schedule(graph, context);
-  SHEAF_TRY(check_collectives(graph));
-  SHEAF_ASSIGN(auto memory, plan_memory(graph, context.devices, clocks));
-  return PlannedBinding{std::move(graph), std::move(memory)};
+  SHEAF_ASSIGN(auto program, expand(context));
+  for (const Rewrite& rewrite : rewrites()) SHEAF_TRY(rewrite.apply(program, context));
+  auto lanes = schedule(program, context);
+  SHEAF_TRY(check_collectives(program, lanes));
+  SHEAF_ASSIGN(auto memory, plan_memory(program, lanes, context.devices));
+  return PlannedBinding{std::move(program), std::move(lanes), std::move(memory)};
 }
 
 }  // namespace sheaf

@@ -7,12 +7,12 @@
 namespace sheaf {
 
 struct PlannedBinding {
-  Graph graph;
+  BoundProgram program;
+  Schedule schedule;
   MemoryPlan memory;
 };
 
-/// Allocates no memory of a device and runs nothing. Errors: an index beyond the device list (located at the layer),
-/// inputs that split differently, an operation that cannot be prepared (as "replica i on device d: …").
+/// Allocates no memory of a device and runs nothing. Errors: those of expand() and of the rewrites (runtime/bind/rewrites.h).
 Result<PlannedBinding> plan_binding(const BindContext& context);
 
 }  // namespace sheaf

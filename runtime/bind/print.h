@@ -1,15 +1,17 @@
 // A bound program as text, for people and for tests: docs/binding.md has the grammar.
 #pragma once
 
-#include "runtime/bind/memory_plan.h"
+#include "runtime/bind/planned_binding.h"
 
 #include <string>
 
 namespace sheaf {
 
-/// What `graph`, which is `program` expanded for `devices`, holds: a line for each tensor, each instance, and for what leaves
-/// the program; where schedule() has been run, for each lane too. `memory`: where its arenas are planned, offsets in them are
-/// shown; else null.
-std::string print(const Graph& graph, const Program& program, const DeviceSet& devices, const MemoryPlan* memory = nullptr);
+/// What `bound`, which is `program` expanded for `devices`, holds: a line for each tensor, each instance, and for what leaves
+/// the program.
+std::string print(const BoundProgram& bound, const Program& program, const DeviceSet& devices);
+
+/// The same with what the lanes wait for, their order and where in their arenas tensors lie.
+std::string print(const PlannedBinding& planned, const Program& program, const DeviceSet& devices);
 
 }  // namespace sheaf

@@ -4,7 +4,7 @@
 
 namespace sheaf {
 
-Result<void> SavedVariables::add(int variable) {
+Result<void> SavedVariables::add(NodeId variable) {
   Device& device = constants_->device(variable);
   const size_t bytes = constants_->spec(variable).bytes;
   if (bytes == 0) return {};

@@ -12,7 +12,7 @@ class SavedVariables {
  public:
   explicit SavedVariables(ConstantStore& constants) : constants_(&constants) {}
   /// One more, which some binding uses. Errors: too little memory.
-  Result<void> add(int variable);
+  Result<void> add(NodeId variable);
   /// Takes the values as they are now. Errors, as of restore(): a device's.
   Result<void> keep();
   /// Puts back what was kept.

@@ -1,126 +1,158 @@
-#include "runtime/bind/graph.h"
+#include "runtime/bind/schedule.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
 /// The instances that write `tensor`. Where a copy was left out, those that write its source.
-void collect_writers(const Graph& graph, int tensor, std::vector<int>& writers) {
-  for (int writer : graph.tensors[index_of(tensor)].writers) {
-    const Instance& instance = graph.instances[index_of(writer)];
-    if (instance.elided) {
-      collect_writers(graph, instance.inputs[0], writers);
+void collect_writers(const BoundProgram& program, TensorId tensor, std::vector<InstanceId>& writers) {
+  for (InstanceId writer : program.tensors[tensor].writers) {
+    const Instance& instance = program.instances[writer];
+    if (instance.left_out()) {
+      collect_writers(program, instance.inputs[0], writers);
     } else {
       writers.push_back(writer);
     }
   }
 }
 
-/// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. In
-/// between, it would cut in two what can be recorded.
-std::vector<bool> only_give(const Graph& graph, const DeviceSet& devices) {
-  std::vector<bool> late(graph.instances.size(), false);
-  for (size_t i = 0; i < late.size(); ++i) {
-    const Instance& instance = graph.instances[i];
-    late[i] = instance.kind == Instance::copy && !instance.elided && devices.device(instance.lane).info().asynchronous &&
-              graph.tensors[index_of(graph.root(instance.outputs[0]).tensor)].output >= 0;
+class Scheduling {
+ public:
+  Scheduling(const BoundProgram& program, const BindContext& context)
+      : program_(program),
+        devices_(context.devices),
+        observe_(context.observe),
+        decided_(context.devices.lanes().size(), std::vector<bool>(program.instances.size(), false)) {
+    made_.lanes.resize(devices_.lanes().size());
+    made_.instances.resize(program.instances.size());
   }
-  for (const Instance& instance : graph.instances) {
-    for (int other : instance.after) late[index_of(other)] = false;
-    for (int input : instance.inputs) {
-      for (int writer : graph.tensors[index_of(input)].writers) late[index_of(writer)] = false;
-    }
-  }
-  return late;
-}
 
-/// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell. `known`:
-/// what its lane has waited for already.
-std::vector<int> deciders(const Graph& graph, const Instance& instance, const DeviceSet& devices,
-                          const std::vector<bool>& known) {
-  std::vector<int> found;
-  if (!instance.commits) return found;
-  for (int other : instance.after) {
-    const Instance& source = graph.instances[index_of(other)];
-    if (!source.can_fail || known[index_of(other)] || !devices.device(source.lane).info().asynchronous) continue;
-    if (source.lane != instance.lane || !guardable(graph, instance, devices)) found.push_back(other);
+  Schedule run() {
+    for (InstanceId i : order())
+      if (!program_.instances[i].left_out()) add(i);
+    return std::move(made_);
   }
-  return found;
-}
+
+ private:
+  bool asynchronous(LaneId lane) const { return devices_.device(lane).info().asynchronous; }
+
+  /// What is early first, what only gives something to the caller last.
+  std::vector<InstanceId> order() const {
+    const auto ids = program_.instances.ids();
+    std::vector<InstanceId> order(ids.begin(), ids.end());
+    const IdVector<InstanceId, bool> late = only_give();
+    // Whoever is shown one operation after another sees values in the instances' order, so that is each lane's order then.
+    if (observe_) return order;
+    const auto turn = [&](InstanceId i) { return program_.instances[i].early ? 0 : late[i] ? 2 : 1; };
+    std::stable_sort(order.begin(), order.end(), [&](InstanceId a, InstanceId b) { return turn(a) < turn(b); });
+    return order;
+  }
+
+  /// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. In
+  /// between, it would cut in two what can be recorded.
+  IdVector<InstanceId, bool> only_give() const {
+    IdVector<InstanceId, bool> late(program_.instances.size(), false);
+    for (InstanceId i : program_.instances.ids()) {
+      const Instance& instance = program_.instances[i];
+      late[i] = instance.is<Instance::Copy>() && !instance.left_out() && asynchronous(instance.lane) &&
+                program_.home(instance.outputs[0]).lies<Tensor::Wanted>();
+    }
+    for (const Instance& instance : program_.instances) {
+      for (InstanceId other : instance.after) late[other] = false;
+      for (TensorId input : instance.inputs)
+        for (InstanceId writer : program_.tensors[input].writers) late[writer] = false;
+    }
+    return late;
+  }
+
+  void add(InstanceId i) {
+    const Instance& instance = program_.instances[i];
+    ScheduledInstance& scheduled = made_.instances[i];
+    auto& lane = made_.lanes[instance.lane];
+    auto& known = scheduled.known_done;
+    if (lane.empty()) known.assign(devices_.lanes().size(), 0);
+    else known = made_.instances[lane.back()].known_done;
+    scheduled.position = static_cast<int>(lane.size());
+    known[instance.lane] = scheduled.position;
+
+    // A wait for these says more than that they are done.
+    for (InstanceId other : deciders(instance)) {
+      wait(scheduled, other, true);
+      decided_[instance.lane][other.index()] = true;
+      const LaneId source = program_.instances[other].lane;
+      if (source != instance.lane) known[source] = std::max(known[source], made_.instances[other].position + 1);
+    }
+    std::vector<InstanceId> writers;
+    for (TensorId input : instance.inputs) collect_writers(program_, input, writers);
+    for (InstanceId other : instance.after)
+      if (!program_.instances[other].left_out()) writers.push_back(other);
+    std::sort(writers.begin(), writers.end(), std::greater<>());  // a later wait often implies the earlier ones
+    for (InstanceId writer : writers) {
+      const LaneId source = program_.instances[writer].lane;
+      const ScheduledInstance& theirs = made_.instances[writer];
+      if (source == instance.lane || known[source] > theirs.position) continue;
+      wait(scheduled, writer, false);
+      known[source] = theirs.position + 1;
+      for (LaneId l : devices_.lanes())
+        if (tells(source, instance.lane, l)) known[l] = std::max(known[l], theirs.known_done[l]);
+    }
+    lane.push_back(i);
+  }
+
+  void wait(ScheduledInstance& scheduled, InstanceId other, bool decides) {
+    scheduled.waits.push_back({other, decides});
+    made_.instances[other].signals = true;
+  }
+
+  /// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell.
+  std::vector<InstanceId> deciders(const Instance& instance) const {
+    std::vector<InstanceId> found;
+    if (!instance.commits) return found;
+    for (InstanceId other : instance.after) {
+      const Instance& source = program_.instances[other];
+      if (!source.can_fail() || decided_[instance.lane][other.index()] || !asynchronous(source.lane)) continue;
+      if (source.lane != instance.lane || !guardable(program_, instance, devices_)) found.push_back(other);
+    }
+    return found;
+  }
+
+  /// What a device has brought to the host's memory is there only when somebody has waited for that device itself: that another
+  /// device's work came after it, on the devices, tells the host nothing.
+  bool tells(LaneId source, LaneId lane, LaneId of) const {
+    return of == source || asynchronous(lane) || !asynchronous(source) || !asynchronous(of);
+  }
+
+  const BoundProgram& program_;
+  const DeviceSet& devices_;
+  const bool observe_;
+  Schedule made_;
+  IdVector<LaneId, std::vector<bool>> decided_;  ///< by lane and instance: what the lane has waited for already
+};
 
 }  // namespace
 
-bool guardable(const Graph& graph, const Instance& instance, const DeviceSet& devices) {
-  if (instance.kind == Instance::launch) return !instance.executable || instance.executable->guardable();
-  const auto space = [&](int lane) { return devices.device(lane).memory_space(); };
-  const auto within = [&](int tensor) {
-    return space(graph.tensors[index_of(graph.root(tensor).tensor)].lane) == space(instance.lane);
-  };
-  return instance.kind == Instance::copy && within(instance.inputs[0]) && within(instance.outputs[0]);
+bool guardable(const BoundProgram& program, const Instance& instance, const DeviceSet& devices) {
+  if (const Instance::Call* call = instance.call()) return !call->executable || call->executable->guardable();
+  const auto space = [&](LaneId lane) { return devices.device(lane).memory_space(); };
+  const auto within = [&](TensorId tensor) { return space(program.home(tensor).lane) == space(instance.lane); };
+  return instance.is<Instance::Copy>() && within(instance.inputs[0]) && within(instance.outputs[0]);
 }
 
-std::vector<std::vector<int32_t>> schedule(Graph& graph, const BindContext& context) {
-  const DeviceSet& devices = context.devices;
-  graph.lane_order.assign(index_of(devices.lanes()), {});
-  std::vector<std::vector<int32_t>> clocks(graph.instances.size());
-  std::vector<int> writers;
-  std::vector<std::vector<bool>> decided(index_of(devices.lanes()), std::vector<bool>(graph.instances.size(), false));
-  std::vector<size_t> order(graph.instances.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const std::vector<bool> late = only_give(graph, devices);
-  // What a device has brought to the host's memory is there only when somebody has waited for that device itself: that another
-  // device's work came after it, on the devices, tells the host nothing.
-  const auto works_alone = [&](int l) { return devices.device(l).info().asynchronous; };
-  const auto tells = [&](int source, int lane, int of) {
-    return of == source || works_alone(lane) || !works_alone(source) || !works_alone(of);
-  };
-  // Whoever is shown one operation after another sees values in the instances' order, so that is each lane's order then.
-  const auto turn = [&](size_t i) { return context.observe ? 1 : graph.instances[i].early ? 0 : late[i] ? 2 : 1; };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turn(a) < turn(b); });
-  for (size_t i : order) {
-    Instance& instance = graph.instances[i];
-    if (instance.elided) continue;
-    auto& lane = graph.lane_order[index_of(instance.lane)];
-    std::vector<int32_t> clock(index_of(devices.lanes()), 0);
-    if (!lane.empty()) clock = clocks[index_of(lane.back())];
-    instance.position = static_cast<int>(lane.size());
-    clock[index_of(instance.lane)] = instance.position;
+Schedule schedule(const BoundProgram& program, const BindContext& context) { return Scheduling(program, context).run(); }
 
-    // A wait for these says more than that they are done.
-    for (int other : deciders(graph, instance, devices, decided[index_of(instance.lane)])) {
-      Instance& source = graph.instances[index_of(other)];
-      instance.waits.push_back({source.lane, other, true});
-      source.signals = true;
-      decided[index_of(instance.lane)][index_of(other)] = true;
-      if (source.lane != instance.lane)
-        clock[index_of(source.lane)] = std::max(clock[index_of(source.lane)], source.position + 1);
+Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule) {
+  for (const auto& lane : schedule.lanes) {
+    int last = -1;
+    for (InstanceId i : lane) {
+      const int collective = program.instances[i].collective;
+      if (collective < 0) continue;
+      if (collective <= last)
+        return Error("operations among devices stand in different orders on their lanes: a bug of sheaf's binding");
+      last = collective;
     }
-    writers.clear();
-    for (int input : instance.inputs) collect_writers(graph, input, writers);
-    for (int other : instance.after) {
-      if (!graph.instances[index_of(other)].elided) writers.push_back(other);
-    }
-    std::sort(writers.begin(), writers.end(), std::greater<>());  // a later wait often implies the earlier ones
-    for (int writer : writers) {
-      Instance& source = graph.instances[index_of(writer)];
-      int32_t& known = clock[index_of(source.lane)];
-      if (source.lane == instance.lane || known > source.position) continue;
-      instance.waits.push_back({source.lane, writer, false});
-      source.signals = true;
-      known = source.position + 1;
-      const auto& theirs = clocks[index_of(writer)];
-      for (size_t l = 0; l < clock.size(); ++l) {
-        if (tells(source.lane, instance.lane, static_cast<int>(l))) clock[l] = std::max(clock[l], theirs[l]);
-      }
-    }
-    lane.push_back(static_cast<int>(i));
-    clocks[i] = std::move(clock);
   }
-  return clocks;
+  return {};
 }
 
 }  // namespace sheaf

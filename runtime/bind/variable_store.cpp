@@ -34,13 +34,13 @@ void fill_plain(void* data, size_t bytes, float value) {
 
 }  // namespace
 
-Result<int> ConstantStore::variable(const std::string& name) {
+Result<NodeId> ConstantStore::variable(const std::string& name) {
   if (const auto found = variables_.find(name); found != variables_.end()) return found->second;
   const Parameter* parameter = find(parameters_, name);
   const Parameter* state = parameter ? nullptr : find(state_, name);
   const Parameter* described = parameter ? parameter : state;
   if (!described) return Error("the plan has no parameter, buffer or optimiser state '" + name + "'");
-  const int node = add_node(plain_tensor(described->dtype, described->shape), *host_);
+  const NodeId node = add_node(plain_tensor(described->dtype, described->shape), *host_);
   at(node).name = name;
   at(node).wanted = false;
   at(node).kind = state ? Kind::state : parameter->buffer ? Kind::buffer : Kind::parameter;
@@ -53,7 +53,7 @@ void ConstantStore::forget_plans() {
   // What was done has memory, so none of it goes and its numbers stay.
   if (const size_t kept = forget(work_); kept < made()) done_.store(kept, std::memory_order_release);
   lasting_done_ = std::min(lasting_done_, forget(lasting_work_));
-  const auto gone = [&](int node) { return !at(node).data; };
+  const auto gone = [&](NodeId node) { return !at(node).data; };
   for (auto& [key, copies] : reorders_) std::erase_if(copies, [&](const auto& copy) { return gone(copy.second); });
   std::erase_if(derived_, [&](const auto& made) { return std::any_of(made.second.begin(), made.second.end(), gone); });
   std::erase_if(zero_nodes_, [&](const auto& zeros) { return gone(zeros.second); });
@@ -68,7 +68,7 @@ void ConstantStore::forget_plans() {
 
 size_t ConstantStore::forget(std::vector<Work>& list) {
   const auto planned_only = [&](const Work& work) {
-    return std::any_of(work.outputs.begin(), work.outputs.end(), [&](int output) { return !at(output).data; });
+    return std::any_of(work.outputs.begin(), work.outputs.end(), [&](NodeId output) { return !at(output).data; });
   };
   const auto first = std::find_if(list.begin(), list.end(), planned_only);
   const auto kept = static_cast<size_t>(first - list.begin());
@@ -76,20 +76,20 @@ size_t ConstantStore::forget(std::vector<Work>& list) {
   return kept;
 }
 
-void ConstantStore::set_home(int variable, Device& device) {
+void ConstantStore::set_home(NodeId variable, Device& device) {
   Node& node = at(variable);
   node.wanted = true;
   if (!settled(variable)) node.device = device.memory_space() == host_->memory_space() ? host_.get() : &device;
 }
 
-void ConstantStore::set_format(int variable, const TensorSpec& spec) { at(variable).spec = spec; }
+void ConstantStore::set_format(NodeId variable, const TensorSpec& spec) { at(variable).spec = spec; }
 
 Result<TensorPlace> ConstantStore::place(Device& device, const TensorSpec& spec, void* data) {
   SHEAF_ASSIGN(auto queue, this->queue(device));
   return TensorPlace{device, *queue, spec, data};
 }
 
-Result<void> ConstantStore::read(int variable, void* plain) {
+Result<void> ConstantStore::read(NodeId variable, void* plain) {
   const Node& node = at(variable);
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (spec.bytes == 0) return {};
@@ -103,7 +103,7 @@ Result<void> ConstantStore::read(int variable, void* plain) {
   return transfer(home, target);
 }
 
-Result<void> ConstantStore::write(int variable, const void* plain) {
+Result<void> ConstantStore::write(NodeId variable, const void* plain) {
   Node& node = at(variable);
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (spec.bytes == 0) return {};
@@ -144,7 +144,7 @@ Result<void> ConstantStore::allocate(Node& node) {
     return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
   node.data = *memory;
   if (node.given) {
-    const int variable = variables_.at(node.name);
+    const NodeId variable = variables_.at(node.name);
     auto ok = write(variable, node.given);
     host_->release(std::exchange(node.given, nullptr));
     return ok;

@@ -23,8 +23,8 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
   }
 }
 
-int DeviceSet::threads(int lane) const {
-  if (lane == 0) return host_threads_;
+int DeviceSet::threads(LaneId lane) const {
+  if (lane == kHostLane) return host_threads_;
   return device(lane).info().uses_host_cores ? lane_threads_ : 1;
 }
 

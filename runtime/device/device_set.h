@@ -1,6 +1,7 @@
 // The devices of a run, opened, and the lanes that they make.
 #pragma once
 
+#include "runtime/base/id.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 
@@ -9,6 +10,10 @@
 #include <vector>
 
 namespace sheaf {
+
+/// Among a device set's lanes.
+using LaneId = Id<struct Lane>;
+inline constexpr LaneId kHostLane{0};
 
 /// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
 /// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. In host-only mode, and
@@ -22,18 +27,20 @@ class DeviceSet {
 
   bool host_only() const { return entries_.empty(); }
   int entries() const { return static_cast<int>(entries_.size()); }
-  int lanes() const { return merged_ ? 1 : entries() + 1; }
+  IdRange<LaneId> lanes() const { return IdRange<LaneId>(merged_ ? 1 : entries_.size() + 1); }
   /// The lane of entry `k`; in host-only mode the host's, whatever k is.
-  int lane_of_entry(int k) const { return merged_ ? 0 : k + 1; }
-  Device& device(int lane) const { return lane == 0 ? *host_ : *entries_[static_cast<size_t>(lane - 1)]; }
+  LaneId lane_of_entry(int k) const { return merged_ ? kHostLane : LaneId(k + 1); }
+  /// The entry that a lane is; -1: the host.
+  static int entry_of_lane(LaneId lane) { return lane.number() - 1; }
+  Device& device(LaneId lane) const { return lane == kHostLane ? *host_ : *entries_[lane.index() - 1]; }
   Device& host() const { return *host_; }
   /// Whether some entry's queues return before its work is done.
   bool any_asynchronous() const;
   /// Whether some device isn't there, so that bindings can only be planned.
   bool planned() const;
-  int threads(int lane) const;
+  int threads(LaneId lane) const;
   /// "host", "cpu:1", …
-  const std::string& name(int lane) const { return names_[static_cast<size_t>(lane)]; }
+  const std::string& name(LaneId lane) const { return names_[lane]; }
   /// The name of entry `k` as listed ("host" in host-only mode).
   const std::string& entry_name(int k) const { return entry_names_[static_cast<size_t>(host_only() ? 0 : k)]; }
 
@@ -44,7 +51,7 @@ class DeviceSet {
  private:
   std::shared_ptr<Device> host_;
   std::vector<std::shared_ptr<Device>> entries_;
-  std::vector<std::string> names_;        ///< by lane
+  IdVector<LaneId, std::string> names_;
   std::vector<std::string> entry_names_;  ///< by entry; in host-only mode one
   int host_threads_;
   int lane_threads_;

@@ -33,7 +33,7 @@ bool before(const LaneFailure& a, const LaneFailure& b) {
 
 }  // namespace
 
-Executor::Executor(std::vector<LaneProgram> programs, int cores) {
+Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
   for (LaneProgram& program : programs) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->program = std::move(program);
@@ -96,7 +96,7 @@ void Executor::work(Lane& lane) {
 
 bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times) {
   sink_ = sink && *sink ? sink : nullptr;
-  for (size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->times = times.empty() ? nullptr : times[i];
+  for (LaneId lane : lanes_.ids()) lanes_[lane]->times = times.empty() ? nullptr : times[lane.index()];
   failed_.store(false, std::memory_order_relaxed);
   lost_.store(false, std::memory_order_relaxed);
   if (worker_lanes_.empty()) {
@@ -157,7 +157,7 @@ void Executor::execute(Lane& lane) {
 void Executor::wait(Lane& lane, const LaneOperation& operation) {
   for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
     const LaneWait& wait = lane.program.waits[i];
-    wait_for(lanes_[static_cast<size_t>(wait.lane)]->progress, wait.position);
+    wait_for(lanes_[wait.lane]->progress, wait.position);
     // A lane records no event once a device is lost; that was known before its progress was made known.
     if (!wait.event || lost_.load(std::memory_order_relaxed)) continue;
     auto waited = wait.decider ? wait.event->synchronize() : lane.program.queue->wait(*wait.event);

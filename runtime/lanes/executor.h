@@ -22,15 +22,15 @@ using PrintSink = std::function<void(std::string_view line)>;
 struct LaneFailure {
   bool failed = false;
   int replica = -1;
-  int instance = -1;
+  InstanceId instance;
   std::string reason;  ///< empty: there was no memory
 };
 
 /// What a lane's device said when it failed.
 struct DeviceFailure {
   Error error;
-  int lane = 0;
-  int instance = -1;  ///< that waited; -1: it was found when all had been handed over
+  LaneId lane = kHostLane;
+  InstanceId instance;  ///< that waited; none: it was found when all had been handed over
 };
 
 /// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks
@@ -43,7 +43,7 @@ class Executor {
  public:
   /// Takes the lanes' programs; lane 0 is the host's. Starts threads for the others that have work, if more than
   /// one lane has. `cores`: how many threads may spin at once.
-  Executor(std::vector<LaneProgram> lanes, int cores);
+  Executor(IdVector<LaneId, LaneProgram> lanes, int cores);
   ~Executor();
   /// False if the system gave too few threads; then nothing may be run.
   bool ready() const { return workers_.size() == worker_lanes_.size(); }
@@ -57,7 +57,7 @@ class Executor {
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
   /// Runs all operations but prints on the caller's thread, in an order that is each lane's own, with `commit` also those
   /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
-  Result<void> run_one_by_one(bool commit, const std::function<bool(size_t lane, const LaneOperation& operation)>& look);
+  Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
   /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
   /// The device's failure of the last run that is reported: one that a lane found in its own work before one that it met
@@ -65,7 +65,7 @@ class Executor {
   const DeviceFailure* device_failure() const;
   /// All of them, one a lane.
   std::vector<const DeviceFailure*> device_failures() const;
-  LaneProgram& lane(size_t index) { return lanes_[index]->program; }
+  LaneProgram& lane(LaneId lane) { return lanes_[lane]->program; }
   size_t threads() const { return workers_.size(); }
 
  private:
@@ -81,7 +81,7 @@ class Executor {
 
   void work(Lane& lane);
   /// All lanes' operations, one after another as run_one_by_one() does them: memory is planned for the lanes' own orders.
-  std::vector<std::pair<size_t, const LaneOperation*>> one_by_one() const;
+  std::vector<std::pair<LaneId, const LaneOperation*>> one_by_one() const;
   void execute(Lane& lane);
   template <bool timed>
   void execute(Lane& lane);
@@ -98,7 +98,7 @@ class Executor {
   void enqueue_collective(int collective);
   /// False where the lane's device failed.
   bool synchronize(Lane& lane);
-  void lose(Lane& lane, Error error, int instance);
+  void lose(Lane& lane, Error error, InstanceId instance);
   void print(std::string_view line);
   void note_failure(Lane& lane, const LaneOperation& operation, std::string reason);
   void note_exception(Lane& lane, const LaneOperation& operation, const std::exception& thrown);
@@ -107,7 +107,7 @@ class Executor {
   /// Returns when `value` has come as far as `target`.
   void wait_for(const std::atomic<int32_t>& value, int32_t target) const;
 
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  IdVector<LaneId, std::unique_ptr<Lane>> lanes_;
   std::vector<std::thread> workers_;
   std::vector<Lane*> worker_lanes_;
   Lane* caller_lane_ = nullptr;  ///< run on the caller's thread; null: there is no work at all

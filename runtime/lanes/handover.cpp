@@ -69,7 +69,7 @@ void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   }
   Queue& queue = *lane.program.queue;
   if (!segment.work) {
-    const int instance = lane.program.operations[lane.program.launches[segment.first].first].instance;
+    const InstanceId instance = lane.program.operations[lane.program.launches[segment.first].first].instance;
     if (auto begun = queue.begin_recording(); !begun) return lose(lane, std::move(begun.error()), instance);
     for (uint32_t l = segment.first; l < segment.end; ++l) enqueue(lane, lane.program.launches[l]);
     auto work = queue.end_recording();
@@ -81,15 +81,15 @@ void Executor::hand_over(Lane& lane, LaneSegment& segment) {
 
 bool Executor::synchronize(Lane& lane) {
   auto finished = lane.program.queue->synchronize();
-  if (!finished) lose(lane, std::move(finished.error()), -1);
+  if (!finished) lose(lane, std::move(finished.error()), {});
   return finished.operator bool();
 }
 
-void Executor::lose(Lane& lane, Error error, int instance) {
+void Executor::lose(Lane& lane, Error error, InstanceId instance) {
   const auto index = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; });
   // What it finds in its own work says more than what it met while it waited for another's.
-  if (lane.device_failure.error.diagnostics.empty() || instance < 0) {
-    lane.device_failure = {std::move(error), static_cast<int>(index - lanes_.begin()), instance};
+  if (lane.device_failure.error.diagnostics.empty() || !instance) {
+    lane.device_failure = {std::move(error), LaneId(index - lanes_.begin()), instance};
   }
   lost_.store(true, std::memory_order_relaxed);
   failed_.store(true, std::memory_order_relaxed);
@@ -105,23 +105,23 @@ void Executor::enqueue_collective(int collective) {
   for (std::thread& member : members) member.join();
 }
 
-std::vector<std::pair<size_t, const LaneOperation*>> Executor::one_by_one() const {
-  std::vector<std::pair<size_t, const LaneOperation*>> order;
-  std::vector<size_t> done(lanes_.size(), 0);
-  const auto next = [&](size_t i) -> const LaneOperation* {
+std::vector<std::pair<LaneId, const LaneOperation*>> Executor::one_by_one() const {
+  std::vector<std::pair<LaneId, const LaneOperation*>> order;
+  IdVector<LaneId, size_t> done(lanes_.size(), 0);
+  const auto next = [&](LaneId i) -> const LaneOperation* {
     const LaneProgram& program = lanes_[i]->program;
     return done[i] < program.operations.size() ? &program.operations[done[i]] : nullptr;
   };
-  const auto is_ready = [&](size_t i, const LaneOperation& operation) {
+  const auto is_ready = [&](LaneId i, const LaneOperation& operation) {
     const auto& waits = lanes_[i]->program.waits;
     return std::all_of(waits.begin() + operation.first_wait, waits.begin() + operation.end_wait, [&](const LaneWait& wait) {
-      return static_cast<int64_t>(done[static_cast<size_t>(wait.lane)]) >= static_cast<int64_t>(wait.position);
+      return static_cast<int64_t>(done[wait.lane]) >= static_cast<int64_t>(wait.position);
     });
   };
   for (;;) {
     const LaneOperation* first = nullptr;
-    size_t lane = 0;
-    for (size_t i = 0; i < lanes_.size(); ++i) {
+    LaneId lane;
+    for (LaneId i : lanes_.ids()) {
       const LaneOperation* operation = next(i);
       if (!operation || !is_ready(i, *operation) || (first && first->instance < operation->instance)) continue;
       first = operation;
@@ -133,8 +133,8 @@ std::vector<std::pair<size_t, const LaneOperation*>> Executor::one_by_one() cons
   }
 }
 
-Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(size_t, const LaneOperation&)>& look) {
-  for (size_t i = 0; i < lanes_.size(); ++i) {
+Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(LaneId, const LaneOperation&)>& look) {
+  for (LaneId i : lanes_.ids()) {
     lanes_[i]->failure.failed = false;
     lanes_[i]->device_failure.error.diagnostics.clear();
     if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
@@ -169,7 +169,7 @@ std::vector<const DeviceFailure*> Executor::device_failures() const {
 const DeviceFailure* Executor::device_failure() const {
   const DeviceFailure* first = nullptr;
   for (const DeviceFailure* failure : device_failures()) {
-    if (!first || (first->instance >= 0 && failure->instance < 0)) first = failure;
+    if (!first || (first->instance && !failure->instance)) first = failure;
   }
   return first;
 }

@@ -1,7 +1,7 @@
 // What a lane executes: flat arrays, all addresses and waits worked out by binding.
 #pragma once
 
-#include "runtime/device/device.h"
+#include "runtime/device/device_set.h"
 
 #include <cstdint>
 #include <memory>
@@ -10,9 +10,12 @@
 
 namespace sheaf {
 
+/// Of a bound program: an operation, a copy, whatever a lane does.
+using InstanceId = Id<struct Instance>;
+
 /// Wait until lane `lane` has made `position` of its operations known as done.
 struct LaneWait {
-  int lane = 0;
+  LaneId lane = kHostLane;
   int32_t position = 0;
   Event* event = nullptr;         ///< recorded by then, if that lane's device is asynchronous
   Executable* decider = nullptr;  ///< before the run goes on the host must know whether this failed: it blocks for `event`
@@ -34,7 +37,7 @@ struct LaneOperation {
   Event* event = nullptr;                 ///< to record before the signal, on an asynchronous device
   int collective = -1;                    ///< other lanes' operations with the same number are launched at the same time
   int replica = -1;                       ///< of a region, for messages; -1 outside
-  int instance = -1;                      ///< index into the binding's steps
+  InstanceId instance;                    ///< of the bound program
 };
 
 /// Of an asynchronous lane: what is handed over in one call, an operation or several merged into one.

@@ -51,7 +51,7 @@ Result<void> MicroBatches::prepare(ModelState& model, std::span<const ValueInfo>
   const auto constants = model.constants->lock();
   for (const Update& update : model.plan->accumulate.updates) {
     SHEAF_ASSIGN(auto variable, model.constants->variable(update.name));
-    if (model.constants->nodes()[static_cast<size_t>(variable)].kind == ConstantStore::Kind::state) continue;
+    if (model.constants->nodes()[variable].kind == ConstantStore::Kind::state) continue;
     if (auto ok = kept_.add(variable); !ok)
       return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
   }

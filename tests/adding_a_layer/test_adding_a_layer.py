@@ -47,7 +47,7 @@ class AddingALayer(unittest.TestCase):
             self.assertLessEqual(len(product), most, product)
 
     def test_what_was_compiled(self):
-        for name in ("ir/Nn/NnScalar.cpp", "ir/Nn/NnStructure.cpp", "runtime/cpu/ops/adaptive_max_pool.cpp", "runtime/bind/expand.cpp"):
+        for name in ("ir/Nn/NnScalar.cpp", "ir/Nn/NnStructure.cpp", "runtime/cpu/ops/adaptive_max_pool.cpp", "runtime/bind/expand/expand.cpp"):
             self.assertIn(name, self.made.compiled)
         self.assertNotIn("runtime/data/zip.cpp", self.made.compiled)
 

@@ -28,16 +28,17 @@ struct Request {
 /// One line an operation; those of other replicas that are the same are left out.
 void show(const PlannedProgram& planned, const Program& program) {
   std::set<std::string> shown;
-  for (const Instance& instance : planned.binding.graph.instances) {
-    if (instance.kind != Instance::launch || instance.step < 0) continue;
-    const Step& step = program.steps[size_t(instance.step)];
+  for (const Instance& instance : planned.binding.program.instances) {
+    const Instance::Call* call = instance.call();
+    if (!call || !instance.step) continue;
+    const Step& step = program.steps[instance.step.index()];
     if (step.op == Op::kernel || instance.entry < 0) continue;
     std::string line = "  " + to_string(step.op) + " | " + step.layer + " |";
-    for (const int tensor : instance.inputs) {
-      const TensorSpec& spec = planned.binding.graph.tensors[size_t(tensor)].spec;
+    for (const TensorId tensor : instance.inputs) {
+      const TensorSpec& spec = planned.binding.program.tensors[tensor].spec;
       line += " " + std::string(name_of(spec.dtype)) + to_string(spec.dims) + (spec.plain() ? "" : " " + spec.format->name());
     }
-    line += " | " + instance.implementation + " | " + std::to_string(instance.scratch_bytes) + " | " + instance.reason;
+    line += " | " + call->implementation + " | " + std::to_string(call->scratch_bytes) + " | " + call->reason;
     if (shown.insert(line).second) std::puts(line.c_str());
   }
 }
@@ -59,8 +60,9 @@ int count_failures(const Plan& plan, const std::string& name, const DeviceSet& d
       continue;
     }
     show(*planned, *program);
-    for (int lane = 1; lane < devices.lanes(); ++lane)
-      std::printf("  arena of %s: %zu bytes\n", devices.name(lane).c_str(), planned->binding.memory.lanes[size_t(lane)].bytes);
+    for (LaneId lane : devices.lanes())
+      if (lane != kHostLane)
+        std::printf("  arena of %s: %zu bytes\n", devices.name(lane).c_str(), planned->binding.memory.lanes[lane].bytes);
   }
   return failures;
 }

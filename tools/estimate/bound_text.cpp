@@ -17,8 +17,7 @@ Result<std::string> bound_text(const Plan& plan, const Program& program, const s
   SHEAF_ASSIGN(const auto opened, plan_devices(parsed));
   SHEAF_ASSIGN(const auto planned, plan_program(plan, program, opened, batch, {}));
   return "bound program " + std::string(name_of(plan, program)) + " of " + printable(plan.name) + " on " + list +
-         " with batch " + std::to_string(batch) + "\n\n" +
-         print(planned.binding.graph, program, opened, &planned.binding.memory);
+         " with batch " + std::to_string(batch) + "\n\n" + print(planned.binding, program, opened);
 }
 
 }  // namespace sheaf

@@ -39,13 +39,13 @@ Result<void> add_movements(const Plan& plan, const Program& program, Estimate& e
   return {};
 }
 
-void add_costs(const Plan& plan, const Program& program, const Graph& graph, Estimate& estimate) {
+void add_costs(const Plan& plan, const Program& program, const BoundProgram& bound, Estimate& estimate) {
   std::map<std::string, size_t> layers;
-  for (size_t i = 0; i < graph.instances.size(); ++i) {
-    const OperationInfo& info = estimate.operations[i];
-    const Instance& instance = graph.instances[i];
+  for (InstanceId i : bound.instances.ids()) {
+    const OperationInfo& info = estimate.operations[i.index()];
+    const Instance& instance = bound.instances[i];
     Cost cost;
-    if (!instance.elided) {
+    if (!instance.left_out()) {
       // What binding inserts is no step of the program's, or does not what the step that it belongs to does.
       Step inserted;
       inserted.op = info.op;
@@ -54,7 +54,7 @@ void add_costs(const Plan& plan, const Program& program, const Graph& graph, Est
     }
     estimate.costs.push_back(cost);
     estimate.cost += cost;
-    if (instance.elided || instance.kind == Instance::print) continue;
+    if (instance.left_out() || instance.is<Instance::Print>()) continue;
     const auto [at, fresh] = layers.emplace(info.layer, estimate.layers.size());
     if (fresh) estimate.layers.push_back({info.layer, {}, 0, 0, Bound::memory});
     estimate.layers[at->second].cost += cost;
@@ -62,11 +62,11 @@ void add_costs(const Plan& plan, const Program& program, const Graph& graph, Est
   }
 }
 
-void add_given(const Graph& graph, Estimate& estimate) {
-  for (const Tensor& tensor : graph.tensors) {
-    if (tensor.input >= 0) estimate.input_bytes += tensor.spec.bytes;
+void add_given(const BoundProgram& bound, Estimate& estimate) {
+  for (const Tensor& tensor : bound.tensors) {
+    if (tensor.lies<Tensor::Given>()) estimate.input_bytes += tensor.spec.bytes;
   }
-  for (int output : graph.outputs) estimate.output_bytes += graph.tensors[index_of(output)].spec.bytes;
+  for (TensorId output : bound.outputs) estimate.output_bytes += bound.tensors[output].spec.bytes;
 }
 
 /// What is assumed of devices that aren't there, and what of their operations stays open.
@@ -88,7 +88,7 @@ void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
 
 std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
   std::vector<PlannedDevice> planned;
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
+  for (LaneId lane : devices.lanes()) {
     if (const std::string& why = devices.device(lane).info().planned; !why.empty())
       planned.push_back({devices.name(lane), why});
   }
@@ -98,7 +98,7 @@ std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
   SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, batch, options.bind));
-  const Graph& graph = planned.binding.graph;
+  const BoundProgram& bound = planned.binding.program;
   const DeviceDescriptions description = options.description ? *options.description : guessed_devices();
   Estimate result;
   result.model = plan.name;
@@ -106,15 +106,15 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   result.list = list;
   result.batch = batch;
   result.description = description.source;
-  result.operations = describe_operations(graph, program, devices);
-  result.memory = memory_profile(graph, planned.binding.memory, result.operations, program, devices);
+  result.operations = describe_operations(bound, program, devices);
+  result.memory = memory_profile(planned.binding, result.operations, program, devices);
   result.parameter_bytes = planned.constants->parameter_bytes();
   result.derived_bytes = planned.constants->derived_bytes();
   add_assumptions(devices, result);
-  add_given(graph, result);
-  add_costs(plan, program, graph, result);
+  add_given(bound, result);
+  add_costs(plan, program, bound, result);
   add_memory(plan, planned, program, devices, result);
-  add_times(graph, devices, description, result);
+  add_times(planned.binding, devices, description, result);
   SHEAF_TRY(add_movements(plan, program, result));
   return result;
 }

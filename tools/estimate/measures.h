@@ -11,6 +11,7 @@ void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& 
                 Estimate& estimate);
 
 /// Times of devices, layers and the step. Estimate::devices, layers, operations and costs are there.
-void add_times(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate);
+void add_times(const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
+               Estimate& estimate);
 
 }  // namespace sheaf

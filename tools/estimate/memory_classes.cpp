@@ -173,19 +173,19 @@ MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node) {
   return MemoryClass::derived;
 }
 
-std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan, const Program& program) {
+IdVector<TensorId, MemoryClass> classes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program) {
   const std::vector<MemoryClass> of_values = classes_of_values(plan, program);
   std::map<std::string_view, MemoryClass> by_name;
   for (size_t i = 0; i < program.values.size(); ++i) {
     by_name.emplace(program.values[i].name, of_values[i]);
     if (!program.values[i].source.empty()) by_name.emplace(program.values[i].source, of_values[i]);
   }
-  std::vector<MemoryClass> classes;
-  for (const Tensor& tensor : graph.tensors) {
+  IdVector<TensorId, MemoryClass> classes;
+  for (const Tensor& tensor : bound.tensors) {
     const auto known = by_name.find(tensor.name);
     MemoryClass kind = known == by_name.end() ? MemoryClass::activations : known->second;
     // Made by a reorder: a parameter in a library's format.
-    const bool reordered = !tensor.writers.empty() && graph.instances[index_of(tensor.writers.front())].op == Op::reorder;
+    const bool reordered = !tensor.writers.empty() && bound.instances[tensor.writers.front()].is<Instance::Reorder>();
     if (reordered && kind == MemoryClass::parameters) kind = MemoryClass::derived;
     classes.push_back(kind);
   }

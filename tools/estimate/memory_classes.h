@@ -1,7 +1,7 @@
 // What the memory of a run is for.
 #pragma once
 
-#include "runtime/bind/graph.h"
+#include "runtime/bind/bound_program.h"
 
 #include <array>
 #include <string>
@@ -25,8 +25,8 @@ using MemoryByClass = std::array<size_t, kMemoryClasses>;
 /// By value of `program`, one of `plan`'s.
 std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& program);
 
-/// By tensor of `graph`, which is `program` expanded.
-std::vector<MemoryClass> classes_of_tensors(const Graph& graph, const Plan& plan, const Program& program);
+/// By tensor of `bound`, which is `program` expanded.
+IdVector<TensorId, MemoryClass> classes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program);
 
 /// Of what lies in the constant store.
 MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node);

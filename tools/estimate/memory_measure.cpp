@@ -19,11 +19,11 @@ std::string shape_of(const TensorSpec& spec) {
 
 class LaneMeasure {
  public:
-  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const std::vector<MemoryClass>& classes,
-              const Estimate& estimate, size_t lane)
+  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const IdVector<TensorId, MemoryClass>& classes,
+              const Estimate& estimate, LaneId lane)
       : plan_(plan),
-        graph_(planned.binding.graph),
-        arena_(planned.binding.memory.lanes[lane]),
+        binding_(planned.binding),
+        arena_(binding_.memory.lanes[lane]),
         constants_(*planned.constants),
         classes_(classes),
         estimate_(estimate),
@@ -33,8 +33,9 @@ class LaneMeasure {
     const ArenaPeak peak = peak_of(arena_);
     device.arena_bytes = arena_.bytes;
     device.arena_bound = arena_.lower_bound;
-    const auto& order = graph_.lane_order[lane_];
-    if (!order.empty() && !peak.blocks.empty()) device.peak_operation = order[std::min(peak.position, order.size() - 1)];
+    const auto& order = binding_.schedule.lanes[lane_];
+    if (!order.empty() && !peak.blocks.empty())
+      device.peak_operation = order[std::min(peak.position, order.size() - 1)].number();
     for (size_t block : peak.blocks) {
       device.at_peak[class_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes, arena_.alignment);
       device.largest.push_back(live(arena_.blocks[block]));
@@ -53,17 +54,17 @@ class LaneMeasure {
 
  private:
   size_t class_of(const ArenaBlock& block) const {
-    return static_cast<size_t>(block.tensor < 0 ? MemoryClass::workspace : classes_[index_of(block.tensor)]);
+    return static_cast<size_t>(!block.tensor ? MemoryClass::workspace : classes_[block.tensor]);
   }
 
   LiveTensor live(const ArenaBlock& block) const {
     const auto kind = static_cast<MemoryClass>(class_of(block));
-    if (block.tensor < 0) {
-      const std::string& layer = estimate_.operations[index_of(block.instance)].layer;
+    if (!block.tensor) {
+      const std::string& layer = estimate_.operations[block.instance.index()].layer;
       return {"scratch memory", layer, kind, arena_size(block.bytes, arena_.alignment), ""};
     }
-    const Tensor& tensor = graph_.tensors[index_of(block.tensor)];
-    const std::string layer = tensor.writers.empty() ? "" : estimate_.operations[index_of(tensor.writers.front())].layer;
+    const Tensor& tensor = binding_.program.tensors[block.tensor];
+    const std::string layer = tensor.writers.empty() ? "" : estimate_.operations[tensor.writers.front().index()].layer;
     return {tensor.name, layer, kind, arena_size(block.bytes, arena_.alignment), shape_of(tensor.spec)};
   }
 
@@ -81,25 +82,25 @@ class LaneMeasure {
   }
 
   const Plan& plan_;
-  const Graph& graph_;
+  const PlannedBinding& binding_;
   const LaneArena& arena_;
   const ConstantStore& constants_;
-  const std::vector<MemoryClass>& classes_;
+  const IdVector<TensorId, MemoryClass>& classes_;
   const Estimate& estimate_;
-  size_t lane_;
+  LaneId lane_;
 };
 
 }  // namespace
 
 void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
                 Estimate& estimate) {
-  const std::vector<MemoryClass> classes = classes_of_tensors(planned.binding.graph, plan, program);
-  for (int lane = 0; lane < devices.lanes(); ++lane) {
+  const auto classes = classes_of_tensors(planned.binding.program, plan, program);
+  for (LaneId lane : devices.lanes()) {
     DeviceEstimate device;
     device.device = devices.name(lane);
     device.threads = devices.threads(lane);
-    device.lasting = planned.lasting[index_of(lane)];
-    LaneMeasure measure(plan, planned, classes, estimate, index_of(lane));
+    device.lasting = planned.lasting[lane];
+    LaneMeasure measure(plan, planned, classes, estimate, lane);
     measure.add_to(device);
     if (sum(device.lasting) > 0) measure.add_lasting(device, devices.device(lane).memory_space());
     device.peak_bytes = device.arena_bytes + sum(device.lasting);

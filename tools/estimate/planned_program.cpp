@@ -8,8 +8,7 @@ size_t sum(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), b
 
 size_t PlannedProgram::peak_bytes() const {
   size_t most = 0;
-  for (size_t lane = 0; lane < lasting.size(); ++lane)
-    most = std::max(most, binding.memory.lanes[lane].bytes + sum(lasting[lane]));
+  for (LaneId lane : lasting.ids()) most = std::max(most, binding.memory.lanes[lane].bytes + sum(lasting[lane]));
   return most;
 }
 
@@ -22,15 +21,15 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not
     SHEAF_TRY(planned.constants->variable(parameter.name));
   }
-  const std::vector<std::shared_ptr<const Kernels>> kernels(static_cast<size_t>(devices.lanes()));
+  const IdVector<LaneId, std::shared_ptr<const Kernels>> kernels(devices.lanes().size());
   SHEAF_ASSIGN(auto binding, plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
                                            options.explain, options.deterministic}));
   planned.binding = std::move(binding);
-  planned.lasting.assign(kernels.size(), {});
+  planned.lasting.resize(kernels.size());
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
-    for (int lane = 0; lane < devices.lanes(); ++lane) {
+    for (LaneId lane : devices.lanes()) {
       if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
-      planned.lasting[static_cast<size_t>(lane)][static_cast<size_t>(class_of(plan, node))] += node.spec.bytes;
+      planned.lasting[lane][static_cast<size_t>(class_of(plan, node))] += node.spec.bytes;
       break;
     }
   }

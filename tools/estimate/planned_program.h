@@ -13,7 +13,7 @@ namespace sheaf {
 struct PlannedProgram {
   std::unique_ptr<ConstantStore> constants;
   PlannedBinding binding;
-  std::vector<MemoryByClass> lasting;  ///< by lane: constants in its memory; in a memory of several lanes, the first has them
+  IdVector<LaneId, MemoryByClass> lasting;  ///< constants in its memory; in a memory of several lanes, the first has them
 
   /// What the fullest lane needs.
   size_t peak_bytes() const;

@@ -14,13 +14,14 @@ namespace {
 
 class Clock {
  public:
-  Clock(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate)
-      : graph_(graph), devices_(devices), description_(description), estimate_(estimate) {
-    for (int lane = 1; lane < devices.lanes(); ++lane)
-      busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
+  Clock(const PlannedBinding& binding, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate)
+      : binding_(binding), devices_(devices), description_(description), estimate_(estimate) {
+    for (LaneId lane : devices.lanes())
+      if (lane != kHostLane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
     by_bound_.resize(estimate.layers.size());
-    for (int lane = 0; lane < devices.lanes() && timed_; ++lane) {
+    for (LaneId lane : devices.lanes()) {
+      if (!timed_) break;
       timed_ = devices.device(lane).info().planned.empty() || this->description(lane).known;
       if (!timed_)
         estimate.no_times = "it isn't known how fast " + devices.name(lane) + " is: it isn't here, and --describe doesn't say";
@@ -28,17 +29,19 @@ class Clock {
   }
 
   void measure() {
-    std::vector<double> lane_time(index_of(devices_.lanes()), 0), done(graph_.instances.size(), 0);
+    const auto& instances = binding_.program.instances;
+    IdVector<LaneId, double> lane_time(devices_.lanes().size(), 0);
+    IdVector<InstanceId, double> done(instances.size(), 0);
     // As schedule() has them: what is early comes first on its lane.
     for (const bool early : {true, false}) {
-      for (size_t i = 0; i < graph_.instances.size(); ++i) {
-        const Instance& instance = graph_.instances[i];
-        if (instance.elided || instance.early != early) continue;
-        double& now = lane_time[index_of(instance.lane)];
-        for (const WaitFor& wait : instance.waits) {
+      for (InstanceId i : instances.ids()) {
+        const Instance& instance = instances[i];
+        if (instance.left_out() || instance.early != early) continue;
+        double& now = lane_time[instance.lane];
+        for (const WaitFor& wait : binding_.schedule.instances[i].waits) {
           const double signal = timed_ ? description(instance.lane).seconds_per_wait : 0;
-          now = std::max(now, done[index_of(wait.instance)]) + signal;
-          estimate_.devices[index_of(instance.lane)].communication_seconds += signal;
+          now = std::max(now, done[wait.instance]) + signal;
+          estimate_.devices[instance.lane.index()].communication_seconds += signal;
         }
         done[i] = now += take(i);
       }
@@ -51,23 +54,23 @@ class Clock {
   }
 
  private:
-  const DeviceDescription& description(int lane) const { return description_.of(devices_.device(lane).info()); }
+  const DeviceDescription& description(LaneId lane) const { return description_.of(devices_.device(lane).info()); }
 
   /// Seconds of one operation, noted with its device and layer.
-  double take(size_t i) {
-    const Instance& instance = graph_.instances[i];
-    if (instance.kind == Instance::print) return 0;
-    const OperationInfo& info = estimate_.operations[i];
-    const Cost& cost = estimate_.costs[i];
-    DeviceEstimate& estimate = estimate_.devices[index_of(instance.lane)];
+  double take(InstanceId i) {
+    const Instance& instance = binding_.program.instances[i];
+    if (instance.is<Instance::Print>()) return 0;
+    const OperationInfo& info = estimate_.operations[i.index()];
+    const Cost& cost = estimate_.costs[i.index()];
+    DeviceEstimate& estimate = estimate_.devices[instance.lane.index()];
     estimate.cost += cost;
     ++estimate.operations;
     if (!timed_) return 0;
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
-    Roofline roofline = lane_roofline(device, threads, instance.lane == 0 ? threads : busy_, info.op,
+    Roofline roofline = lane_roofline(device, threads, instance.lane == kHostLane ? threads : busy_, info.op,
                                       multiplied(info.op, info.input_specs), cost.bytes());
-    const bool copies = (instance.kind == Instance::copy || instance.kind == Instance::fetch) && info.op != Op::update;
+    const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
     if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
@@ -80,7 +83,7 @@ class Clock {
     return time;
   }
 
-  const Graph& graph_;
+  const PlannedBinding& binding_;
   const DeviceSet& devices_;
   const DeviceDescriptions& description_;
   Estimate& estimate_;
@@ -92,8 +95,9 @@ class Clock {
 
 }  // namespace
 
-void add_times(const Graph& graph, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate) {
-  Clock(graph, devices, description, estimate).measure();
+void add_times(const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
+               Estimate& estimate) {
+  Clock(planned, devices, description, estimate).measure();
 }
 
 }  // namespace sheaf

@@ -37,7 +37,7 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
   request.deadline = Seconds(options.bind.deadline_seconds);
   request.observe = true;
   std::map<const Device*, std::shared_ptr<const Kernels>> loaded;
-  for (int lane = 0; lane < options.devices->lanes(); ++lane) {
+  for (LaneId lane : options.devices->lanes()) {
     auto& kernels = loaded[&options.devices->device(lane)];
     if (!kernels) {
       SHEAF_ASSIGN(kernels, options.devices->device(lane).load_kernels(plan));

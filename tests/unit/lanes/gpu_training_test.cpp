@@ -222,7 +222,7 @@ TEST(GpuTraining, AFailureInAReplicaLeavesVariablesAsTheyWere) {
       bad.x[15] = 1000;  // a row of replica 1
       auto loss = training.trainer->step(bad.buffers());
       ASSERT_FALSE(loss);
-      EXPECT_THAT(loss.error().message(), HasSubstr("replica 1 on device " + training.devices->name(2)));
+      EXPECT_THAT(loss.error().message(), HasSubstr("replica 1 on device " + training.devices->name(LaneId(2))));
       EXPECT_THAT(loss.error().message(), HasSubstr("doesn't like what it sees"));
       EXPECT_EQ(parameter_values(training.model, 0), w);
       EXPECT_EQ(parameter_values(training.model, 1), row);

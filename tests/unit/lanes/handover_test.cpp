@@ -82,8 +82,8 @@ TEST(HandOver, TimedRunsAndThoseOneByOneReplayNothing) {
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "merged2", "synchronize"));
   EXPECT_GE(times[1].done, times[0].done);
   int shown = 0;
-  ASSERT_TRUE(
-      executor->run_one_by_one(true, [&](size_t, const LaneOperation& operation) { return operation.instance == shown++; }));
+  ASSERT_TRUE(executor->run_one_by_one(
+      true, [&](LaneId, const LaneOperation& operation) { return operation.instance.number() == shown++; }));
   EXPECT_EQ(shown, 3);
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "synchronize", "m1", "synchronize", "m2", "synchronize"));
 }

@@ -25,9 +25,9 @@ std::vector<size_t> sizes_of_launches(const std::vector<std::vector<OperandRange
   MergingDevice device;
   device.most = most;
   for (size_t i = 0; i < operands.size(); ++i) lanes.add(0, "m");
-  const auto merged = form_launches(lanes.programs[0], operands, device, true);
+  const auto merged = form_launches(lanes.programs[LaneId(0)], operands, device, true);
   std::vector<size_t> sizes;
-  for (const LaneLaunch& launch : lanes.programs[0].launches) sizes.push_back(launch.end - launch.first);
+  for (const LaneLaunch& launch : lanes.programs[LaneId(0)].launches) sizes.push_back(launch.end - launch.first);
   return sizes;
 }
 

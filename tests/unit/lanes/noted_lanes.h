@@ -10,7 +10,7 @@ namespace sheaf {
 
 /// Lanes of noted operations; an operation's slots are one byte each of `memory`.
 struct Lanes {
-  std::vector<LaneProgram> programs;
+  IdVector<LaneId, LaneProgram> programs;
   std::vector<std::unique_ptr<NotedExecutable>> executables;
   std::vector<std::unique_ptr<NotedEvent>> events;
   std::vector<NotingQueue*> queues;
@@ -28,24 +28,24 @@ struct Lanes {
     executables.push_back(std::make_unique<NotedExecutable>(name));
     LaneOperation operation;
     operation.executable = executables.back().get();
-    operation.instance = instances++;
-    LaneProgram& program = programs[lane];
+    operation.instance = InstanceId(instances++);
+    LaneProgram& program = programs[LaneId(lane)];
     operation.first_wait = operation.end_wait = static_cast<uint32_t>(program.waits.size());
     program.operations.push_back(operation);
     return *executables.back();
   }
-  LaneOperation& last(size_t lane) { return programs[lane].operations.back(); }
+  LaneOperation& last(size_t lane) { return programs[LaneId(lane)].operations.back(); }
   void signal(size_t lane) {
     events.push_back(std::make_unique<NotedEvent>());
     events.back()->name = "e" + std::to_string(events.size() - 1);
     last(lane).event = events.back().get();
-    last(lane).signal = static_cast<int32_t>(programs[lane].operations.size());
+    last(lane).signal = static_cast<int32_t>(programs[LaneId(lane)].operations.size());
   }
   /// The last operation of `lane` waits for the last that signals on `other`.
   void wait(size_t lane, size_t other, Executable* decider = nullptr) {
-    const LaneOperation& source = programs[other].operations.back();
-    programs[lane].waits.push_back({static_cast<int>(other), source.signal, source.event, decider});
-    last(lane).end_wait = static_cast<uint32_t>(programs[lane].waits.size());
+    const LaneOperation& source = programs[LaneId(other)].operations.back();
+    programs[LaneId(lane)].waits.push_back({LaneId(other), source.signal, source.event, decider});
+    last(lane).end_wait = static_cast<uint32_t>(programs[LaneId(lane)].waits.size());
   }
   void commit(size_t lane) {
     last(lane).commits = true;

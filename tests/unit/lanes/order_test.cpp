@@ -47,55 +47,57 @@ struct Planned {
     EXPECT_TRUE(made) << to_string(made.error());
     return std::move(*made);
   }
-  const Graph& graph() const { return program.binding.graph; }
-  int of_layer(const std::string& layer, Instance::Kind kind) const {
-    for (size_t i = 0; i < graph().instances.size(); ++i) {
-      const Instance& instance = graph().instances[i];
-      if (instance.step >= 0 && instance.kind == kind && plan.b.plan.infer.steps[size_t(instance.step)].layer == layer)
-        return static_cast<int>(i);
+  const BoundProgram& bound() const { return program.binding.program; }
+  template <typename Kind>
+  InstanceId of_layer(const std::string& layer) const {
+    for (InstanceId i : bound().instances.ids()) {
+      const Instance& instance = bound().instances[i];
+      if (instance.step && instance.is<Kind>() && plan.b.plan.infer.steps[instance.step.index()].layer == layer) return i;
     }
     ADD_FAILURE() << "no " << layer;
-    return 0;
+    return InstanceId(0);
   }
-  const Instance& at(int i) const { return graph().instances[size_t(i)]; }
+  const ScheduledInstance& at(InstanceId i) const { return program.binding.schedule.instances[i]; }
+  LaneId lane(InstanceId i) const { return bound().instances[i].lane; }
 };
 
 TEST(LaneOrder, RowsOfTheHostGoAsSoonAsTheyAreThere) {
   const Planned planned;
-  const Instance& sent = planned.at(planned.of_layer("sent", Instance::copy));
-  const int embed = planned.of_layer("embed", Instance::launch);
+  const ScheduledInstance& sent = planned.at(planned.of_layer<Instance::Copy>("sent"));
+  const InstanceId embed = planned.of_layer<Instance::LibraryCall>("embed");
   ASSERT_EQ(sent.waits.size(), 1);
   EXPECT_EQ(sent.waits[0].instance, embed) << "and nothing later";
-  EXPECT_EQ(sent.waits[0].lane, 0);
+  EXPECT_EQ(planned.lane(embed), kHostLane);
   EXPECT_TRUE(planned.at(embed).signals);
-  EXPECT_LT(planned.at(embed).position, planned.at(planned.of_layer("other", Instance::launch)).position);
-  EXPECT_FALSE(planned.at(planned.of_layer("other", Instance::launch)).signals);
+  EXPECT_LT(planned.at(embed).position, planned.at(planned.of_layer<Instance::LibraryCall>("other")).position);
+  EXPECT_FALSE(planned.at(planned.of_layer<Instance::LibraryCall>("other")).signals);
 }
 
 TEST(LaneOrder, AGradientComesBackAsSoonAsItIsMade) {
   const Planned planned;
-  const Instance& grad = planned.at(planned.of_layer("grad", Instance::launch));
-  const Instance& back = planned.at(planned.of_layer("back", Instance::copy));
-  EXPECT_EQ(back.lane, grad.lane) << "the device's queue brings it";
-  EXPECT_EQ(back.position, grad.position + 1);
-  const Instance& take = planned.at(planned.of_layer("take", Instance::launch));
+  const InstanceId grad = planned.of_layer<Instance::LibraryCall>("grad"), back = planned.of_layer<Instance::Copy>("back");
+  EXPECT_EQ(planned.lane(back), planned.lane(grad)) << "the device's queue brings it";
+  EXPECT_EQ(planned.at(back).position, planned.at(grad).position + 1);
+  const ScheduledInstance& take = planned.at(planned.of_layer<Instance::LibraryCall>("take"));
   ASSERT_EQ(take.waits.size(), 1);
-  EXPECT_EQ(take.waits[0].instance, planned.of_layer("back", Instance::copy));
+  EXPECT_EQ(take.waits[0].instance, back);
 }
 
 TEST(LaneOrder, TheCallersBuffersAreFetchedFirstAndInOne) {
   const Planned planned;
   size_t fetches = 0;
-  for (const Instance& instance : planned.graph().instances) {
-    if (instance.kind != Instance::fetch) continue;
+  for (InstanceId i : planned.bound().instances.ids()) {
+    const Instance& instance = planned.bound().instances[i];
+    const auto* fetch = instance.is<Instance::Fetch>();
+    if (!fetch) continue;
     ++fetches;
     EXPECT_EQ(instance.inputs.size(), 2) << "scale and shift";
-    EXPECT_EQ(instance.position, 0);
-    ASSERT_EQ(instance.parts.size(), 2);
-    EXPECT_EQ(instance.parts[0].offset, 0);
-    EXPECT_EQ(instance.parts[1].offset, 256) << "aligned as the device wants it";
-    EXPECT_EQ(instance.parts[1].bytes, 24);
-    EXPECT_EQ(planned.graph().tensors[size_t(instance.outputs[0])].spec.bytes, 512);
+    EXPECT_EQ(planned.at(i).position, 0);
+    ASSERT_EQ(fetch->parts.size(), 2);
+    EXPECT_EQ(fetch->parts[0].offset, 0);
+    EXPECT_EQ(fetch->parts[1].offset, 256) << "aligned as the device wants it";
+    EXPECT_EQ(fetch->parts[1].bytes, 24);
+    EXPECT_EQ(planned.bound().tensors[instance.outputs[0]].spec.bytes, 512);
   }
   EXPECT_EQ(fetches, 1);
 }

@@ -19,8 +19,8 @@ class Steps {
     return static_cast<int>(program.values.size()) - 1;
   }
   /// `layer`: a library operation, which its layer is called as, or with `pattern` a kernel.
-  int add(const std::string& layer, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
-          const std::vector<std::string>& outputs, const std::string& pattern = "") {
+  StepId add(const std::string& layer, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
+             const std::vector<std::string>& outputs, const std::string& pattern = "") {
     Step step;
     step.op = pattern.empty() ? *op_from_name(layer) : Op::kernel;
     step.layer = layer;
@@ -29,12 +29,12 @@ class Steps {
     for (const auto& output : outputs) step.outputs.push_back(value(output));
     if (!pattern.empty()) step.attributes["pattern"] = pattern;
     program.steps.push_back(std::move(step));
-    return static_cast<int>(program.steps.size()) - 1;
+    return StepId(program.steps.size() - 1);
   }
-  int norm(const std::string& x, const std::string& y) {
+  StepId norm(const std::string& x, const std::string& y) {
     return add("batch_norm_train", {"x", "weight", "bias"}, {x, "w", "b"}, {y, y + ".mean", y + ".var"});
   }
-  int norm_backward(const std::string& x, const std::string& y, const std::string& dy, const std::string& dx) {
+  StepId norm_backward(const std::string& x, const std::string& y, const std::string& dy, const std::string& dx) {
     return add("batch_norm_backward", {"x", "dy", "mean", "var", "weight"}, {x, dy, y + ".mean", y + ".var", "w"},
                {dx, "dw", "db"});
   }
@@ -43,9 +43,9 @@ class Steps {
 
 TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
   Steps steps;
-  const int norm = steps.norm("x", "n"), relu = steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
-  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
-  const int back = steps.norm_backward("x", "n", "dn", "dx");
+  const StepId norm = steps.norm("x", "n"), relu = steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  const StepId back = steps.norm_backward("x", "n", "dn", "dx");
   const NormFusions fusions(steps.program);
   ASSERT_TRUE(fusions.at(norm));
   const Step& forward = fusions.at(norm)->step;
@@ -66,9 +66,9 @@ TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
 TEST(FuseNorms, ResidualIsAnOperandAndItsGradientAResult) {
   Steps steps;
   steps.add("conv", {}, {}, {"r"});
-  const int norm = steps.norm("x", "n");
+  const StepId norm = steps.norm("x", "n");
   steps.add("add", {"x", "x1"}, {"r", "n"}, {"y"}, "add_relu");
-  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
   steps.norm_backward("x", "n", "dn", "dx");
   steps.add("reader", {"x"}, {"dn"}, {"z"});
   const NormFusions fusions(steps.program);
@@ -81,7 +81,7 @@ TEST(FuseNorms, ResidualIsAnOperandAndItsGradientAResult) {
 
 TEST(FuseNorms, WithoutItsGradientThereIsNoMask) {
   Steps steps;
-  const int norm = steps.norm("x", "n");
+  const StepId norm = steps.norm("x", "n");
   steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
   const NormFusions fusions(steps.program);
   ASSERT_TRUE(fusions.at(norm));
@@ -90,10 +90,10 @@ TEST(FuseNorms, WithoutItsGradientThereIsNoMask) {
 
 TEST(FuseNorms, OthersThatReadTheResultKeepItApart) {
   Steps steps;
-  const int norm = steps.norm("x", "n");
+  const StepId norm = steps.norm("x", "n");
   steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
   steps.add("reader", {"x"}, {"n"}, {"z"});
-  const int leaving = steps.norm("y", "m");
+  const StepId leaving = steps.norm("y", "m");
   steps.add("relu", {"x"}, {"m"}, {"o"}, "relu");
   steps.program.outputs.push_back({"m", steps.value("m")});
   const NormFusions fusions(steps.program);
@@ -103,15 +103,15 @@ TEST(FuseNorms, OthersThatReadTheResultKeepItApart) {
 
 TEST(FuseNorms, ResidualThatIsMadeLaterKeepsItApart) {
   Steps steps;
-  const int norm = steps.norm("x", "n");
+  const StepId norm = steps.norm("x", "n");
   steps.add("conv", {}, {}, {"r"});
-  const int add = steps.add("add", {"x", "x1"}, {"n", "r"}, {"y"}, "add_relu");
-  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
-  const int back = steps.norm_backward("x", "n", "dn", "dx");
+  const StepId add = steps.add("add", {"x", "x1"}, {"n", "r"}, {"y"}, "add_relu");
+  const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  const StepId back = steps.norm_backward("x", "n", "dn", "dx");
   const NormFusions fusions(steps.program);
-  for (const int step : {norm, add, gradient, back}) {
-    EXPECT_FALSE(fusions.at(step)) << step;
-    EXPECT_FALSE(fusions.covering(step)) << step;
+  for (const StepId step : {norm, add, gradient, back}) {
+    EXPECT_FALSE(fusions.at(step)) << to_string(step);
+    EXPECT_FALSE(fusions.covering(step)) << to_string(step);
   }
 }
 
@@ -120,7 +120,7 @@ TEST(FuseNorms, GradientOfAnotherReluStaysApart) {
   steps.norm("x", "n");
   steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
   steps.add("relu", {"x"}, {"y"}, {"again"}, "relu");
-  const int gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "again"}, {"dn"}, "relu_backward");
+  const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "again"}, {"dn"}, "relu_backward");
   steps.norm_backward("x", "n", "dn", "dx");
   EXPECT_FALSE(NormFusions(steps.program).at(gradient));
 }

@@ -40,15 +40,15 @@ TEST(DeviceList, Refused) {
 TEST(DeviceSet, ThreadsAreSharedOut) {
   auto four = open_devices(*parse_devices("cpu:0,cpu:0,cpu:1,cpu:7"), 8);
   ASSERT_TRUE(four);
-  EXPECT_EQ(four->lanes(), 5);
-  EXPECT_EQ(four->threads(0), 8);
-  EXPECT_EQ(four->threads(3), 2);
+  EXPECT_EQ(four->lanes().size(), 5);
+  EXPECT_EQ(four->threads(kHostLane), 8);
+  EXPECT_EQ(four->threads(LaneId(3)), 2);
   auto many = open_devices(*parse_devices("cpu:0-7"), 2);
-  EXPECT_EQ(many->threads(8), 1);
+  EXPECT_EQ(many->threads(LaneId(8)), 1);
   auto one = open_devices(*parse_devices("cpu:3"), 2);
-  EXPECT_EQ(one->lanes(), 1);
+  EXPECT_EQ(one->lanes().size(), 1);
   EXPECT_EQ(one->threads(one->lane_of_entry(0)), 2);
-  EXPECT_EQ(one->name(0), "cpu:3");
+  EXPECT_EQ(one->name(kHostLane), "cpu:3");
   auto none = open_devices(*parse_devices("cuda:0"));
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message(), ::testing::HasSubstr("cuda:0"));

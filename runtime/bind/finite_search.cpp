@@ -1,8 +1,4 @@
-// Where a loss that isn't finite comes from.
-#include "runtime/bind/binding.h"
-#include "runtime/bind/graph.h"
-
-#include <cstring>
+#include "runtime/bind/finite_search.h"
 
 namespace sheaf {
 namespace {
@@ -29,35 +25,27 @@ bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType
 
 }  // namespace
 
-void Binding::note_results(const Graph& graph) {
-  results_.resize(graph.instances.size());
-  for (size_t i = 0; i < graph.instances.size(); ++i) {
-    const Instance& instance = graph.instances[i];
-    if (instance.kind != Instance::launch) continue;
+FiniteSearch::FiniteSearch(const BoundProgram& program) {
+  for (const Instance& instance : program.instances) {
+    auto& results = results_.emplace_back();
+    if (!instance.call()) continue;
     for (size_t o = 0; o < instance.outputs.size(); ++o) {
-      const TensorSpec& spec = graph.tensors[static_cast<size_t>(instance.outputs[o])].spec;
-      if (is_floating(spec.dtype)) {
-        results_[i].push_back({static_cast<uint32_t>(instance.inputs.size() + o), spec.dtype, spec.bytes});
-      }
+      const TensorSpec& spec = program.tensors[instance.outputs[o]].spec;
+      if (is_floating(spec.dtype))
+        results.push_back({static_cast<uint32_t>(instance.inputs.size() + o), spec.dtype, spec.bytes});
     }
   }
 }
 
-bool Binding::loss_not_finite() const {
-  const LaneFailure* failure = executor_->failure();
-  return !executor_->device_failure() && failure && failure->instance == guard_;
-}
-
-Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  SHEAF_TRY(take_buffers(inputs, outputs));
-  int first = -1;
+Result<InstanceId> FiniteSearch::run(Executor& executor, const DeviceSet& devices) const {
+  InstanceId first;
   std::vector<char> copy;
   Error problem;
   bool failed = false;
-  const auto finite = [&](size_t lane, const LaneOperation& operation, const FloatResult& result, bool allow) {
-    const LaneProgram& program = executor_->lane(lane);
+  const auto finite = [&](LaneId lane, const LaneOperation& operation, const FloatResult& result, bool allow) {
+    const LaneProgram& program = executor.lane(lane);
     const void* data = program.slots[operation.first_slot + result.slot];
-    if (devices_->device(static_cast<int>(lane)).memory_space() != devices_->host().memory_space()) {
+    if (devices.device(lane).memory_space() != devices.host().memory_space()) {
       copy.resize(result.bytes);
       program.queue->copy(copy.data(), data, {result.bytes, 1, 0, 0});
       if (auto done = program.queue->synchronize(); !done) {
@@ -71,17 +59,17 @@ Result<std::string> Binding::first_not_finite(std::span<const void* const> input
   };
   // Masks hold minus infinity for good reasons: only where nothing else is found is it what went wrong.
   for (const bool allow : {true, false}) {
-    auto done = executor_->run_one_by_one(false, [&](size_t lane, const LaneOperation& operation) {
-      for (const FloatResult& result : results_[static_cast<size_t>(operation.instance)]) {
+    auto done = executor.run_one_by_one(false, [&](LaneId lane, const LaneOperation& operation) {
+      for (const FloatResult& result : results_[operation.instance]) {
         if (!finite(lane, operation, result, allow)) first = operation.instance;
       }
-      return first < 0 && !failed;
+      return !first && !failed;
     });
     if (failed) return problem;
-    if (!done) return device_error();
-    if (first >= 0) return info_.operations[static_cast<size_t>(first)].layer;
+    SHEAF_TRY(std::move(done));
+    if (first) break;
   }
-  return std::string();
+  return first;
 }
 
 }  // namespace sheaf

@@ -3,8 +3,9 @@
 // needed.
 #include "runtime/bind/buckets.h"
 #include "runtime/bind/exchanges.h"
+#include "runtime/bind/operation_info.h"
 #include "runtime/bind/order.h"
-#include "runtime/plan/op_list.h"
+#include "runtime/bind/rewrites.h"
 
 #include <algorithm>
 #include <map>
@@ -12,24 +13,13 @@
 namespace sheaf {
 namespace {
 
-size_t index_of(int i) { return static_cast<size_t>(i); }
-
-Op op_of(CollectiveRequest::Kind kind) {
-  switch (kind) {
-    case CollectiveRequest::broadcast: return Op::broadcast;
-    case CollectiveRequest::gather: return Op::gather;
-    case CollectiveRequest::reduce: return Op::sum;
-  }
-  return Op::sum;
-}
-
 class CollectiveForming {
  public:
-  CollectiveForming(Graph& graph, const BindContext& context)
-      : graph_(graph), context_(context), standing_(stand_alone(graph)) {}
+  CollectiveForming(BoundProgram& program, const BindContext& context)
+      : program_(program), context_(context), standing_(stand_alone(program)) {}
 
   Result<void> run() {
-    for (const auto& [kinship, exchanges] : find_exchanges(graph_, context_)) {
+    for (const auto& [kinship, exchanges] : find_exchanges(program_, context_)) {
       std::vector<size_t> sizes;
       for (const Exchange& exchange : exchanges) sizes.push_back(near(std::get<0>(kinship), exchange).bytes);
       for (const std::vector<size_t>& bucket : assign_buckets(sizes)) {
@@ -47,30 +37,33 @@ class CollectiveForming {
       }
     }
     if (groups_.empty()) return {};
-    std::vector<int> instead = stand_alone(graph_).instead;
-    for (const auto& [old, now] : instead_) instead[index_of(old)] = now;
-    return rearrange(graph_, groups_, instead);
+    auto instead = stand_alone(program_).instead;
+    for (const auto& [old, now] : instead_) instead[old] = now;
+    return rearrange(program_, groups_, instead);
   }
 
  private:
-  const Instance& instance(int i) const { return graph_.instances[index_of(i)]; }
-  const Tensor& tensor(int t) const { return graph_.tensors[index_of(t)]; }
+  /// As rearrange() has it; what is there from the start comes before all.
+  static int64_t time_of(InstanceId i) { return 2 * int64_t{i.number()}; }
+
+  const Instance& instance(InstanceId i) const { return program_.instances[i]; }
+  const Tensor& tensor(TensorId t) const { return program_.tensors[t]; }
 
   /// Takes the instances of `parts` as one from here on, if that leaves an order in which all can be done.
   bool choose(const std::vector<const Exchange*>& parts) {
     Standing standing = standing_;
-    const int leader = parts[0]->copies[0];
+    const InstanceId leader = parts[0]->copies[0];
     for (const Exchange* part : parts) {
-      for (int copy : part->copies) standing.leaders[index_of(copy)] = leader;
-      if (part->sum >= 0) standing.leaders[index_of(part->sum)] = leader;
+      for (InstanceId copy : part->copies) standing.leaders[copy] = leader;
+      if (part->sum) standing.leaders[part->sum] = leader;
     }
-    if (!find_order(graph_, standing, std::vector<int64_t>(standing.leaders.size(), 0))) return false;
+    if (!find_order(program_, standing, IdVector<InstanceId, int64_t>(standing.leaders.size(), 0))) return false;
     standing_ = std::move(standing);
     return true;
   }
 
   const TensorSpec& near(CollectiveRequest::Kind kind, const Exchange& exchange) const {
-    return tensor(near_end(graph_, kind, exchange.copies[0])).spec;
+    return tensor(near_end(program_, kind, exchange.copies[0])).spec;
   }
 
   Result<void> add(const Kinship& kinship, const std::vector<const Exchange*>& parts) {
@@ -83,29 +76,30 @@ class CollectiveForming {
     request.what = (kind == CollectiveRequest::broadcast ? "" : "gradients of ") + std::to_string(parts.size()) +
                    (parts.size() == 1 ? " parameter" : " parameters");
     std::vector<Device*> members;
-    for (int lane : lanes) members.push_back(&context_.devices.device(lane));
+    for (LaneId lane : lanes) members.push_back(&context_.devices.device(lane));
     auto prepared = members[0]->prepare_collective(request, members);
     if (!prepared) return prepared.error().note("for the " + to_string(op_of(kind)) + " of the " + request.what);
     if (prepared->empty()) return {};
     if (prepared->size() != lanes.size()) return Error("an operation among devices was prepared for another number of them");
     InstanceGroup group;
-    group.time = kind == CollectiveRequest::broadcast ? 2 * int64_t{parts[0]->at} - 1 : 2 * int64_t{parts.back()->at} + 1;
+    group.time = kind == CollectiveRequest::broadcast ? time_of(parts[0]->at) - 1 : time_of(parts.back()->at) + 1;
     for (size_t m = 0; m < lanes.size(); ++m) {
       Prepared& own = (*prepared)[m];
       Instance member;
       member.step = instance(parts[0]->copies[0]).step;
-      for (const Exchange* part : parts) member.steps.push_back(instance(part->copies[0]).step);
-      member.op = op_of(kind);
       member.lane = lanes[m];
-      member.entry = lanes[m] - 1;
-      member.executable = std::move(own.executable);
-      member.scratch_bytes = own.scratch_bytes;
-      member.can_fail = own.can_fail;
-      member.implementation = std::move(own.implementation);
-      member.reason = request.what + (own.reason.empty() ? "" : "; " + own.reason);
+      member.entry = context_.devices.entry_of_lane(lanes[m]);
+      Instance::Collective work;
+      work.executable = std::move(own.executable);
+      work.scratch_bytes = own.scratch_bytes;
+      work.can_fail = own.can_fail;
+      work.implementation = std::move(own.implementation);
+      work.reason = request.what + (own.reason.empty() ? "" : "; " + own.reason);
+      work.kind = kind;
+      for (const Exchange* part : parts) work.steps.push_back(instance(part->copies[0]).step);
+      member.work = std::move(work);
       add_operands(member, kind, m, parts);
-      group.members.push_back(static_cast<int>(graph_.instances.size()));
-      graph_.instances.push_back(std::move(member));
+      group.members.push_back(program_.instances.add(std::move(member)));
     }
     for (const Exchange* part : parts) replace(kind, *part, group.members);
     groups_.push_back(std::move(group));
@@ -116,53 +110,41 @@ class CollectiveForming {
                     const std::vector<const Exchange*>& parts) const {
     if (rank > 0) {
       auto& operands = kind == CollectiveRequest::broadcast ? member.outputs : member.inputs;
-      for (const Exchange* part : parts) operands.push_back(far_end(graph_, kind, part->copies[rank - 1]));
+      for (const Exchange* part : parts) operands.push_back(far_end(program_, kind, part->copies[rank - 1]));
     } else if (kind == CollectiveRequest::gather) {
       for (size_t other = 0; other < parts[0]->copies.size(); ++other) {
-        for (const Exchange* part : parts) member.outputs.push_back(near_end(graph_, kind, part->copies[other]));
+        for (const Exchange* part : parts) member.outputs.push_back(near_end(program_, kind, part->copies[other]));
       }
     } else {
       for (const Exchange* part : parts) {
-        member.inputs.push_back(kind == CollectiveRequest::reduce ? own_part(graph_, instance(part->sum), part->copies)
-                                                                  : near_end(graph_, kind, part->copies[0]));
+        member.inputs.push_back(kind == CollectiveRequest::reduce ? own_part(program_, instance(part->sum), part->copies)
+                                                                  : near_end(program_, kind, part->copies[0]));
       }
     }
   }
 
   /// The instances that `members` do the work of.
-  void replace(CollectiveRequest::Kind kind, const Exchange& part, const std::vector<int>& members) {
+  void replace(CollectiveRequest::Kind kind, const Exchange& part, const std::vector<InstanceId>& members) {
     for (size_t c = 0; c < part.copies.size(); ++c) {
       instead_[part.copies[c]] = kind == CollectiveRequest::broadcast ? members[c + 1] : members[0];
     }
     if (kind != CollectiveRequest::reduce) return;
     const Instance& sum = instance(part.sum);
-    graph_.tensors[index_of(sum.outputs[0])].base = own_part(graph_, sum, part.copies);
+    program_.tensors[sum.outputs[0]].place = Tensor::View{own_part(program_, sum, part.copies)};
     instead_[part.sum] = members[0];
   }
 
-  Graph& graph_;
+  BoundProgram& program_;
   const BindContext& context_;
   std::vector<InstanceGroup> groups_;
-  std::map<int, int> instead_;
+  std::map<InstanceId, InstanceId> instead_;
   Standing standing_;  ///< of the instances that were there at first
 };
 
 }  // namespace
 
-Result<void> form_collectives(Graph& graph, const BindContext& context) { return CollectiveForming(graph, context).run(); }
-
-Result<void> check_collectives(const Graph& graph) {
-  for (const auto& lane : graph.lane_order) {
-    int last = -1;
-    for (int i : lane) {
-      const int collective = graph.instances[index_of(i)].collective;
-      if (collective < 0) continue;
-      if (collective <= last)
-        return Error("operations among devices stand in different orders on their lanes: a bug of sheaf's binding");
-      last = collective;
-    }
-  }
-  return {};
+Result<void> form_collectives(BoundProgram& program, const BindContext& context) {
+  return CollectiveForming(program, context).run();
 }
 
 }  // namespace sheaf

@@ -1,0 +1,181 @@
+// A program bound to one device list and batch: each step once per replica, each value with its size and format, and the
+// copies and reorders that these ask for. This is what binding works on (docs/binding.md): expand() builds it, the rewrites
+// of rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
+#pragma once
+
+#include "runtime/bind/constants.h"
+#include "runtime/lanes/lane_program.h"
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sheaf {
+
+using TensorId = Id<struct Tensor>;
+using StepId = Id<Step>;    ///< in Program::steps
+using ValueId = Id<Value>;  ///< in Program::values
+
+/// A value on a replica, or a copy of one.
+struct Tensor {
+  /// Memory of its own, which binding plans, in its lane's arena.
+  struct Planned {};
+  /// Bytes of another tensor, from `offset` on.
+  struct View {
+    TensorId of;
+    size_t offset = 0;
+  };
+  /// A node of the constant store. A `variable` is a parameter, buffer or state that each run may change.
+  struct Stored {
+    NodeId node;
+    bool variable = false;
+  };
+  /// The caller's buffer of a program input, target or setting.
+  struct Given {
+    int input = 0;
+  };
+  /// The caller's buffer of a program output.
+  struct Wanted {
+    int output = 0;
+  };
+  using Place = std::variant<Planned, View, Stored, Given, Wanted>;
+
+  TensorSpec spec;
+  std::string name;
+  LaneId lane = kHostLane;
+  Place place = {};
+  std::vector<InstanceId> writers = {};  ///< must be done before this can be read
+
+  /// Null where it lies elsewhere.
+  template <typename Kind>
+  const Kind* lies() const {
+    return std::get_if<Kind>(&place);
+  }
+  /// It has memory of its own, or somebody else's: it is no view.
+  bool root() const { return !lies<View>(); }
+  bool variable() const { return lies<Stored>() && lies<Stored>()->variable; }
+};
+
+/// What an instance may do.
+struct InstanceKinds {
+  /// What a device prepared.
+  struct Call {
+    std::unique_ptr<Executable> executable;
+    size_t scratch_bytes = 0;
+    bool can_fail = false;
+    std::string implementation, reason;
+    std::string uncertain;                      ///< Prepared::uncertain
+    std::vector<std::pair<int, int>> in_place;  ///< Prepared::in_place
+  };
+  struct LibraryCall : Call {};  ///< a step that is an operation of a library
+  struct KernelCall : Call {};   ///< a step that is a generated kernel
+  struct Reorder : Call {};      ///< its operand in another format, for `step`
+  struct Check : Call {};        ///< of the loss
+  /// A device's part in an operation among several (Instance::collective).
+  struct Collective : Call {
+    CollectiveRequest::Kind kind = CollectiveRequest::broadcast;
+    std::vector<StepId> steps;  ///< that it works for
+  };
+  struct Copy {
+    CopyShape shape;
+    size_t source_offset = 0, target_offset = 0;  ///< bytes into the tensors
+    bool placeable = false;                       ///< of a whole tensor to one run of bytes: it could lie there from the start
+    bool left_out = false;                        ///< and does; its target is written by its source's writers
+  };
+  /// Several of the caller's buffers into one tensor.
+  struct Fetch {
+    std::vector<CopyPart> parts;  ///< where each input goes in the output
+  };
+  struct Print {
+    std::string text;  ///< the line, newline included
+  };
+};
+
+/// A step on a replica, or what binding inserted.
+struct Instance : InstanceKinds {
+  using Work = std::variant<LibraryCall, KernelCall, Reorder, Check, Collective, Copy, Fetch, Print>;
+
+  StepId step;       ///< none: inserted for no step
+  int replica = -1;  ///< -1 outside regions
+  int entry = -1;    ///< of the device list, for messages; -1: the host
+  LaneId lane = kHostLane;
+  Work work = {};
+  std::vector<TensorId> inputs = {}, outputs = {};
+  std::vector<InstanceId> after = {};  ///< must be done before, besides the writers of the inputs
+  bool early = false;                  ///< depends on variables or the caller alone: done before all others of its lane
+  bool commits = false;                ///< writes a variable: left out of a run that has failed
+  int collective = -1;                 ///< a number that those share which are done as one, one a lane
+
+  template <typename Kind>
+  const Kind* is() const {
+    return std::get_if<Kind>(&work);
+  }
+  /// Null where it runs nothing that a device prepared.
+  const Call* call() const {
+    const auto find = [](const auto& kind) -> const Call* {
+      if constexpr (std::is_base_of_v<Call, std::remove_cvref_t<decltype(kind)>>) return &kind;
+      else return nullptr;
+    };
+    return std::visit(find, work);
+  }
+  Call* call() { return const_cast<Call*>(std::as_const(*this).call()); }
+  bool left_out() const { return is<Copy>() && is<Copy>()->left_out; }
+  bool can_fail() const { return call() && call()->can_fail; }
+};
+
+struct Root {
+  TensorId tensor;
+  size_t offset = 0;
+};
+
+struct BoundProgram {
+  /// After a run, `variable`, a root, holds what `value` does, which is in its format.
+  struct Update {
+    TensorId variable, value;
+  };
+
+  IdVector<TensorId, Tensor> tensors;
+  IdVector<InstanceId, Instance> instances;         ///< in an order in which they could run one after another
+  std::vector<TensorId> outputs;                    ///< by program output
+  IdVector<ValueId, std::vector<TensorId>> values;  ///< by value of the program and replica
+  std::vector<Update> updates;
+  InstanceId guard;  ///< of a training program: the check of the loss
+  bool gathers_scalars = false;
+
+  Root root(TensorId tensor) const {
+    Root found{tensor, 0};
+    for (const auto* view = tensors[tensor].lies<Tensor::View>(); view; view = tensors[view->of].lies<Tensor::View>()) {
+      found.tensor = view->of;
+      found.offset += view->offset;
+    }
+    return found;
+  }
+  const Tensor& home(TensorId tensor) const { return tensors[root(tensor).tensor]; }
+  bool planned(TensorId tensor) const { return tensors[tensor].lies<Tensor::Planned>(); }
+  /// `tensor` takes up all of its root, and that is of planned memory.
+  bool covers_planned_root(TensorId tensor) const {
+    const Root at = root(tensor);
+    return planned(at.tensor) && at.offset == 0 && tensors[tensor].spec.bytes == tensors[at.tensor].spec.bytes;
+  }
+};
+
+/// What a program is bound to.
+struct BindContext {
+  const Plan& plan;
+  const Program& program;
+  const DeviceSet& devices;
+  IdVector<LaneId, std::shared_ptr<const Kernels>> kernels;
+  ConstantStore& constants;
+  int64_t batch = 0;
+  bool fast_numerics = false;
+  bool explain = false;
+  bool deterministic = true;
+  Seconds deadline = kDeadline;
+  bool observe = false;  ///< Binding::observe() will be called
+
+  const Step& step(StepId id) const { return program.steps[id.index()]; }
+  const Value& value(ValueId id) const { return program.values[id.index()]; }
+};
+
+}  // namespace sheaf

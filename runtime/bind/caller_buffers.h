@@ -1,0 +1,47 @@
+// The caller's buffers of a binding: which they must be, and where their addresses go.
+#pragma once
+
+#include "runtime/bind/bound_program.h"
+
+#include <span>
+#include <vector>
+
+namespace sheaf {
+
+class CallerBuffers {
+ public:
+  CallerBuffers() = default;
+  explicit CallerBuffers(const BoundProgram& program);
+
+  /// Plain, with their sizes: what take() wants.
+  const std::vector<TensorSpec>& inputs() const { return inputs_.specs; }
+  const std::vector<TensorSpec>& outputs() const { return outputs_.specs; }
+
+  /// From here on `slot` holds the address `offset` bytes into the buffer of an input, or of an output.
+  void hang(void** slot, const Tensor::Given& given, size_t offset);
+  void hang(void** slot, const Tensor::Wanted& wanted, size_t offset);
+
+  /// Puts the addresses of a run's buffers where they belong; those of the last run cost nothing. Errors: another number of
+  /// them, one that is missing or misaligned; then all is as it was.
+  Result<void> take(std::span<const void* const> inputs, std::span<void* const> outputs);
+
+ private:
+  /// A slot that holds an address in a buffer.
+  struct Relocation {
+    void** slot;
+    size_t offset;
+  };
+  struct Side {
+    std::vector<TensorSpec> specs;
+    std::vector<std::vector<Relocation>> relocations;  ///< by buffer
+    std::vector<const void*> addresses;                ///< that the slots hold now
+
+    bool holds(std::span<const void* const> buffers) const;
+    Result<void> check(std::span<const void* const> buffers, const char* what) const;
+    void put(std::span<const void* const> buffers);
+  };
+  Side inputs_, outputs_;
+  bool taken_ = false;
+};
+
+}  // namespace sheaf

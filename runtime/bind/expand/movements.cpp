@@ -1,0 +1,70 @@
+#include "runtime/bind/expand/movements.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kOperandAlignment = 16;  ///< docs/cuda.md
+
+}  // namespace
+
+bool Movements::may_lie_at(size_t offset, LaneId lane) const {
+  return !builder_.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
+}
+
+Spot Movements::who_copies(Spot spot, LaneId other) const {
+  const int host = builder_.devices().host().memory_space();
+  const bool in_host_memory = builder_.device(spot.lane).memory_space() == host;
+  if (in_host_memory && builder_.device(other).memory_space() != host) spot.lane = other;
+  return spot;
+}
+
+Result<TensorId> Movements::constant_moved(TensorId tensor, const std::string& name, const Spot& spot) {
+  ConstantStore& constants = builder_.constants();
+  Device& device = builder_.device(spot.lane);
+  TensorSpec spec = builder_.spec(tensor);
+  ConstantRef source = builder_.constant_ref(tensor);
+  Device& home = constants.device(source.node);
+  if (!spec.plain() && !share_formats(home, device)) {
+    const TensorSpec plain = plain_tensor(spec.dtype, spec.dims);
+    SHEAF_ASSIGN(source, constants.reorder(source, spec, plain, home));
+    spec = plain;
+  }
+  const ConstantRef ref = constants.copy_to(source, spec, device);
+  return builder_.add(spec, name, spot.lane, Tensor::Stored{ref.node});
+}
+
+Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, StepId step, const Spot& spot) {
+  const LaneId lane = builder_.tensor(tensor).lane;
+  Device& device = builder_.device(spot.lane);
+  const bool constant = builder_.is_constant(tensor);
+  if (constant && builder_.constants().memory_space(builder_.constant_ref(tensor).node) != device.memory_space())
+    return constant_moved(tensor, name, spot);
+  if (builder_.same_memory(lane, spot.lane) || constant)
+    return builder_.add_view(tensor, 0, builder_.spec(tensor), name, spot.lane);
+  // Formats belong to a backend, so what crosses to a device of another kind is plain.
+  TensorId sent = tensor;
+  if (!share_formats(builder_.device(lane), device)) {
+    Spot source;
+    source.lane = lane;
+    SHEAF_ASSIGN(sent, formats_.in_plain(tensor, step, source));
+  }
+  const TensorSpec spec = builder_.spec(sent);
+  const TensorId copy = builder_.add(spec, name, spot.lane);
+  const InstanceId id = builder_.add(Instance::Copy{{spec.bytes, 1, 0, 0}}, step, who_copies(spot, lane), {sent}, {copy});
+  variables_.note_copy(sent, copy, id);
+  return copy;
+}
+
+Result<void> Movements::replicate(StepId id) {
+  const Step& step = builder_.step(id);
+  const ValueId result(step.outputs[0]);
+  SHEAF_ASSIGN(const auto places, replicas_.spots(step));
+  for (const Spot& spot : places) {
+    auto local = moved(builder_.at(ValueId(step.inputs[0]), 0), builder_.name(result), id, spot);
+    if (!local) return replicas_.located(std::move(local.error()), step, spot);
+    builder_.define(result, spot.replica, *local);
+  }
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,44 @@
+// What moves tensors between places: into the replicas' memories and out of them, whole or in chunks.
+#pragma once
+
+#include "runtime/bind/expand/formats.h"
+
+#include <string>
+
+namespace sheaf {
+
+class Movements {
+ public:
+  Movements(Builder& builder, const Replicas& replicas, Formats& formats, VariableFormats& variables)
+      : builder_(builder), replicas_(replicas), formats_(formats), variables_(variables) {}
+
+  /// `tensor` in the memory of `spot`'s lane, whole.
+  Result<TensorId> moved(TensorId tensor, const std::string& name, StepId step, const Spot& spot);
+
+  /// replicate, first, transfer: whole tensors.
+  Result<void> replicate(StepId id);
+  /// A tensor cut into the replicas' chunks along a dimension, and joined from them.
+  Result<void> scatter(StepId id);
+  Result<void> gather(StepId id);
+
+  /// Along which a step cuts or joins tensors of `rank` dimensions. Errors: it names another.
+  static Result<size_t> dimension(const Step& step, size_t rank);
+  /// Rows of `plain` along `dim` from `first`, of the size of `spec`, in the memory of `to`'s lane: a view where that will do.
+  TensorId add_chunk(StepId id, TensorId plain, size_t dim, size_t first, const TensorSpec& spec, const Spot& to);
+
+ private:
+  /// moved() for a constant of another memory.
+  Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
+  /// Where a copy between the memories of `spot` and of lane `other` stands: at `spot`, or, since the host's queue reaches
+  /// host memory alone, any other the host's too, in lane `other`.
+  Spot who_copies(Spot spot, LaneId other) const;
+  /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
+  bool may_lie_at(size_t offset, LaneId lane) const;
+
+  Builder& builder_;
+  const Replicas& replicas_;
+  Formats& formats_;
+  VariableFormats& variables_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,67 @@
+#include "runtime/bind/expand/replicas.h"
+
+namespace sheaf {
+
+Result<Replicas> Replicas::find(const BindContext& context) {
+  std::vector<std::vector<int>> region_entries;
+  std::vector<int64_t> counts;
+  for (const Region& region : context.plan.regions) {
+    SHEAF_ASSIGN(auto entries, context.devices.region_entries(region));
+    counts.push_back(static_cast<int64_t>(entries.size()));
+    region_entries.push_back(std::move(entries));
+  }
+  SHEAF_ASSIGN(auto symbols, SymbolTable::build(context.plan, context.program, context.batch, counts));
+  return Replicas(context, std::move(symbols), std::move(region_entries));
+}
+
+Result<std::vector<Spot>> Replicas::spots(const Place& place, const std::string& layer, const Location& location) const {
+  const DeviceSet& devices = context_.devices;
+  if (place.kind == Place::host || (place.kind == Place::device && devices.host_only())) return std::vector<Spot>{{}};
+  if (place.kind == Place::device) {
+    if (place.index < 0 || place.index >= devices.entries()) return beyond_list(place, layer, location);
+    return std::vector<Spot>{{0, place.index, devices.lane_of_entry(place.index), false}};
+  }
+  std::vector<Spot> result;
+  const std::vector<int>& entries = region_entries_[static_cast<size_t>(place.index)];
+  for (int i = 0; i < static_cast<int>(symbols_.replicas(place.index)); ++i) {
+    const int entry = devices.host_only() ? -1 : entries[static_cast<size_t>(i)];
+    result.push_back({i, entry, entry < 0 ? kHostLane : devices.lane_of_entry(entry), true});
+  }
+  return result;
+}
+
+Error Replicas::beyond_list(const Place& place, const std::string& layer, const Location& location) const {
+  const int entries = context_.devices.entries();
+  Error error(location, "layer '" + layer + "' is placed on device " + std::to_string(place.index) +
+                            ", beyond the device list, which has " + std::to_string(entries) +
+                            (entries == 1 ? " entry" : " entries"));
+  // A parameter has no place in the model file of its own: the first step there has.
+  for (const Step& step : context_.program.steps)
+    if (step.place == place && error.diagnostics[0].location.line == 0) error.diagnostics[0].location = step.location;
+  return error.note("indices count from 0; list more devices, or `cpu` alone to run everything on the host");
+}
+
+Result<TensorSpec> Replicas::spec(ValueId value, int replica) const {
+  const Value& described = context_.value(value);
+  SHEAF_ASSIGN(auto dims, symbols_.dims(described, replica));
+  return plain_tensor(described.dtype, std::move(dims));
+}
+
+Result<int64_t> Replicas::evaluate(const Extent& extent, const Place& place, const Spot& spot) const {
+  return symbols_.evaluate(extent, place, spot.replica);
+}
+
+Error Replicas::located(Error error, const Step& step, const Spot& spot) const {
+  Diagnostic& cause = error.diagnostics[0];
+  if (spot.in_region && !context_.devices.host_only()) {
+    cause.message = "replica " + std::to_string(spot.replica) + " on device " + context_.devices.entry_name(spot.entry) + ": " +
+                    cause.message;
+  }
+  if (cause.location.file.empty()) cause.location = step.location;
+  if (!step.layer.empty() && cause.message.find("'" + step.layer + "'") == std::string::npos) {
+    error.note("in layer '" + step.layer + "', operation " + op_name(step));
+  }
+  return error;
+}
+
+}  // namespace sheaf

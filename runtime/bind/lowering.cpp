@@ -1,0 +1,173 @@
+#include "runtime/bind/lowering.h"
+
+#include "runtime/bind/launches.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+std::string name_of(const LaneProgram& lane, const LaneLaunch& launch) {
+  return (lane.operations[launch.first].commits ? "update of " : "") + std::to_string(launch.end - launch.first) +
+         (lane.operations[launch.first].commits ? " parameters" : " operations");
+}
+
+class Lowering {
+ public:
+  Lowering(PlannedBinding& planned, const Addresses& addresses, const DeviceSet& devices)
+      : program_(planned.program),
+        schedule_(planned.schedule),
+        memory_(planned.memory),
+        addresses_(addresses),
+        devices_(devices),
+        events_(program_.instances.size(), nullptr) {
+    made_.launches.resize(program_.instances.size());
+    made_.texts.reserve(program_.instances.size());  // operations point into it
+  }
+
+  Result<LoweredLanes> run(Seconds deadline, bool record) {
+    for (LaneId lane : devices_.lanes()) SHEAF_TRY(open(lane, deadline));
+    for (LaneId lane : devices_.lanes()) {
+      LaneProgram& program = made_.programs[lane];
+      operands_.clear();
+      next_slot_ = 0;
+      may_fail_ = may_fail(lane);
+      for (InstanceId i : schedule_.lanes[lane]) add(i, program);
+      if (program.asynchronous) form_launches_of(lane, program, record);
+    }
+    for (Instance& instance : program_.instances) {  // lanes point to each other's until here
+      Instance::Call* call = instance.call();
+      if (call && call->executable) made_.executables.push_back(std::move(call->executable));
+    }
+    return std::move(made_);
+  }
+
+ private:
+  /// A lane's queue, room for its operands, and an event for each instance of an asynchronous one that signals.
+  Result<void> open(LaneId lane, Seconds deadline) {
+    LaneProgram& program = made_.programs.emplace_back();
+    Device& device = devices_.device(lane);
+    program.threads = devices_.threads(lane);
+    program.asynchronous = device.info().asynchronous;
+    SHEAF_ASSIGN(program.queue, device.open_queue(program.threads, deadline));
+    size_t slots = 0, parts = 0;
+    for (InstanceId i : schedule_.lanes[lane]) {
+      const Instance& instance = program_.instances[i];
+      slots += instance.inputs.size() + instance.outputs.size();
+      if (instance.is<Instance::Fetch>()) parts += instance.inputs.size();
+      if (!program.asynchronous || !schedule_.instances[i].signals) continue;
+      SHEAF_ASSIGN(auto event, device.make_event());
+      events_[i] = event.get();
+      made_.events.push_back(std::move(event));
+    }
+    program.slots.assign(slots, nullptr);
+    program.parts.reserve(parts);
+    return {};
+  }
+
+  void add(InstanceId i, LaneProgram& lane) {
+    Instance& instance = program_.instances[i];
+    const ScheduledInstance& scheduled = schedule_.instances[i];
+    LaneOperation operation;
+    operands_.emplace_back();
+    operation.first_slot = static_cast<uint32_t>(next_slot_);
+    operation.instance = i;
+    operation.replica = instance.replica;
+    operation.collective = instance.collective;
+    operation.can_fail = instance.can_fail();
+    operation.commits = instance.commits;
+    operation.guarded = instance.commits && lane.asynchronous && may_fail_ && guardable(program_, instance, devices_);
+    operation.event = events_[i];
+    operation.signal = scheduled.signals ? scheduled.position + 1 : 0;
+    operation.first_wait = static_cast<uint32_t>(lane.waits.size());
+    for (const WaitFor& wait : scheduled.waits) {
+      const Instance& source = program_.instances[wait.instance];
+      lane.waits.push_back({source.lane, schedule_.instances[wait.instance].position + 1, events_[wait.instance],
+                            wait.decides ? source.call()->executable.get() : nullptr});
+    }
+    operation.end_wait = static_cast<uint32_t>(lane.waits.size());
+    add_work(instance, i, operation, lane);
+    lane.operations.push_back(operation);
+  }
+
+  void add_work(Instance& instance, InstanceId i, LaneOperation& operation, LaneProgram& lane) {
+    const auto address = [&](TensorId tensor, size_t offset, bool writes) {
+      add_operand(lane, instance, tensor, offset, writes);
+    };
+    if (const auto* copy = instance.is<Instance::Copy>()) {
+      operation.kind = LaneOperation::copy;
+      operation.copy_shape = copy->shape;
+      address(instance.outputs[0], copy->target_offset, true);
+      address(instance.inputs[0], copy->source_offset, false);
+    } else if (const auto* fetch = instance.is<Instance::Fetch>()) {
+      operation.kind = LaneOperation::fetch;
+      operation.first_part = static_cast<uint32_t>(lane.parts.size());
+      address(instance.outputs[0], 0, true);
+      for (TensorId tensor : instance.inputs) address(tensor, 0, false);
+      lane.parts.insert(lane.parts.end(), fetch->parts.begin(), fetch->parts.end());
+      operation.end_part = static_cast<uint32_t>(lane.parts.size());
+    } else if (const auto* print = instance.is<Instance::Print>()) {
+      operation.kind = LaneOperation::print;
+      made_.texts.push_back(print->text);
+      operation.text = &made_.texts.back();
+    } else {
+      for (TensorId tensor : instance.inputs) address(tensor, 0, false);
+      for (TensorId tensor : instance.outputs) address(tensor, 0, true);
+      operation.executable = instance.call()->executable.get();
+      operation.scratch = static_cast<char*>(addresses_.arenas[instance.lane].get()) + memory_.scratch_offsets[i];
+    }
+  }
+
+  void add_operand(LaneProgram& lane, const Instance& instance, TensorId tensor, size_t offset, bool writes) {
+    void** slot = &lane.slots[next_slot_++];
+    addresses_.put(slot, tensor, offset);
+    const bool local =
+        devices_.device(program_.home(tensor).lane).memory_space() == devices_.device(instance.lane).memory_space();
+    operands_.back().push_back({static_cast<const char*>(*slot), program_.tensors[tensor].spec.bytes, writes, local});
+  }
+
+  bool may_fail(LaneId lane) const {
+    const auto& order = schedule_.lanes[lane];
+    return std::any_of(order.begin(), order.end(), [&](InstanceId i) { return program_.instances[i].can_fail(); });
+  }
+
+  void form_launches_of(LaneId lane, LaneProgram& program, bool record) {
+    auto merged = form_launches(program, operands_, devices_.device(lane), record);
+    std::move(merged.begin(), merged.end(), std::back_inserter(made_.executables));
+    for (const LaneLaunch& launch : program.launches) {
+      for (uint32_t i = launch.first; launch.merged && i < launch.end; ++i) {
+        made_.launches[program.operations[i].instance] = name_of(program, launch);
+      }
+    }
+  }
+
+  BoundProgram& program_;
+  const Schedule& schedule_;
+  const MemoryPlan& memory_;
+  const Addresses& addresses_;
+  const DeviceSet& devices_;
+  IdVector<InstanceId, Event*> events_;
+  LoweredLanes made_;
+  std::vector<std::vector<OperandRange>> operands_;  ///< of the lane at hand, by operation
+  size_t next_slot_ = 0;                             ///< likewise
+  bool may_fail_ = false;                            ///< likewise: some instance may
+};
+
+}  // namespace
+
+void Addresses::put(void** slot, TensorId tensor, size_t offset) const {
+  const Root root = planned.program.root(tensor);
+  const Tensor& home = planned.program.tensors[root.tensor];
+  offset += root.offset;
+  if (const auto* given = home.lies<Tensor::Given>()) buffers.hang(slot, *given, offset);
+  else if (const auto* wanted = home.lies<Tensor::Wanted>()) buffers.hang(slot, *wanted, offset);
+  else if (const auto* stored = home.lies<Tensor::Stored>()) *slot = constants.data({stored->node, offset});
+  else *slot = static_cast<char*>(arenas[home.lane].get()) + planned.memory.root_offsets[root.tensor] + offset;
+}
+
+Result<LoweredLanes> lower(PlannedBinding& planned, const Addresses& addresses, const DeviceSet& devices, Seconds deadline,
+                           bool record) {
+  return Lowering(planned, addresses, devices).run(deadline, record);
+}
+
+}  // namespace sheaf

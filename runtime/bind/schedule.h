@@ -1,0 +1,41 @@
+// In which order each lane works, and what it waits for.
+#pragma once
+
+#include "runtime/bind/bound_program.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace sheaf {
+
+/// "Do not start before `instance`, which is another lane's, is done."
+struct WaitFor {
+  InstanceId instance;
+  bool decides = false;  ///< the host itself has to know whether it failed, and waits for that
+};
+
+/// An instance's place in its lane; of one that is left out: none.
+struct ScheduledInstance {
+  int position = -1;
+  std::vector<WaitFor> waits;
+  bool signals = false;  ///< another lane waits for it
+  /// By lane: how many of its instances are known to be done when this starts; of its own lane, its position.
+  IdVector<LaneId, int32_t> known_done;
+};
+
+struct Schedule {
+  IdVector<LaneId, std::vector<InstanceId>> lanes;
+  IdVector<InstanceId, ScheduledInstance> instances;
+};
+
+/// Orders each lane and finds the waits between them, leaving out those that others imply.
+/// What writes a variable and cannot be told on its device that the run has failed waits until the host knows.
+Schedule schedule(const BoundProgram& program, const BindContext& context);
+
+/// Errors: lanes have operations among several of them in different orders, so that they would wait for each other.
+Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule);
+
+/// Whether the instance, which writes a variable on an asynchronous lane, can be told there that the run has failed.
+bool guardable(const BoundProgram& program, const Instance& instance, const DeviceSet& devices);
+
+}  // namespace sheaf
