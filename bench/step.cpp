@@ -53,7 +53,7 @@ OptionParser step_options() {
 
 /// What binding says will be used, and what is: beyond the memory that the process had before it made parameters. Arenas
 /// stay as long as their binding, so what is there after two calls is what they took.
-void print_memory(const Model& model, const BoundProgram& bound, size_t before) {
+void print_memory(const Model& model, const MeasuredProgram& bound, size_t before) {
   size_t arena = 0, bound_below = 0, state = 0;
   for (const LaneInfo& lane : bound.info().lanes) {
     arena += lane.arena_bytes;
@@ -87,12 +87,12 @@ int measure(const Options& options) {
   if (auto done = model->initialise_parameters(1); !done) return report(done.error(), kFailed);
   auto devices = open_devices(*list, static_cast<int>(*threads));
   if (!devices) return report(devices.error(), kFailed);
-  BoundProgramRequest request;
+  MeasuredProgramRequest request;
   request.train = options.value("--program") == "train";
   request.batch = *batch;
   request.sources = std::move(*sources);
   request.options.fast_numerics = options.value("--numerics") == "fast";
-  auto bound = BoundProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
+  auto bound = MeasuredProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
   if (!bound) return report(bound.error(), kFailed);
 
   const auto step = [&](const std::shared_ptr<Trace>& trace = nullptr) {

@@ -96,7 +96,7 @@ class Refused(ProgramTest):
 
     def test_names(self):
         self.refuse(with_layers(LINEAR, LINEAR), "fc", place=6)
-        self.refuse(with_layers('{"name": "a.b", "type": "ReLU"}'), place=5)
+        self.refuse(with_layers('{"name": "a..b", "type": "ReLU"}'), place=5)
         self.refuse(with_layers('{"name": "x", "type": "ReLU", "inputs": ["x"]}'), "x", place=5)
         self.refuse(with_layers('{"name": "a", "type": "ReLU", "inputs": ["b"]}', '{"name": "b", "type": "ReLU"}'), "b", place=5)
 

@@ -25,7 +25,7 @@ constexpr int64_t kMost = int64_t{1} << 40;
 struct BenchSettings {
   std::string plan, weights, compare, output;
   std::vector<DeviceSpec> devices;
-  BoundProgramRequest program;
+  MeasuredProgramRequest program;
   MeasureOptions measure;
   int64_t seed = 0;
   TraceRequest trace;
@@ -66,7 +66,7 @@ Result<BenchSettings> bench_settings(const Options& options) {
 }
 
 /// Some more steps, with times of their operations: those that are measured have none taken.
-Result<std::shared_ptr<Trace>> traced(BoundProgram& program, const TraceRequest& request, const Measurement& measurement) {
+Result<std::shared_ptr<Trace>> traced(MeasuredProgram& program, const TraceRequest& request, const Measurement& measurement) {
   auto trace = request.open();
   if (!trace || !*trace) return trace;
   constexpr size_t kMostSteps = 25;
@@ -90,7 +90,7 @@ Result<void> bench(const BenchSettings& settings) {
   if (!weights) return weights;
   SHEAF_ASSIGN(auto devices, open_devices(settings.devices, settings.program.options.threads));
   SHEAF_ASSIGN(auto program,
-               BoundProgram::bind(model, std::make_shared<const DeviceSet>(std::move(devices)), settings.program));
+               MeasuredProgram::bind(model, std::make_shared<const DeviceSet>(std::move(devices)), settings.program));
   SHEAF_ASSIGN(auto measurement, measure(program, settings.measure));
   const BenchSubject subject{model,
                              settings.devices,

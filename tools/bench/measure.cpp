@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Seconds of one step, in the mean of `steps`.
-Result<double> timed(BoundProgram& program, int64_t steps) {
+Result<double> timed(MeasuredProgram& program, int64_t steps) {
   const auto begin = Clock::now();
   for (int64_t i = 0; i < steps; ++i) {
     SHEAF_TRY(program.run());
@@ -23,7 +23,7 @@ Result<double> timed(BoundProgram& program, int64_t steps) {
 
 }  // namespace
 
-Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options) {
+Result<Measurement> measure(MeasuredProgram& program, const MeasureOptions& options) {
   constexpr double kWarmUp = 0.1, kLeastTiming = 50e-6, kAll = 2;
   Measurement found;
   double last = 0;

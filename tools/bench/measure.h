@@ -1,7 +1,7 @@
 // A bound program's steps, timed.
 #pragma once
 
-#include "tools/bench/bound_program.h"
+#include "tools/bench/measured_program.h"
 #include "tools/bench/statistics.h"
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Measurement {
   int64_t steps_each = 1;  ///< of a timing: a step that is over in less than 50 µs is timed several times over
 };
 
-/// Errors: those of BoundProgram::run.
-Result<Measurement> measure(BoundProgram& program, const MeasureOptions& options);
+/// Errors: those of MeasuredProgram::run.
+Result<Measurement> measure(MeasuredProgram& program, const MeasureOptions& options);
 
 /// A line of /proc/self/status in bytes: "VmHWM" is the most memory that the process has had, "RssAnon" what it has now
 /// without the files that it has mapped, which are libraries' code. 0 where there is no such line.

@@ -29,7 +29,7 @@ std::string list_text(const Json& devices) {
 
 }  // namespace
 
-Json bench_report(const BenchSubject& subject, const BoundProgram& program, const Measurement& measurement) {
+Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, const Measurement& measurement) {
   const Plan& plan = subject.model.plan();
   const DeviceInfo& cpu = cpu_device()->info();
   size_t arenas = 0;

@@ -20,7 +20,7 @@ struct BenchSubject {
 };
 
 /// One object (docs/bench.md has its members); flat but for "devices".
-Json bench_report(const BenchSubject& subject, const BoundProgram& program, const Measurement& measurement);
+Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, const Measurement& measurement);
 std::string bench_text(const Json& report);
 
 }  // namespace sheaf

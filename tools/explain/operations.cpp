@@ -31,7 +31,7 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   bound.planned = planned_devices(devices);
   if (devices.planned()) {
     SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, *request.batch, options));
-    bound.operations = describe_operations(planned.binding.graph, program, devices);
+    bound.operations = describe_operations(planned.binding.program, program, devices);
     return bound;
   }
   SHEAF_ASSIGN(auto model, Model::from_plan(plan));

@@ -100,7 +100,7 @@ TEST(HandOver, ARecordingThatFailsIsAnError) {
   EXPECT_FALSE(executor->run(nullptr));
   ASSERT_TRUE(executor->device_failure());
   EXPECT_EQ(executor->device_failure()->error.message(), "capture was invalidated");
-  EXPECT_EQ(executor->device_failure()->instance, 0);
+  EXPECT_EQ(executor->device_failure()->instance.number(), 0);
   queue.recording_problem.clear();
   queue.take();
   EXPECT_TRUE(executor->run(nullptr)) << "and the next run is a fresh one";
@@ -180,8 +180,8 @@ TEST(HandOver, ALostDeviceLeavesNobodyWaiting) {
   EXPECT_FALSE(executor->run(nullptr));
   ASSERT_TRUE(executor->device_failure());
   EXPECT_EQ(executor->device_failure()->error.message(), "the deadline passed");
-  EXPECT_EQ(executor->device_failure()->lane, 1);
-  EXPECT_EQ(executor->device_failure()->instance, 1) << "what waited";
+  EXPECT_EQ(executor->device_failure()->lane.number(), 1);
+  EXPECT_EQ(executor->device_failure()->instance.number(), 1) << "what waited";
   EXPECT_THAT(second.take(), ElementsAre("begin", "wait e0", "synchronize"));
   EXPECT_THAT(third.take(), ElementsAre("begin", "synchronize"));
   second.problem = "an illegal address";

@@ -1,4 +1,4 @@
-#include "tools/bench/bound_program.h"
+#include "tools/bench/measured_program.h"
 
 #include "runtime/data/source.h"
 #include "tools/cli/random_bound.h"
@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
-                                        const BoundProgramRequest& request) {
-  BoundProgram bound;
+Result<MeasuredProgram> MeasuredProgram::bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
+                                              const MeasuredProgramRequest& request) {
+  MeasuredProgram bound;
   bound.run_.print = [](std::string_view) {};
   const auto start = std::chrono::steady_clock::now();
   if (request.train) {
@@ -25,7 +25,7 @@ Result<BoundProgram> BoundProgram::bind(const Model& model, std::shared_ptr<cons
   return bound;
 }
 
-Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& request) {
+Result<void> MeasuredProgram::load(const Model& model, const MeasuredProgramRequest& request) {
   const Program& program = trainer_ ? model.plan()->train : model.plan()->infer;
   const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
   std::optional<LossSection> loss;
@@ -58,7 +58,7 @@ Result<void> BoundProgram::load(const Model& model, const BoundProgramRequest& r
   return {};
 }
 
-Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
+Result<void> MeasuredProgram::run(const std::shared_ptr<Trace>& trace) {
   if (run_.trace != trace) run_.trace = trace;
   if (session_) return session_->run(inputs_, outputs_, run_);
   SHEAF_ASSIGN(auto loss, trainer_->step(inputs_, run_));
@@ -67,7 +67,7 @@ Result<void> BoundProgram::run(const std::shared_ptr<Trace>& trace) {
   return Error("the loss isn't finite, first in layer '" + layer + "'");
 }
 
-size_t BoundProgram::data_bytes() const {
+size_t MeasuredProgram::data_bytes() const {
   size_t bytes = 0;
   for (const HostTensor& tensor : input_data_) bytes += tensor.bytes.size();
   for (const HostTensor& tensor : output_data_) bytes += tensor.bytes.size();

@@ -14,7 +14,7 @@
 
 namespace sheaf {
 
-struct BoundProgramRequest {
+struct MeasuredProgramRequest {
   bool train = false;  ///< the training step; else inference
   int64_t batch = 0;
   BindOptions options;
@@ -23,11 +23,11 @@ struct BoundProgramRequest {
   std::map<std::string, std::string> sources;
 };
 
-class BoundProgram {
+class MeasuredProgram {
  public:
   /// Errors: those of binding; data that can't be read, or doesn't have the batch's shape.
-  static Result<BoundProgram> bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
-                                   const BoundProgramRequest& request);
+  static Result<MeasuredProgram> bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
+                                      const MeasuredProgramRequest& request);
 
   /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the
   /// loss diverge. A loss that isn't finite is an error, as its step is done in part only.
@@ -38,7 +38,7 @@ class BoundProgram {
   size_t data_bytes() const;  ///< inputs, targets and outputs
 
  private:
-  Result<void> load(const Model& model, const BoundProgramRequest& request);
+  Result<void> load(const Model& model, const MeasuredProgramRequest& request);
 
   std::optional<Session> session_;
   std::optional<Trainer> trainer_;
