@@ -11,7 +11,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-SOURCES = ("CMakeLists.txt", "cmake", "codegen", "docs", "frontend", "ir", "models", "passes", "runtime", "tests", "tools")
+SOURCES = ("CMakeLists.txt", "cmake", "codegen", "docs", "frontend", "ir", "models", "passes", "runtime", "sheaf", "tests", "tools")
 
 
 def execute(command, **options):
