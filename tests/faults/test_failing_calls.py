@@ -34,7 +34,11 @@ class FailingCalls(FaultTest):
             number += step
         return failed
 
-    def outputs_are_whole_or_not_there(self, command, whole):
+    def clear(self):
+        for path in self.out.iterdir():
+            path.unlink()
+
+    def outputs_are_whole_or_not_there(self, whole):
         def check(done):
             now = self.content()
             if done.status == 0:
@@ -44,8 +48,7 @@ class FailingCalls(FaultTest):
                     self.assertTrue(content.endswith(b"\n") or not content, str(done))
                 else:
                     self.assertEqual(content, whole[name], str(done))
-            for path in self.out.iterdir():
-                path.unlink()
+            self.clear()
         return check
 
     def test_each_verb(self):
@@ -53,12 +56,12 @@ class FailingCalls(FaultTest):
             with self.subTest(verb=name):
                 must(self.with_fault(command)[0])
                 whole = self.content()
-                for path in self.out.iterdir():
-                    path.unlink()
-                check = self.outputs_are_whole_or_not_there(command, whole)
+                self.clear()
+                check = self.outputs_are_whole_or_not_there(whole)
                 step = 3 if name == "train" else 1
                 self.assertGreater(self.each(command, check, step=step), 2)
                 self.assertEqual(self.each(command, check, codes=(0,), step=3 * step), 0, "a part is no error")
+                self.clear()
 
     def test_an_output_that_is_there_is_replaced_or_kept(self):
         output, old = self.out / "outputs", b"what was there"
