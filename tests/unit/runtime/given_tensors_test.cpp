@@ -65,7 +65,7 @@ TEST(DeviceListValue, IsSharedByWhatIsBoundToIt) {
   EXPECT_TRUE(other.bind(*devices, 5));
   EXPECT_EQ(DeviceList::open("cpu")->text(), "cpu");
   EXPECT_EQ(DeviceList::open("cpu")->size(), 0U);
-  EXPECT_FALSE(DeviceList::open("abacus:0"));
+  EXPECT_FALSE(DeviceList::open("sundial:0"));
   EXPECT_FALSE(DeviceList::open("cpu:0,"));
   EXPECT_THAT(devices_json(), HasSubstr("\"cpu\""));
 }
