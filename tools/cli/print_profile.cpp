@@ -1,7 +1,8 @@
 #include "tools/cli/print_profile.h"
 
+#include "tools/cli/formatted.h"
+
 #include <algorithm>
-#include <cstdio>
 
 namespace sheaf {
 namespace {
@@ -12,22 +13,16 @@ struct Unit {
   const char* name;
 };
 
-std::string with_number(const char* format, double number) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
-}
-
 /// `amount` a second; blank where there is none, or no time was taken.
 std::string rate(double amount, double seconds) {
-  return amount > 0 && seconds > 0 ? with_number("%9.1f", amount * 1e-9 / seconds) : std::string(9, ' ');
+  return amount > 0 && seconds > 0 ? formatted("%9.1f", amount * 1e-9 / seconds) : std::string(9, ' ');
 }
 
 std::string row(const Unit& unit, const OperationProfile& sum, double all, const std::string& name) {
   std::string text =
-      with_number("%10.3f", sum.seconds * unit.per_second) + with_number("%7.1f", all > 0 ? 100 * sum.seconds / all : 0) +
-      with_number("%6.0f", static_cast<double>(sum.operations)) + rate(sum.flops, sum.seconds) + rate(sum.bytes, sum.seconds);
-  text += sum.least_seconds > 0 && sum.seconds > 0 ? with_number("%9.0f%%", 100 * sum.least_seconds / sum.seconds)
+      formatted("%10.3f", sum.seconds * unit.per_second) + formatted("%7.1f", all > 0 ? 100 * sum.seconds / all : 0) +
+      formatted("%6.0f", static_cast<double>(sum.operations)) + rate(sum.flops, sum.seconds) + rate(sum.bytes, sum.seconds);
+  text += sum.least_seconds > 0 && sum.seconds > 0 ? formatted("%9.0f%%", 100 * sum.least_seconds / sum.seconds)
                                                    : std::string(10, ' ');
   return text + "  " + name + "\n";
 }
@@ -59,12 +54,12 @@ std::string table(const Unit& unit, const char* name, const std::vector<Operatio
 std::string lanes_text(const Profile& profile, const Unit& unit) {
   std::string text = "\n        " + std::string(unit.name) + "   waits  roofline: GFLOP/s     GB/s  lane\n";
   for (const LaneProfile& lane : profile.lanes) {
-    text += with_number("%10.3f", lane.seconds * unit.per_second) + with_number("%8.3f", lane.wait_seconds * unit.per_second) +
-            with_number("%19.0f", lane.flops_per_second * 1e-9) + with_number("%9.0f", lane.bytes_per_second * 1e-9) + "  " +
+    text += formatted("%10.3f", lane.seconds * unit.per_second) + formatted("%8.3f", lane.wait_seconds * unit.per_second) +
+            formatted("%19.0f", lane.flops_per_second * 1e-9) + formatted("%9.0f", lane.bytes_per_second * 1e-9) + "  " +
             lane.name + "\n";
   }
   if (profile.data_wait_seconds > 0) {
-    text += std::string(10, ' ') + with_number("%8.3f", profile.data_wait_seconds * unit.per_second) + std::string(28, ' ') +
+    text += std::string(10, ' ') + formatted("%8.3f", profile.data_wait_seconds * unit.per_second) + std::string(28, ' ') +
             "  the training loop, for data\n";
   }
   return text + "        (roofline: " + profile.roofline_source + ")\n";
@@ -102,7 +97,7 @@ std::string profile_text(const Profile& profile, bool operations) {
   double all = 0;
   for (const OperationProfile& operation : profile.operations) all += operation.seconds;
   std::string text = "profile of " + profile.program + ", batch " + std::to_string(profile.batch) + ": " +
-                     with_number("%.3f ", profile.step_seconds * unit.per_second) + unit.name + " a step, median of " +
+                     formatted("%.3f ", profile.step_seconds * unit.per_second) + unit.name + " a step, median of " +
                      std::to_string(profile.steps) + (profile.steps == 1 ? " step\n" : " steps\n");
   text += lanes_text(profile, unit);
   if (operations) {

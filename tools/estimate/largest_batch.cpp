@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kMostRows = int64_t{1} << 24;
+constexpr int64_t kLargestTried = int64_t{1} << 24;
 
 class Search {
  public:
@@ -23,8 +23,8 @@ class Search {
     if (fits(start)) {
       low = start;
       while (high == 0) {
-        if (low >= kMostRows) return found(low, true);
-        const int64_t next = std::min(kMostRows, guess(low));
+        if (low >= kLargestTried) return found(low, true);
+        const int64_t next = std::min(kLargestTried, guess(low));
         (fits(next) ? low : high) = next;
       }
     } else {
@@ -74,7 +74,7 @@ class Search {
     if (before == known_.begin()) return doubled;
     --before;
     const double at = before->second.planned ? line_through(before->first, low) : -1;
-    return at > static_cast<double>(low) + 1 && at < static_cast<double>(kMostRows)
+    return at > static_cast<double>(low) + 1 && at < static_cast<double>(kLargestTried)
                ? std::max(low + 1, static_cast<int64_t>(at) + 1)
                : doubled;
   }

@@ -1,7 +1,7 @@
 #include "tools/train/display.h"
 
 #include "runtime/base/terminal.h"
-#include "tools/train/formatted.h"
+#include "tools/cli/formatted.h"
 
 #include <algorithm>
 #include <cmath>

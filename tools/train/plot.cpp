@@ -1,6 +1,6 @@
 #include "tools/train/plot.h"
 
-#include "tools/train/formatted.h"
+#include "tools/cli/formatted.h"
 
 #include <algorithm>
 #include <cmath>

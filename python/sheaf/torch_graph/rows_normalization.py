@@ -32,16 +32,26 @@ def batch_norm(a, w):
     return layer
 
 
-@row("aten.layer_norm")
-def layer_norm(a, w):
+def _over_last_dimensions(kind, a, w, parameters, shift, **own):
+    """LayerNorm or RMSNorm; where its tensors aren't parameters of a module's own, without them, and they as operations behind it."""
     sizes = a["normalized_shape"]
     arguments = {"normalized_shape": sizes[0] if len(sizes) == 1 else list(sizes), "eps": a["eps"]}
     if a["weight"] is not None:
-        layer = w.typed("LayerNorm", [a["input"]], _affine(a), bias=a["bias"] is not None, **arguments)
+        layer = w.typed(kind, [a["input"]], parameters, **own, **arguments)
         if layer is not None:
             return layer
-    plain = w.layer("LayerNorm", [a["input"]], elementwise_affine=False, **arguments)
-    return _times_and_plus(w, plain, a["weight"], a["bias"])
+    plain = w.layer(kind, [a["input"]], elementwise_affine=False, **arguments)
+    return _times_and_plus(w, plain, a["weight"], shift)
+
+
+@row("aten.layer_norm")
+def layer_norm(a, w):
+    return _over_last_dimensions("LayerNorm", a, w, _affine(a), a["bias"], bias=a["bias"] is not None)
+
+
+@row("aten.rms_norm")
+def rms_norm(a, w):
+    return _over_last_dimensions("RMSNorm", a, w, {"weight": a["weight"]}, None)
 
 
 @row("aten.group_norm")
@@ -66,15 +76,3 @@ def instance_norm(a, w):
     if layer is None:
         raise w.refuse("has parameters that are computed")
     return layer
-
-
-@row("aten.rms_norm")
-def rms_norm(a, w):
-    sizes = a["normalized_shape"]
-    arguments = {"normalized_shape": sizes[0] if len(sizes) == 1 else list(sizes), "eps": a["eps"]}
-    if a["weight"] is not None:
-        layer = w.typed("RMSNorm", [a["input"]], {"weight": a["weight"]}, **arguments)
-        if layer is not None:
-            return layer
-    plain = w.layer("RMSNorm", [a["input"]], elementwise_affine=False, **arguments)
-    return _times_and_plus(w, plain, a["weight"], None)

@@ -1,4 +1,4 @@
-#include "tools/train/formatted.h"
+#include "tools/cli/formatted.h"
 
 #include <cstdarg>
 #include <cstdio>
