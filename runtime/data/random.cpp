@@ -29,6 +29,14 @@ void fill_normal(std::span<float> values, uint64_t seed, uint64_t stream) {
   }
 }
 
+void fill_uniform(std::span<float> values, uint64_t seed, uint64_t stream) {
+  const PhiloxSequence sequence(seed, stream);
+  for (size_t i = 0; i < values.size(); i += 4) {
+    const auto bits = sequence.words(i / 4);
+    for (size_t k = 0; k < 4 && i + k < values.size(); ++k) values[i + k] = static_cast<float>(bits[k] >> 8) * kUnit;
+  }
+}
+
 void fill_integers(std::span<int64_t> values, int64_t bound, uint64_t seed, uint64_t stream) {
   const PhiloxSequence sequence(seed, stream);
   for (size_t i = 0; i < values.size(); i += 2) {

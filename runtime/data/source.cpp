@@ -83,9 +83,10 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
   if (!made) return made;
   const uint64_t stream = stream_of(request.name);
   if (floating) {
-    fill_normal(made->as<float>(), request.seed, stream);
+    const auto fill = request.random.probabilities ? fill_uniform : fill_normal;
+    fill(made->as<float>(), request.seed, stream);
   } else {
-    int64_t bound = request.upper_bound > 0 ? request.upper_bound : 2;
+    int64_t bound = request.random.below > 0 ? request.random.below : 2;
     if (request.dtype == DType::uint8) bound = std::min<int64_t>(bound, 256);
     if (request.dtype == DType::int32) bound = std::min<int64_t>(bound, INT32_MAX);
     fill_integers(made->as<int64_t>(), bound, request.seed, stream);

@@ -9,13 +9,19 @@
 
 namespace sheaf {
 
+/// The numbers that random:ROWS draws from.
+struct RandomRange {
+  int64_t below = 0;           ///< integers are from 0 to below it (an embedding's rows, a number of classes); 0: 2
+  bool probabilities = false;  ///< floating-point numbers are uniform from 0 to 1, not normal
+};
+
 /// What is wanted: an input or target as the model declares it.
 struct SourceRequest {
   std::string name;
   DType dtype = DType::float32;
   std::vector<int64_t> shape;  ///< -1 for the batch, which stands at most once
   uint64_t seed = 0;           ///< of random:ROWS
-  int64_t upper_bound = 0;     ///< random integers are below it (an embedding's rows, a number of classes); 0: 2
+  RandomRange random;
   /// Takes what is worth knowing of data that is taken all the same, located at its file; null: nobody does.
   void (*note)(const Diagnostic&) = nullptr;
 };
@@ -37,7 +43,7 @@ std::string file_of_source(const std::string& source);
 /// Loads what `source` names, in the request's dtype and shape; the batch dimension takes whatever size the
 /// source has. Converted: see convert(); an IDX file's bytes in two or more dimensions are an image, which
 /// becomes float32 / 255, and gets a channel dimension of 1 behind its first where the declared shape has one
-/// more. Bytes of other files are numbers from 0 to 255, also as floating-point numbers; then there is a note. `random:ROWS` has ROWS along the batch dimension: normal numbers, or integers below the bound,
+/// more. Bytes of other files are numbers from 0 to 255, also as floating-point numbers; then there is a note. `random:ROWS` has ROWS along the batch dimension: numbers of the request's range,
 /// determined by seed and name. Errors name the source, what was expected and what was found.
 Result<HostTensor> load_source(const std::string& source, const SourceRequest& request);
 

@@ -24,11 +24,11 @@ std::vector<ValueInfo> training_values(const Plan& plan) {
 }
 
 Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
-                              const std::map<std::string, int64_t>& bounds, void (*note)(const Diagnostic&)) {
+                              const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&)) {
   std::vector<HostTensor> tensors;
   for (const ValueInfo& value : values) {
-    const auto bound = bounds.find(value.name);
-    SourceRequest request{value.name, value.dtype, {}, seed, bound == bounds.end() ? 0 : bound->second};
+    const auto range = ranges.find(value.name);
+    SourceRequest request{value.name, value.dtype, {}, seed, range == ranges.end() ? RandomRange{} : range->second};
     request.note = note;
     for (const Extent& extent : value.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     const auto source = sources.find(value.name);

@@ -1,6 +1,7 @@
 // The rows that a model is trained or evaluated on: one tensor for each input and target, in host memory.
 #pragma once
 
+#include "runtime/data/source.h"
 #include "sheaf/tensor.h"
 #include "runtime/plan/plan.h"
 #include "sheaf/model.h"
@@ -19,9 +20,9 @@ class Dataset {
  public:
   /// Loads the source of each of `values`. Errors: those of load_source; a number of rows that differs between two of
   /// them (both are named); no rows; no value with a dimension that is the batch. `random:ROWS` draws with `seed`,
-  /// and integers of `name` below `bounds[name]`. `note` takes what load_source notes.
+  /// and random numbers of `name` in `ranges[name]`. `note` takes what load_source notes.
   static Result<Dataset> load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
-                              const std::map<std::string, int64_t>& bounds, void (*note)(const Diagnostic&) = nullptr);
+                              const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&) = nullptr);
   /// From tensors that are loaded already, one for each value.
   static Result<Dataset> make(std::vector<ValueInfo> values, std::vector<HostTensor> tensors);
 

@@ -116,11 +116,10 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
     add_probabilities(loss, output, target, sums);
     return {};
   }
-  const bool binary = loss.type == "BCELoss" || loss.type == "BCEWithLogitsLoss";
   for (size_t i = 0; i < count_of(output); ++i) {
     const double x = number_at(output, i), y = number_at(target, i);
     sums.loss += element_loss(loss, i, x, y);
-    if (!loss.accuracy || !binary) continue;
+    if (!loss.accuracy || !loss.binary) continue;
     sums.correct += (x > loss.yes_above) == (y > 0.5);
     ++sums.counted;
   }

@@ -23,8 +23,7 @@ const Json& member_of(const Json& object, const char* name) {
   return found == object.end() ? none : *found;
 }
 
-Result<LossSection> loss_section(const Model& model) {
-  const Plan& plan = model.plan();
+Result<LossSection> loss_section(const Plan& plan) {
   const auto refuse = [&](const std::string& why) { return Error({plan.file, 0, 0}, why); };
   if (plan.train.steps.empty() || !plan.training.is_object()) {
     return refuse("the plan has no train program: its model has no \"training\" section")
@@ -39,8 +38,8 @@ Result<LossSection> loss_section(const Model& model) {
   bool found = false;
   for (const Json& input : inputs.is_array() ? inputs : Json::array()) {
     const std::string name = text(input);
-    for (size_t i = 0; i < model.outputs().size() && !found; ++i) {
-      if (model.outputs()[i].name != name) continue;
+    for (size_t i = 0; i < plan.infer.outputs.size() && !found; ++i) {
+      if (plan.infer.outputs[i].name != name) continue;
       found = true;
       section.output = name;
       section.output_index = i;
@@ -58,6 +57,7 @@ Result<LossSection> loss_section(const Model& model) {
     section.label_smoothing = smoothing.get<double>();
   section.weight = numbers(member_of(arguments, "weight"));
   section.pos_weight = numbers(member_of(arguments, "pos_weight"));
+  section.binary = section.type == "BCELoss" || section.type == "BCEWithLogitsLoss";
   section.yes_above = section.type == "BCELoss" ? 0.5 : 0;
   for (const Json& metric : member_of(plan.training, "metrics")) section.accuracy |= text(metric) == "accuracy";
 
@@ -65,7 +65,7 @@ Result<LossSection> loss_section(const Model& model) {
   section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");
   section.probabilities = !integer && section.type == "CrossEntropyLoss";
   if (!section.classes && !section.probabilities) return section;
-  const auto& shape = model.outputs()[section.output_index].shape;
+  const auto& shape = plan.infer.values[static_cast<size_t>(plan.infer.outputs[section.output_index].value)].shape;
   section.class_dim = shape.size() > 1 ? 1 : 0;
   if (shape.empty() || !shape[static_cast<size_t>(section.class_dim)].is_static())
     return refuse("training.loss: output '" + section.output + "' has no fixed number of classes");

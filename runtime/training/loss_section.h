@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
-#include "sheaf/model.h"
+#include "runtime/base/error.h"
 
 #include <string>
 #include <vector>
@@ -25,13 +25,14 @@ struct LossSection {
   int class_dim = 0;           ///< dimension of the output that has the classes: 1, or 0 of a vector
   int64_t class_count = 0;     ///< where `classes` or `probabilities`
   bool accuracy = false;       ///< "metrics" asks for it
-  /// Of binary cross entropy: an output above it says yes, as a target above 0.5 does.
+  bool binary = false;         ///< targets are probabilities of yes: binary cross entropy, of either kind
+  /// Of those: an output above it says yes, as a target above 0.5 does.
   double yes_above = 0;
 };
 
 /// Reads the plan's training section. Errors, located at the plan: it has none; a loss that isn't of an output of the
 /// model and a target.
-Result<LossSection> loss_section(const Model& model);
+Result<LossSection> loss_section(const Plan& plan);
 
 /// The member of a JSON object; null where there is none, or no object.
 const Json& member_of(const Json& object, const char* name);

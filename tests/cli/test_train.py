@@ -200,6 +200,12 @@ class Sums(TrainTest):
             self.assertEqual("accuracy" in done.out + done.err, told)
             self.assertRegex(done.out, r"eval loss \S+, train loss \S+ after 1 epoch,")
 
+    def test_random_targets_are_what_the_loss_takes(self):
+        plan = self.compile("""{"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3]}},
+"layers": [{"type": "Linear", "in_features": 3, "out_features": 2}, {"name": "p", "type": "Sigmoid"}],
+"training": {"targets": {"y": {"shape": ["batch", 2]}}, "loss": {"type": "BCELoss"}, "optimizer": {"type": "SGD"}}}""")
+        must(self.train("--steps", 2, data=("x=random:30", "y=random:30"), batch=10, plan=plan))
+
     def test_every_device_list_agrees_within_rounding(self):
         results = []
         for devices in ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:1,cpu:0", "cpu:0,cpu:0"):

@@ -1,8 +1,7 @@
 #include "tools/bench/measured_program.h"
 
 #include "runtime/data/source.h"
-#include "tools/cli/random_bound.h"
-#include "runtime/training/loss_section.h"
+#include "tools/cli/random_ranges.h"
 
 #include <chrono>
 #include <cmath>
@@ -26,18 +25,13 @@ Result<MeasuredProgram> MeasuredProgram::bind(const Model& model, std::shared_pt
 }
 
 Result<void> MeasuredProgram::load(const Model& model, const MeasuredProgramRequest& request) {
-  const Program& program = trainer_ ? model.plan()->train : model.plan()->infer;
+  const auto ranges = random_ranges(*model.plan());
   const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
-  std::optional<LossSection> loss;
-  if (trainer_) {
-    SHEAF_ASSIGN(loss, loss_section(model));
-  }
   auto sources = request.sources;
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueInfo& value = values[i];
     const std::vector<int64_t>& wanted = trainer_ ? trainer_->input_shape(i) : session_->input_shape(i);
-    SourceRequest source{value.name, value.dtype, {}, 0, random_bound(program, value.name)};
-    if (loss && loss->classes && value.name == loss->target) source.upper_bound = loss->class_count;
+    SourceRequest source{value.name, value.dtype, {}, 0, ranges.at(value.name)};
     for (const Extent& extent : value.shape) source.shape.push_back(extent.is_static() ? extent.constant : -1);
     const auto named = sources.find(value.name);
     const std::string text = named != sources.end() ? named->second

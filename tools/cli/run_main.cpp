@@ -10,7 +10,7 @@
 #include "tools/cli/named_sources.h"
 #include "tools/cli/options.h"
 #include "runtime/plan/plan.h"
-#include "tools/cli/random_bound.h"
+#include "tools/cli/random_ranges.h"
 #include "tools/cli/report.h"
 #include "tools/cli/run_rows.h"
 #include "tools/cli/trace_options.h"
@@ -26,8 +26,9 @@ namespace {
 Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<std::string, std::string>& sources,
                                             uint64_t seed) {
   std::vector<HostTensor> tensors;
+  const auto ranges = random_ranges(*model.plan());
   for (const ValueInfo& input : model.inputs()) {
-    SourceRequest request{input.name, input.dtype, {}, seed, random_bound(model.plan()->infer, input.name)};
+    SourceRequest request{input.name, input.dtype, {}, seed, ranges.at(input.name)};
     request.note = report_warning;
     for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     SHEAF_ASSIGN(auto tensor, load_source(sources.at(input.name), request));

@@ -6,7 +6,7 @@
 #include "runtime/session/open_devices.h"
 #include "runtime/training/trainer_tensors.h"
 #include "tools/cli/named_sources.h"
-#include "tools/cli/random_bound.h"
+#include "tools/cli/random_ranges.h"
 #include "tools/cli/report.h"
 #include "tools/train/plot.h"
 
@@ -68,7 +68,7 @@ Result<Ending> TrainRun::run() {
 
 Result<void> TrainRun::load() {
   SHEAF_ASSIGN(model_, Model::load(settings_.plan));
-  SHEAF_ASSIGN(loss_, loss_section(*model_));
+  SHEAF_ASSIGN(loss_, loss_section(*model_->plan()));
   const std::vector<ValueInfo> values = training_values(model_->plan());
   if (auto ok = check_names("--data", "inputs and targets", model_->name(), values, settings_.data); !ok) return ok;
   if (!settings_.eval.empty()) {
@@ -81,11 +81,9 @@ Result<void> TrainRun::load() {
 
 Result<void> TrainRun::load_data() {
   const std::vector<ValueInfo> values = training_values(model_->plan());
-  std::map<std::string, int64_t> bounds;
-  for (const ValueInfo& value : values) bounds[value.name] = random_bound(model_->plan()->infer, value.name);
-  if (loss_.classes) bounds[loss_.target] = loss_.class_count;
+  const auto ranges = random_ranges(*model_->plan());
   const auto load = [&](const char* option, const std::map<std::string, std::string>& sources) -> Result<Dataset> {
-    auto data = Dataset::load(values, sources, settings_.seed, bounds, report_warning);
+    auto data = Dataset::load(values, sources, settings_.seed, ranges, report_warning);
     if (!data) return data.error().note(std::string("in ") + option);
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i].name != loss_.target) continue;

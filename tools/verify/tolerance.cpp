@@ -50,8 +50,8 @@ HostTensor perturbed(const HostTensor& tensor, double relative, uint64_t seed) {
   auto words = sequence.words(0);
   return changed(tensor, [&](double x, int64_t i) {
     if (i % 128 == 0) words = sequence.words(static_cast<uint64_t>(i / 128));  // a bit for each element
-    const bool up = words[static_cast<size_t>(i % 128 / 32)] >> (i % 32) & 1U;
-    return x * (up ? 1 + relative : 1 - relative);
+    const bool far = words[static_cast<size_t>(i % 128 / 32)] >> (i % 32) & 1U;
+    return x * (1 - (far ? 3 : 1) * relative);
   });
 }
 

@@ -12,7 +12,8 @@ double rounding_error(DType dtype);
 /// Integers stay as they are.
 HostTensor magnitudes_of(const HostTensor& tensor);
 HostTensor ones_like(const HostTensor& tensor);
-/// Each element off by `relative` of itself, up or down as `seed` says.
+/// Each element nearer to zero by `relative` of itself or three times that, as `seed` says. Nothing grows, so that an operand
+/// stays in the domain of what reads it (log(1 - y) of a sigmoid's y, say).
 HostTensor perturbed(const HostTensor& tensor, double relative, uint64_t seed);
 
 /// The largest absolute difference between elements; of elements that aren't finite in both, none.

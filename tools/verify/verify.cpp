@@ -2,7 +2,7 @@
 
 #include "runtime/data/source.h"
 #include "runtime/base/suggest.h"
-#include "tools/cli/random_bound.h"
+#include "tools/cli/random_ranges.h"
 #include "sheaf/model.h"
 #include "tools/verify/named_values.h"
 #include "tools/verify/observed_program.h"
@@ -166,10 +166,11 @@ Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed,
                               const std::map<std::string, std::string>& sources) {
   NamedTensors data;
   std::vector<std::string> names;
+  const auto ranges = random_ranges(plan);
   for (const Program* program : {&plan.infer, &plan.train}) {
     for (const Value& value : program->values) {
       if ((value.role != Value::input && value.role != Value::target) || data.contains(value.name)) continue;
-      SourceRequest request{value.name, value.dtype, {}, seed, random_bound(*program, value.name)};
+      SourceRequest request{value.name, value.dtype, {}, seed, ranges.at(value.name)};
       bool batched = false;
       for (const Extent& extent : value.shape) {
         batched |= !extent.is_static();

@@ -1,0 +1,50 @@
+#include "tools/cli/random_ranges.h"
+
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
+#include "runtime/training/loss_section.h"
+
+#include <algorithm>
+#include <set>
+
+namespace sheaf {
+namespace {
+
+/// The rows of the smallest table that `input`'s elements are looked up in; 0 where there is none.
+int64_t table_rows(const Program& program, int input) {
+  std::set<int> same = {input};  // values that are the input's elements
+  int64_t rows = 0;
+  for (const Step& step : program.steps) {
+    if (step.inputs.empty() || !same.contains(step.inputs[0])) continue;
+    if (traits(step.op).passes_on) same.insert(step.outputs.begin(), step.outputs.end());
+    const bool lookup = step.op == Op::kernel && step.attributes.contains("status");
+    if (!lookup || step.inputs.size() < 2) continue;
+    const auto& table = program.values[static_cast<size_t>(step.inputs[1])].shape;
+    if (table.empty() || !table[0].is_static()) continue;
+    rows = rows == 0 ? table[0].constant : std::min(rows, table[0].constant);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::map<std::string, RandomRange> random_ranges(const Plan& plan) {
+  std::map<std::string, RandomRange> ranges;
+  for (const Program* program : {&plan.infer, &plan.train}) {
+    for (size_t i = 0; i < program->values.size(); ++i) {
+      const Value& value = program->values[i];
+      if (value.role != Value::input && value.role != Value::target) continue;
+      const int64_t rows = table_rows(*program, static_cast<int>(i));
+      int64_t& below = ranges[value.name].below;
+      if (rows > 0) below = below == 0 ? rows : std::min(below, rows);
+    }
+  }
+  if (const auto loss = loss_section(plan)) {  // a plan without a loss has no target either
+    RandomRange& target = ranges[loss->target];
+    if (loss->classes) target.below = loss->class_count;
+    target.probabilities = loss->probabilities || loss->binary;
+  }
+  return ranges;
+}
+
+}  // namespace sheaf
