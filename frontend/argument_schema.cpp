@@ -73,6 +73,7 @@ Json value_schema(const Argument& argument, int rank, bool in_layer) {
     case Kind::output_size: return spatial_schema(type, rank, in_layer, true);
     case Kind::sizes: return any_of({integer_schema(type), list_of(integer_schema(type), in_layer, 1, 0)});
     case Kind::integers: return list_of(integer_schema(type), in_layer, 1, 0);
+    case Kind::factors: return any_of({number_schema(type), list_of(number_schema(type), in_layer, 1, 0)});
     case Kind::numbers: return list_of(number_schema(type), in_layer, std::max<size_t>(type.count, 1), type.count);
     case Kind::device_ids: return list_of(device_schema(false), in_layer, 0, 0);
     case Kind::output_device: return device_schema(true);

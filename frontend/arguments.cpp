@@ -157,6 +157,10 @@ std::optional<Json> canonical(const Argument& argument, int rank, const JsonValu
       if (auto one = one_integer(type, value)) return Json::array({*one});
       return integer_list(type, value, problems);
     case Kind::integers: return integer_list(type, value, problems);
+    case Kind::factors:
+      if ((value.is(Node::number) || value.is(Node::integer)) && in_range(type, value.node->number))
+        return Json::array({value.node->number});
+      return number_list(type, value, problems);
     case Kind::numbers: return number_list(type, value, problems);
     case Kind::device_ids: return device_list(value, problems);
     case Kind::output_device: return one_device(value, true);
@@ -182,6 +186,7 @@ std::string type_phrase(const Argument& argument, int rank) {
     case Kind::padding: return per_dimension(type, rank) + ", or 'same' or 'valid'";
     case Kind::output_size: return per_dimension(type, rank) + ", null meaning the input's size";
     case Kind::sizes: return range_phrase(type, "integer") + " or a list of such";
+    case Kind::factors: return range_phrase(type, "number") + " or a list of such";
     case Kind::integers: return "a list, each " + range_phrase(type, "integer");
     case Kind::numbers:
       return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " + range_phrase(type, "number");

@@ -29,6 +29,7 @@ struct ArgumentType {
     output_size,   ///< spatial, null (= the input's) allowed for each
     sizes,         ///< integer or list of integers → a list
     integers,      ///< list of integers
+    factors,       ///< number or list of numbers → a list
     numbers,       ///< list of `count` numbers, of any number but 0 where that is 0
     device_ids,    ///< list of device indices → integers; null = every device of the run
     output_device  ///< device index, "cuda:k", "cpu" or -1 → an integer, -1 for the host

@@ -38,6 +38,20 @@ Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::str
   return graph;
 }
 
+namespace {
+
+void count_values(Graph& graph) {
+  auto count = [&](const ValueRef& ref) {
+    if (ref.layer < 0) return;
+    int& values = graph.layers[static_cast<size_t>(ref.layer)].values;
+    values = std::max(values, ref.output + 1);
+  };
+  for (const Layer& layer : graph.layers) std::ranges::for_each(layer.inputs, count);
+  std::ranges::for_each(graph.outputs, count);
+}
+
+}  // namespace
+
 Graph Expander::expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around) {
   Graph& graph = building.graph;
   auto list = items(layers, problems_);
@@ -54,6 +68,7 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
     if (graph.layers.empty()) return std::move(graph);
     graph.outputs = {{static_cast<int>(graph.layers.size()) - 1, 0}};
     graph.output_names = {graph.layers.back().name};
+    count_values(graph);
     return std::move(graph);
   }
   for (const JsonValue& name : items(outputs, problems_)) {
@@ -62,6 +77,7 @@ Graph Expander::expand_graph(Building building, const JsonValue& layers, const J
     graph.output_names.push_back(name.is(NodeKind::string) ? name.node->string : "");
     if (!found) complete_ = false;
   }
+  count_values(graph);
   return std::move(graph);
 }
 

@@ -90,7 +90,8 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
   std::function<void(const std::string&, std::string)> refuse = refuse_argument;
   LayerCheck check(layer.arguments, inputs_known && arity ? static_cast<int>(layer.inputs.size()) : any_number, refuse);
   if (type.check) type.check(check);
-  if (!type.parameters || !complete_) return type.outputs;
+  const int outputs = outputs_of(type, layer.arguments);
+  if (!type.parameters || !complete_) return outputs;
   double elements = 0;
   auto parameters = type.parameters(layer.arguments);
   if (!problems_.spend(parameters.size(), value.place())) complete_ = false;
@@ -103,7 +104,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     problems_.add(value.place(), owner + " has more than 10^15 parameters");
     complete_ = false;
   }
-  return type.outputs;
+  return outputs;
 }
 
 int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside) {

@@ -22,7 +22,12 @@ std::string arguments_text(const std::vector<Argument>& arguments) {
 std::string inputs_text(const LayerType& type) {
   if (type.most_inputs == any_number) return std::to_string(type.least_inputs) + " or more";
   if (type.least_inputs == type.most_inputs) return std::to_string(type.least_inputs);
-  return std::to_string(type.least_inputs) + " or " + std::to_string(type.most_inputs);
+  const bool several = type.most_inputs - type.least_inputs > type.inputs_step;
+  return std::to_string(type.least_inputs) + (several ? " to " : " or ") + std::to_string(type.most_inputs);
+}
+
+std::string outputs_text(const LayerType& type) {
+  return type.outputs == any_number ? "1 or more" : std::to_string(type.outputs);
 }
 
 std::string signature_table(const char* title, const std::vector<Signature>& rows) {
@@ -36,8 +41,8 @@ std::string signature_table(const char* title, const std::vector<Signature>& row
 std::string format_tables() {
   std::string text = "| layer | inputs | outputs | what it does | arguments |\n|---|---|---|---|---|\n";
   for (const LayerType& type : layer_types()) {
-    text += "| `" + type.name + "` | " + inputs_text(type) + " | " + std::to_string(type.outputs) + " | " + type.summary +
-            " | " + arguments_text(type.arguments) + " |\n";
+    text += "| `" + type.name + "` | " + inputs_text(type) + " | " + outputs_text(type) + " | " + type.summary + " | " +
+            arguments_text(type.arguments) + " |\n";
   }
   return text + signature_table("loss", losses()) + signature_table("optimizer", optimizers()) +
          signature_table("schedule", schedules()) + signature_table("distribution", distributions());

@@ -8,13 +8,18 @@ namespace sheaf::frontend {
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
     std::vector<LayerType> all;
-    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
-                        recurrent_layers, tensor_layers}) {
+    for (auto family :
+         {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers, recurrent_layers,
+          tensor_layers, line_and_volume_pooling_layers, indexing_layers, reduction_layers, resampling_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;
   }();
   return rows;
+}
+
+int outputs_of(const LayerType& type, const Json& arguments) {
+  return type.outputs_by_arguments ? type.outputs_by_arguments(arguments) : type.outputs;
 }
 
 const LayerType* find_layer_type(const std::string& name) {

@@ -44,10 +44,15 @@ struct LayerType {
   int spatial_rank = 0;  ///< 2 for Conv2d
   int least_inputs = 1, most_inputs = 1, inputs_step = 1;
   int outputs = 1;
+  /// Where the arguments tell how many: `any_number` if the input's size does.
+  std::function<int(const Json& arguments)> outputs_by_arguments{};
   std::function<void(LayerCheck&)> check{};  ///< relations between arguments
   std::function<std::vector<LayerParameter>(const Json& arguments)> parameters{};
   std::string parameter_names{};  ///< all names that `parameters` may give: a regular expression
 };
+
+/// How many values a layer of this type has with these arguments; any_number if only its input tells.
+int outputs_of(const LayerType& type, const Json& arguments);
 
 /// All layer types but the containers (Sequential, DataParallel, modules).
 const std::vector<LayerType>& layer_types();
@@ -75,5 +80,9 @@ std::vector<LayerType> activation_layers();
 std::vector<LayerType> pooling_layers();
 std::vector<LayerType> recurrent_layers();
 std::vector<LayerType> tensor_layers();
+std::vector<LayerType> line_and_volume_pooling_layers();
+std::vector<LayerType> indexing_layers();
+std::vector<LayerType> reduction_layers();
+std::vector<LayerType> resampling_layers();
 
 }  // namespace sheaf::frontend

@@ -1,4 +1,4 @@
-// Conv1d, Conv2d, ConvTranspose2d.
+// Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -47,11 +47,29 @@ std::vector<LayerParameter> convolution_parameters(const Json& a, bool transpose
   return p;
 }
 
+std::string summary_of(int rank) {
+  if (rank == 1) return "`[N, C, L]` → `[N, O, L']`";
+  return rank == 2 ? "`[N, C, H, W]` → `[N, O, H', W']`" : "`[N, C, D, H, W]` → `[N, O, D', H', W']`";
+}
+
+LayerType conv_transpose(std::string name, int rank) {
+  return {
+      .name = std::move(name),
+      .summary = summary_of(rank),
+      .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1), spatial("stride", 1, Json(1)),
+                    spatial("padding", 0, Json(0)), spatial("output_padding", 0, Json(0)), positive("groups", Json(1)),
+                    boolean("bias", true), spatial("dilation", 1, Json(1)), choice("padding_mode", {"zeros"}, "zeros")},
+      .spatial_rank = rank,
+      .check = check_conv_transpose,
+      .parameters = [](const Json& a) { return convolution_parameters(a, true); },
+      .parameter_names = "weight|bias"};
+}
+
 LayerType conv(std::string name, int rank) {
   Argument padding = typed("padding", Kind::padding, Json(0));
   padding.type.minimum = 0;
   return {.name = std::move(name),
-          .summary = rank == 1 ? "`[N, C, L]` → `[N, O, L']`" : "`[N, C, H, W]` → `[N, O, H', W']`",
+          .summary = summary_of(rank),
           .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1),
                         spatial("stride", 1, Json(1)), padding, spatial("dilation", 1, Json(1)), positive("groups", Json(1)),
                         boolean("bias", true), choice("padding_mode", {"zeros", "reflect", "replicate", "circular"}, "zeros")},
@@ -67,16 +85,9 @@ std::vector<LayerType> convolution_layers() {
   return {
       conv("Conv1d", 1),
       conv("Conv2d", 2),
-      {.name = "ConvTranspose2d",
-       .summary = "`[N, C, H, W]` → `[N, O, H', W']`",
-       .arguments = {positive("in_channels"), positive("out_channels"), spatial("kernel_size", 1),
-                     spatial("stride", 1, Json(1)), spatial("padding", 0, Json(0)), spatial("output_padding", 0, Json(0)),
-                     positive("groups", Json(1)), boolean("bias", true), spatial("dilation", 1, Json(1)),
-                     choice("padding_mode", {"zeros"}, "zeros")},
-       .spatial_rank = 2,
-       .check = check_conv_transpose,
-       .parameters = [](const Json& a) { return convolution_parameters(a, true); },
-       .parameter_names = "weight|bias"},
+      conv("Conv3d", 3),
+      conv_transpose("ConvTranspose1d", 1),
+      conv_transpose("ConvTranspose2d", 2),
   };
 }
 

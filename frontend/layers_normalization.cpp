@@ -1,4 +1,4 @@
-// BatchNorm1d, BatchNorm2d, LayerNorm, GroupNorm.
+// BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, RMSNorm, GroupNorm.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -24,6 +24,19 @@ LayerType batch_norm(std::string name, std::string summary) {
           .parameter_names = "weight|bias"};
 }
 
+LayerType instance_norm(std::string name, std::string summary) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {positive("num_features"), not_negative("eps", Json(1e-5)), nullable(probability("momentum", Json(0.1))),
+                        boolean("affine", false), fixed("track_running_stats", false)},
+          .parameters =
+              [](const Json& a) {
+                bool own = a["affine"].get<bool>();
+                return affine({a["num_features"].get<int64_t>()}, own, own);
+              },
+          .parameter_names = "weight|bias"};
+}
+
 void check_group_norm(LayerCheck& layer) {
   int64_t groups = layer.integer("num_groups"), channels = layer.integer("num_channels");
   if (channels % groups != 0) {
@@ -39,6 +52,18 @@ std::vector<LayerType> normalization_layers() {
   return {
       batch_norm("BatchNorm1d", "`[N, C]` or `[N, C, L]`, shape kept"),
       batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
+      batch_norm("BatchNorm3d", "`[N, C, D, H, W]`, shape kept"),
+      instance_norm("InstanceNorm1d", "`[N, C, L]`, shape kept"),
+      instance_norm("InstanceNorm2d", "`[N, C, H, W]`, shape kept"),
+      instance_norm("InstanceNorm3d", "`[N, C, D, H, W]`, shape kept"),
+      {.name = "RMSNorm",
+       .summary = "x / √(mean of x² + eps) over the last dimensions; no eps: 2⁻²³",
+       .arguments = {shape, nullable(not_negative("eps", Json(nullptr))), boolean("elementwise_affine", true)},
+       .parameters =
+           [](const Json& a) {
+             return affine(a["normalized_shape"].get<std::vector<int64_t>>(), a["elementwise_affine"].get<bool>(), false);
+           },
+       .parameter_names = "weight"},
       {.name = "LayerNorm",
        .summary = "normalises over the last dimensions, shape kept",
        .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true), boolean("bias", true)},

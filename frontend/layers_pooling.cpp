@@ -28,7 +28,29 @@ void check_flatten(LayerCheck& layer) {
   if ((start < 0) == (end < 0) && start > end) layer.refuse("start_dim", "must not come after end_dim");
 }
 
+/// A pool's row for one spatial dimension or three.
+LayerType of_rank(LayerType row, int rank) {
+  row.name.replace(row.name.size() - 2, 1, std::to_string(rank));
+  row.summary = rank == 1 ? "`[N, C, L]` → `[N, C, L']`" : "`[N, C, D, H, W]` → `[N, C, D', H', W']`";
+  row.spatial_rank = rank;
+  for (Argument& argument : row.arguments) {
+    if (rank == 1 && argument.name == "divisor_override") argument = fixed("divisor_override", nullptr);
+  }
+  return row;
+}
+
 }  // namespace
+
+std::vector<LayerType> line_and_volume_pooling_layers() {
+  std::vector<LayerType> rows;
+  for (int rank : {1, 3}) {
+    for (const LayerType& row : pooling_layers()) {
+      if (row.name == "MaxPool2d" || row.name == "AvgPool2d" || row.name == "AdaptiveAvgPool2d")
+        rows.push_back(of_rank(row, rank));
+    }
+  }
+  return rows;
+}
 
 std::vector<LayerType> pooling_layers() {
   Argument output_size = typed("output_size", Kind::output_size);

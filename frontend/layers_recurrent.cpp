@@ -1,4 +1,4 @@
-// LSTM, GRU, MultiheadAttention.
+// LSTM, GRU, MultiheadAttention, ScaledDotProductAttention.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -36,6 +36,12 @@ void check_attention(LayerCheck& layer) {
   if (width % heads != 0) {
     layer.refuse("num_heads", "must divide embed_dim = " + std::to_string(width) + ", found " + std::to_string(heads));
   }
+  const int wanted = 3 + (layer.flag("attn_mask") ? 1 : 0) + (layer.flag("key_padding_mask") ? 1 : 0);
+  if (layer.inputs != any_number && layer.inputs != wanted) {
+    layer.refuse(layer.inputs > 3 ? "attn_mask" : "inputs",
+                 "and 'key_padding_mask' say which masks come after query, key and value: that makes " +
+                     std::to_string(wanted) + " inputs, found " + std::to_string(layer.inputs));
+  }
 }
 
 std::vector<LayerParameter> attention_parameters(const Json& a) {
@@ -71,16 +77,25 @@ std::vector<LayerType> recurrent_layers() {
        .parameters = [](const Json& a) { return recurrent_parameters(a, 3); },
        .parameter_names = names},
       {.name = "MultiheadAttention",
-       .summary = "query, key, value → output, attention weights (mean of the heads)",
+       .summary = "query, key, value, and the masks that are true → output, and if `need_weights` the weights, of the heads in "
+                  "mean or each",
        .arguments = {positive("embed_dim"), positive("num_heads"), probability("dropout", Json(0.0)), boolean("bias", true),
                      fixed("add_bias_kv", false), fixed("add_zero_attn", false), fixed("kdim", nullptr), fixed("vdim", nullptr),
-                     boolean("batch_first", false)},
+                     boolean("batch_first", false), boolean("attn_mask", false), boolean("key_padding_mask", false),
+                     boolean("is_causal", false), boolean("need_weights", true), boolean("average_attn_weights", true)},
        .least_inputs = 3,
-       .most_inputs = 3,
+       .most_inputs = 5,
        .outputs = 2,
+       .outputs_by_arguments = [](const Json& a) { return a["need_weights"].get<bool>() ? 2 : 1; },
        .check = check_attention,
        .parameters = attention_parameters,
        .parameter_names = "in_proj_weight|in_proj_bias|out_proj\\.weight|out_proj\\.bias"},
+      {.name = "ScaledDotProductAttention",
+       .summary = "query, key, value `[…, L, E]`, and a mask: numbers that are added, or integers, which hide where they are 0",
+       .arguments = {probability("dropout_p", Json(0.0)), boolean("is_causal", false), nullable(number("scale", Json(nullptr))),
+                     boolean("enable_gqa", false)},
+       .least_inputs = 3,
+       .most_inputs = 4},
   };
 }
 

@@ -100,7 +100,8 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
 int output_count(const Layer& layer) {
   if (layer.body) return static_cast<int>(layer.body->outputs.size());
   const LayerType* type = find_layer_type(layer.type);
-  return type ? type->outputs : 1;
+  const int outputs = type ? outputs_of(*type, layer.arguments) : 1;
+  return outputs == any_number ? layer.values : outputs;
 }
 
 Result<Model> parse_model(std::string file, std::string text) {

@@ -44,6 +44,7 @@ struct Layer {
   Json arguments = Json::object();
   std::map<std::string, Location> argument_locations;
   std::vector<ValueRef> inputs;
+  int values = 1;                            ///< how many of its values are named: all up to the last one that is
   std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that names one
   std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
   std::unique_ptr<Graph> body;               ///< Sequential, DataParallel, modules

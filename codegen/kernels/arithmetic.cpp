@@ -77,7 +77,7 @@ std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const Normaliz
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const MeanSpec& spec) {
   const int y = static_cast<int>(1 + spec.prologue.operands.size() + spec.epilogue.operands.size());
   return only({{1 + count(context, spec.prologue, spec.x.dtype), 0},
-               {(spec.sum ? 0 : 1) + count(context, spec.epilogue, DType::float32), y}});
+               {(spec.take == Reduction::mean ? 1 : 0) + count(context, spec.epilogue, DType::float32), y}});
 }
 
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const LinearSpec& spec) {
@@ -86,5 +86,13 @@ std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const LinearSp
 }
 
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const EmbeddingBackwardSpec&) { return {{1, 1}}; }
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const LookupSpec& spec) {
+  return only({{spec.backward ? 1.0 : 0.0, 1}});
+}
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const CumSumSpec&) { return {{1, 0}}; }
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ArgExtremumSpec&) { return {{1, 0}}; }
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ResampleSpec& spec) {
+  return {{2.0 * static_cast<double>(spec.weights.size()) / static_cast<double>(spec.starts.size()), 1}};
+}
 
 }  // namespace sheaf::kernels

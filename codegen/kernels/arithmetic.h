@@ -17,6 +17,10 @@ std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const No
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const MeanSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const LinearSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const EmbeddingBackwardSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const LookupSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const CumSumSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ArgExtremumSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ResampleSpec& spec);
 
 /// All other kernels move data.
 template <typename Spec>

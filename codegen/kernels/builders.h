@@ -23,6 +23,10 @@ Result<KernelUse> build(Emitter& emitter, const PadSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const EmbeddingBackwardSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const InverseCountSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const ConstantSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const LookupSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const CumSumSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ArgExtremumSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ResampleSpec& spec);
 
 /// For kernels that move bits: the dtype that stands for all of one width.
 DType dtype_of_width(DType dtype);

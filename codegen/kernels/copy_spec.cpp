@@ -41,7 +41,7 @@ Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int
 
 Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count, int64_t step) {
   SHEAF_ASSIGN(auto d, checked_dim("slice", dim, x.size()));
-  if (step < 1) return Error("slice: the step must be positive");
+  if (step == 0) return Error("slice: the step must not be 0");
   Shape y = x;
   y[static_cast<size_t>(d)] = count;
   SHEAF_ASSIGN(auto in, strides_of("slice", x));

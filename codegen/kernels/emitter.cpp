@@ -7,6 +7,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
 #include <limits>
 
 namespace sheaf::kernels {
@@ -142,6 +145,23 @@ Value Emitter::scratch(int64_t count, Type element) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&function_.front());  // once per call, not once per iteration
   return builder.create<memref::AllocaOp>(loc, MemRefType::get({count}, element), builder.getI64IntegerAttr(64));
+}
+
+Value Emitter::table(llvm::ArrayRef<int64_t> values) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getI64Type());
+  return table(DenseElementsAttr::get(type, values),
+               llvm::StringRef(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)));
+}
+Value Emitter::table(llvm::ArrayRef<float> values) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getF32Type());
+  return table(DenseElementsAttr::get(type, values),
+               llvm::StringRef(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+}
+Value Emitter::table(DenseElementsAttr values, llvm::StringRef bytes) {
+  std::string name = "table_" + llvm::utohexstr(llvm::xxh3_64bits(bytes)) + "_" + std::to_string(bytes.size());
+  auto type = MemRefType::get(values.getType().getShape(), values.getElementType());
+  tables_.push_back({name, values});
+  return builder.create<memref::GetGlobalOp>(loc, type, name);
 }
 
 Value Emitter::read(Value scratch, Value index) { return builder.create<memref::LoadOp>(loc, scratch, index); }

@@ -36,6 +36,12 @@ GpuSchedule gpu_rows(const Extent& size);
 /// For `columns` items side by side, with loops of `size` iterations over what lies apart.
 GpuSchedule gpu_columns(const Extent& columns, const Extent& size);
 
+/// Numbers that a kernel brings along.
+struct Table {
+  std::string name;
+  mlir::DenseElementsAttr values;
+};
+
 class Emitter {
  public:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -77,6 +83,10 @@ class Emitter {
   mlir::Value buffer(int buffer);  ///< the memref
   mlir::Value load(int buffer, mlir::Value offset);
   void store(int buffer, mlir::Value offset, mlir::Value value);
+  /// A constant table, to be read().
+  mlir::Value table(llvm::ArrayRef<int64_t> values);
+  mlir::Value table(llvm::ArrayRef<float> values);
+  const std::vector<Table>& tables() const { return tables_; }
   /// Local memory of `count` elements of f32 or f64.
   mlir::Value scratch(int64_t count, mlir::Type element);
   mlir::Value read(mlir::Value scratch, mlir::Value index);
@@ -104,12 +114,14 @@ class Emitter {
 
  private:
   mlir::Type storage_type(DType dtype);
+  mlir::Value table(mlir::DenseElementsAttr values, llvm::StringRef bytes);
 
   mlir::func::FuncOp function_;
   mlir::Value begin_, end_;
   std::vector<DType> buffers_;
   Target target_;
   std::vector<Extent> extents_;
+  std::vector<Table> tables_;
   GpuSchedule schedule_;
   bool asked_for_target_ = false;
 };

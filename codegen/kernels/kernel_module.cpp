@@ -61,6 +61,10 @@ template Result<KernelUse> KernelModule::add(const PadSpec&);
 template Result<KernelUse> KernelModule::add(const EmbeddingBackwardSpec&);
 template Result<KernelUse> KernelModule::add(const InverseCountSpec&);
 template Result<KernelUse> KernelModule::add(const ConstantSpec&);
+template Result<KernelUse> KernelModule::add(const LookupSpec&);
+template Result<KernelUse> KernelModule::add(const CumSumSpec&);
+template Result<KernelUse> KernelModule::add(const ArgExtremumSpec&);
+template Result<KernelUse> KernelModule::add(const ResampleSpec&);
 
 namespace {
 
@@ -91,6 +95,17 @@ void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool eleme
   if (elementwise) function->setAttr(elementwise_attribute, builder.getUnitAttr());
 }
 
+/// Those that the module doesn't have yet: their names say what they hold.
+void add_tables(ModuleOp module, llvm::ArrayRef<Table> tables) {
+  for (const Table& table : tables) {
+    if (module.lookupSymbol(table.name)) continue;
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    auto type = MemRefType::get(table.values.getType().getShape(), table.values.getElementType());
+    builder.create<memref::GlobalOp>(module.getLoc(), table.name, builder.getStringAttr("private"), type, table.values,
+                                     /*constant=*/true, /*alignment=*/builder.getI64IntegerAttr(64));
+  }
+}
+
 }  // namespace
 
 Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelUse use, const std::string& name,
@@ -115,6 +130,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
     kernel.elementwise = use.elementwise;
     kernel.arithmetic = std::move(arithmetic);
     if (!gpu_function) gpu_function = function->clone();
+    for (ModuleOp module : {*module_, *gpu_module_}) add_tables(module, emitter.tables());
     schedule.each = items_for_a_thread(*gpu_function, schedule);
     kernel.gpu_block = schedule.block;
     kernel.gpu_items = schedule.items();

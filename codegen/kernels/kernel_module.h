@@ -32,6 +32,10 @@ class KernelModule {
   Result<KernelUse> add_embedding_backward(const EmbeddingBackwardSpec& spec) { return add(spec); }
   Result<KernelUse> add_inverse_count(const InverseCountSpec& spec) { return add(spec); }
   Result<KernelUse> add_constant(const ConstantSpec& spec) { return add(spec); }
+  Result<KernelUse> add_lookup(const LookupSpec& spec) { return add(spec); }
+  Result<KernelUse> add_cum_sum(const CumSumSpec& spec) { return add(spec); }
+  Result<KernelUse> add_arg_extremum(const ArgExtremumSpec& spec) { return add(spec); }
+  Result<KernelUse> add_resample(const ResampleSpec& spec) { return add(spec); }
   Result<KernelUse> add_linear(const LinearSpec& spec) { return add(spec); }
 
   /// The plan's table of kernels, in the order they were first added.
@@ -61,7 +65,7 @@ class KernelModule {
 
 /// Loops for add_copy: y = x.permute(dims), all of x's dimensions. Errors: dims is not a permutation.
 Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int64_t>& dims);
-/// y = x[..., start:stop:step, ...] along `dim`, with 0 <= start and step > 0; `count` elements are taken.
+/// y = x[..., start:stop:step, ...] along `dim`, with 0 <= start; `count` elements are taken. A negative step goes back.
 Result<CopySpec> slice_copy(DType dtype, const Shape& x, int64_t dim, const Extent& start, const Extent& count,
                             int64_t step = 1);
 /// y = x.select(dim, index), dim removed; index may be negative where that dimension is static.

@@ -2,6 +2,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <limits>
+
 namespace sheaf::kernels {
 
 using namespace mlir;
@@ -24,12 +26,17 @@ class Mean {
     Emitter::Values indices;  // by dimension, where there is a loop for each
     if (!spec_.prologue.coordinates.empty())
       for (size_t loop : loop_of_) indices.push_back(at[loop]);
-    return prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); }, indices);
+    x = prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); }, indices);
+    return spec_.take == Reduction::minimum ? e_.builder.create<arith::NegFOp>(e_.loc, x).getResult() : x;
   }
+  /// A minimum is the negative of the negatives' maximum.
+  bool is_extremum() const { return spec_.take == Reduction::maximum || spec_.take == Reduction::minimum; }
+  Combine combine() const { return is_extremum() ? Combine::maximum : Combine::sum; }
   /// Stores what becomes of a sum. `at` is of all loops; those of n are not looked at.
   void store(llvm::ArrayRef<Value> at, Value sum) {
     Type type = sum.getType();
-    if (!spec_.sum) {
+    if (spec_.take == Reduction::minimum) sum = e_.builder.create<arith::NegFOp>(e_.loc, sum);
+    if (spec_.take == Reduction::mean) {
       Value count = e_.constant(1);
       for (size_t i = outer_; i < inner_; ++i) count = e_.multiply(count, e_.size(loops_[i].size));
       Value wide = e_.builder.create<arith::IndexCastOp>(e_.loc, e_.builder.getI64Type(), count);
@@ -93,6 +100,9 @@ Value Mean::row_sum(Emitter::Values& at, size_t level) {
     at[level] = i;
     return level + 1 == inner_ ? load(at) : row_sum(at, level + 1);
   };
+  if (is_extremum())
+    return e_.reduce(combine(), e_.constant(0), e_.size(loops_[level].size), {e_.builder.getF32Type()},
+                     [&](Value i) { return Emitter::Values{term(i)}; })[0];
   if (level + 1 == inner_) return e_.accurate_sums(loops_[level].size, 1, [&](Value i) { return Emitter::Values{term(i)}; })[0];
   Value total = e_.reduce(Combine::sum, e_.constant(0), e_.size(loops_[level].size), {e_.builder.getF64Type()},
                           [&](Value i) { return Emitter::Values{widened(term(i))}; })[0];
@@ -104,8 +114,9 @@ Value Mean::flat_sum(Emitter::Values& at, bool accurate) {
   const std::vector<Loop> loops(loops_.begin() + static_cast<int64_t>(outer_), loops_.begin() + static_cast<int64_t>(inner_));
   Value count = e_.constant(1);
   for (const Loop& loop : loops) count = e_.multiply(count, e_.size(loop.size));
+  accurate &= !is_extremum();
   Type type = accurate ? Type(e_.builder.getF64Type()) : e_.builder.getF32Type();
-  return e_.reduce(Combine::sum, e_.constant(0), count, {type}, [&](Value flat) {
+  return e_.reduce(combine(), e_.constant(0), count, {type}, [&](Value flat) {
     Emitter::Values indices = e_.decompose(flat, loops, loops.size());
     llvm::copy(indices, at.begin() + outer_);
     Value value = load(at);
@@ -134,11 +145,14 @@ void Mean::columns(Emitter::Values& at, Value low, Value high) {
         body(j);
       });
     };
-    Value none = e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF64FloatAttr(0));
+    Value none = e_.builder.create<arith::ConstantOp>(
+        e_.loc, e_.builder.getF64FloatAttr(is_extremum() ? -std::numeric_limits<double>::infinity() : 0));
+    auto with = [&](Value so_far, Value value) -> Value {
+      if (is_extremum()) return e_.builder.create<arith::MaximumFOp>(e_.loc, so_far, value);
+      return e_.builder.create<arith::AddFOp>(e_.loc, so_far, value);
+    };
     each([&](Value j) { e_.write(sums, j, none); });
-    add_rows(at, outer_, [&] {
-      each([&](Value j) { e_.write(sums, j, e_.builder.create<arith::AddFOp>(e_.loc, e_.read(sums, j), widened(load(at)))); });
-    });
+    add_rows(at, outer_, [&] { each([&](Value j) { e_.write(sums, j, with(e_.read(sums, j), widened(load(at)))); }); });
     each([&](Value j) { store(at, e_.read(sums, j)); });
   });
 }

@@ -8,6 +8,24 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
+namespace {
+
+/// An element of `dtype` as the integer of its width.
+llvm::APInt bits_of(double value, DType dtype) {
+  const llvm::fltSemantics* format = dtype == DType::float32    ? &llvm::APFloat::IEEEsingle()
+                                     : dtype == DType::float16  ? &llvm::APFloat::IEEEhalf()
+                                     : dtype == DType::bfloat16 ? &llvm::APFloat::BFloat()
+                                                                : nullptr;
+  if (!format)
+    return llvm::APInt(static_cast<unsigned>(8 * size_of(dtype)), static_cast<uint64_t>(static_cast<int64_t>(value)));
+  llvm::APFloat number(value);
+  bool inexact = false;
+  number.convert(*format, llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return number.bitcastToAPInt();
+}
+
+}  // namespace
+
 Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
   SHEAF_ASSIGN(auto dim, checked_dim(spec.name, spec.dim, spec.shape.size()));
   size_t d = static_cast<size_t>(dim);
@@ -24,7 +42,7 @@ Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
   auto least = [&](Value p, Value q) -> Value { return b.create<arith::MinUIOp>(loc, p, q); };
   auto most = [&](Value p, Value q) -> Value { return b.create<arith::MaxUIOp>(loc, p, q); };
   Type element = cast<MemRefType>(e.buffer(y).getType()).getElementType();
-  Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(element));
+  Value zero = b.create<arith::ConstantOp>(loc, b.getIntegerAttr(element, bits_of(spec.value, spec.dtype)));
   Value low = e.size(*first), high = e.add(low, e.size(*size));
   // [begin, end) of slab `index`.
   auto fill = [&](Value index, Value begin, Value end) {

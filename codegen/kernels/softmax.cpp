@@ -3,6 +3,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <limits>
+
 namespace sheaf::kernels {
 
 using namespace mlir;
@@ -38,11 +40,19 @@ class Softmax {
   }
   /// a - b that stays as it is: rearranged as x - (max + log sum) it would round at max's size.
   Value subtract(Value a, Value b) { return e_.builder.create<arith::SubFOp>(e_.loc, a, b, arith::FastMathFlags::contract); }
+  Value where_equal(Value x, Value to, Value then, Value otherwise) {
+    Value equal = e_.builder.create<arith::CmpFOp>(e_.loc, arith::CmpFPredicate::OEQ, x, to, arith::FastMathFlags::none);
+    return e_.builder.create<arith::SelectOp>(e_.loc, equal, then, otherwise);
+  }
+  Value lowest() {
+    return e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  }
   Value exp(Value x) { return e_.builder.create<math::ExpOp>(e_.loc, x); }
   /// What the second pass over the elements takes: log Σ, or 1 / Σ.
   Value finish_sum(Value sum) {
     if (spec_.log) return e_.builder.create<math::LogOp>(e_.loc, sum);
-    return e_.builder.create<arith::DivFOp>(e_.loc, e_.f32(1), sum);
+    Value factor = e_.builder.create<arith::DivFOp>(e_.loc, e_.f32(1), sum);
+    return spec_.masked ? where_equal(sum, e_.f32(0), e_.f32(0), factor) : factor;
   }
   /// In the second pass: y from what the first one left (x - max to be taken again, or e^(x - max) in y).
   void finish(const Position& at, Value max, Value factor) {
@@ -52,6 +62,8 @@ class Softmax {
   }
   /// e^(x - max); softmax keeps it in y, log_softmax needs the sum alone.
   Value exponential(const Position& at, Value max) {
+    // -∞ less -∞ would be NaN: of a row that is nothing else, e^(-∞ - 0) is what is meant.
+    if (spec_.masked) max = where_equal(max, lowest(), e_.f32(0), max);
     Value value = exp(subtract(load(at), max));
     if (!spec_.log) e_.store(y_, offset(0, at), value);
     return value;
@@ -106,10 +118,8 @@ void Softmax::columns(Position at) {
         each(body);
       });
     };
-    Value lowest =
-        e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
     each([&](Value j) {
-      e_.write(maxima, j, lowest);
+      e_.write(maxima, j, lowest());
       e_.write(sums, j, e_.f32(0));
     });
     each_row([&](Value j) { e_.write(maxima, j, e_.builder.create<arith::MaximumFOp>(e_.loc, e_.read(maxima, j), load(at))); });

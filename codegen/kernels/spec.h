@@ -63,6 +63,7 @@ struct SoftmaxSpec {
   Operand x;
   int64_t dim = -1;
   bool log = false;
+  bool masked = false;  ///< rows of -∞ alone become zeros (of a softmax)
   Fusion prologue, epilogue;
 };
 
@@ -117,8 +118,10 @@ struct ConcatSpec {
   int64_t dim = 0;
 };
 
-/// y = mean (or `sum`) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or
-/// in short float32 blocks. Operands of the prologue may be broadcast to x's shape, and it may have coordinates;
+enum class Reduction { mean, sum, maximum, minimum };
+
+/// y = mean (or what `take` says) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or
+/// in short float32 blocks; an extremum is NaN where there is one. Operands of the prologue may be broadcast to x's shape, and it may have coordinates;
 /// operands of the epilogue have y's shape. Integers need a prologue that makes floats of them.
 /// Buffers: x, prologue operands, epilogue operands; y.
 struct MeanSpec {
@@ -127,7 +130,7 @@ struct MeanSpec {
   Operand x;
   int64_t dim = -1;
   int64_t dims = 1;
-  bool sum = false;  ///< not divided by the number of elements
+  Reduction take = Reduction::mean;
   DType output = DType::float32;
   Fusion prologue, epilogue;
 };
@@ -144,7 +147,7 @@ struct LinearSpec {
   Fusion epilogue;
 };
 
-/// y, of `shape`, is 0 but for x at [begin, begin + size) along `dim` (negative from the end): the dual of a slice.
+/// y, of `shape`, is `value` but for x at [begin, begin + size) along `dim` (negative from the end): of zeros, the dual of a slice.
 /// Buffers: x; y.
 struct PadSpec {
   std::string name = "pad";
@@ -153,6 +156,7 @@ struct PadSpec {
   Shape shape;
   int64_t dim = 0;
   Extent begin, size;
+  double value = 0;
 };
 
 /// dweight[index[i], :] += dy[i, :], from 0, in order of i; all float32. Indices beyond the table and `padding_idx`
@@ -178,6 +182,48 @@ struct ConstantSpec {
   std::string name = "constant";
   std::string description;
   std::vector<double> values;
+};
+
+/// Lookups along the middle dimension of x [outer, entries, inner]: y[o, j, i] = x[o, n, i], where n is index[j] or, if
+/// `elementwise`, index[o, j, i]. Buffers: index, x; y, status (EmbeddingSpec's).
+/// With `backward` the dual, all float32: dx[o, n, i] += dy[o, j, i], from 0, in order of j; indices beyond x are left out.
+/// Buffers: index, dy; dx.
+struct LookupSpec {
+  std::string name = "lookup";
+  std::string description;
+  DType index = DType::int64, dtype = DType::float32;
+  Extent outer, count, inner;
+  int64_t entries = 0;
+  bool elementwise = false, backward = false;
+};
+
+/// y[i] = Σ x[j] over j <= i along `dim`, or over j >= i; sums in float64. Buffers: x; y.
+struct CumSumSpec {
+  std::string name = "cum_sum";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  bool reverse = false;
+};
+
+/// y = the position, int64, of the first largest (or smallest) element of x along `dim`, or of the first NaN. Buffers: x; y.
+struct ArgExtremumSpec {
+  std::string name = "arg_max";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  bool minimum = false;
+};
+
+/// y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`: as many entries as `starts`. What a weight is 0 for doesn't
+/// count, infinite or not. Buffers: x; y.
+struct ResampleSpec {
+  std::string name = "resample";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  std::vector<int64_t> starts;
+  std::vector<float> weights;
 };
 
 /// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the

@@ -108,9 +108,12 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   for (auto [input, output] : use->in_place)
     if (taken.insert(output).second) in_place.push_back({input, output});
   if (!in_place.empty()) step.attributes["in_place"] = in_place;
-  if (isa<nn::EmbeddingOp>(op)) {
+  if (isa<nn::EmbeddingOp, nn::IndexSelectOp, nn::GatherElementsOp>(op)) {
     // The kernel's last output tells of an index out of range; the runtime turns it into an error.
     step.attributes["status"] = step.outputs.size();
+    if (auto dim = op.getAttrOfType<IntegerAttr>("dim"))
+      if (const int64_t at = *ir::normalize_dim(dim.getInt(), program.shapes().of(op.getOperand(1)).rank()); at > 0)
+        step.attributes["lookup_dim"] = at;
     step.outputs.push_back(program.new_value(nn::layer_of(&op).str() + ":status", DType::int64, {Extent(1)}, place));
   }
   program.add(std::move(step));

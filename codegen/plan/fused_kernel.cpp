@@ -83,9 +83,10 @@ Result<KernelUse> row_kernel(KernelModule& module, nn::FusedOp fused, Operation*
     fill(spec);
     spec.dim = softmax.getDim();
     spec.log = softmax.getLog();
+    spec.masked = softmax->hasAttr(nn::kMasked);
     return module.add_softmax(spec);
   }
-  if (isa<nn::SumOp, nn::MeanOp>(anchor)) {
+  if (isa<nn::SumOp, nn::MeanOp, nn::ExtremumOp>(anchor)) {
     SHEAF_ASSIGN(auto spec, reduction_spec(*anchor, shapes));
     fill(spec);
     return module.add_mean(spec);

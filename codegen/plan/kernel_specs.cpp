@@ -1,5 +1,6 @@
 #include "codegen/plan/kernel_specs.h"
 
+#include "codegen/kernels/loops.h"
 #include "codegen/plan/element_chain.h"
 #include "codegen/plan/fused_kernel.h"
 #include "codegen/plan/program_builder.h"
@@ -105,6 +106,7 @@ Result<KernelUse> pad_kernel(KernelModule& module, nn::PadOp op, const ir::Shape
   spec.dim = *ir::normalize_dim(op.getDim(), static_cast<int64_t>(y.shape.size()));
   spec.begin = static_cast<int64_t>(op.getBegin());
   spec.size = x.shape[static_cast<size_t>(spec.dim)];
+  spec.value = op.getValue().convertToDouble();
   spec.description = spec.name;
   return module.add_pad(spec);
 }
@@ -138,6 +140,57 @@ Result<KernelUse> concat_kernel(KernelModule& module, nn::ConcatOp op, const ir:
   return module.add_concat(spec);
 }
 
+/// Of x or, of a dual, dx: sizes before, along and after the dimension.
+Result<KernelUse> lookup_kernel(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes) {
+  kernels::LookupSpec spec;
+  spec.backward = isa<nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(op);
+  spec.elementwise = isa<nn::GatherElementsOp, nn::GatherElementsBackwardOp>(op);
+  spec.name = spec.description = op.getName().stripDialect().str();
+  const ir::TensorShape &index = shapes.of(op.getOperand(0)),
+                        &table = shapes.of(spec.backward ? op.getResult(0) : op.getOperand(1));
+  spec.index = dtype_of(index.element);
+  spec.dtype = dtype_of(table.element);
+  const auto dim = static_cast<size_t>(*ir::normalize_dim(op.getAttrOfType<IntegerAttr>("dim").getInt(), table.rank()));
+  const Operand whole = operand_of(table), numbers = operand_of(index);
+  auto outer = kernels::product(whole.shape, 0, dim), inner = kernels::product(whole.shape, dim + 1, whole.shape.size());
+  auto count = spec.elementwise ? numbers.shape[dim] : kernels::product(numbers.shape, 0, numbers.shape.size());
+  if (!outer || !inner || !count) return Error(spec.name + ": sizes beside the dimension have no linear product");
+  spec.outer = *outer;
+  spec.inner = *inner;
+  spec.count = *count;
+  spec.entries = whole.shape[dim].constant;
+  return module.add_lookup(spec);
+}
+
+Result<KernelUse> cum_sum_kernel(KernelModule& module, nn::CumSumOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::CumSumSpec spec;
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  spec.reverse = op.getReverse();
+  return module.add_cum_sum(spec);
+}
+
+Result<KernelUse> arg_extremum_kernel(KernelModule& module, nn::ArgExtremumOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ArgExtremumSpec spec;
+  spec.minimum = op.getMinimum();
+  if (spec.minimum) spec.name = "arg_min";
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  return module.add_arg_extremum(spec);
+}
+
+Result<KernelUse> resample_kernel(KernelModule& module, nn::ResampleOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ResampleSpec spec;
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  spec.starts.assign(op.getStarts().begin(), op.getStarts().end());
+  for (double weight : op.getWeights()) spec.weights.push_back(static_cast<float>(weight));
+  return module.add_resample(spec);
+}
+
 }  // namespace
 
 Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes,
@@ -146,12 +199,17 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
   operands.assign(op.operand_begin(), op.operand_end());
   return llvm::TypeSwitch<Operation*, Result<KernelUse>>(&op)
       .Case([&](nn::LinearOp o) { return linear_kernel(module, o, shapes); })
-      .Case<nn::MeanOp, nn::SumOp>([&](auto o) { return reduction_kernel(module, *o, shapes); })
+      .Case<nn::MeanOp, nn::SumOp, nn::ExtremumOp>([&](auto o) { return reduction_kernel(module, *o, shapes); })
       .Case([&](nn::EmbeddingOp o) { return embedding_kernel(module, o, shapes); })
       .Case([&](nn::EmbeddingBackwardOp o) { return embedding_backward_kernel(module, o, shapes); })
       .Case([&](nn::PadOp o) { return pad_kernel(module, o, shapes); })
       .Case([&](nn::InverseCountOp o) { return inverse_count_kernel(module, o, shapes, operands); })
       .Case([&](nn::ConstantOp o) { return constant_kernel(module, o, operands); })
+      .Case<nn::IndexSelectOp, nn::GatherElementsOp, nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(
+          [&](auto o) { return lookup_kernel(module, *o, shapes); })
+      .Case([&](nn::CumSumOp o) { return cum_sum_kernel(module, o, shapes); })
+      .Case([&](nn::ArgExtremumOp o) { return arg_extremum_kernel(module, o, shapes); })
+      .Case([&](nn::ResampleOp o) { return resample_kernel(module, o, shapes); })
       .Case([&](nn::ConcatOp o) { return concat_kernel(module, o, shapes); })
       .Case([&](nn::PermuteOp o) {
         Operand x = operand_of(shapes.of(o.getX()));
@@ -165,7 +223,9 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::SliceOp o) {
         Operand x = operand_of(shapes.of(o.getX()));
         int64_t dim = *ir::normalize_dim(o.getDim(), static_cast<int64_t>(x.shape.size()));
-        return copy_kernel(module, kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), Extent(o.getSize())),
+        return copy_kernel(module,
+                           kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), Extent(o.getSize()),
+                                               static_cast<int64_t>(o.getStep())),
                            "slice");
       })
       .Default([&](Operation* o) {

@@ -2,6 +2,7 @@
 
 #include "ir/Nn/Nn.h"
 #include "ir/Nn/Operands.h"
+#include "runtime/ops/traits.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,6 +14,8 @@ Result<void> LayerSteps::add_steps(ProgramBuilder& program, Operation& op, const
   Step step = program.step_for(op, place);
   auto type = op.getAttrOfType<StringAttr>(nn::kType);
   step.type = StringRef(type ? type.getValue() : op.getName().stripDialect()).lower();
+  // What moves data has its name for itself: torch.gather is no gather.
+  if (const auto same = op_from_name(step.type); same && moves(*same)) step.type = op.getName().stripDialect().str();
   step.attributes = nn::attributes_of(op);
   step.roles = nn::operand_roles(op);
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));

@@ -9,6 +9,7 @@ namespace sheaf::codegen {
 
 SmallVector<int64_t> reduced_dims(Operation& op) {
   if (auto sum = dyn_cast<nn::SumOp>(op)) return SmallVector<int64_t>(sum.getDims());
+  if (auto extremum = dyn_cast<nn::ExtremumOp>(op)) return SmallVector<int64_t>(extremum.getDims());
   return SmallVector<int64_t>(cast<nn::MeanOp>(op).getDims());
 }
 
@@ -17,7 +18,9 @@ Result<kernels::MeanSpec> reduction_spec(Operation& op, const ir::ShapeAnalysis&
   const ir::TensorShape& x = shapes.of(op.getOperand(0));
   spec.x = operand_of(x);
   spec.output = dtype_of(shapes.of(op.getResult(0)).element);
-  spec.sum = isa<nn::SumOp>(op);
+  using kernels::Reduction;
+  if (isa<nn::SumOp>(op)) spec.take = Reduction::sum;
+  if (auto extremum = dyn_cast<nn::ExtremumOp>(op)) spec.take = extremum.getMinimum() ? Reduction::minimum : Reduction::maximum;
   spec.name = op.getName().stripDialect().str();
   SmallVector<int64_t> dims = reduced_dims(op);
   int64_t first = x.rank(), last = -1;

@@ -1,49 +1,11 @@
 // One builder per layer type: its arguments become an op's attributes, its parameters operands.
-#include "frontend/import/importer.h"
+#include "frontend/import/layer_context.h"
 #include "ir/Nn/Dropout.h"
-
-#include <unordered_map>
 
 using namespace mlir;
 
 namespace sheaf::import {
 namespace {
-
-/// What a builder sees of its layer.
-struct Context {
-  Importer& importer;
-  const Layer& layer;
-  mlir::Location loc;
-  const std::vector<mlir::Value>& inputs;
-
-  mlir::Value x() const { return inputs[0]; }
-  mlir::Type element() const { return cast<mlir::TensorType>(x().getType()).getElementType(); }
-  mlir::Value parameter(const std::string& name) const { return importer.parameter(layer, name); }
-  Builder& attributes() const { return importer.builder(); }
-
-  const Json& argument(const char* name) const { return layer.arguments[name]; }
-  IntegerAttr integer(const char* name) const { return attributes().getI64IntegerAttr(argument(name).get<int64_t>()); }
-  FloatAttr number(const char* name) const { return attributes().getF64FloatAttr(argument(name).get<double>()); }
-  BoolAttr flag(const char* name) const { return attributes().getBoolAttr(argument(name).get<bool>()); }
-  std::vector<int64_t> list(const char* name) const {
-    const Json& value = argument(name);
-    return value.is_array() ? value.get<std::vector<int64_t>>() : std::vector<int64_t>{value.get<int64_t>()};
-  }
-  DenseI64ArrayAttr integers(const char* name) const { return attributes().getDenseI64ArrayAttr(list(name)); }
-
-  /// The single result of an op with x's element type.
-  template <typename Op, typename... Args>
-  std::vector<mlir::Value> one(Args&&... args) const {
-    return {importer.make<Op>(loc, element(), 1u, std::forward<Args>(args)...)->getResult(0)};
-  }
-  template <typename Op, typename... Args>
-  std::vector<mlir::Value> several(unsigned results, Args&&... args) const {
-    auto op = importer.make<Op>(loc, element(), results, std::forward<Args>(args)...);
-    return std::vector<mlir::Value>(op->result_begin(), op->result_end());
-  }
-};
-
-using Values = std::vector<mlir::Value>;
 
 Values build_linear(const Context& c) {
   return c.one<nn::LinearOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), DictionaryAttr());
@@ -155,7 +117,7 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
       initial.push_back(all ? c.importer
                                   .make<nn::SliceOp>(c.loc, element, 1u, all, c.attributes().getI64IntegerAttr(0),
                                                      c.attributes().getI64IntegerAttr(i * directions),
-                                                     c.attributes().getI64IntegerAttr(directions))
+                                                     c.attributes().getI64IntegerAttr(directions), IntegerAttr())
                                   ->getResult(0)
                             : mlir::Value());
     }
@@ -203,25 +165,46 @@ Values build_gru(const Context& c) {
   return c.several<nn::GruOp>(2, c.x(), optional_input(c, 1), ValueRange(recurrent_weights(c)), c.integer("hidden_size"),
                               c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
 }
+/// Masks are further inputs, those that there are, in this order.
 Values build_attention(const Context& c) {
+  size_t next = 3;
+  auto mask = [&](const char* name) { return c.argument(name).get<bool>() ? c.inputs[next++] : mlir::Value(); };
+  mlir::Value attn_mask = mask("attn_mask"), key_padding_mask = mask("key_padding_mask");
   Values results = c.several<nn::MultiheadAttentionOp>(
       2, c.inputs[0], c.inputs[1], c.inputs[2], c.parameter("in_proj_weight"), c.parameter("in_proj_bias"),
-      c.parameter("out_proj.weight"), c.parameter("out_proj.bias"), c.integer("num_heads"), c.flag("batch_first"));
+      c.parameter("out_proj.weight"), c.parameter("out_proj.bias"), attn_mask, key_padding_mask, c.integer("num_heads"),
+      c.flag("batch_first"), c.unit("is_causal"), c.flag("average_attn_weights"));
   if (c.importer.training() && c.argument("dropout").get<double>() > 0)
     results[0].getDefiningOp()->setAttr(nn::kDropout, c.number("dropout"));
+  if (!c.argument("need_weights").get<bool>()) results.pop_back();
   return results;
 }
 
-using Build = Values (*)(const Context&);
+Values build_scaled_dot_product_attention(const Context& c) {
+  Values results = c.one<nn::AttentionOp>(c.inputs[0], c.inputs[1], c.inputs[2], optional_input(c, 3),
+                                          c.optional_number("scale"), c.flag("is_causal"), c.flag("enable_gqa"));
+  if (c.importer.training() && c.argument("dropout_p").get<double>() > 0)
+    results[0].getDefiningOp()->setAttr(nn::kDropout, c.number("dropout_p"));
+  return results;
+}
 
-const std::unordered_map<std::string, Build>& builders() {
-  static const std::unordered_map<std::string, Build> table = {
+const Builders& builders_here() {
+  static const Builders table = {
       {"Linear", build_linear},
       {"Conv1d", build_conv},
       {"Conv2d", build_conv},
+      {"Conv3d", build_conv},
+      {"ConvTranspose1d", build_conv_transpose},
+      {"MaxPool1d", build_max_pool},
+      {"MaxPool3d", build_max_pool},
+      {"AvgPool1d", build_avg_pool},
+      {"AvgPool3d", build_avg_pool},
+      {"AdaptiveAvgPool1d", build_adaptive_pool},
+      {"AdaptiveAvgPool3d", build_adaptive_pool},
       {"ConvTranspose2d", build_conv_transpose},
       {"BatchNorm1d", build_batch_norm},
       {"BatchNorm2d", build_batch_norm},
+      {"BatchNorm3d", build_batch_norm},
       {"LayerNorm", build_layer_norm},
       {"GroupNorm", build_group_norm},
       {"ReLU", build_unary<nn::ReluOp>},
@@ -251,6 +234,7 @@ const std::unordered_map<std::string, Build>& builders() {
       {"LSTM", build_lstm},
       {"GRU", build_gru},
       {"MultiheadAttention", build_attention},
+      {"ScaledDotProductAttention", build_scaled_dot_product_attention},
       {"Add", build_binary<nn::AddOp>},
       {"Sub", build_binary<nn::SubOp>},
       {"Mul", build_binary<nn::MulOp>},
@@ -267,6 +251,15 @@ const std::unordered_map<std::string, Build>& builders() {
        }},
   };
   return table;
+}
+
+const Builders& builders() {
+  static const Builders all = [] {
+    Builders made = builders_here();
+    for (auto family : {indexing_builders, reduction_builders, spatial_builders}) made.merge(family());
+    return made;
+  }();
+  return all;
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ Value GradientBuilder::slice(Value x, int64_t dim, int64_t begin, int64_t size) 
   if (begin == 0 && sizes[dim] == size) return x;
   sizes[dim] = size;
   return make<SliceOp>(type(x, sizes), x, builder.getI64IntegerAttr(dim), builder.getI64IntegerAttr(begin),
-                       builder.getI64IntegerAttr(size));
+                       builder.getI64IntegerAttr(size), /*step=*/IntegerAttr());
 }
 
 }  // namespace sheaf::nn

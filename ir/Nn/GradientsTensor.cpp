@@ -80,7 +80,22 @@ static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64
   }
   Builder& attributes = gradients.builder;
   return gradients.make<PadOp>(x, part, attributes.getI64IntegerAttr(dim), attributes.getI64IntegerAttr(begin),
-                               attributes.getI64IntegerAttr(x.getDimSize(dim)));
+                               attributes.getI64IntegerAttr(x.getDimSize(dim)), /*value=*/FloatAttr());
+}
+
+/// Zeros between the entries of `part` along `dim`, `step` - 1 of them after each but the last: a dimension of their own becomes
+/// longer.
+static Value spread(GradientBuilder& gradients, Value part, int64_t dim, int64_t step) {
+  SmallVector<int64_t> shape(gradients.type(part).getShape()), apart = shape;
+  const int64_t count = shape[dim];
+  apart.insert(apart.begin() + dim + 1, 1);
+  Value wide = gradients.reshape(part, apart);
+  apart[dim + 1] = step;
+  Builder& attributes = gradients.builder;
+  wide = gradients.make<PadOp>(gradients.type(part, apart), wide, attributes.getI64IntegerAttr(dim + 1),
+                               attributes.getI64IntegerAttr(0), attributes.getI64IntegerAttr(step), /*value=*/FloatAttr());
+  shape[dim] = count * step;
+  return gradients.slice(gradients.reshape(wide, shape), dim, 0, (count - 1) * step + 1);
 }
 
 SHEAF_GRADIENT(SelectOp) {
@@ -93,8 +108,18 @@ SHEAF_GRADIENT(SelectOp) {
 
 SHEAF_GRADIENT(SliceOp) {
   if (!gradients.needed(0u)) return;
-  int64_t dim = *sheaf::ir::normalize_dim(getDim(), gradients.type(getX()).getRank());
-  operands[0] = padded(gradients, *this, results[0], dim, getBegin());
+  const int64_t dim = *sheaf::ir::normalize_dim(getDim(), gradients.type(getX()).getRank()), count = getSize();
+  int64_t begin = getBegin(), step = getStep();
+  Value dy = results[0];
+  if (step < 0) {  // the last entry is the first of x's
+    Builder& attributes = gradients.builder;
+    dy = gradients.make<SliceOp>(dy.getType(), dy, attributes.getI64IntegerAttr(dim), attributes.getI64IntegerAttr(count - 1),
+                                 getSizeAttr(), attributes.getI64IntegerAttr(-1));
+    begin += (count - 1) * step;
+    step = -step;
+  }
+  if (step > 1 && count > 1) dy = spread(gradients, dy, dim, step);
+  operands[0] = padded(gradients, *this, dy, dim, begin);
 }
 
 SHEAF_GRADIENT(PadOp) {

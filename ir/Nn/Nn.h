@@ -43,7 +43,9 @@ inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutp
     kMomentum = "nn.momentum",
                                      // Of a convolution: what stands in its padding, "reflect", "replicate" or
     // "circular"; zeros where it has none.
-    kPaddingMode = "nn.padding_mode";
+    kPaddingMode = "nn.padding_mode",
+                                     // Of a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.
+    kMasked = "nn.masked";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;
 

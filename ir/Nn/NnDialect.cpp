@@ -48,7 +48,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
     return success();
   }
-  if (name == kMixesRows) {
+  if (name == kMixesRows || name == kMasked) {
     if (!isa<UnitAttr>(attribute.getValue())) return op->emitError() << name << " has no value";
     return success();
   }

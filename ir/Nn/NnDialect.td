@@ -6,6 +6,10 @@
 //   NnElementwise.td  activations and arithmetic: one scalar definition each, for generated kernels
 //   NnLayers.td       layers with parameters, and pooling: library calls
 //   NnTensor.td       operations that move elements: reshape, permute, concat, select, …
+//   NnIndexing.td     what takes parts of a tensor, or looks elements up: slices, splits, borders, index_select, …
+//   NnReduction.td    extrema, variances, running sums
+//   NnAttention.td    scaled dot-product attention
+//   NnResampling.td   images in other sizes
 //   NnStructure.td    data_parallel, fused, print, yield
 //   NnLoss.td         a loss as the model file states it
 //   NnTraining.td     layers in their training form and their duals: library calls
@@ -35,7 +39,8 @@ def Nn_Dialect : Dialect {
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, and the names of what further
     results are: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a
     batch norm is the share of the new batch in its running statistics; `nn.padding_mode` on a convolution is what stands
-    in its padding instead of zeros, until nn-lower-layers puts it there.
+    in its padding instead of zeros, until nn-lower-layers puts it there; `nn.masked` on a softmax says that rows of -∞ alone, of which a
+    mask leaves nothing, become zeros.
   }];
   let useDefaultAttributePrinterParser = 0;
   let hasOperationAttrVerify = 1;

@@ -38,8 +38,9 @@ def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
   let assemblyFormat = "$like attr-dict `:` functional-type(operands, results)";
 }
 
-def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size)> {
-  let summary = "zeros of size `size` along `dim`, with x from `begin` on: the dual of slice";
+def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
+    DefaultValuedAttr<F64Attr, "0.0">:$value)> {
+  let summary = "`value` in a size of `size` along `dim`, with x from `begin` on; of zeros, the dual of slice";
 }
 
 def Nn_EmbeddingBackwardOp : Nn_LayerOp<"embedding_backward"> {

@@ -28,23 +28,35 @@ std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_
   return full_rank - rank + std::min(dim, rank - 2);
 }
 
-LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+/// Of a norm over the last dimensions, which are `shape`; weight and bias have it too.
+static LogicalResult row_norm_shape(Operation* op, ArrayRef<int64_t> shape, ArrayRef<TensorShape> operands,
+                                    SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
-  if (failed(require_float(*this, operands))) return failure();
-  ArrayRef<int64_t> shape = getNormalizedShape();
+  if (failed(require_float(op, operands))) return failure();
   bool fits = x.rank() >= static_cast<int64_t>(shape.size());
   for (size_t i = 0; fits && i < shape.size(); ++i)
     fits = ir::may_be_equal(x.dims[x.rank() - shape.size() + i], Extent(shape[i]));
   TensorShape parameter{x.element, SmallVector<Extent>(shape.begin(), shape.end())};
   for (const TensorShape& given : operands.drop_front())
     if (!ir::may_fit(given, parameter))
-      return emitError("expects a weight and bias of shape ")
+      return op->emitError("expects a weight and bias of shape ")
              << ir::to_string(parameter) << ", but got " << ir::to_string(given);
-  if (!fits) return emitError("expects the last dimensions to be [") << shape << "], but the input is " << ir::to_string(x);
+  if (!fits) return op->emitError("expects the last dimensions to be [") << shape << "], but the input is " << ir::to_string(x);
   results.push_back(x);
   return success();
 }
+LogicalResult LayerNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return row_norm_shape(*this, getNormalizedShape(), operands, results);
+}
 std::optional<int64_t> LayerNormOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  int64_t rows = rank - static_cast<int64_t>(getNormalizedShape().size());
+  return operand == 0 && dim < rows ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+LogicalResult RmsNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return row_norm_shape(*this, getNormalizedShape(), operands, results);
+}
+std::optional<int64_t> RmsNormOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   int64_t rows = rank - static_cast<int64_t>(getNormalizedShape().size());
   return operand == 0 && dim < rows ? std::optional<int64_t>(dim) : std::nullopt;
 }
@@ -86,13 +98,33 @@ std::optional<int64_t> EmbeddingOp::splitDim(unsigned operand, int64_t, int64_t 
   return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
+/// attn_mask is [L, S] or [N·heads, L, S], key_padding_mask [N, S]; both without N where the inputs have none.
+static LogicalResult require_masks(MultiheadAttentionOp op, ArrayRef<TensorShape> masks, ArrayRef<Extent> weights) {
+  const Extent length = weights[weights.size() - 2], keys = weights.back();
+  const int64_t heads = op.getNumHeads();
+  const bool batched = weights.size() == 3;
+  if (op.getAttnMask()) {
+    const TensorShape& mask = masks.front();
+    const TensorShape same{mask.element, {length, keys}};
+    const TensorShape each{mask.element, {batched ? weights[0] * heads : Extent(heads), length, keys}};
+    if (!ir::may_fit(same, mask) && !ir::may_fit(each, mask))
+      return op.emitError("expects an attn_mask of shape ")
+             << ir::to_string(same) << " or " << ir::to_string(each) << ", but got " << ir::to_string(mask);
+  }
+  if (!op.getKeyPaddingMask()) return success();
+  TensorShape padding{masks.back().element, {keys}};
+  if (batched) padding.dims.insert(padding.dims.begin(), weights[0]);
+  return require_fit(op, padding, masks.back(), "a key_padding_mask");
+}
+
 LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &query = operands[0], &key = operands[1], &value = operands[2];
   auto misfit = [&] {
     return emitError("expects query [L, N, E] and key and value [S, N, E] (N first if batch_first), but got ")
            << ir::to_string(query) << ", " << ir::to_string(key) << " and " << ir::to_string(value);
   };
-  if (failed(require_float(*this, operands))) return failure();
+  const size_t masks = (getAttnMask() ? 1 : 0) + (getKeyPaddingMask() ? 1 : 0);
+  if (failed(require_float(*this, operands.drop_back(masks)))) return failure();
   if ((query.rank() != 3 && query.rank() != 2) || key.rank() != query.rank() || value.rank() != query.rank()) return misfit();
   for (int64_t i = 0; i < query.rank(); ++i)
     if (!ir::may_be_equal(key.dims[i], value.dims[i])) return misfit();
@@ -117,11 +149,16 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
   } else {
     weights.dims = {query.dims[0], key.dims[0]};
   }
+  if (failed(require_masks(*this, operands.take_back(masks), weights.dims))) return failure();
+  if (!getAverage()) weights.dims.insert(weights.dims.end() - 2, Extent(heads));
   results.push_back(output);
   results.push_back(weights);
   return success();
 }
 std::optional<int64_t> MultiheadAttentionOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
-  bool batch = operand < 3 && rank == 3 && dim == (getBatchFirst() ? 0 : 1);
-  return batch ? std::optional<int64_t>(dim) : std::nullopt;
+  const int64_t batch = getBatchFirst() ? 0 : 1;
+  Value cut = getOperand(operand);
+  const bool mask = cut == getKeyPaddingMask() ? rank == 2 && dim == 0 : cut == getAttnMask() && rank == 3 && dim == 0;
+  const bool input = operand < 3 && rank == 3 && dim == batch;
+  return mask || input ? std::optional<int64_t>(batch) : std::nullopt;
 }

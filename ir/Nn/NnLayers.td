@@ -72,6 +72,13 @@ def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments, Nn_Grad
   }];
 }
 
+def Nn_RmsNormOp : Nn_LayerOp<"rms_norm"> {
+  let summary = "x / √(the mean of x² over the last dimensions + eps), times weight; nn-lower-layers takes it apart";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, DenseI64ArrayAttr:$normalized_shape, F64Attr:$eps);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x (`weight` `(` $weight^ `)`)? attr-dict `:` functional-type(operands, results)";
+}
+
 def Nn_GroupNormOp : Nn_LayerOp<"group_norm", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "normalises each of `num_groups` groups of channels; x `[N, C, …]`, weight and bias `[C]`";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, I64Attr:$num_groups, F64Attr:$eps);
@@ -107,18 +114,22 @@ def Nn_GruOp : Nn_RecurrentOp<"gru", (ins Optional<AnyTensor>:$h0), (outs)> {
 }
 
 def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperandSegments]> {
-  let summary = "torch.nn.MultiheadAttention without masks: attention, and its weights averaged over heads";
+  let summary = "torch.nn.MultiheadAttention: attention, and its weights";
   let description = [{
     query `[L, N, E]`, key and value `[S, N, E]` (N first if batch_first), in_proj_weight `[3E, E]`, in_proj_bias `[3E]`,
-    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`. nn-lower-layers takes it apart.
+    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`, the heads' mean, or without `average` `[N, heads, L, S]`.
+    attn_mask `[L, S]` or `[N·heads, L, S]`, key_padding_mask `[N, S]`: numbers that are added to the scores, or integers, which hide
+    where they are not 0. With `is_causal` position i sees keys up to i. nn-lower-layers takes it apart.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, AnyTensor:$in_proj_weight,
                        Optional<AnyTensor>:$in_proj_bias, AnyTensor:$out_proj_weight, Optional<AnyTensor>:$out_proj_bias,
-                       I64Attr:$num_heads, BoolAttr:$batch_first);
+                       Optional<AnyTensor>:$attn_mask, Optional<AnyTensor>:$key_padding_mask, I64Attr:$num_heads,
+                       BoolAttr:$batch_first, UnitAttr:$is_causal, DefaultValuedAttr<BoolAttr, "true">:$average);
   let results = (outs AnyTensor:$y, AnyTensor:$weights);
   let assemblyFormat = [{
     $query `,` $key `,` $value `in_proj` `(` $in_proj_weight (`,` $in_proj_bias^)? `)`
-    `out_proj` `(` $out_proj_weight (`,` $out_proj_bias^)? `)` attr-dict `:` functional-type(operands, results)
+    `out_proj` `(` $out_proj_weight (`,` $out_proj_bias^)? `)` (`attn_mask` `(` $attn_mask^ `)`)?
+    (`key_padding_mask` `(` $key_padding_mask^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
 }
 

@@ -11,8 +11,13 @@ using ir::TensorShape;
 namespace {
 
 LogicalResult pool_shapes(Operation* op, ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (failed(require_static_image(op, operands[0], 2))) return failure();
+  if (failed(require_static_image(op, operands[0], spatial_dims(*op).value_or(2)))) return failure();
   return library_shapes(op, operands, results);
+}
+
+/// Of a layer, which may be over one or three spatial dimensions; nn-lower-layers leaves those over two.
+std::optional<int64_t> layer_split(Operation* op, int64_t rank, int64_t dim) {
+  return dim < rank - spatial_dims(*op).value_or(2) ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
 std::optional<int64_t> outer_split(int64_t rank, int64_t dim) {
@@ -30,9 +35,11 @@ LogicalResult AvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
 LogicalResult AdaptiveAvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return pool_shapes(*this, operands, results);
 }
-std::optional<int64_t> MaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
-std::optional<int64_t> AvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
-std::optional<int64_t> AdaptiveAvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return outer_split(rank, dim); }
+std::optional<int64_t> MaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return layer_split(*this, rank, dim); }
+std::optional<int64_t> AvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return layer_split(*this, rank, dim); }
+std::optional<int64_t> AdaptiveAvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return layer_split(*this, rank, dim);
+}
 
 // Training.
 

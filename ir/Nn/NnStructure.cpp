@@ -51,4 +51,4 @@ LogicalResult FusedOp::verify() {
   return success();
 }
 
-bool sheaf::nn::is_row_op(Operation* op) { return isa<SoftmaxOp, LayerNormOp, GroupNormOp, SumOp, MeanOp>(op); }
+bool sheaf::nn::is_row_op(Operation* op) { return isa<SoftmaxOp, LayerNormOp, GroupNormOp, SumOp, MeanOp, ExtremumOp>(op); }

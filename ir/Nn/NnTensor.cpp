@@ -162,8 +162,9 @@ LogicalResult SliceOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorIm
   auto dim = valid_dim(*this, getDim(), operands[0]);
   if (!dim) return failure();
   const Extent& size = operands[0].dims[*dim];
-  int64_t begin = getBegin(), count = getSize();
-  if (begin < 0 || count < 0 || (size.is_static() && begin + count > size.constant))
+  const int64_t begin = getBegin(), count = getSize(), step = getStep(), last = begin + (count - 1) * step;
+  const int64_t lowest = count > 0 ? std::min(begin, last) : begin, beyond = count > 0 ? std::max(begin, last) + 1 : begin;
+  if (lowest < 0 || count < 0 || step == 0 || (size.is_static() && beyond > size.constant))
     return emitError("expects a range inside dimension ") << *dim << " of " << ir::to_string(operands[0]);
   TensorShape y = operands[0];
   y.dims[*dim] = count;

@@ -26,8 +26,9 @@ def Nn_PermuteOp : Nn_TensorOp<"permute", (ins DenseI64ArrayAttr:$dims)> {
   let hasFolder = 1;
 }
 def Nn_SelectOp : Nn_TensorOp<"select", (ins I64Attr:$dim, I64Attr:$index)> { let summary = "x[…, index, …] along `dim`, which goes"; }
-def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size)> {
-  let summary = "`size` entries of x from `begin` along `dim`";
+def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
+    DefaultValuedAttr<I64Attr, "1">:$step)> {
+  let summary = "`size` entries of x along `dim`: that at `begin`, then those `step` further on each (back where it is negative)";
 }
 def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p), []> { let summary = "the identity in inference"; }
 def Nn_IdentityOp : Nn_TensorOp<"identity", (ins)> { let summary = "x itself"; }

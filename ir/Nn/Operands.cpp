@@ -108,10 +108,14 @@ std::vector<std::string> operand_roles(Operation& op) {
       .Case([](GruOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
       .Case([](MultiheadAttentionOp o) {
         return Roles()("query", o.getQuery())("key", o.getKey())("value", o.getValue())("in_proj_weight", o.getInProjWeight())(
-                   "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())("out_proj.bias",
-                                                                                               o.getOutProjBias())
+                   "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())(
+                   "out_proj.bias", o.getOutProjBias())("attn_mask", o.getAttnMask())("key_padding_mask", o.getKeyPaddingMask())
             .names;
       })
+      .Case([](AttentionOp o) {
+        return Roles()("query", o.getQuery())("key", o.getKey())("value", o.getValue())("mask", o.getMask()).names;
+      })
+      .Case([](RmsNormOp o) { return Roles()("x", o.getX())("weight", o.getWeight()).names; })
       .Case([](EmbeddingBackwardOp o) { return Roles()("x", o.getX())("dy", o.getDy()).names; })
       .Case([](BatchNormTrainOp o) { return Roles()("x", o.getX())("weight", o.getWeight())("bias", o.getBias()).names; })
       .Case([](BatchNormBackwardOp o) {

@@ -56,12 +56,13 @@ bool leads_to(mlir::Value value, Operation* anchor) {
   });
 }
 
-bool is_reduction(Operation* op) { return isa<nn::SumOp, nn::MeanOp>(op); }
+bool is_reduction(Operation* op) { return isa<nn::SumOp, nn::MeanOp, nn::ExtremumOp>(op); }
 
 /// Over no dimensions at all it has no kernel of its own kind.
 bool reduces_nothing(Operation* op) {
   if (auto sum = dyn_cast<nn::SumOp>(op)) return sum.getDims().empty();
   if (auto mean = dyn_cast<nn::MeanOp>(op)) return mean.getDims().empty();
+  if (auto extremum = dyn_cast<nn::ExtremumOp>(op)) return extremum.getDims().empty();
   return false;
 }
 

@@ -1,6 +1,7 @@
 // nn-lower-layers: layers that neither a library call nor one kernel computes are taken apart.
 #include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
+#include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -77,29 +78,6 @@ struct AddSequenceBatch : OpRewritePattern<Op> {
   }
 };
 
-/// A mean over dimensions that don't lie side by side is taken one dimension after another, the last one first.
-struct SplitMean : OpRewritePattern<nn::MeanOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(nn::MeanOp op, PatternRewriter& rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    SmallVector<int64_t> dims;
-    for (int64_t dim : op.getDims()) dims.push_back(*ir::normalize_dim(dim, type.getRank()));
-    llvm::sort(dims, std::greater<int64_t>());
-    if (dims.size() < 2 || dims.front() - dims.back() == static_cast<int64_t>(dims.size()) - 1) return failure();
-    NnBuilder nn{rewriter, op.getLoc()};
-    mlir::Value x = op.getX();
-    for (int64_t dim : dims) {
-      SmallVector<int64_t> to(NnBuilder::shape(x));
-      if (op.getKeepdim()) to[dim] = 1;
-      else to.erase(to.begin() + dim);
-      x = nn.make<nn::MeanOp>(NnBuilder::with_shape(x, to), x, rewriter.getDenseI64ArrayAttr({dim}), op.getKeepdimAttr());
-    }
-    rewriter.replaceOp(op, x);
-    return success();
-  }
-};
-
 /// A convolution whose padding is not zeros takes an input that has been made larger, dimension by dimension, out of slices
 /// of itself (torch.nn.functional.pad), and pads nothing.
 struct PadBorder : OpRewritePattern<nn::ConvOp> {
@@ -112,7 +90,7 @@ struct PadBorder : OpRewritePattern<nn::ConvOp> {
     mlir::Value x = op.getX();
     const size_t spatial = op.getStride().size(), first = NnBuilder::shape(x).size() - spatial;
     for (size_t i = 0; i < spatial; ++i)
-      x = padded(nn, x, static_cast<int64_t>(first + i), op.getPaddingBegin()[i], op.getPaddingEnd()[i], mode.getValue());
+      x = bordered(nn, x, static_cast<int64_t>(first + i), op.getPaddingBegin()[i], op.getPaddingEnd()[i], mode.getValue());
     IRMapping map;
     map.map(op.getX(), x);
     auto plain = cast<nn::ConvOp>(rewriter.clone(*op, map));
@@ -121,25 +99,6 @@ struct PadBorder : OpRewritePattern<nn::ConvOp> {
     plain.setPaddingEnd(SmallVector<int64_t>(spatial, 0));
     rewriter.replaceOp(op, plain);
     return success();
-  }
-
-  static mlir::Value padded(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t begin, int64_t end, StringRef mode) {
-    const int64_t size = NnBuilder::shape(x)[dim];
-    SmallVector<mlir::Value> parts;
-    if (mode == "circular") {
-      if (begin > 0) parts.push_back(nn.slice(x, dim, size - begin, begin));
-      parts.push_back(x);
-      if (end > 0) parts.push_back(nn.slice(x, dim, 0, end));
-    } else if (mode == "reflect") {
-      for (int64_t i = begin; i > 0; --i) parts.push_back(nn.slice(x, dim, i, 1));
-      parts.push_back(x);
-      for (int64_t i = 0; i < end; ++i) parts.push_back(nn.slice(x, dim, size - 2 - i, 1));
-    } else {
-      if (begin > 0) parts.append(static_cast<size_t>(begin), nn.slice(x, dim, 0, 1));
-      parts.push_back(x);
-      if (end > 0) parts.append(static_cast<size_t>(end), nn.slice(x, dim, size - 1, 1));
-    }
-    return parts.size() == 1 ? x : nn.concat(parts, dim);
   }
 };
 
@@ -180,9 +139,10 @@ struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
   }
 };
 
-struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MultiheadAttentionOp op, PatternRewriter& rewriter) const override {
+template <typename Op>
+struct LowerAttention : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
     lower_attention(op, rewriter);
     return success();
   }
@@ -191,8 +151,13 @@ struct LowerAttention : OpRewritePattern<nn::MultiheadAttentionOp> {
 struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerAttention, PadBorder, SplitConcat, ScalarSoftmax, SplitMean, AddSequenceBatch<nn::LstmOp>,
-                 AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    patterns.add<LowerAttention<nn::MultiheadAttentionOp>, LowerAttention<nn::AttentionOp>, PadBorder, SplitConcat,
+                 ScalarSoftmax, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>,
+                 Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    add_indexing_patterns(patterns);
+    add_reduction_patterns(patterns);
+    add_resampling_patterns(patterns);
+    add_spatial_patterns(patterns);
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

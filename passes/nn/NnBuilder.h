@@ -34,11 +34,12 @@ struct NnBuilder {
     for (int64_t dim : dims) to.push_back(shape(x)[dim]);
     return make<nn::PermuteOp>(with_shape(x, to), x, builder.getDenseI64ArrayAttr(dims));
   }
-  mlir::Value slice(mlir::Value x, int64_t dim, int64_t begin, int64_t size) const {
+  mlir::Value slice(mlir::Value x, int64_t dim, int64_t begin, int64_t size, int64_t step = 1) const {
     llvm::SmallVector<int64_t> to(shape(x));
     to[dim] = size;
     return make<nn::SliceOp>(with_shape(x, to), x, builder.getI64IntegerAttr(dim), builder.getI64IntegerAttr(begin),
-                             builder.getI64IntegerAttr(size));
+                             builder.getI64IntegerAttr(size),
+                             step == 1 ? mlir::IntegerAttr() : builder.getI64IntegerAttr(step));
   }
   mlir::Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t dim) const {
     llvm::SmallVector<int64_t> to(shape(inputs[0]));
@@ -54,15 +55,30 @@ struct NnBuilder {
     to.back() = shape(weight)[0];
     return make<nn::LinearOp>(with_shape(x, to), x, weight, bias, /*residual=*/mlir::Value(), mlir::DictionaryAttr());
   }
-  mlir::Value matmul(mlir::Value a, mlir::Value b) const {
+  /// With `transpose_b` b's last two dimensions are swapped first.
+  mlir::Value matmul(mlir::Value a, mlir::Value b, bool transpose_b = false) const {
     llvm::SmallVector<int64_t> to(shape(a));
-    to.back() = shape(b).back();
-    return make<nn::MatMulOp>(with_shape(a, to), a, b);
+    to.back() = transpose_b ? shape(b)[shape(b).size() - 2] : shape(b).back();
+    return make<nn::MatMulOp>(with_shape(a, to), a, b, /*transpose_a=*/false, transpose_b);
+  }
+  /// `value` in a size of `size` along `dim`, with x from `begin` on; zeros where no value is given.
+  mlir::Value pad(mlir::Value x, int64_t dim, int64_t begin, int64_t size, mlir::FloatAttr value) const {
+    llvm::SmallVector<int64_t> to(shape(x));
+    if (begin == 0 && to[dim] == size) return x;
+    to[dim] = size;
+    return make<nn::PadOp>(with_shape(x, to), x, builder.getI64IntegerAttr(dim), builder.getI64IntegerAttr(begin),
+                           builder.getI64IntegerAttr(size), value);
   }
 };
 
+/// Whether it is a layer that lower_attention takes apart.
+bool is_attention(mlir::Operation* op);
+
 /// Puts linear layers, matrix products and a softmax in place of an attention; with an attribute nn.dropout, a dropout of
 /// the attention's weights too.
-void lower_attention(nn::MultiheadAttentionOp op, mlir::RewriterBase& rewriter);
+void lower_attention(mlir::Operation* op, mlir::RewriterBase& rewriter);
+
+/// x made larger along `dim` out of itself (torch.nn.functional.pad): `mode` is reflect, replicate or circular.
+mlir::Value bordered(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t before, int64_t after, llvm::StringRef mode);
 
 }  // namespace sheaf::passes

@@ -41,9 +41,11 @@ class Precision {
  private:
   /// The parts of an attention differ in their arithmetic: products are narrow, the softmax isn't.
   void take_attentions_apart() {
-    SmallVector<nn::MultiheadAttentionOp> attentions;
-    function_.walk([&](nn::MultiheadAttentionOp op) { attentions.push_back(op); });
-    for (nn::MultiheadAttentionOp op : attentions) {
+    SmallVector<Operation*> attentions;
+    function_.walk([&](Operation* op) {
+      if (is_attention(op)) attentions.push_back(op);
+    });
+    for (Operation* op : attentions) {
       mlir::Attribute device = op->getAttr(nn::kDevice), reason = op->getAttr(nn::kReason);
       Block* block = op->getBlock();
       Operation *before = op->getPrevNode(), *after = op->getNextNode();
@@ -100,11 +102,16 @@ class Precision {
       return;
     }
     // A half is no more than a way to store what is computed in f32.
-    bool moves = isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp,
-                     nn::IdentityOp, nn::DropoutOp, nn::PrintOp>(op);
-    bool sums = narrow_ == wide ? !moves
-                                : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp,
-                                      nn::ElementwiseLossOp, nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp>(op);
+    bool moves =
+        isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
+            nn::DropoutOp, nn::PrintOp, nn::StridedSliceOp, nn::SplitOp, nn::RollOp, nn::FlipOp, nn::BorderOp, nn::UnsqueezeOp,
+            nn::SqueezeOp, nn::PixelShuffleOp, nn::PixelUnshuffleOp, nn::ChannelShuffleOp>(op);
+    bool sums =
+        narrow_ == wide
+            ? !moves
+            : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ElementwiseLossOp,
+                  nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RmsNormOp, nn::VarOp, nn::CumSumOp,
+                  nn::MaskScoresOp, nn::UpsampleOp, nn::IndexSelectOp, nn::GatherElementsOp>(op);
     // A batch norm's statistics and parameters are f32 beside an x of any type, and its kernel takes them so.
     bool mixed = narrow_ != wide && isa<nn::BatchNormOp, nn::BatchNormTrainOp>(op);
     if (mixed || isa<nn::PrintOp>(op)) return;

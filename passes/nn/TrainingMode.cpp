@@ -41,11 +41,11 @@ class TrainingMode {
  private:
   /// An attention that drops some of its weights: its parts have a dropout among them, which is then found as any other.
   void take_attentions_apart() {
-    SmallVector<nn::MultiheadAttentionOp> attentions;
-    function_.walk([&](nn::MultiheadAttentionOp op) {
-      if (op->hasAttr(nn::kDropout)) attentions.push_back(op);
+    SmallVector<Operation*> attentions;
+    function_.walk([&](Operation* op) {
+      if (is_attention(op) && op->hasAttr(nn::kDropout)) attentions.push_back(op);
     });
-    for (nn::MultiheadAttentionOp op : attentions) {
+    for (Operation* op : attentions) {
       mlir::Attribute type = op->getAttr(nn::kType), device = op->getAttr(nn::kDevice);
       Operation *before = op->getPrevNode(), *after = op->getNextNode();
       IRRewriter rewriter(op);

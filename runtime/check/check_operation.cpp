@@ -73,8 +73,8 @@ void check_in_place(StepCheck& check) {
   if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
 }
 
-/// `status`: the output, one int64, in which a lookup of rows (input 0: indices, input 1: the table) reports
-/// an index out of range.
+/// `status`: the output, one int64, in which a lookup (input 0: indices, input 1: the table, along its dimension `lookup_dim`, or 0)
+/// reports an index out of range.
 void check_status(StepCheck& check) {
   if (!check.step().attributes.contains("status")) return;
   const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
@@ -85,7 +85,9 @@ void check_status(StepCheck& check) {
     return check.fail("'status' must be an output of one int64");
   const bool indices =
       check.step().inputs.size() >= 2 && (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
-  if (!indices || check.input(1).shape.empty()) check.fail("'status' goes with integer indices and a table as inputs");
+  if (!indices || check.input(1).shape.empty()) return check.fail("'status' goes with integer indices and a table as inputs");
+  if (check.step().attributes.contains("lookup_dim"))
+    check.integer("lookup_dim", 0, static_cast<int64_t>(check.input(1).shape.size()) - 1);
 }
 
 /// `pattern`: of operands that all have one shape.
@@ -100,7 +102,7 @@ void check_pattern(StepCheck& check) {
 }
 
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "gpu_work", "pattern"});
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "lookup_dim", "gpu_work", "pattern"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
   if (kernel == check.scope().kernels.end())
     return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");

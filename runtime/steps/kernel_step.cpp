@@ -9,14 +9,17 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
   const auto found = request.step.attributes.find("status");
   if (found == request.step.attributes.end()) return std::optional<Lookup>();
   const int64_t output = found->is_number_integer() ? found->get<int64_t>() : -1;
+  const auto along = request.step.attributes.find("lookup_dim");
+  const int64_t dim = along == request.step.attributes.end() ? 0 : along->is_number_integer() ? along->get<int64_t>() : -1;
   if (output < 0 || output >= static_cast<int64_t>(request.outputs.size()) || request.inputs.size() < 2 ||
       request.outputs[static_cast<size_t>(output)].dtype != DType::int64 ||
-      element_count(request.outputs[static_cast<size_t>(output)]) != 1 || request.inputs[1].dims.empty() ||
+      element_count(request.outputs[static_cast<size_t>(output)]) != 1 || dim < 0 ||
+      dim >= static_cast<int64_t>(request.inputs[1].dims.size()) ||
       (request.inputs[0].dtype != DType::int64 && request.inputs[0].dtype != DType::int32)) {
     return kernel_error(request, "has a 'status' that is not an output of one int64, or no indices and table to go with it");
   }
-  return std::optional<Lookup>(
-      {request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype, request.inputs[1].dims[0]});
+  return std::optional<Lookup>({request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype,
+                                request.inputs[1].dims[static_cast<size_t>(dim)]});
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ def weight_range(name, tensor):
 
 def input_range(name, decl, spec):
     if decl.get("dtype", "float32") != "float32":
-        return 0, min(v["num_embeddings"] for v in walk(spec) if isinstance(v, dict) and "num_embeddings" in v)
+        # A table's rows, or what the input's name says: a mask is of 0 and 1, an index below 3.
+        tables = [v["num_embeddings"] for v in walk(spec) if isinstance(v, dict) and "num_embeddings" in v]
+        return 0, 2 if name.startswith("mask") else min(tables, default=3)
     return (-100, 100) if name == "wide" else (-2, 2)
 
 

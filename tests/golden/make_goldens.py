@@ -15,7 +15,7 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-import layer_cases, model_cases
+import layer_cases, model_cases, tensor_cases  # noqa: F401  (adds its cases to those of layer_cases)
 from golden_files import CODES, NAMES, from_torch, input_range, pretty, to_torch, weight_range
 from tensors import drawn, write_safetensors
 from torch_reference import Model

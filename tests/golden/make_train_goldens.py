@@ -16,6 +16,7 @@ from torch import nn
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
+import tensor_train_cases  # noqa: F401  (adds its cases to those of train_cases)
 import train_cases
 from golden_files import CODES, NAMES, input_range, pretty, to_torch, walk, weight_range
 from tensors import Tensor, drawn, write_safetensors

@@ -48,8 +48,52 @@ FUNCTIONS = {
     "Mean": lambda a: lambda x: x.mean(dim=a["dim"], keepdim=a.get("keepdim", False)),
     "Select": lambda a: lambda x: x.select(a["dim"], a["index"]),
     "Scale": lambda a: lambda x: x * a["value"],
+    "Slice": lambda a: lambda x: x[(slice(None),) * (a["dim"] % x.dim()) + (slice(a.get("start", 0), a.get("end"), a.get("step", 1)),)],
+    "Split": lambda a: lambda x: torch.split(x, a["split_size_or_sections"], a.get("dim", 0)),
+    "Roll": lambda a: lambda x: torch.roll(x, a["shifts"], a["dims"]),
+    "Flip": lambda a: lambda x: torch.flip(x, [a["dims"]] if isinstance(a["dims"], int) else a["dims"]),
+    "Pad": lambda a: lambda x: nn.functional.pad(x, a["pad"], **{k: a[k] for k in ("mode", "value") if k in a}),
+    "Unsqueeze": lambda a: lambda x: x.unsqueeze(a["dim"]),
+    "Squeeze": lambda a: lambda x: x.squeeze() if a.get("dim") is None else x.squeeze(a["dim"]),
+    "IndexSelect": lambda a: lambda x, i: x[(slice(None),) * (a["dim"] % x.dim()) + (i.long(),)],
+    "Gather": lambda a: lambda x, i: torch.gather(x, a["dim"], i.long()),
+    "Sum": lambda a: lambda x: x.sum(**reduced(a)),
+    "AMax": lambda a: lambda x: x.amax(**reduced(a)),
+    "AMin": lambda a: lambda x: x.amin(**reduced(a)),
+    "Var": lambda a: lambda x: x.var(correction=a.get("correction", 1), **reduced(a)),
+    "ArgMax": lambda a: lambda x: x.argmax(**reduced(a)),
+    "ArgMin": lambda a: lambda x: x.argmin(**reduced(a)),
+    "CumSum": lambda a: lambda x: x.cumsum(a["dim"]),
+    "ScaledDotProductAttention": lambda a: lambda q, k, v, mask=None: nn.functional.scaled_dot_product_attention(
+        q, k, v, mask if mask is None or mask.is_floating_point() else mask != 0, **{**a, "dropout_p": 0.0}),
     "Print": lambda a: lambda x, *rest: x,
 }
+
+
+def reduced(a):
+    """Arguments of a reduction, those that are given."""
+    return {k: a[k] for k in ("dim", "keepdim") if a.get(k) is not None}
+
+
+MASKS = ("attn_mask", "key_padding_mask", "is_causal", "need_weights", "average_attn_weights")
+
+
+class Attention(nn.MultiheadAttention):
+    """Masks are further inputs; integers hide where they aren't 0."""
+    def __init__(self, given, **arguments):
+        super().__init__(**arguments)
+        self.given = given
+
+    def forward(self, query, key, value, *masks):
+        masks = iter(m if m.is_floating_point() else m != 0 for m in masks)
+        found = {name: next(masks) for name in MASKS[:2] if self.given.get(name)}
+        call = {name: self.given[name] for name in MASKS[3:] if name in self.given}
+        if self.given.get("is_causal"):
+            hidden = torch.full((query.shape[-2 if self.batch_first else 0], key.shape[-2 if self.batch_first else 0]), -torch.inf, dtype=query.dtype)
+            assert "attn_mask" not in found
+            found["attn_mask"] = hidden.triu(1)
+        results = super().forward(query, key, value, **found, **call)
+        return results[0] if results[1] is None else results
 
 
 class MaxPool2d(nn.MaxPool2d):
@@ -128,6 +172,10 @@ def build(spec, layer):
         module = spec["modules"][kind]
         params = {**module.get("params", {}), **args}
         return Graph(spec, substitute(module["layers"], params), module.get("inputs", ["input"]), module.get("outputs"))
+    if kind == "MultiheadAttention":
+        return Attention({k: args.pop(k) for k in MASKS if k in args}, **args)
+    if kind in ("MaxPool1d", "MaxPool3d", "AvgPool1d", "AvgPool3d", "ConvTranspose1d", "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "Upsample"):
+        args = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
     if kind in FUNCTIONS:
         return Fn(FUNCTIONS[kind](args))
     if kind == "LSTM":

@@ -10,7 +10,7 @@
 namespace sheaf {
 namespace {
 
-/// The rows of the smallest table that `input`'s elements are looked up in; 0 where there is none.
+/// The entries of the smallest table that `input`'s elements are looked up in; 0 where there is none.
 int64_t table_rows(const Program& program, int input) {
   std::set<int> same = {input};  // values that are the input's elements
   int64_t rows = 0;
@@ -20,8 +20,9 @@ int64_t table_rows(const Program& program, int input) {
     const bool lookup = step.op == Op::kernel && step.attributes.contains("status");
     if (!lookup || step.inputs.size() < 2) continue;
     const auto& table = program.values[static_cast<size_t>(step.inputs[1])].shape;
-    if (table.empty() || !table[0].is_static()) continue;
-    rows = rows == 0 ? table[0].constant : std::min(rows, table[0].constant);
+    const auto dim = step.attributes.value("lookup_dim", size_t{0});
+    if (dim >= table.size() || !table[dim].is_static()) continue;
+    rows = rows == 0 ? table[dim].constant : std::min(rows, table[dim].constant);
   }
   return rows;
 }

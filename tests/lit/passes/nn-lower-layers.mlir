@@ -55,10 +55,9 @@ func.func @attention_weights(%q: tensor<7x4xf32>, %wi: tensor<12x4xf32>, %wo: te
 
 // Padding that isn't zeros comes out of the input itself.
 // CHECK-LABEL: func.func @reflect(
-// CHECK: %[[A:.*]] = nn.slice %arg0 {begin = 2 : i64, dim = 2 : i64, size = 1 : i64}
-// CHECK: %[[B:.*]] = nn.slice %arg0 {begin = 1 : i64, dim = 2 : i64, size = 1 : i64}
-// CHECK: %[[C:.*]] = nn.slice %arg0 {begin = 3 : i64, dim = 2 : i64, size = 1 : i64}
-// CHECK: %[[X:.*]] = nn.concat %[[A]], %[[B]], %arg0, %[[C]] {dim = 2 : i64} {{.*}} -> tensor<?x4x8xf32>
+// CHECK: %[[A:.*]] = nn.slice %arg0 {begin = 2 : i64, dim = 2 : i64, size = 2 : i64, step = -1 : i64}
+// CHECK: %[[B:.*]] = nn.slice %arg0 {begin = 3 : i64, dim = 2 : i64, size = 1 : i64, step = -1 : i64}
+// CHECK: %[[X:.*]] = nn.concat %[[A]], %arg0, %[[B]] {dim = 2 : i64} {{.*}} -> tensor<?x4x8xf32>
 // CHECK: nn.conv %[[X]], %arg1 {dilation = array<i64: 1>, groups = 1 : i64, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, stride = array<i64: 1>}
 func.func @reflect(%x: tensor<?x4x5xf32>, %w: tensor<6x4x3xf32>) -> tensor<?x6x6xf32> {
   %0 = nn.conv %x, %w {nn.padding_mode = "reflect", stride = array<i64: 1>, padding_begin = array<i64: 2>, padding_end = array<i64: 1>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x5xf32>, tensor<6x4x3xf32>) -> tensor<?x6x6xf32>

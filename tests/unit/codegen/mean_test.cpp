@@ -94,7 +94,7 @@ void check_sums_of_products(int first, int last) {
     spec.x.shape = shape;
     spec.dim = c.dim;
     spec.dims = c.dims;
-    spec.sum = true;
+    spec.take = Reduction::sum;
     Shape q = shape;
     for (size_t d = 0; d < 4; ++d)
       if (!c.moves[d]) q[d] = 1;
@@ -141,7 +141,7 @@ TEST(Mean, ColumnSumsAreSharedOutByColumnsWithTheSameBitsForEachSplit) {
   MeanSpec spec;
   spec.x.shape = {batch(), 1000};
   spec.dim = 0;
-  spec.sum = true;
+  spec.take = Reduction::sum;
   auto use = kernels.module.add_mean(spec);
   ASSERT_TRUE(use) << to_string(use.error());
   EXPECT_EQ(use->work, Extent(1000));
@@ -168,7 +168,7 @@ TEST(Mean, CountsIntegersThroughACastAndRefusesThemWithout) {
   spec.x = {DType::int64, {batch(), 3}};
   spec.dim = 0;
   spec.dims = 2;
-  spec.sum = true;
+  spec.take = Reduction::sum;
   ASSERT_FALSE(kernels.module.add_mean(spec));
   spec.prologue.body = [](OpBuilder& b, Loc l, ValueRange v) {
     return Values{scalar::cast(b, l, v[0], false, b.getF32Type(), false)};
@@ -204,7 +204,7 @@ TEST(Mean, PrologueThatKnowsWhereItIs) {
     spec.x.shape = c.shape;
     spec.dim = c.dim;
     spec.dims = c.dims;
-    spec.sum = true;
+    spec.take = Reduction::sum;
     Shape target = c.shape;
     for (size_t d = 1; d < target.size(); ++d) target[d] = 1;
     spec.prologue.operands = {{DType::int64, target}};

@@ -84,7 +84,7 @@ TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
     MeanSpec spec;
     spec.x.shape = {c.outer, c.n, c.inner};
     spec.dim = 1;
-    spec.sum = true;
+    spec.take = Reduction::sum;
     auto use = kernels.module.add_mean(spec);
     ASSERT_TRUE(use) << to_string(use.error());
     c.use = *use;

@@ -1,0 +1,126 @@
+// Kernels that go along one dimension, an element after another: running sums, and where an extremum stands.
+#include "codegen/kernels/builders.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace sheaf::kernels {
+
+using namespace mlir;
+
+namespace {
+
+/// Outer × n × inner, and how to go along n.
+struct Line {
+  Extent outer, n, inner;
+};
+
+Result<Line> line_of(const std::string& name, const Shape& shape, int64_t dim) {
+  SHEAF_ASSIGN(auto at, checked_dim(name, dim, shape.size()));
+  const auto d = static_cast<size_t>(at);
+  auto outer = product(shape, 0, d), inner = product(shape, d + 1, shape.size());
+  if (!outer || !inner || !product(*outer, *inner)) return Error(name + ": sizes beside the dimension have no linear product");
+  return Line{*outer, shape[d], *inner};
+}
+
+/// One item for each (outer, inner): `body` gets where its first element stands and how far apart the others are.
+KernelUse each_line(Emitter& e, const Line& line, llvm::function_ref<void(Value item, Value first, Value stride)> body) {
+  e.parallel(e.begin(), e.end(), [&](Value flat) {
+    Emitter::Values at = e.decompose(flat, {{line.outer, {}}, {line.inner, {}}}, 2);
+    Value slab = e.multiply(e.multiply(at[0], e.size(line.n)), e.size(line.inner));
+    body(flat, e.add(slab, at[1]), e.size(line.inner));
+  });
+  KernelUse use;
+  use.work = *product(line.outer, line.inner);
+  use.grain = grain_for(4 * typical_size(line.n));
+  return use;
+}
+
+}  // namespace
+
+Result<KernelUse> build(Emitter& e, const CumSumSpec& spec) {
+  SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
+  const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(spec.x.dtype);
+  e.start();
+  OpBuilder& b = e.builder;
+  return each_line(e, line, [&](Value, Value first, Value stride) {
+    Value none = b.create<arith::ConstantOp>(e.loc, b.getF64FloatAttr(0)), n = e.size(line.n);
+    auto loop = b.create<scf::ForOp>(e.loc, e.constant(0), n, e.constant(1), ValueRange(none));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Value i = loop.getInductionVar();
+    if (spec.reverse) i = b.create<arith::SubIOp>(e.loc, b.create<arith::SubIOp>(e.loc, n, e.constant(1)), i);
+    Value at = e.add(first, e.multiply(i, stride));
+    Value wide = b.create<arith::ExtFOp>(e.loc, b.getF64Type(), e.load(x, at));
+    Value sum = b.create<arith::AddFOp>(e.loc, loop.getRegionIterArg(0), wide);
+    e.store(y, at, b.create<arith::TruncFOp>(e.loc, b.getF32Type(), sum));
+    b.create<scf::YieldOp>(e.loc, sum);
+  });
+}
+
+Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
+  SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
+  const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(DType::int64);
+  e.start();
+  OpBuilder& b = e.builder;
+  auto compare = [&](arith::CmpFPredicate predicate, Value p, Value q) -> Value {
+    return b.create<arith::CmpFOp>(e.loc, predicate, p, q, arith::FastMathFlags::none);
+  };
+  return each_line(e, line, [&](Value item, Value first, Value stride) {
+    Value start = e.load(x, first), zero = e.constant(0);
+    auto loop = b.create<scf::ForOp>(e.loc, e.constant(1), e.size(line.n), e.constant(1), ValueRange{start, zero});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(loop.getBody());
+      Value i = loop.getInductionVar(), best = loop.getRegionIterArg(0), place = loop.getRegionIterArg(1);
+      Value value = e.load(x, e.add(first, e.multiply(i, stride)));
+      Value beyond = compare(spec.minimum ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT, value, best);
+      // NaN is beyond all that is none.
+      Value first_nan = b.create<arith::AndIOp>(e.loc, compare(arith::CmpFPredicate::UNO, value, value),
+                                                compare(arith::CmpFPredicate::ORD, best, best));
+      Value taken = b.create<arith::OrIOp>(e.loc, beyond, first_nan);
+      Value next = b.create<arith::SelectOp>(e.loc, taken, value, best);
+      b.create<scf::YieldOp>(e.loc, ValueRange{next, b.create<arith::SelectOp>(e.loc, taken, i, place)});
+    }
+    e.store(y, item, b.create<arith::IndexCastOp>(e.loc, b.getI64Type(), loop.getResult(1)));
+  });
+}
+
+Result<KernelUse> build(Emitter& e, const ResampleSpec& spec) {
+  SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
+  const auto count = static_cast<int64_t>(spec.starts.size());
+  const int64_t taps = count ? static_cast<int64_t>(spec.weights.size()) / count : 0;
+  auto rows = product(line.outer, Extent(count));
+  if (!rows || taps < 1) return Error(spec.name + ": the number of rows is not linear");
+  const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(spec.x.dtype);
+  e.start();
+  OpBuilder& b = e.builder;
+  Value starts = e.table(spec.starts), weights = e.table(spec.weights);
+  Value inner = e.size(line.inner), none = e.f32(0);
+  // An element of y: row j of slab `outer`.
+  auto element = [&](Value outer, Value j, Value i) {
+    Value begin = b.create<arith::IndexCastOp>(e.loc, b.getIndexType(), e.read(starts, j));
+    Value from = e.add(e.multiply(outer, e.size(line.n)), begin), sum;
+    for (int64_t k = 0; k < taps; ++k) {
+      Value weight = e.read(weights, e.add(e.multiply(j, e.constant(taps)), e.constant(k)));
+      Value value = e.load(x, e.add(e.multiply(e.add(from, e.constant(k)), inner), i));
+      Value term = b.create<arith::MulFOp>(e.loc, weight, value);
+      Value unread = b.create<arith::CmpFOp>(e.loc, arith::CmpFPredicate::OEQ, weight, none);
+      term = b.create<arith::SelectOp>(e.loc, unread, none, term);
+      sum = sum ? b.create<arith::AddFOp>(e.loc, sum, term) : term;
+    }
+    Value to = e.add(e.multiply(outer, e.constant(count)), j);
+    e.store(y, e.add(e.multiply(to, inner), i), sum);
+  };
+  e.parallel(e.begin(), e.end(), [&](Value flat) {
+    Emitter::Values at = e.decompose(flat, {{line.outer, {}}, {Extent(count), {}}}, 2);
+    e.parallel(e.constant(0), inner, [&](Value i) { element(at[0], at[1], i); });
+  });
+  e.set_schedule(gpu_rows(line.inner));
+  KernelUse use;
+  use.work = *rows;
+  use.grain = grain_for(2 * taps * typical_size(line.inner));
+  return use;
+}
+
+}  // namespace sheaf::kernels

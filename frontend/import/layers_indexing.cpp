@@ -1,0 +1,50 @@
+// Builders of what takes, turns or looks up parts of a tensor.
+#include "frontend/import/layer_context.h"
+
+using namespace mlir;
+
+namespace sheaf::import {
+namespace {
+
+Values build_slice(const Context& c) {
+  return c.one<nn::StridedSliceOp>(c.x(), c.integer("dim"), c.integer("start"), c.optional_integer("end"), c.integer("step"));
+}
+
+/// As many parts as the model names.
+Values build_split(const Context& c) {
+  return c.several<nn::SplitOp>(static_cast<unsigned>(c.layer.values), c.x(), c.integers("split_size_or_sections"),
+                                c.integer("dim"));
+}
+
+Values build_pad(const Context& c) {
+  return c.one<nn::BorderOp>(c.x(), c.integers("pad"), c.attributes().getStringAttr(c.argument("mode").get<std::string>()),
+                             c.number("value"));
+}
+
+Values build_squeeze(const Context& c) {
+  return c.one<nn::SqueezeOp>(c.x(), c.argument("dim").is_null() ? c.attributes().getDenseI64ArrayAttr({}) : c.integers("dim"));
+}
+
+/// The model file has the table first, the kernel the index.
+template <typename Op>
+Values build_lookup(const Context& c) {
+  return c.one<Op>(c.inputs[1], c.inputs[0], c.integer("dim"));
+}
+
+}  // namespace
+
+Builders indexing_builders() {
+  return {
+      {"Slice", build_slice},
+      {"Split", build_split},
+      {"Roll", [](const Context& c) { return c.one<nn::RollOp>(c.x(), c.integers("shifts"), c.integers("dims")); }},
+      {"Flip", [](const Context& c) { return c.one<nn::FlipOp>(c.x(), c.integers("dims")); }},
+      {"Pad", build_pad},
+      {"Unsqueeze", [](const Context& c) { return c.one<nn::UnsqueezeOp>(c.x(), c.integer("dim")); }},
+      {"Squeeze", build_squeeze},
+      {"IndexSelect", build_lookup<nn::IndexSelectOp>},
+      {"Gather", build_lookup<nn::GatherElementsOp>},
+  };
+}
+
+}  // namespace sheaf::import

@@ -1,0 +1,61 @@
+// Builders of reductions over dimensions.
+#include "frontend/import/layer_context.h"
+
+using namespace mlir;
+
+namespace sheaf::import {
+namespace {
+
+/// What is reduced, and along what: without `dim` all elements, as one dimension.
+struct Reduced {
+  mlir::Value x;
+  std::vector<int64_t> dims;
+
+  explicit Reduced(const Context& c) : x(c.x()), dims({0}) {
+    if (!c.argument("dim").is_null()) dims = c.list("dim");
+    else x = c.one<nn::FlattenOp>(x, c.attributes().getI64IntegerAttr(0), c.attributes().getI64IntegerAttr(-1))[0];
+  }
+  DenseI64ArrayAttr all(const Context& c) const { return c.attributes().getDenseI64ArrayAttr(dims); }
+};
+
+Values build_sum(const Context& c) {
+  const Reduced reduced(c);
+  return c.one<nn::SumOp>(reduced.x, reduced.all(c), c.flag("keepdim"));
+}
+
+template <bool minimum>
+Values build_extremum(const Context& c) {
+  const Reduced reduced(c);
+  return c.one<nn::ExtremumOp>(reduced.x, reduced.all(c), c.flag("keepdim"), c.attributes().getBoolAttr(minimum));
+}
+
+template <bool minimum>
+Values build_arg_extremum(const Context& c) {
+  const Reduced reduced(c);
+  mlir::Type positions = c.attributes().getI64Type();
+  return {c.importer
+              .make<nn::ArgExtremumOp>(c.loc, positions, 1u, reduced.x, c.attributes().getI64IntegerAttr(reduced.dims[0]),
+                                       c.flag("keepdim"), c.attributes().getBoolAttr(minimum))
+              ->getResult(0)};
+}
+
+Values build_var(const Context& c) {
+  const Reduced reduced(c);
+  return c.one<nn::VarOp>(reduced.x, reduced.all(c), c.flag("keepdim"), c.number("correction"));
+}
+
+}  // namespace
+
+Builders reduction_builders() {
+  return {
+      {"Sum", build_sum},
+      {"AMax", build_extremum<false>},
+      {"AMin", build_extremum<true>},
+      {"Var", build_var},
+      {"ArgMax", build_arg_extremum<false>},
+      {"ArgMin", build_arg_extremum<true>},
+      {"CumSum", [](const Context& c) { return c.one<nn::CumSumOp>(c.x(), c.integer("dim"), UnitAttr()); }},
+  };
+}
+
+}  // namespace sheaf::import

@@ -1,0 +1,84 @@
+// Layers that take, turn or look up parts of a tensor.
+#include "frontend/layer_table.h"
+
+#include <set>
+
+namespace sheaf::frontend {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+void check_roll(LayerCheck& layer) {
+  const size_t shifts = layer.arguments["shifts"].size(), dims = layer.arguments["dims"].size();
+  if (shifts != dims) {
+    layer.refuse("shifts", "must be as many as dims, found " + std::to_string(shifts) + " for " + std::to_string(dims));
+  }
+}
+
+void check_dims(LayerCheck& layer, const char* name) {
+  std::set<int64_t> seen;
+  for (const Json& dim : layer.arguments[name]) {
+    if (!seen.insert(dim.get<int64_t>()).second) return layer.refuse(name, "names a dimension twice");
+  }
+}
+
+void check_pad(LayerCheck& layer) {
+  if (layer.arguments["pad"].size() % 2)
+    return layer.refuse("pad", "must have two numbers for each dimension, the last one first");
+  if (layer.arguments["mode"] == "constant") return;
+  for (const Json& size : layer.arguments["pad"]) {
+    if (size.get<int64_t>() < 0)
+      return layer.refuse("pad", "cuts nothing off but in mode 'constant': sizes must be at least 0");
+  }
+}
+
+}  // namespace
+
+std::vector<LayerType> indexing_layers() {
+  Argument dim = typed("dim", Kind::integer), sections = typed("split_size_or_sections", Kind::sizes);
+  sections.type.minimum = 1;
+  return {
+      {.name = "Slice",
+       .summary = "x[start:end:step] along `dim`, negative positions from the end",
+       .arguments = {dim, typed("start", Kind::integer, Json(0)), nullable(typed("end", Kind::integer, Json(nullptr))),
+                     positive("step", Json(1))}},
+      {.name = "Split",
+       .summary = "parts along `dim`: of the sizes given, or all of one size but the last",
+       .arguments = {sections, typed("dim", Kind::integer, Json(0))},
+       .outputs = any_number,
+       .outputs_by_arguments =
+           [](const Json& a) {
+             const size_t parts = a["split_size_or_sections"].size();
+             return parts > 1 ? static_cast<int>(parts) : any_number;
+           }},
+      {.name = "Roll",
+       .summary = "elements move on by `shifts` along `dims`, and from the end to the beginning",
+       .arguments = {typed("shifts", Kind::sizes), typed("dims", Kind::sizes)},
+       .check = check_roll},
+      {.name = "Flip",
+       .summary = "the other way round along `dims`",
+       .arguments = {typed("dims", Kind::sizes)},
+       .check = [](LayerCheck& layer) { check_dims(layer, "dims"); }},
+      {.name = "Pad",
+       .summary = "larger by `pad` (before, after; the last dimension first), or smaller where it is negative",
+       .arguments = {typed("pad", Kind::integers), choice("mode", {"constant", "reflect", "replicate", "circular"}, "constant"),
+                     number("value", Json(0.0))},
+       .check = check_pad},
+      {.name = "Unsqueeze", .summary = "a dimension of size 1 at `dim`", .arguments = {dim}},
+      {.name = "Squeeze",
+       .summary = "without the dimensions `dim`, or without all, whose size is 1",
+       .arguments = {nullable(typed("dim", Kind::sizes, Json(nullptr)))}},
+      {.name = "IndexSelect",
+       .summary = "x, integers `[i…]` → entries of x along `dim`, in whose place the integers' dimensions stand",
+       .arguments = {dim},
+       .least_inputs = 2,
+       .most_inputs = 2},
+      {.name = "Gather",
+       .summary = "x, integers → torch.gather: of x's shape but along `dim`",
+       .arguments = {dim},
+       .least_inputs = 2,
+       .most_inputs = 2},
+  };
+}
+
+}  // namespace sheaf::frontend

@@ -1,0 +1,47 @@
+// Reductions over dimensions.
+#include "frontend/layer_table.h"
+
+#include <set>
+
+namespace sheaf::frontend {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+void check_reduced(LayerCheck& layer) {
+  const Json& dims = layer.arguments["dim"];
+  if (dims.is_null() && layer.flag("keepdim"))
+    return layer.refuse("keepdim", "needs a 'dim': over all elements no dimension is left");
+  if (!dims.is_array()) return;
+  std::set<int64_t> seen;
+  for (const Json& dim : dims) {
+    if (!seen.insert(dim.get<int64_t>()).second) return layer.refuse("dim", "names a dimension twice");
+  }
+}
+
+LayerType reduction(std::string name, std::string summary, Kind dims) {
+  return {.name = std::move(name),
+          .summary = std::move(summary) + " over `dim`, or of all elements",
+          .arguments = {nullable(typed("dim", dims, Json(nullptr))), boolean("keepdim", false)},
+          .check = check_reduced};
+}
+
+}  // namespace
+
+std::vector<LayerType> reduction_layers() {
+  LayerType variance = reduction("Var", "Σ (x - mean)² / (n - correction)", Kind::sizes);
+  variance.arguments.push_back(not_negative("correction", Json(1.0)));
+  return {
+      reduction("Sum", "the sum", Kind::sizes),
+      reduction("AMax", "the largest element", Kind::sizes),
+      reduction("AMin", "the smallest element", Kind::sizes),
+      variance,
+      reduction("ArgMax", "the position (int64) of the first largest element", Kind::integer),
+      reduction("ArgMin", "the position (int64) of the first smallest element", Kind::integer),
+      {.name = "CumSum",
+       .summary = "the sum of the elements up to each, along `dim`",
+       .arguments = {typed("dim", Kind::integer)}},
+  };
+}
+
+}  // namespace sheaf::frontend

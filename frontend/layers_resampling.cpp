@@ -1,0 +1,46 @@
+// Images in other sizes.
+#include "frontend/layer_table.h"
+
+namespace sheaf::frontend {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+void check_upsample(LayerCheck& layer) {
+  Json& a = layer.arguments;
+  if (a["size"].is_null() == a["scale_factor"].is_null()) {
+    return layer.refuse(a["size"].is_null() ? "size" : "scale_factor",
+                        "or the other of 'size' and 'scale_factor' must be given, not both");
+  }
+  const std::string mode = a["mode"].get<std::string>();
+  if (a["align_corners"].is_null()) a["align_corners"] = false;
+  if (layer.flag("align_corners") && mode.starts_with("nearest"))
+    layer.refuse("align_corners", "is not for mode '" + mode + "'");
+}
+
+}  // namespace
+
+std::vector<LayerType> resampling_layers() {
+  Argument size = nullable(typed("size", Kind::sizes, Json(nullptr)));
+  size.type.minimum = 1;
+  Argument factor = nullable(typed("scale_factor", Kind::factors, Json(nullptr)));
+  factor.type.minimum = 0;
+  factor.type.minimum_excluded = true;
+  return {
+      {.name = "Upsample",
+       .summary = "`[N, C, s…]` → `[N, C, s'…]`",
+       .arguments = {size, factor,
+                     choice("mode", {"nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear"}, "nearest"),
+                     nullable(typed("align_corners", Kind::boolean, Json(nullptr)))},
+       .check = check_upsample},
+      {.name = "PixelShuffle", .summary = "`[…, C·r², H, W]` → `[…, C, H·r, W·r]`", .arguments = {positive("upscale_factor")}},
+      {.name = "PixelUnshuffle",
+       .summary = "`[…, C, H·r, W·r]` → `[…, C·r², H, W]`",
+       .arguments = {positive("downscale_factor")}},
+      {.name = "ChannelShuffle",
+       .summary = "`[N, C, s…]`: the channels of `groups` groups in turn",
+       .arguments = {positive("groups")}},
+  };
+}
+
+}  // namespace sheaf::frontend

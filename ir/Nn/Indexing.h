@@ -1,0 +1,25 @@
+// What the attributes of indexing ops come to for sizes that are known: shape rules and nn-lower-layers ask the same functions.
+#pragma once
+
+#include "ir/Nn/Nn.h"
+
+namespace sheaf::nn {
+
+/// `size` entries: that at `begin`, then those `step` further on each.
+struct Range {
+  int64_t begin = 0, size = 0, step = 1;
+};
+/// Of a dimension of `size` entries, as Python's x[start:end:step] has it.
+Range resolved(StridedSliceOp op, int64_t size);
+
+/// The sizes of all parts of a dimension of `size` entries.
+llvm::SmallVector<int64_t> part_sizes(SplitOp op, int64_t size);
+
+/// What comes before and after a dimension's entries.
+struct Margin {
+  int64_t before = 0, after = 0;
+};
+/// For each dimension of an input of `rank`.
+llvm::SmallVector<Margin> margins(BorderOp op, int64_t rank);
+
+}  // namespace sheaf::nn

@@ -1,0 +1,111 @@
+// Shapes, splitting and duals of extrema, variances and running sums.
+#include "ir/Nn/ShapeRules.h"
+#include "ir/ScalarArithmetic.h"
+
+using namespace mlir;
+using sheaf::Extent;
+namespace ir = sheaf::ir;
+namespace scalar = sheaf::ir::scalar;
+using namespace sheaf::nn;
+using ir::TensorShape;
+
+namespace {
+
+/// An extremum of nothing is no number.
+LogicalResult require_elements(Operation* op, ArrayRef<int64_t> dims, const TensorShape& x) {
+  for (int64_t dim : dims)
+    if (auto normal = ir::normalize_dim(dim, x.rank()); normal && x.dims[*normal] == Extent(0))
+      return op->emitError("expects elements along dimension ") << dim << ", but the input is " << ir::to_string(x);
+  return success();
+}
+
+SmallVector<int64_t> from_front(ArrayRef<int64_t> dims, int64_t rank) {
+  SmallVector<int64_t> result;
+  for (int64_t dim : dims) result.push_back(*ir::normalize_dim(dim, rank));
+  return result;
+}
+
+}  // namespace
+
+LogicalResult ExtremumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_float(*this, operands)) || failed(require_elements(*this, getDims(), operands[0]))) return failure();
+  return reduced_shape(*this, getDims(), getKeepdim(), operands, results);
+}
+std::optional<int64_t> ExtremumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return reduced_split(getDims(), getKeepdim(), rank, dim);
+}
+/// Those that are equal to it share the gradient equally.
+void ExtremumOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  if (!gradients.needed(0u)) return;
+  Value x = gradients.forward(getX()), y = gradients.forward(getY());
+  const int64_t rank = gradients.type(x).getRank();
+  const SmallVector<int64_t> dims = from_front(getDims(), rank);
+  SmallVector<int64_t> kept;
+  for (int64_t i = 0; i < rank; ++i)
+    if (getKeepdim() || !llvm::is_contained(dims, i)) kept.push_back(i);
+  Value mask = gradients.make<EqualMaskOp>(x.getType(), x, gradients.broadcast(y, x, kept));
+  Value share = gradients.div(results[0], gradients.sum(mask, dims, getKeepdim()));
+  operands[0] = gradients.mul(mask, gradients.broadcast(share, x, kept));
+}
+
+LogicalResult VarOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (failed(require_float(*this, operands))) return failure();
+  if (failed(reduced_shape(*this, getDims(), getKeepdim(), operands, results))) return failure();
+  int64_t count = 1;
+  bool known = true;
+  for (int64_t dim : from_front(getDims(), x.rank())) {
+    if (!x.dims[dim].is_static() && !x.dims[dim].terms.count("?"))
+      return emitError("takes the variance along dimension ")
+             << dim << ", which depends on the batch (input " << ir::to_string(x) << "): each device has rows of its own";
+    known &= x.dims[dim].is_static();
+    count *= x.dims[dim].constant;
+  }
+  if (known && static_cast<double>(count) <= getCorrection().convertToDouble())
+    return emitError("takes the variance of ")
+           << count << " elements with a correction of " << getCorrection().convertToDouble();
+  return success();
+}
+std::optional<int64_t> VarOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return reduced_split(getDims(), getKeepdim(), rank, dim);
+}
+
+LogicalResult ArgExtremumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const int64_t dim = getDim();
+  if (failed(require_float(*this, operands)) || failed(require_elements(*this, {dim}, operands[0]))) return failure();
+  if (failed(reduced_shape(*this, {dim}, getKeepdim(), operands, results))) return failure();
+  results[0].element = IntegerType::get(getContext(), 64);
+  return success();
+}
+std::optional<int64_t> ArgExtremumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return reduced_split({static_cast<int64_t>(getDim())}, getKeepdim(), rank, dim);
+}
+
+LogicalResult CumSumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (!valid_dim(*this, getDim(), operands[0])) return failure();
+  return same_shape(*this, operands, results);
+}
+std::optional<int64_t> CumSumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}
+/// x[j] is in all sums from the j-th on.
+void CumSumOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  if (!gradients.needed(0u)) return;
+  UnitAttr reverse = getReverse() ? UnitAttr() : gradients.builder.getUnitAttr();
+  operands[0] = gradients.make<CumSumOp>(results[0].getType(), results[0], getDimAttr(), reverse);
+}
+
+LogicalResult EqualMaskOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return broadcast_shape(*this, operands, results);
+}
+std::optional<int64_t> EqualMaskOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+Value EqualMaskOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  using arith::CmpFPredicate;
+  Value equal = b.create<arith::CmpFOp>(loc, CmpFPredicate::OEQ, in[0], in[1]);
+  auto nan = [&](Value x) -> Value { return b.create<arith::CmpFOp>(loc, CmpFPredicate::UNO, x, x); };
+  Value both = b.create<arith::AndIOp>(loc, nan(in[0]), nan(in[1]));
+  Value alike = b.create<arith::OrIOp>(loc, equal, both);
+  return b.create<arith::SelectOp>(loc, alike, scalar::constant(b, loc, 1), scalar::constant(b, loc, 0));
+}

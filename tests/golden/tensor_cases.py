@@ -1,0 +1,90 @@
+"""Layer cases of what takes parts of tensors, reduces, resamples and attends. Each case has several layers of a family in one
+DataParallel, so that a plan tests them all."""
+from layer_cases import B, graph
+
+LONG = "int64"
+
+
+def named(name, type, *inputs, **arguments):
+    return {"name": name, "type": type, **arguments, **({"inputs": list(inputs)} if inputs else {})}
+
+
+def family(name, inputs, layers, outputs=None, **more):
+    """`layers` in a module, whose inputs are those of the model; all their values are outputs unless said otherwise."""
+    values = outputs or [layer["name"] for layer in layers]
+    graph(name, inputs, [{"name": "net", "type": "DataParallel", "module": {"type": "Family"}}],
+          ["net", *(f"net:{i}" for i in range(1, len(values)))],
+          modules={"Family": {"inputs": list(inputs), "outputs": values, "layers": layers}}, **more)
+
+
+family("slices", {"x": [B, 5, 9]}, [
+    named("inner", "Slice", "x", dim=1, start=1, end=4), named("stepped", "Slice", "x", dim=2, step=3),
+    named("from_end", "Slice", "x", dim=-1, start=-4, end=-1), named("clamped", "Slice", "x", dim=2, start=-40, end=40, step=2),
+    named("all", "Slice", "x", dim=0), named("equal", "Split", "x", split_size_or_sections=2, dim=1),
+    named("sections", "Split", "x", split_size_or_sections=[2, 3, 4], dim=-1), named("both", "Slice", "sections:2", dim=1, start=3)],
+       ["inner", "stepped", "from_end", "clamped", "all", "equal", "equal:1", "equal:2", "sections", "sections:1", "both"])
+family("turns", {"x": [B, 3, 4]}, [
+    named("roll", "Roll", "x", shifts=[1, -2], dims=[1, 2]), named("one", "Roll", "x", shifts=5, dims=-1),
+    named("flip", "Flip", "x", dims=[2, 1]), named("last", "Flip", "x", dims=-1), named("wide", "Unsqueeze", "x", dim=-2),
+    named("front", "Unsqueeze", "x", dim=1), named("narrow", "Squeeze", "wide"), named("same", "Squeeze", "front", dim=[1, 3])])
+family("pads", {"x": [B, 3, 5, 4]}, [
+    named("constant", "Pad", "x", pad=[1, 2, -1, 0], value=1.5), named("channels", "Pad", "x", pad=[0, 0, 0, 0, 1, 2]),
+    named("infinite", "Pad", "x", pad=[2, 0], value=-3e38), named("reflect", "Pad", "x", pad=[1, 2, 3, 0], mode="reflect"),
+    named("replicate", "Pad", "x", pad=[1, 0, 0, 2], mode="replicate"), named("circular", "Pad", "x", pad=[2, 1, 0, 5], mode="circular")])
+family("gather", {"x": [B, 3, 4], "i": ([B, 2, 4], LONG), "j": ([B, 3, 6], LONG)}, [
+    named("middle", "Gather", "x", "i", dim=1), named("last", "Gather", "x", "j", dim=-1)])
+graph("index_select", {"x": [B, 3, 4], "table": [5, 2, 3], "i": ([2, 3], LONG), "j": ([B], "int32")}, [
+    named("middle", "IndexSelect", "x", "i", dim=1), named("last", "IndexSelect", "x", "i", dim=-1),
+    named("rows", "IndexSelect", "table", "i", dim=0), named("by_batch", "IndexSelect", "table", "j", dim=2)],
+      ["middle", "last", "rows", "by_batch"])
+family("reductions", {"x": [B, 3, 4, 2]}, [
+    named("sum", "Sum", "x", dim=1), named("apart", "Sum", "x", dim=[1, -1], keepdim=True), named("largest", "AMax", "x", dim=2),
+    named("largest_apart", "AMax", "x", dim=[1, 3]), named("smallest", "AMin", "x", dim=-1, keepdim=True),
+    named("smallest_two", "AMin", "x", dim=[1, 2]), named("variance", "Var", "x", dim=[1, 2]),
+    named("biased", "Var", "x", dim=3, correction=0, keepdim=True), named("where", "ArgMax", "x", dim=1),
+    named("where_least", "ArgMin", "x", dim=-1, keepdim=True), named("running", "CumSum", "x", dim=1), named("running_last", "CumSum", "x", dim=-1)])
+graph("reductions_of_all", {"x": [B, 3, 4]}, [
+    named("sum", "Sum", "x"), named("largest", "AMax", "x"), named("smallest", "AMin", "x"), named("where", "ArgMax", "x"),
+    named("rows", "Sum", "x", dim=0), named("row", "AMax", "x", dim=0)], ["sum", "largest", "smallest", "where", "rows", "row"])
+family("upsample", {"x": [B, 3, 4, 5]}, [
+    named("twice", "Upsample", "x", scale_factor=2), named("nearest", "Upsample", "x", size=[7, 3]),
+    named("exact", "Upsample", "x", size=[7, 3], mode="nearest-exact"), named("bilinear", "Upsample", "x", scale_factor=2, mode="bilinear"),
+    named("corners", "Upsample", "x", size=[6, 3], mode="bilinear", align_corners=True),
+    named("factors", "Upsample", "x", scale_factor=[1.5, 0.7], mode="bilinear"), named("bicubic", "Upsample", "x", size=[9, 4], mode="bicubic"),
+    named("bicubic_corners", "Upsample", "x", size=7, mode="bicubic", align_corners=True)])
+family("upsample_lines", {"x": [B, 3, 6], "v": [B, 2, 3, 4, 2]}, [
+    named("linear", "Upsample", "x", scale_factor=1.6, mode="linear"), named("near", "Upsample", "x", size=11),
+    named("trilinear", "Upsample", "v", size=[4, 3, 5], mode="trilinear")])
+family("shuffles", {"x": [B, 12, 4, 2]}, [
+    named("pixels", "PixelShuffle", "x", upscale_factor=2), named("back", "PixelUnshuffle", "x", downscale_factor=2),
+    named("channels", "ChannelShuffle", "x", groups=3)])
+family("pools_1d", {"x": [B, 3, 9]}, [
+    named("largest", "MaxPool1d", "x", kernel_size=3, stride=2, padding=1, ceil_mode=True), named("dilated", "MaxPool1d", "x", kernel_size=2, dilation=3),
+    named("average", "AvgPool1d", "x", kernel_size=4, stride=3, padding=2, count_include_pad=False), named("adaptive", "AdaptiveAvgPool1d", "x", output_size=4)])
+family("pools_3d", {"x": [B, 2, 5, 6, 4]}, [
+    named("largest", "MaxPool3d", "x", kernel_size=[3, 2, 2], stride=[2, 2, 1], padding=[1, 0, 1], ceil_mode=True),
+    named("average", "AvgPool3d", "x", kernel_size=3, stride=2, padding=1), named("valid", "AvgPool3d", "x", kernel_size=[3, 2, 3], padding=1, count_include_pad=False),
+    named("divided", "AvgPool3d", "x", kernel_size=2, divisor_override=5), named("adaptive", "AdaptiveAvgPool3d", "x", output_size=[2, 3, None])])
+family("conv3d", {"x": [B, 4, 5, 6, 4]}, [
+    named("plain", "Conv3d", "x", in_channels=4, out_channels=3, kernel_size=[3, 2, 3]),
+    named("strided", "Conv3d", "x", in_channels=4, out_channels=6, kernel_size=3, stride=[2, 1, 2], padding=[1, 0, 1], groups=2, bias=False),
+    named("dilated", "Conv3d", "x", in_channels=4, out_channels=2, kernel_size=2, dilation=[2, 1, 3], padding=1)])
+family("conv_transpose1d", {"x": [B, 4, 5]}, [
+    named("plain", "ConvTranspose1d", "x", in_channels=4, out_channels=3, kernel_size=4, stride=2, padding=1),
+    named("margin", "ConvTranspose1d", "x", in_channels=4, out_channels=6, kernel_size=3, stride=3, output_padding=2, dilation=2, groups=2, bias=False)])
+family("further_norms", {"x": [B, 6, 4, 3, 2], "image": [B, 6, 4, 3], "line": [B, 6, 4]}, [
+    named("batch", "BatchNorm3d", "x", num_features=6), named("instance", "InstanceNorm3d", "x", num_features=6),
+    named("instance2", "InstanceNorm2d", "image", num_features=6, affine=True, eps=0.01), named("instance1", "InstanceNorm1d", "line", num_features=6, affine=True),
+    named("rms", "RMSNorm", "line", normalized_shape=4), named("rms_two", "RMSNorm", "image", normalized_shape=[4, 3], eps=0.1, elementwise_affine=False)])
+heads = [B, 4, 3, 5]
+family("attention_scores", {"q": heads, "k": [B, 4, 6, 5], "v": [B, 4, 6, 2], "mask_b": ([B, 1, 3, 6], LONG), "bias": [B, 4, 3, 6], "kk": [B, 2, 6, 5], "vv": [B, 2, 6, 2]}, [
+    named("plain", "ScaledDotProductAttention", "q", "k", "v"), named("scaled", "ScaledDotProductAttention", "q", "k", "v", scale=0.7, dropout_p=0.3),
+    named("causal", "ScaledDotProductAttention", "q", "k", "v", is_causal=True), named("masked", "ScaledDotProductAttention", "q", "k", "v", "mask_b"),
+    named("biased", "ScaledDotProductAttention", "q", "k", "v", "bias"), named("groups", "ScaledDotProductAttention", "q", "kk", "vv", enable_gqa=True, is_causal=True)])
+mha = {"embed_dim": 8, "num_heads": 2, "batch_first": True}
+family("attention_masks", {"x": [B, 5, 8], "mask_keys": ([B, 5], LONG)}, [
+    named("padded", "MultiheadAttention", "x", "x", "x", "mask_keys", key_padding_mask=True, **mha),
+    named("causal", "MultiheadAttention", "x", "x", "x", is_causal=True, average_attn_weights=False, **mha),
+    named("alone", "MultiheadAttention", "x", "x", "x", need_weights=False, **mha)], ["padded", "padded:1", "causal", "causal:1", "alone"])
+graph("attention_mask_of_all", {"x": [5, B, 8], "mask_pairs": ([5, 5], LONG)}, [
+    named("net", "MultiheadAttention", "x", "x", "x", "mask_pairs", embed_dim=8, num_heads=4, attn_mask=True)], ["net", "net:1"])

@@ -1,0 +1,58 @@
+"""Training cases of what takes parts of tensors, reduces, resamples and attends: their gradients."""
+from layer_cases import B
+from train_cases import FEW, INT, case, conv, linear, named, of, parallel
+
+SGD = {"type": "SGD", "lr": 0.5}
+
+
+def family(name, inputs, layers, target, outputs=("sum",), optimizer=SGD, devices=FEW, **more):
+    """`layers` in a module in a DataParallel; the last one's value, or `outputs`, leave it."""
+    case(name, inputs, [parallel("net", of("Family"))], target, "MSELoss", optimizer, devices=devices,
+         modules={"Family": {"inputs": list(inputs), "outputs": list(outputs), "layers": layers}}, **more)
+
+
+family("slices", {"x": [B, 4, 6]}, [
+    named("fc", linear(6, 9), "x"), named("tanh", of("Tanh")), named("inner", of("Slice", dim=1, start=1, end=3), "tanh"),
+    named("stepped", of("Slice", dim=2, start=1, step=3), "inner"), named("parts", of("Split", split_size_or_sections=[2, 4, 3], dim=2), "inner"),
+    named("equal", of("Split", split_size_or_sections=4, dim=-1), "tanh"), named("rows", of("Slice", dim=1, step=2), "equal:1"),
+    named("flipped", of("Flip", dims=[1, 2]), "parts:2"), named("rolled", of("Roll", shifts=[1, 2], dims=[1, 2]), "parts:1"),
+    named("wide", of("Unsqueeze", dim=1), "parts"), named("narrow", of("Squeeze", dim=1)),
+    named("sum", of("Concat", dim=2), "stepped", "flipped", "rolled", "narrow", "rows")], [B, 2, 16], batch=7)
+family("pads", {"x": [B, 3, 4]}, [
+    named("fc", linear(4, 5), "x"), named("image", of("Reshape", shape=[-1, 1, 3, 5])), named("constant", of("Pad", pad=[1, 2, -1, 0], value=0.5), "image"),
+    named("reflect", of("Pad", pad=[2, 1, 0, 0], mode="reflect"), "image"), named("replicate", of("Pad", pad=[0, 3, 0, 0], mode="replicate"), "image"),
+    named("circular", of("Pad", pad=[1, 2, 0, 0], mode="circular"), "image"), named("all", of("Concat", dim=2), "constant", "reflect", "replicate", "circular"),
+    named("sum", of("Tanh"))], [B, 1, 11, 8], batch=7)
+family("gather", {"x": [B, 3, 4], "i": ([B, 2, 5], INT)}, [
+    named("fc", linear(4, 5), "x"), named("tanh", of("Tanh")), named("found", of("Gather", dim=1), "tanh", "i"), named("sum", linear(5, 2))], [B, 2, 2], batch=7)
+family("reductions", {"x": [B, 3, 4]}, [
+    named("fc", linear(4, 6), "x"), named("tanh", of("Tanh")), named("total", of("Sum", dim=1), "tanh"), named("largest", of("AMax", dim=1), "tanh"),
+    named("smallest", of("AMin", dim=[1]), "tanh"), named("variance", of("Var", dim=1), "tanh"), named("running", of("CumSum", dim=2), "tanh"),
+    named("ends", of("AMax", dim=[1, 2]), "running"), named("column", of("Reshape", shape=[-1, 1])),
+    named("last", of("Select", dim=1, index=1), "running"), named("sum", of("Concat", dim=1), "total", "largest", "smallest", "variance", "column", "last")],
+       [B, 31], optimizer={"type": "SGD", "lr": 0.2}, batch=7)
+family("upsample", {"x": [B, 2, 3, 4]}, [
+    named("conv", conv(2, 3, 1), "x"), named("tanh", of("Tanh")), named("nearest", of("Upsample", size=[5, 6]), "tanh"),
+    named("bilinear", of("Upsample", size=[5, 6], mode="bilinear"), "tanh"), named("corners", of("Upsample", size=[5, 6], mode="bilinear", align_corners=True), "tanh"),
+    named("bicubic", of("Upsample", size=[5, 6], mode="bicubic"), "tanh"), named("channels", of("Concat", dim=1), "nearest", "bilinear", "corners", "bicubic"),
+    named("shuffled", of("ChannelShuffle", groups=4)), named("mixed", conv(12, 4, 1)), named("smaller", of("Upsample", size=[2, 6], mode="bilinear")),
+    named("pixels", of("PixelShuffle", upscale_factor=2)), named("bent", of("Tanh")), named("sum", of("PixelUnshuffle", downscale_factor=2))],
+       [B, 4, 2, 6], batch=7)
+family("line_and_volume", {"x": [B, 2, 4, 6, 4]}, [
+    named("conv", conv(2, 4, [3, 2, 3], "Conv3d", padding=[1, 0, 1], stride=[1, 1, 2], bias=False), "x"), named("norm", of("BatchNorm3d", num_features=4)), named("tanh", of("Tanh")),
+    named("largest", of("MaxPool3d", kernel_size=2, stride=[2, 2, 1])), named("line", of("Flatten", start_dim=2)),
+    named("transposed", conv(4, 2, 3, "ConvTranspose1d", stride=2, padding=1)), named("bent", of("Tanh")), named("pooled", of("AvgPool1d", kernel_size=3, stride=2)),
+    named("sum", of("AdaptiveAvgPool1d", output_size=2))], [B, 2, 2], batch=12)
+family("further_norms", {"x": [B, 4, 6]}, [
+    named("conv", conv(4, 6, 3, "Conv1d", bias=False), "x"), named("instance", of("InstanceNorm1d", num_features=6, affine=True)), named("tanh", of("Tanh")),
+    named("fc", linear(4, 5)), named("rms", of("RMSNorm", normalized_shape=5)), named("sum", linear(5, 3))], [B, 6, 3], batch=7)
+family("attention_scores", {"q": [B, 3, 4], "k": [B, 5, 4], "mask": ([B, 1, 3, 5], INT)}, [
+    named("fq", linear(4, 8), "q"), named("q4", of("Reshape", shape=[-1, 3, 2, 4])), named("query", of("Permute", dims=[0, 2, 1, 3])),
+    named("fk", linear(4, 8), "k"), named("k4", of("Reshape", shape=[-1, 5, 2, 4])), named("key", of("Permute", dims=[0, 2, 1, 3])),
+    named("fv", linear(4, 4), "k"), named("value", of("Reshape", shape=[-1, 1, 5, 4])), named("causal", of("ScaledDotProductAttention", is_causal=True), "query", "key", "key"),
+    named("masked", of("ScaledDotProductAttention"), "query", "key", "key", "mask"), named("grouped", of("ScaledDotProductAttention", enable_gqa=True), "query", "value", "value"),
+    named("sum", of("Concat", dim=1), "causal", "masked", "grouped")], [B, 6, 3, 4], optimizer={"type": "SGD", "lr": 2.0})
+family("attention_masks", {"x": [B, 4, 8], "bias": [B, 4]}, [
+    named("causal", of("MultiheadAttention", embed_dim=8, num_heads=2, batch_first=True, is_causal=True, need_weights=False), "x", "x", "x"),
+    named("sum", of("MultiheadAttention", embed_dim=8, num_heads=2, batch_first=True, key_padding_mask=True), "causal", "x", "x", "bias")],
+       [B, 4, 8], optimizer={"type": "SGD", "lr": 1.0})

@@ -1,0 +1,62 @@
+// RUN: sheaf-opt %s --nn-lower-layers | FileCheck %s
+
+// A slice's positions are resolved; a split is a slice for each part that is used.
+// CHECK-LABEL: func.func @slices(
+// CHECK-NEXT: %[[A:.*]] = nn.slice %arg0 {begin = 2 : i64, dim = 1 : i64, size = 2 : i64, step = 3 : i64}
+// CHECK-NEXT: %[[B:.*]] = nn.slice %arg0 {begin = 0 : i64, dim = 1 : i64, size = 4 : i64}
+// CHECK-NEXT: %[[C:.*]] = nn.slice %arg0 {begin = 4 : i64, dim = 1 : i64, size = 3 : i64}
+// CHECK-NEXT: return %arg0, %[[A]], %[[B]], %[[C]]
+func.func @slices(%x: tensor<?x7xf32>) -> (tensor<?x7xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x3xf32>) {
+  %0 = nn.strided_slice %x {dim = 0 : i64, start = 0 : i64, step = 1 : i64} : (tensor<?x7xf32>) -> tensor<?x7xf32>
+  %1 = nn.strided_slice %x {dim = -1 : i64, start = -5 : i64, end = 99 : i64, step = 3 : i64} : (tensor<?x7xf32>) -> tensor<?x2xf32>
+  %2:2 = nn.split %x {dim = 1 : i64, sections = array<i64: 4>} : (tensor<?x7xf32>) -> (tensor<?x4xf32>, tensor<?x3xf32>)
+  return %0, %1, %2#0, %2#1 : tensor<?x7xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x3xf32>
+}
+
+// A lookup of rows of a table is an embedding; one of anything else has a kernel of its own.
+// CHECK-LABEL: func.func @lookups(
+// CHECK: %[[T:.*]] = nn.reshape %arg0 {shape = array<i64: 5, 6>}
+// CHECK: %[[E:.*]] = nn.embedding %arg1, %[[T]] : (tensor<4xi64>, tensor<5x6xf32>) -> tensor<4x6xf32>
+// CHECK: nn.reshape %[[E]] {shape = array<i64: 4, 2, 3>}
+// CHECK: nn.index_select %arg1, %arg0 {dim = 1 : i64}
+func.func @lookups(%x: tensor<5x2x3xf32>, %i: tensor<4xi64>) -> (tensor<4x2x3xf32>, tensor<5x4x3xf32>) {
+  %0 = nn.index_select %i, %x {dim = 0 : i64} : (tensor<4xi64>, tensor<5x2x3xf32>) -> tensor<4x2x3xf32>
+  %1 = nn.index_select %i, %x {dim = 1 : i64} : (tensor<4xi64>, tensor<5x2x3xf32>) -> tensor<5x4x3xf32>
+  return %0, %1 : tensor<4x2x3xf32>, tensor<5x4x3xf32>
+}
+
+// A reduction over dimensions that don't lie side by side takes one after the other.
+// CHECK-LABEL: func.func @apart(
+// CHECK: %[[L:.*]] = nn.extremum %arg0 {dims = array<i64: 3>, keepdim = true, minimum = false} {{.*}} -> tensor<?x4x5x1xf32>
+// CHECK: nn.extremum %[[L]] {dims = array<i64: 1>, keepdim = true, minimum = false} {{.*}} -> tensor<?x1x5x1xf32>
+func.func @apart(%x: tensor<?x4x5x6xf32>) -> tensor<?x1x5x1xf32> {
+  %0 = nn.extremum %x {dims = array<i64: 1, -1>, keepdim = true, minimum = false} : (tensor<?x4x5x6xf32>) -> tensor<?x1x5x1xf32>
+  return %0 : tensor<?x1x5x1xf32>
+}
+
+// An image that grows is interpolated along its width, then along its height.
+// CHECK-LABEL: func.func @upsample(
+// CHECK: %[[W:.*]] = nn.resample %arg0 {dim = 3 : i64, starts = array<i64: 0, 0, 1, 1>, weights = array<f64: 1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00>}
+// CHECK-NEXT: nn.resample %[[W]] {dim = 2 : i64
+func.func @upsample(%x: tensor<?x3x2x2xf32>) -> tensor<?x3x4x4xf32> {
+  %0 = nn.upsample %x {align_corners = false, mode = "nearest", scale_factor = array<f64: 2.0>, size = array<i64>} : (tensor<?x3x2x2xf32>) -> tensor<?x3x4x4xf32>
+  return %0 : tensor<?x3x4x4xf32>
+}
+
+// A mask is applied to the scores, and the softmax behind it knows.
+// CHECK-LABEL: func.func @attention(
+// CHECK: %[[S:.*]] = nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x4x3x3xf32>
+// CHECK: %[[M:.*]] = nn.mask_scores %[[S]] {causal}
+// CHECK: nn.softmax %[[M]] {dim = -1 : i64, log = false, nn.masked}
+func.func @attention(%q: tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32> {
+  %0 = nn.attention %q, %q, %q {enable_gqa = false, is_causal = true} : (tensor<?x4x3x8xf32>, tensor<?x4x3x8xf32>, tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32>
+  return %0 : tensor<?x4x3x8xf32>
+}
+
+// Lines and volumes are images.
+// CHECK-LABEL: func.func @pools(
+// CHECK: nn.max_pool {{.*}} {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 1, 3>, padding = array<i64: 0, 1>, stride = array<i64: 1, 2>} : (tensor<?x4x1x9xf32>) -> tensor<?x4x1x5xf32>
+func.func @pools(%x: tensor<?x4x9xf32>) -> tensor<?x4x5xf32> {
+  %0 = nn.max_pool %x {ceil_mode = false, dilation = array<i64: 1>, kernel_size = array<i64: 3>, padding = array<i64: 1>, stride = array<i64: 2>} : (tensor<?x4x9xf32>) -> tensor<?x4x5xf32>
+  return %0 : tensor<?x4x5xf32>
+}
