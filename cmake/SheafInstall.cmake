@@ -1,5 +1,8 @@
 # `cmake --install`: the programs, the libraries, their public headers and a package for find_package(sheaf). Its targets: sheaf::runtime,
 # sheaf::inspect, and, as a component that has to be asked for since it needs MLIR, sheaf::compiler.
+#
+# Each file belongs to a component, of which cmake/SheafDebian.cmake makes a Debian package: `runtime` (sheaf-run), `compiler` (sheaf)
+# and `development` (libraries and headers); or to `documents`, which the packages hold in Debian's form.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -51,32 +54,33 @@ if(TARGET sheaf-about)
   list(APPEND package_files ${CMAKE_BINARY_DIR}/about/sheaf.1)
 endif()
 add_custom_target(sheaf-package DEPENDS ${package_targets})
-install(CODE "set(SHEAF_PACKAGE_FILES \"${package_files}\")")
-install(SCRIPT cmake/check_built.cmake)
+install(CODE "set(SHEAF_PACKAGE_FILES \"${package_files}\")" ALL_COMPONENTS)
+install(SCRIPT cmake/check_built.cmake ALL_COMPONENTS)
 
-install(FILES LICENSE THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS ${SHEAF_FLOORS} sheaf_tools EXPORT sheafTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES LICENSE THIRD_PARTY.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+install(TARGETS ${SHEAF_FLOORS} sheaf_tools EXPORT sheafTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 if(SHEAF_COMPILER)
-  install(TARGETS ${SHEAF_COMPILER_LIBRARIES} EXPORT sheafCompilerTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT sheafCompilerTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR})
+  install(TARGETS ${SHEAF_COMPILER_LIBRARIES} EXPORT sheafCompilerTargets 
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(EXPORT sheafCompilerTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR} COMPONENT development)
 endif()
-foreach(program sheaf sheaf-run)
-  if(TARGET ${program})
-    # Debian's libMLIR lies in LLVM's own prefix.
-    set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-endforeach()
+install(TARGETS sheaf-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+if(TARGET sheaf)
+  # Debian's libMLIR lies in LLVM's own prefix.
+  set_target_properties(sheaf PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS sheaf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT compiler)
+endif()
 if(TARGET sheaf-about)
-  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.bash RENAME sheaf DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${CMAKE_BINARY_DIR}/about/_sheaf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT documents)
+  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.bash RENAME sheaf DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT compiler)
+  install(FILES ${CMAKE_BINARY_DIR}/about/_sheaf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT compiler)
+  install(FILES ${CMAKE_BINARY_DIR}/about/sheaf.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT compiler)
 endif()
-install(FILES ${header_files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sheaf)
-install(EXPORT sheafTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR})
+install(FILES ${header_files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sheaf COMPONENT development)
+install(EXPORT sheafTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR} COMPONENT development)
 configure_package_config_file(cmake/sheafConfig.cmake.in ${CMAKE_BINARY_DIR}/sheafConfig.cmake
   INSTALL_DESTINATION ${SHEAF_PACKAGE_DIR})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/sheafConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/sheafConfig.cmake ${CMAKE_BINARY_DIR}/sheafConfigVersion.cmake
-  DESTINATION ${SHEAF_PACKAGE_DIR})
+  DESTINATION ${SHEAF_PACKAGE_DIR} COMPONENT development)
