@@ -1,6 +1,7 @@
 #include "frontend/signatures.h"
 
 #include "runtime/base/suggest.h"
+#include "runtime/plan/metric.h"
 
 #include <algorithm>
 
@@ -125,12 +126,11 @@ const std::vector<Signature>& schedules() {
 }
 
 const std::vector<std::string>& metrics() {
-  static const std::vector<std::string> names = {"accuracy"};
-  return names;
-}
-
-const std::vector<std::string>& losses_with_accuracy() {
-  static const std::vector<std::string> names = {"CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss"};
+  static const auto names = [] {
+    std::vector<std::string> names;
+    for (const MetricRow& row : metric_rows()) names.push_back(row.name);
+    return names;
+  }();
   return names;
 }
 

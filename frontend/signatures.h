@@ -18,8 +18,6 @@ const std::vector<Signature>& losses();
 const std::vector<Signature>& optimizers();
 const std::vector<Signature>& schedules();
 const std::vector<std::string>& metrics();
-/// Losses whose targets an output can be right about: classes, or yes and no. "accuracy" needs one of them.
-const std::vector<std::string>& losses_with_accuracy();
 
 /// Checks {"type": NAME, arguments…} against `table`; the canonical object {"type", every argument} or empty
 /// with problems added. `what` is "loss", `reserved` are further fields that belong to the caller.

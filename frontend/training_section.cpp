@@ -4,6 +4,7 @@
 #include "frontend/names.h"
 #include "frontend/signatures.h"
 #include "runtime/base/suggest.h"
+#include "runtime/plan/metric.h"
 
 #include <algorithm>
 
@@ -80,12 +81,14 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
   for (const LocatedNode& item : node.items) {
     if (item.kind != NodeKind::string) {
       refuse({&item, nullptr, {}, {}}, "a metric", "a name", problems);
-    } else if (std::ranges::find(metrics(), item.string) == metrics().end()) {
+      continue;
+    }
+    const auto row = std::ranges::find(metric_rows(), item.string, &MetricRow::name);
+    if (row == metric_rows().end()) {
       problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
-    } else if (!training.loss_type.empty() &&
-               std::ranges::find(losses_with_accuracy(), training.loss_type) == losses_with_accuracy().end()) {
-      problems.add(item.place, "'" + item.string + "' can't be told: " + training.loss_type + " has no classes",
-                   {"expected one of the losses " + quoted_list(losses_with_accuracy())});
+    } else if (!training.loss_type.empty() && std::ranges::find(row->losses, training.loss_type) == row->losses.end()) {
+      problems.add(item.place, "'" + item.string + "' can't be told with " + training.loss_type,
+                   {"expected one of the losses " + quoted_list(row->losses)});
     } else {
       training.metrics.push_back(item.string);
     }

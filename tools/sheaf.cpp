@@ -5,6 +5,7 @@
 #include "tools/cli/program.h"
 #include "tools/cli/report.h"
 #include "tools/cli/run_main.h"
+#include "tools/train/eval_main.h"
 #include "tools/train/train_main.h"
 #include "tools/train/train_settings.h"
 #include "tools/help.h"
@@ -20,12 +21,10 @@ namespace sheaf {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {compile_options, compile_verb},       {run_options, run_verb},
-    {train_options, train_verb},           {dump_options, dump_verb},
-    {verify_options, verify_verb},         {explain_options, explain_verb},
-    {estimate_options, estimate_verb},     {bench_options, bench_verb},
-    {devices_options, devices_verb},       {help_options, help_verb},
-    {completion_options, completion_verb},
+    {compile_options, compile_verb}, {run_options, run_verb},           {train_options, train_verb},
+    {eval_options, eval_verb},       {dump_options, dump_verb},         {verify_options, verify_verb},
+    {explain_options, explain_verb}, {estimate_options, estimate_verb}, {bench_options, bench_verb},
+    {devices_options, devices_verb}, {help_options, help_verb},         {completion_options, completion_verb},
 };
 
 int main_verb(std::vector<std::string> arguments) {

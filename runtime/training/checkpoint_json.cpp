@@ -17,7 +17,7 @@ nlohmann::json json_of(const EpochRecord& record) {
     json["eval_rows"] = found.rows;
     json["eval_seconds"] = found.seconds;
     if (found.loss) json["eval_loss"] = *found.loss;
-    if (found.accuracy) json["eval_accuracy"] = *found.accuracy;
+    for (const auto& [metric, value] : found.metrics) json["eval_" + row_of(metric).name] = value;
   }
   return json;
 }
@@ -109,8 +109,14 @@ EpochRecord epoch_of(Fields& fields) {
   record.lr = fields.number("lr");
   record.rows = fields.integer("rows");
   if (fields.has("eval_rows")) {
-    record.evaluation = Evaluation{fields.optional_number("eval_loss"), fields.optional_number("eval_accuracy"),
-                                   fields.integer("eval_rows"), fields.number("eval_seconds")};
+    Evaluation& found = record.evaluation.emplace();
+    found.loss = fields.optional_number("eval_loss");
+    for (const MetricRow& row : metric_rows()) {
+      const auto value = fields.optional_number(("eval_" + row.name).c_str());
+      if (value) found.metrics.emplace_back(row.metric, *value);
+    }
+    found.rows = fields.integer("eval_rows");
+    found.seconds = fields.number("eval_seconds");
   }
   return record;
 }

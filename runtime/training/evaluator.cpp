@@ -85,7 +85,7 @@ Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& st
   } else if (sums.weight > 0) {
     found.loss = sums.loss / sums.weight;
   }
-  if (sums.counted > 0) found.accuracy = static_cast<double>(sums.correct) / static_cast<double>(sums.counted);
+  found.metrics = sums.metrics.results(loss_, sums.loss / sums.weight);
   found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return std::optional<Evaluation>(found);
 }

@@ -12,27 +12,12 @@ namespace {
 
 size_t count_of(const HostTensor& tensor) { return tensor.bytes.size() / size_of(tensor.dtype); }
 
-/// One position's scores, `stride` elements apart.
-struct Scores {
-  const HostTensor& tensor;
-  size_t first, stride, classes;
-  double at(size_t c) const { return number_at(tensor, first + c * stride); }
-
-  /// As torch.argmax: the first of equal ones; a NaN counts as the largest.
-  size_t largest() const {
-    size_t best = 0;
-    for (size_t c = 1; c < classes && !std::isnan(at(best)); ++c) {
-      if (at(c) > at(best) || std::isnan(at(c))) best = c;
-    }
-    return best;
-  }
-  double log_sum_exp() const {
-    const double most = at(largest());
-    double sum = 0;
-    for (size_t c = 0; c < classes; ++c) sum += std::exp(at(c) - most);
-    return most + std::log(sum);
-  }
-};
+double log_sum_exp(const Scores& scores) {
+  const double most = scores.at(scores.largest());
+  double sum = 0;
+  for (size_t c = 0; c < scores.classes; ++c) sum += std::exp(scores.at(c) - most);
+  return most + std::log(sum);
+}
 
 double weight_of(const std::vector<double>& weights, size_t i) {
   return weights.empty() ? 1 : weights.size() == 1 ? weights[0] : weights[i % weights.size()];
@@ -40,7 +25,7 @@ double weight_of(const std::vector<double>& weights, size_t i) {
 
 double class_loss(const LossSection& loss, const Scores& scores, size_t target) {
   if (loss.type == "NLLLoss") return -weight_of(loss.weight, target) * scores.at(target);
-  const double normalizer = scores.log_sum_exp();
+  const double normalizer = log_sum_exp(scores);
   const double value = weight_of(loss.weight, target) * (normalizer - scores.at(target));
   if (loss.label_smoothing == 0) return value;
   double all = 0;
@@ -57,10 +42,7 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
     const int64_t wanted = integer_at(target, i);
     if (wanted == loss.ignore_index) continue;
     const Scores scores{output, i / inner * classes * inner + i % inner, inner, classes};
-    if (loss.accuracy) {
-      sums.correct += scores.largest() == static_cast<size_t>(wanted);
-      ++sums.counted;
-    }
+    if (!loss.metrics.empty()) sums.metrics.add_class(loss, scores, static_cast<size_t>(wanted));
     sums.loss += class_loss(loss, scores, static_cast<size_t>(wanted));
     sums.weight += weight_of(loss.weight, static_cast<size_t>(wanted));
   }
@@ -76,14 +58,11 @@ void add_probabilities(const LossSection& loss, const HostTensor& output, const 
   for (size_t i = 0; i < count_of(output) / classes; ++i) {
     const size_t first = i / inner * classes * inner + i % inner;
     const Scores scores{output, first, inner, classes}, wanted{target, first, inner, classes};
-    const double normalizer = scores.log_sum_exp();
+    const double normalizer = log_sum_exp(scores);
     for (size_t c = 0; c < classes; ++c)
       sums.loss += ((1 - loss.label_smoothing) * wanted.at(c) + each) * weight_of(loss.weight, c) * (normalizer - scores.at(c));
     sums.weight += 1;
-    if (loss.accuracy) {
-      sums.correct += scores.largest() == wanted.largest();
-      ++sums.counted;
-    }
+    if (!loss.metrics.empty()) sums.metrics.add_class(loss, scores, wanted.largest());
   }
 }
 
@@ -119,9 +98,8 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
   for (size_t i = 0; i < count_of(output); ++i) {
     const double x = number_at(output, i), y = number_at(target, i);
     sums.loss += element_loss(loss, i, x, y);
-    if (!loss.accuracy || !loss.binary) continue;
-    sums.correct += (x > loss.yes_above) == (y > 0.5);
-    ++sums.counted;
+    if (loss.binary) sums.metrics.add_yes_or_no(loss, x > loss.yes_above, y > 0.5);
+    else sums.metrics.add_number(x, y);
   }
   sums.weight += static_cast<double>(count_of(output));
   return {};

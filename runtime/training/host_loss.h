@@ -1,21 +1,21 @@
-// Losses and accuracy of finished outputs, on the host in double precision: what evaluation reports. The definitions
+// Losses and metrics of finished outputs, on the host in double precision: what evaluation reports. The definitions
 // are those of PyTorch's torch.nn losses.
 #pragma once
 
 #include "sheaf/tensor.h"
 #include "runtime/training/loss_section.h"
+#include "runtime/training/metric_sums.h"
 
 namespace sheaf {
 
 /// Sums over the rows looked at so far.
 struct EvaluationSums {
   double loss = 0;
-  double weight = 0;    ///< what the mean loss is over: elements, or targets that are not ignored
-  int64_t correct = 0;  ///< targets that are the largest output's class, or on its side of the threshold,
-  int64_t counted = 0;  ///< of so many that are not ignored; 0 where no accuracy is asked for
+  double weight = 0;  ///< what the mean loss is over: elements, or targets that are not ignored
+  MetricSums metrics;
 };
 
-/// Adds one batch; what is right is counted where `loss.accuracy` asks for it. Error: output and target don't fit each other.
+/// Adds one batch to the loss, and to what `loss.metrics` asks for. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
 
 /// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.

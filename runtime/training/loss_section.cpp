@@ -59,7 +59,11 @@ Result<LossSection> loss_section(const Plan& plan) {
   section.pos_weight = numbers(member_of(arguments, "pos_weight"));
   section.binary = section.type == "BCELoss" || section.type == "BCEWithLogitsLoss";
   section.yes_above = section.type == "BCELoss" ? 0.5 : 0;
-  for (const Json& metric : member_of(plan.training, "metrics")) section.accuracy |= text(metric) == "accuracy";
+  const Json& asked = member_of(plan.training, "metrics");
+  for (const MetricRow& row : metric_rows()) {
+    if (std::ranges::any_of(asked, [&](const Json& name) { return text(name) == row.name; }))
+      section.metrics.push_back(row.metric);
+  }
 
   const bool integer = target->dtype == DType::int64 || target->dtype == DType::int32 || target->dtype == DType::uint8;
   section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");
@@ -73,6 +77,14 @@ Result<LossSection> loss_section(const Plan& plan) {
   if (!section.weight.empty() && std::ssize(section.weight) != section.class_count)
     return refuse("training.loss: 'weight' has another number of entries than output '" + section.output + "' has classes");
   return section;
+}
+
+std::vector<Metric> all_metrics(const LossSection& loss) {
+  std::vector<Metric> metrics;
+  for (const MetricRow& row : metric_rows()) {
+    if (std::ranges::find(row.losses, loss.type) != row.losses.end()) metrics.push_back(row.metric);
+  }
+  return metrics;
 }
 
 std::string call_text(const Json& object) {

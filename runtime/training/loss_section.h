@@ -1,9 +1,11 @@
 // What a plan says of its loss, as far as the training loop needs it.
 #pragma once
 
+#include "runtime/plan/metric.h"
 #include "runtime/plan/plan.h"
 #include "runtime/base/error.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,18 +23,23 @@ struct LossSection {
   std::vector<double> pos_weight;  ///< likewise; empty where there is none
   /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
   bool classes = false;
-  bool probabilities = false;  ///< or probabilities of the classes: cross entropy with a target of the output's shape
-  int class_dim = 0;           ///< dimension of the output that has the classes: 1, or 0 of a vector
-  int64_t class_count = 0;     ///< where `classes` or `probabilities`
-  bool accuracy = false;       ///< "metrics" asks for it
-  bool binary = false;         ///< targets are probabilities of yes: binary cross entropy, of either kind
+  bool probabilities = false;   ///< or probabilities of the classes: cross entropy with a target of the output's shape
+  int class_dim = 0;            ///< dimension of the output that has the classes: 1, or 0 of a vector
+  int64_t class_count = 0;      ///< where `classes` or `probabilities`
+  std::vector<Metric> metrics;  ///< what evaluation tells beside the loss, in the order of metric_rows()
+  bool binary = false;          ///< targets are probabilities of yes: binary cross entropy, of either kind
   /// Of those: an output above it says yes, as a target above 0.5 does.
   double yes_above = 0;
+
+  bool asks_for(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
 
-/// Reads the plan's training section. Errors, located at the plan: it has none; a loss that isn't of an output of the
+/// Reads the plan's training section. Its metrics are those that the model file asks for; all_metrics() has the others. Errors, located at the plan: it has none; a loss that isn't of an output of the
 /// model and a target.
 Result<LossSection> loss_section(const Plan& plan);
+
+/// All metrics that can be told with this loss.
+std::vector<Metric> all_metrics(const LossSection& loss);
 
 /// The member of a JSON object; null where there is none, or no object.
 const Json& member_of(const Json& object, const char* name);

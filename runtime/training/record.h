@@ -1,8 +1,11 @@
 // What a training run has to tell: of each step, of each epoch, and a curve of all losses that stays small.
 #pragma once
 
+#include "runtime/plan/metric.h"
+
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sheaf {
@@ -16,10 +19,10 @@ struct StepRecord {
   double seconds = 0;  ///< the step and its wait for data
 };
 
-/// What evaluation found: an accuracy where the model asks for it, a loss where it has a mean.
+/// What evaluation found: the metrics that are asked for, a loss where it has a mean.
 struct Evaluation {
   std::optional<double> loss;
-  std::optional<double> accuracy;
+  std::vector<std::pair<Metric, double>> metrics;
   int64_t rows = 0;
   double seconds = 0;
 };

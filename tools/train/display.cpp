@@ -29,13 +29,26 @@ std::string clock_text(double seconds) {
   return formatted("%lld:%02lld", whole / 60, whole % 60);
 }
 
+std::string metric_text(Metric metric, double value) {
+  const MetricRow& row = row_of(metric);
+  std::string name = row.name;
+  std::ranges::replace(name, '_', ' ');
+  return name + formatted(row.share ? " %.4f" : " %.4g", value);
+}
+
+std::string evaluation_text(const Evaluation& found, const std::string& prefix) {
+  std::string text;
+  for (const auto& [metric, value] : found.metrics) text += prefix + metric_text(metric, value) + ", ";
+  return text + (found.loss ? prefix + formatted("loss %.4g", *found.loss) : prefix + "loss of nothing");
+}
+
 std::string epoch_line(const EpochRecord& record, int64_t epochs) {
   std::string line = "epoch " + std::to_string(record.epoch) + "/" + std::to_string(epochs);
   if (!record.complete) line += " (" + std::to_string(record.steps) + (record.steps == 1 ? " step)" : " steps)");
   line += formatted("  train loss %.4g", record.train_loss);
   if (record.evaluation) {
     if (record.evaluation->loss) line += formatted("  eval loss %.4g", *record.evaluation->loss);
-    if (record.evaluation->accuracy) line += formatted("  eval accuracy %.4f", *record.evaluation->accuracy);
+    for (const auto& [metric, value] : record.evaluation->metrics) line += "  eval " + metric_text(metric, value);
   }
   line += "  " + rate_text(record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0);
   line += formatted("  %.3g s", record.seconds);

@@ -21,6 +21,11 @@ std::string with_thousands(int64_t number);
 /// "0:07", "12:34", "1:02:03"
 std::string clock_text(double seconds);
 
+/// "top5 accuracy 0.9124"
+std::string metric_text(Metric metric, double value);
+/// "eval accuracy 0.9176, eval loss 0.2513"; with an empty `prefix` without "eval ".
+std::string evaluation_text(const Evaluation& found, const std::string& prefix = "eval ");
+
 /// "epoch 3/10  train loss 0.4312  eval loss 0.2513  eval accuracy 0.9124  5,432 samples/s  11 s, 0.0% waiting for data"
 std::string epoch_line(const EpochRecord& record, int64_t epochs);
 

@@ -56,7 +56,7 @@ std::string metrics_line(const EpochRecord& record) {
   MetricsLine line = {{"epoch", record.epoch}, {"seconds", record.seconds}, {"train_loss", record.train_loss}};
   if (record.evaluation) {
     const Evaluation& found = *record.evaluation;
-    if (found.accuracy) line["eval_accuracy"] = *found.accuracy;
+    for (const auto& [metric, value] : found.metrics) line["eval_" + row_of(metric).name] = value;
     if (found.loss) line["eval_loss"] = *found.loss;
     line["eval_rows"] = found.rows;
     line["eval_seconds"] = found.seconds;

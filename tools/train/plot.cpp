@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -167,7 +168,7 @@ std::string with_last(const std::string& label, const std::vector<Point>& points
 std::string training_plot(const std::string& title, const LossCurve& curve, int64_t steps_per_epoch,
                           std::span<const EpochRecord> epochs) {
   Line steps{"steps", "#9ec5e8", {}, 1.2, false}, train{"training", "#1f5fa8", {}}, loss{"evaluation", "#d9730d", {}};
-  Line accuracy{"evaluation", "#2b8a3e", {}};
+  std::map<Metric, Line> metrics;
   const double per_epoch = static_cast<double>(std::max<int64_t>(steps_per_epoch, 1));
   const auto stride = static_cast<double>(curve.stride());
   for (size_t i = 0; i < curve.points().size(); ++i) {
@@ -178,15 +179,20 @@ std::string training_plot(const std::string& title, const LossCurve& curve, int6
     // A mean over the epoch stands in its middle, what was found after it at its end.
     train.points.emplace_back(end - static_cast<double>(epoch.steps) / per_epoch / 2, epoch.train_loss);
     if (epoch.evaluation && epoch.evaluation->loss) loss.points.emplace_back(end, *epoch.evaluation->loss);
-    if (epoch.evaluation && epoch.evaluation->accuracy) accuracy.points.emplace_back(end, *epoch.evaluation->accuracy);
+    if (!epoch.evaluation) continue;
+    for (const auto& [metric, value] : epoch.evaluation->metrics)
+      metrics.try_emplace(metric, Line{"evaluation", "#2b8a3e", {}}).first->second.points.emplace_back(end, value);
   }
   Drawing drawing;
   double width = Drawing::kWidth;
   drawing.panel({"loss", {steps, train, loss}}, 0);
-  if (!accuracy.points.empty()) {
-    accuracy.label = with_last(accuracy.label, accuracy.points);
-    drawing.panel({"accuracy", {accuracy}, 1}, Drawing::kWidth);
-    width *= 2;
+  for (auto& [metric, line] : metrics) {
+    const MetricRow& row = row_of(metric);
+    line.label = with_last(line.label, line.points);
+    Panel panel{row.name, {line}};
+    if (row.share) panel.limit_y = 1;
+    drawing.panel(panel, width);
+    width += Drawing::kWidth;
   }
   return drawing.finish(title, width);
 }

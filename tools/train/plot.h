@@ -1,4 +1,4 @@
-// `--plot FILE.svg`: loss and accuracy over the epochs.
+// `--plot FILE.svg`: loss and metrics over the epochs.
 #pragma once
 
 #include "runtime/training/record.h"
@@ -9,7 +9,7 @@
 namespace sheaf {
 
 /// An SVG picture of the losses of all steps, the mean loss of each epoch, and what evaluation found; a panel for
-/// accuracy where there is any. `steps_per_epoch` scales the curve's steps to epochs.
+/// each metric. `steps_per_epoch` scales the curve's steps to epochs.
 std::string training_plot(const std::string& title, const LossCurve& curve, int64_t steps_per_epoch,
                           std::span<const EpochRecord> epochs);
 

@@ -6,8 +6,8 @@
 #include "runtime/session/open_devices.h"
 #include "runtime/training/trainer_tensors.h"
 #include "tools/cli/named_sources.h"
-#include "tools/cli/random_ranges.h"
 #include "tools/cli/report.h"
+#include "tools/train/load_rows.h"
 #include "tools/train/plot.h"
 
 #include <cstdio>
@@ -80,23 +80,9 @@ Result<void> TrainRun::load() {
 }
 
 Result<void> TrainRun::load_data() {
-  const std::vector<ValueInfo> values = training_values(model_->plan());
-  const auto ranges = random_ranges(*model_->plan());
-  const auto load = [&](const char* option, const std::map<std::string, std::string>& sources) -> Result<Dataset> {
-    auto data = Dataset::load(values, sources, settings_.seed, ranges, report_warning);
-    if (!data) return data.error().note(std::string("in ") + option);
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i].name != loss_.target) continue;
-      if (auto ok =
-              check_targets(loss_, std::string(option) + " " + sources.at(loss_.target), data->tensor(i), values[i].batch_dim);
-          !ok)
-        return ok.error();
-    }
-    return data;
-  };
-  SHEAF_ASSIGN(data_, load("--data", settings_.data));
+  SHEAF_ASSIGN(data_, load_rows(*model_, loss_, "--data", settings_.data, settings_.seed));
   if (settings_.eval.empty()) return {};
-  SHEAF_ASSIGN(eval_, load("--eval", settings_.eval));
+  SHEAF_ASSIGN(eval_, load_rows(*model_, loss_, "--eval", settings_.eval, settings_.seed));
   return {};
 }
 
@@ -221,8 +207,7 @@ void TrainRun::say_end() const {
   std::string devices;
   for (const DeviceSpec& device : settings_.devices) devices += (devices.empty() ? "" : ",") + to_string(device);
   std::printf("%s: ", model_->name().c_str());
-  if (last->evaluation && last->evaluation->accuracy) std::printf("eval accuracy %.4f, ", *last->evaluation->accuracy);
-  if (last->evaluation && last->evaluation->loss) std::printf("eval loss %.4g, ", *last->evaluation->loss);
+  if (last->evaluation) std::printf("%s, ", evaluation_text(*last->evaluation).c_str());
   std::printf("train loss %.4g after ", last->train_loss);
   if (partial_) {
     std::printf("%s", steps_text(state_.step).c_str());

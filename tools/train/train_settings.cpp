@@ -79,7 +79,7 @@ OptionParser train_options() {
       .writes({".safetensors"})
       .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
       .writes({".jsonl", ".json"})
-      .option("--plot", "FILE", "a picture of loss and accuracy, SVG")
+      .option("--plot", "FILE", "a picture of loss and metrics, SVG")
       .writes({".svg"})
       .group("Checkpoints")
       .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")

@@ -38,7 +38,9 @@ Checkpoint sample(int64_t step) {
     record.steps = 3;
     record.train_loss = 2.0 / 3;
     record.rows = 10;
-    if (i % 2 == 0) record.evaluation = Evaluation{i == 0 ? std::optional<double>(0.3) : std::nullopt, 0.9, 5, 0.1};
+    if (i % 2 == 0)
+      record.evaluation = Evaluation{
+          i == 0 ? std::optional<double>(0.3) : std::nullopt, {{Metric::accuracy, 0.9}, {Metric::perplexity, 3.5}}, 5, 0.1};
     state.epochs.add(record);
   }
   for (int64_t i = 0; i < step; ++i) state.curve.add(1.0 / static_cast<double>(i + 1));

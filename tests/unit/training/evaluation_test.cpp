@@ -32,8 +32,15 @@ LossSection classes_loss(const std::string& type, int64_t count) {
   loss.classes = true;
   loss.class_dim = 1;
   loss.class_count = count;
-  loss.accuracy = true;
+  loss.metrics = {Metric::accuracy};
   return loss;
+}
+
+/// What `metric` of `loss` comes to; NaN where it isn't told.
+double told(const LossSection& loss, const EvaluationSums& sums, Metric metric) {
+  for (const auto& [name, value] : sums.metrics.results(loss, sums.loss / sums.weight))
+    if (name == metric) return value;
+  return std::nan("");
 }
 
 const HostTensor kOutput = tensor_of<float>(DType::float32, {4, 3}, {0.5F, -1, 2, 3, 0.25F, -0.5F, 0, 0, 1, 1, 1, 1});
@@ -44,8 +51,8 @@ TEST(HostLoss, CrossEntropyPassesOverIgnoredTargets) {
   EvaluationSums sums;
   ASSERT_TRUE(add_batch(loss, kOutput, kTarget, sums));
   EXPECT_NEAR(sums.loss / sums.weight, 0.47662627696990967, 1e-6);
-  EXPECT_EQ(sums.counted, 3);
-  EXPECT_EQ(sums.correct, 2) << "of equal scores the first is the largest, so the last row is wrong";
+  EXPECT_DOUBLE_EQ(told(loss, sums, Metric::accuracy), 2.0 / 3)
+      << "of equal scores the first is the largest, so the last row is wrong";
   loss.label_smoothing = 0.1;
   EvaluationSums smooth;
   ASSERT_TRUE(add_batch(loss, kOutput, kTarget, smooth));
@@ -61,8 +68,7 @@ TEST(HostLoss, ClassesInDimensionOneOfMore) {
   EvaluationSums sums, nll;
   ASSERT_TRUE(add_batch(classes_loss("CrossEntropyLoss", 3), output, target, sums));
   EXPECT_NEAR(sums.loss / sums.weight, 1.131748080253601, 1e-6);
-  EXPECT_EQ(sums.correct, 4);
-  EXPECT_EQ(sums.counted, 7);
+  EXPECT_DOUBLE_EQ(told(classes_loss("CrossEntropyLoss", 3), sums, Metric::accuracy), 4.0 / 7);
   ASSERT_TRUE(add_batch(classes_loss("NLLLoss", 3), output, target, nll));
   EXPECT_NEAR(nll.loss / nll.weight, -0.22198998928070068, 1e-6);
 }
@@ -80,8 +86,7 @@ TEST(HostLoss, ProbabilitiesOfTheClasses) {
   const HostTensor q = tensor_of<float>(DType::float32, {2, 3}, {0.2F, 0.5F, 0.3F, 0, 0.9F, 0.1F});
   const EvaluationSums plain = sums_of(x, q);
   EXPECT_NEAR(plain.loss / plain.weight, 1.9401264190673828, 1e-6);
-  EXPECT_EQ(plain.counted, 2);
-  EXPECT_EQ(plain.correct, 1) << "the most probable class counts";
+  EXPECT_DOUBLE_EQ(told(loss, plain, Metric::accuracy), 0.5) << "the most probable class counts";
   const HostTensor images = tensor_of<float>(DType::float32, {2, 3, 2}, {1, 1.5F, 2, 1, 0.5F, 0.5F, -1, -1, 0, 2, 3, 4});
   const HostTensor of_images =
       tensor_of<float>(DType::float32, {2, 3, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 0.3F, 0.2F, 0, 0.1F, 0.9F, 0.9F, 0.1F, 0});
@@ -115,7 +120,7 @@ TEST(HostLoss, ElementByElement) {
     EvaluationSums sums;
     EXPECT_TRUE(add_batch(loss, output, q, sums));
     EXPECT_EQ(sums.weight, 4);
-    EXPECT_EQ(sums.counted, 0);
+    EXPECT_TRUE(std::isnan(told(loss, sums, Metric::accuracy)));
     return sums.loss / sums.weight;
   };
   EXPECT_NEAR(mean("BCELoss", p), 43.80268096923828, 1e-5);
@@ -151,27 +156,65 @@ TEST(HostLoss, Weights) {
   EXPECT_NEAR(mean(z, q), 51.828590393066406, 1e-5);
 }
 
-TEST(HostLoss, AccuracyIsCountedWhereItIsAskedForAlone) {
-  const auto counts = [](const LossSection& loss, const HostTensor& output, const HostTensor& target) {
+TEST(HostLoss, MetricsAreToldWhereTheyAreAskedFor) {
+  const auto accuracy = [](const LossSection& loss, const HostTensor& output, const HostTensor& target) {
     EvaluationSums sums;
     EXPECT_TRUE(add_batch(loss, output, target, sums));
-    return std::pair(sums.correct, sums.counted);
+    return told(loss, sums, Metric::accuracy);
   };
   LossSection loss = classes_loss("CrossEntropyLoss", 3);
-  EXPECT_EQ(counts(loss, kOutput, kTarget), std::pair(int64_t{2}, int64_t{3}));
-  loss.accuracy = false;
-  EXPECT_EQ(counts(loss, kOutput, kTarget), std::pair(int64_t{0}, int64_t{0}));
+  EXPECT_DOUBLE_EQ(accuracy(loss, kOutput, kTarget), 2.0 / 3);
+  loss.metrics.clear();
+  EXPECT_TRUE(std::isnan(accuracy(loss, kOutput, kTarget)));
   // Yes and no: logits are on either side of 0, probabilities of 0.5.
   const HostTensor z = tensor_of<float>(DType::float32, {2, 2}, {-200, 0.25F, 0.75F, 90});
   const HostTensor q = tensor_of<float>(DType::float32, {2, 2}, {0, 1, 1, 0.25F});
   loss = LossSection();
   loss.type = "BCEWithLogitsLoss";
-  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{0}, int64_t{0}));
-  loss.accuracy = true;
-  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{3}, int64_t{4}));
+  loss.binary = true;
+  EXPECT_TRUE(std::isnan(accuracy(loss, z, q)));
+  loss.metrics = {Metric::accuracy};
+  EXPECT_DOUBLE_EQ(accuracy(loss, z, q), 0.75);
   loss.type = "BCELoss";
   loss.yes_above = 0.5;
-  EXPECT_EQ(counts(loss, z, q), std::pair(int64_t{2}, int64_t{4}));
+  EXPECT_DOUBLE_EQ(accuracy(loss, z, q), 0.5);
+}
+
+TEST(HostLoss, MetricsOfClasses) {
+  std::vector<float> x(10 * 7);
+  std::vector<int64_t> labels(10);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(std::sin(static_cast<double>(i * i)));
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i * 3 % 7);
+  LossSection loss = classes_loss("CrossEntropyLoss", 7);
+  loss.metrics = all_metrics(loss);
+  EvaluationSums sums;
+  ASSERT_TRUE(
+      add_batch(loss, tensor_of<float>(DType::float32, {10, 7}, x), tensor_of<int64_t>(DType::int64, {10}, labels), sums));
+  // scikit-learn's accuracy_score, top_k_accuracy_score(k=5), f1_score(average="macro"); exp of torch's cross_entropy.
+  EXPECT_NEAR(told(loss, sums, Metric::accuracy), 0.2, 1e-9);
+  EXPECT_NEAR(told(loss, sums, Metric::top5_accuracy), 0.8, 1e-9);
+  EXPECT_NEAR(told(loss, sums, Metric::f1), 0.16666666666666666, 1e-9);
+  EXPECT_NEAR(told(loss, sums, Metric::perplexity), 8.087943810165955, 1e-5);
+  EXPECT_TRUE(std::isnan(told(loss, sums, Metric::mean_absolute_error)));
+}
+
+TEST(HostLoss, MetricsOfYesAndNoAndOfNumbers) {
+  const HostTensor z = tensor_of<float>(DType::float32, {2, 3}, {-2, 0.25F, 0.75F, 9, -1, 3});
+  const HostTensor q = tensor_of<float>(DType::float32, {2, 3}, {0, 1, 1, 0, 1, 1});
+  LossSection loss;
+  loss.type = "BCEWithLogitsLoss";
+  loss.binary = true;
+  loss.metrics = all_metrics(loss);
+  EvaluationSums sums;
+  ASSERT_TRUE(add_batch(loss, z, q, sums));
+  EXPECT_DOUBLE_EQ(told(loss, sums, Metric::f1), 0.75) << "3 of 4 that are told, 3 of 4 that are wanted";
+  LossSection numbers;
+  numbers.type = "MSELoss";
+  numbers.metrics = all_metrics(numbers);
+  EvaluationSums errors;
+  ASSERT_TRUE(add_batch(numbers, z, q, errors));
+  EXPECT_DOUBLE_EQ(told(numbers, errors, Metric::mean_absolute_error), 16.0 / 6);
+  EXPECT_EQ(numbers.metrics.size(), 1U);
 }
 
 TEST(HostLoss, ShapesThatDoNotFit) {
@@ -242,7 +285,8 @@ TEST(Evaluator, AllRowsWithARemainder) {
     const auto found = evaluator->run([] { return false; });
     ASSERT_TRUE(found) << to_string(found.error());
     ASSERT_TRUE(*found);
-    EXPECT_DOUBLE_EQ(*(*found)->accuracy, 7.0 / 11) << batch;
+    ASSERT_EQ((*found)->metrics.size(), 1U);
+    EXPECT_DOUBLE_EQ((*found)->metrics[0].second, 7.0 / 11) << batch;
     const double right = std::log1p(std::exp(-1)), wrong = right + 1;
     EXPECT_NEAR(*(*found)->loss, (7 * right + 4 * wrong) / 11, 1e-6);
     EXPECT_EQ((*found)->rows, 11);

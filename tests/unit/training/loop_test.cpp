@@ -33,7 +33,7 @@ TEST(Loop, CountsStepsEpochsAndRows) {
   int evaluations = 0;
   hooks.evaluate = [&]() -> Result<std::optional<Evaluation>> {
     ++evaluations;
-    return std::optional<Evaluation>(Evaluation{{}, 0.5, 10, 0});
+    return std::optional<Evaluation>(Evaluation{{}, {{Metric::accuracy, 0.5}}, 10, 0});
   };
   const auto end = train(learner, data, settings_of(7), hooks, state);
   ASSERT_TRUE(end);
@@ -183,7 +183,7 @@ class Resumes : public Folder {
     hooks.evaluate = [&]() -> Result<std::optional<Evaluation>> {
       evaluating = true;
       if (stop_in_evaluation && state.step >= stop_after) return std::optional<Evaluation>();
-      return std::optional<Evaluation>(Evaluation{{}, static_cast<double>(learner.weight), 22, 0});
+      return std::optional<Evaluation>(Evaluation{{}, {{Metric::accuracy, static_cast<double>(learner.weight)}}, 22, 0});
     };
     hooks.save = [&](const LoopState& now) { return folder->save({run, 0.125, now}, learner.tensors()); };
     hooks.stopped = [&] { return !stop_in_evaluation && state.step >= stop_after; };
@@ -194,7 +194,7 @@ class Resumes : public Folder {
     left.accuracies.clear();
     for (const EpochRecord& epoch : state.epochs.records()) {
       left.train_losses.push_back(epoch.train_loss);
-      left.accuracies.push_back(*epoch.evaluation->accuracy);
+      left.accuracies.push_back(epoch.evaluation->metrics.at(0).second);
     }
     left.curve = state.curve.points();
     return end;

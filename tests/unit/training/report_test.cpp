@@ -23,7 +23,8 @@ EpochRecord epoch_of(int64_t number, std::optional<double> accuracy, std::option
   record.train_loss = 1.0 / static_cast<double>(number);
   record.lr = 0.1;
   record.rows = 1000;
-  if (accuracy || loss) record.evaluation = Evaluation{loss, accuracy, 100, 0.5};
+  if (accuracy || loss) record.evaluation = Evaluation{loss, {}, 100, 0.5};
+  if (accuracy) record.evaluation->metrics = {{Metric::accuracy, *accuracy}};
   return record;
 }
 

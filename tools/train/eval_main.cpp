@@ -1,0 +1,117 @@
+#include "tools/train/eval_main.h"
+
+#include "runtime/session/open_devices.h"
+#include "runtime/training/evaluator.h"
+#include "tools/cli/execution_options.h"
+#include "tools/cli/named_sources.h"
+#include "tools/cli/report.h"
+#include "tools/cli/trace_options.h"
+#include "tools/train/display.h"
+#include "tools/train/load_rows.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kRowsAtATime = 256;
+
+struct EvalSettings {
+  std::vector<DeviceSpec> devices;
+  std::map<std::string, std::string> data;
+  int64_t batch_size = 0;
+  uint64_t seed = 0;
+  BindOptions bind;
+};
+
+/// Every error is the command line's fault.
+Result<EvalSettings> eval_settings(const Options& options) {
+  EvalSettings settings;
+  SHEAF_TRY(TraceRequest::check(options));
+  SHEAF_ASSIGN(settings.devices, parse_devices(options.value("--devices")));
+  SHEAF_ASSIGN(settings.data, named_sources("--data", options.values("--data")));
+  SHEAF_ASSIGN(settings.batch_size, options.integer("--batch-size", 1, int64_t{1} << 40, kRowsAtATime));
+  SHEAF_ASSIGN(const int64_t seed, options.integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0));
+  settings.seed = static_cast<uint64_t>(seed);
+  SHEAF_ASSIGN(settings.bind, bind_options(options));
+  return settings;
+}
+
+std::string json_text(const std::string& model, const Evaluation& found) {
+  Json json = {{"model", model}, {"rows", found.rows}, {"seconds", found.seconds}};
+  json["loss"] = found.loss ? Json(*found.loss) : Json();
+  for (const auto& [metric, value] : found.metrics) json[row_of(metric).name] = value;
+  return json.dump();
+}
+
+Result<void> evaluate(const Options& options, const EvalSettings& settings) {
+  const TraceRequest trace(options);
+  SHEAF_ASSIGN(const auto opened, trace.open());
+  SHEAF_ASSIGN(auto model, Model::load(options.value("PLAN")));
+  SHEAF_ASSIGN(LossSection loss, loss_section(*model.plan()));
+  loss.metrics = all_metrics(loss);
+  SHEAF_TRY(check_names("--data", "inputs and targets", model.name(), training_values(model.plan()), settings.data));
+  SHEAF_ASSIGN(auto devices, open_devices(settings.devices));
+  if (options.has("--weights")) {
+    SHEAF_TRY(load_weights(model, options.value("--weights")));
+  } else {
+    report_warning({Severity::warning, {}, "without --weights the model has initial weights, drawn from --seed", {}, {}});
+    SHEAF_TRY(model.initialise_parameters(settings.seed));
+  }
+  SHEAF_ASSIGN(const Dataset data, load_rows(model, loss, "--data", settings.data, settings.seed));
+  SHEAF_ASSIGN(auto evaluator, Evaluator::make(model, std::make_shared<const DeviceSet>(std::move(devices)), data, loss,
+                                               settings.batch_size, settings.bind));
+  evaluator.set_trace(opened);
+  SHEAF_ASSIGN(const auto found, evaluator.run([] { return false; }));
+  if (options.has("--json")) {
+    std::printf("%s\n", json_text(model.name(), *found).c_str());
+  } else {
+    std::printf("%s: %s on %s %s of %s, %.3g s\n", model.name().c_str(), evaluation_text(*found, "").c_str(),
+                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows",
+                settings.data.at(loss.target).c_str(), found->seconds);
+  }
+  return trace.finish(opened.get());
+}
+
+}  // namespace
+
+OptionParser eval_options() {
+  OptionParser parser("eval", "Tells loss and metrics of a model on rows with known targets (docs/train.md).");
+  parser.positional("PLAN", "a file that `sheaf compile` wrote, of a model with a training section")
+      .file(FileUse::input)
+      .add(devices_option)
+      .required()
+      .option("--data", "NAME=SOURCE",
+              "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .file(FileUse::source)
+      .repeatable()
+      .add(weights_option)
+      .option("--batch-size", "N", "rows sent through at a time (default 256)")
+      .also("--batch")
+      .flag("--json", "one JSON object")
+      .add(numerics_option)
+      .add(seed_option)
+      .add(execution_options)
+      .add(add_trace_options);
+  parser.example("a trained model, on the rows that it was trained on",
+                 {"sheaf compile models/data_parallel_model.json -o model.plan",
+                  "sheaf train model.plan --devices cpu:0 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
+                  "--save trained.safetensors",
+                  "sheaf eval model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --weights trained.safetensors"});
+  return parser;
+}
+
+int eval_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = eval_options();
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(std::move(options.error()), "eval");
+  if (options->help()) return print_help(parser);
+  auto settings = eval_settings(*options);
+  if (!settings) return report_usage(std::move(settings.error()), "eval");
+  if (auto done = evaluate(*options, *settings); !done) return report(done.error(), kFailed);
+  return finish_stdout();
+}
+
+}  // namespace sheaf
