@@ -88,3 +88,10 @@ family("attention_masks", {"x": [B, 5, 8], "mask_keys": ([B, 5], LONG)}, [
     named("alone", "MultiheadAttention", "x", "x", "x", need_weights=False, **mha)], ["padded", "padded:1", "causal", "causal:1", "alone"])
 graph("attention_mask_of_all", {"x": [5, B, 8], "mask_pairs": ([5, 5], LONG)}, [
     named("net", "MultiheadAttention", "x", "x", "x", "mask_pairs", embed_dim=8, num_heads=4, attn_mask=True)], ["net", "net:1"])
+# Swin's and MaxViT's windows: each row becomes four, a layer sees these, and they become one again.
+WINDOWS = [
+    named("apart", "Reshape", "x", shape=[-1, 2, 4, 2, 3, 5]), named("turned", "Permute", dims=[0, 1, 3, 2, 4, 5]), named("windows", "Reshape", shape=[-1, 12, 5])]
+JOINED = [
+    named("grid", "Reshape", shape=[-1, 2, 2, 4, 3, 5]), named("back", "Permute", dims=[0, 1, 3, 2, 4, 5]), named("out", "Reshape", shape=[-1, 8, 6, 5])]
+family("windows", {"x": [B, 8, 6, 5]}, [*WINDOWS, named("fc", "Linear", in_features=5, out_features=5), named("pooled", "AMax", dim=1, keepdim=True),
+                                        named("both", "Add", "fc", "pooled"), *JOINED], ["out", "windows"])

@@ -1,5 +1,6 @@
 """Training cases of what takes parts of tensors, reduces, resamples and attends: their gradients."""
 from layer_cases import B
+from tensor_cases import JOINED, WINDOWS
 from train_cases import FEW, INT, case, conv, linear, named, of, parallel
 
 SGD = {"type": "SGD", "lr": 0.5}
@@ -56,3 +57,6 @@ family("attention_masks", {"x": [B, 4, 8], "bias": [B, 4]}, [
     named("causal", of("MultiheadAttention", embed_dim=8, num_heads=2, batch_first=True, is_causal=True, need_weights=False), "x", "x", "x"),
     named("sum", of("MultiheadAttention", embed_dim=8, num_heads=2, batch_first=True, key_padding_mask=True), "causal", "x", "x", "bias")],
        [B, 4, 8], optimizer={"type": "SGD", "lr": 1.0})
+family("windows", {"x": [B, 8, 6, 5]}, [
+    *WINDOWS, named("fc", linear(5, 5)), named("attended", of("ScaledDotProductAttention"), "fc", "windows", "fc"), *JOINED], [B, 8, 6, 5],
+       optimizer={"type": "SGD", "lr": 5.0}, outputs=["out"], batch=7)
