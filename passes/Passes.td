@@ -148,8 +148,11 @@ def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
   let summary = "Takes apart layers that neither a library nor one kernel computes";
   let description = [{
     MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
-    one; a mean over dimensions apart is taken one by one; dropout and identity go.
+    one; a mean over dimensions apart is taken one by one; dropout and identity go. Slices, splits, borders, resampling, variances,
+    and layers over one or three spatial dimensions become what there are kernels and library calls for.
   }];
+  let options = [Option<"keepAttention", "keep-attention", "bool", "false",
+                        "attentions of many queries stay, for their dual to be built">];
 }
 
 def NnKeepWorkspaces : Pass<"nn-keep-workspaces", "::mlir::func::FuncOp"> {

@@ -60,8 +60,10 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
   mode.accumulate = accumulate;
   passes.addNestedPass<func::FuncOp>(createNnTrainingMode(mode));
   add_partition(passes, options);
-  // What comes apart has its parts' gradients.
-  passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
+  // What comes apart has its parts' gradients. A long attention has one of its own, that keeps no weights.
+  NnLowerLayersOptions lowering;
+  lowering.keepAttention = true;
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));
   passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
   // Before the backward pass, which has no dual for an assignment.
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
@@ -84,6 +86,8 @@ void build_accumulation_pipeline(OpPassManager& passes, const PipelineOptions& o
 }
 
 void build_training_lowering_pipeline(OpPassManager& passes) {
+  // What stayed for its dual to be built.
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   // Without nn-fold-batch-norm: statistics are the batch's own.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());

@@ -75,7 +75,7 @@ LogicalResult MaskScoresOp::inferShapes(ArrayRef<TensorShape> operands, SmallVec
 std::optional<int64_t> MaskScoresOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return aligned_split(*this, operand, rank, dim);
 }
-bool MaskScoresOp::usesCoordinates() { return getCausal(); }
+bool MaskScoresOp::usesCoordinates() { return getCausal().has_value(); }
 Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   Value x = in[0], hidden = scalar::constant(b, loc, -std::numeric_limits<double>::infinity());
   if (getMask() && isa<FloatType>(in[1].getType())) {
@@ -86,7 +86,8 @@ Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
     x = b.create<arith::SelectOp>(loc, b.create<arith::CmpIOp>(loc, sees, in[1], zero), x, hidden);
   }
   if (!getCausal()) return x;
-  Value position = in[in.size() - 2], key = in[in.size() - 1];
+  Value first = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(static_cast<int64_t>(*getCausal())));
+  Value position = b.create<arith::AddIOp>(loc, in[in.size() - 2], first), key = in[in.size() - 1];
   Value seen = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, key, position);
   return b.create<arith::SelectOp>(loc, seen, x, hidden);
 }

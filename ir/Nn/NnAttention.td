@@ -4,13 +4,14 @@
 
 include "ir/Nn/NnGradient.td"
 
-def Nn_AttentionOp : Nn_LayerOp<"attention"> {
+def Nn_AttentionOp : Nn_LayerOp<"attention", [Nn_Gradient]> {
   let summary = "torch.nn.functional.scaled_dot_product_attention: softmax(scale · query · keyᵀ + mask) · value";
   let description = [{
     query `[…, L, E]`, key `[…, S, E]`, value `[…, S, D]`, y `[…, L, D]`; the dimensions before them agree. mask broadcasts to
     `[…, L, S]`: numbers that are added, or integers, which hide where they are 0. No `scale`: 1/√E. With `is_causal` position i
     sees keys up to i; with `enable_gqa` several heads (dimension -3 of query) have one of key and value in common.
-    nn-lower-layers takes it apart.
+    nn-lower-layers takes it apart, with many queries some at a time; in training after its dual is built, which computes the weights
+    again. enable_gqa is resolved before.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, Optional<AnyTensor>:$mask,
                        OptionalAttr<F64Attr>:$scale, BoolAttr:$is_causal, BoolAttr:$enable_gqa);
@@ -24,9 +25,9 @@ def Nn_MaskScoresOp : Nn_TrainingElementwiseOp<"mask_scores", ["usesCoordinates"
   let summary = "an attention's scores, -∞ where a key is hidden";
   let description = [{
     x `[…, L, S]`. mask broadcasts to it: floating-point numbers are added; integers hide where they are 0, with `inverted` where they
-    are not. With `causal` the keys after a position are hidden from it.
+    are not. With `causal` position causal + i doesn't see the keys after it, i being the row.
   }];
-  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$mask, UnitAttr:$inverted, UnitAttr:$causal);
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$mask, UnitAttr:$inverted, OptionalAttr<I64Attr>:$causal);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x (`mask` `(` $mask^ `)`)? attr-dict `:` functional-type(operands, results)";
 }

@@ -1,4 +1,5 @@
 // Attentions taken apart.
+#include "ir/Nn/Attention.h"
 #include "ir/Nn/Dropout.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -10,33 +11,29 @@ using namespace mlir;
 
 namespace {
 
-/// What a query doesn't see. Integers in `attn` hide where they are 0, with `inverted` where they are not; in `padding`, where they
-/// are not.
-struct Masks {
-  mlir::Value attn, padding;
-  bool inverted = false, causal = false;
-
-  explicit operator bool() const { return attn || padding || causal; }
-};
-
-mlir::Value masked(const NnBuilder& nn, mlir::Value scores, const Masks& masks) {
-  auto type = cast<RankedTensorType>(scores.getType());
-  if (masks.attn || masks.causal) scores = nn.make<nn::MaskScoresOp>(type, scores, masks.attn, masks.inverted, masks.causal);
-  if (masks.padding) scores = nn.make<nn::MaskScoresOp>(type, scores, masks.padding, /*inverted=*/true, /*causal=*/false);
-  return scores;
+/// The weights, some of them dropped with the probability `dropout`.
+mlir::Value dropped(const NnBuilder& nn, mlir::Value weights, FloatAttr dropout) {
+  if (!dropout) return weights;
+  return nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout);
 }
 
-/// softmax(scale · query · key), as the masks allow: query `[…, L, E]`, key `[…, E, S]`, or `[…, S, E]` with `rows`. A position that
-/// sees nothing has weights of 0, as in torch.nn.functional.scaled_dot_product_attention.
-mlir::Value attention_weights(const NnBuilder& nn, mlir::Value query, mlir::Value key, bool rows, double scale,
-                              const Masks& masks, FloatAttr dropout) {
-  query = nn.make<nn::ScaleOp>(cast<RankedTensorType>(query.getType()), query, nn.builder.getF64FloatAttr(scale));
-  mlir::Value scores = masked(nn, nn.matmul(query, key, rows), masks);
-  mlir::Value weights = nn.make<nn::SoftmaxOp>(cast<RankedTensorType>(scores.getType()), scores,
-                                               nn.builder.getI64IntegerAttr(-1), nn.builder.getBoolAttr(false));
-  if (masks) weights.getDefiningOp()->setAttr(nn::kMasked, nn.builder.getUnitAttr());
-  if (dropout) weights = nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout);
-  return weights;
+/// Whether nothing but the context is wanted of long sequences: then it needn't have all weights in memory at once.
+bool context_alone(nn::MultiheadAttentionOp op, int64_t length) {
+  return length >= nn::kManyQueries && op.getWeights().use_empty() && !op.getAttnMask() && !op.getKeyPaddingMask() &&
+         !op->hasAttr(nn::kDropout);
+}
+
+/// [N, head, L, S] of a query [N, head, L, width] and a key [N, head, width, S].
+mlir::Value weights_of(nn::MultiheadAttentionOp op, const NnBuilder& nn, mlir::Value query, mlir::Value key) {
+  ArrayRef<int64_t> shape = NnBuilder::shape(query);
+  const int64_t keys = NnBuilder::shape(key)[3];
+  nn::Masks masks{.attn = op.getAttnMask(), .padding = op.getKeyPaddingMask(), .inverted = true, .causal = op.getIsCausal()};
+  if (masks.attn && NnBuilder::shape(masks.attn).size() == 3)
+    masks.attn = nn.reshape(masks.attn, {shape[0], shape[1], shape[2], keys});
+  if (masks.padding) masks.padding = nn.reshape(masks.padding, {shape[0], 1, 1, keys});
+  mlir::Value weights = nn::attention_weights(nn.builder, nn.loc, query, key, /*rows=*/false,
+                                              1.0 / std::sqrt(static_cast<double>(shape[3])), masks);
+  return dropped(nn, weights, op->getAttrOfType<FloatAttr>(nn::kDropout));
 }
 
 /// torch.nn.functional.multi_head_attention_forward: project, split into heads, softmax(q kᵀ / √d) v, join the heads, project.
@@ -60,15 +57,18 @@ void lower(nn::MultiheadAttentionOp op, RewriterBase& rewriter) {
     return nn.permute(split, dims);
   };
   mlir::Value query = project(op.getQuery(), 0, {0, 2, 1, 3});
-  mlir::Value key = project(op.getKey(), 1, {0, 2, 3, 1});
+  const bool alone = context_alone(op, NnBuilder::shape(query)[2]);
+  mlir::Value key = project(op.getKey(), 1, alone ? ArrayRef<int64_t>{0, 2, 1, 3} : ArrayRef<int64_t>{0, 2, 3, 1});
   mlir::Value value = project(op.getValue(), 2, {0, 2, 1, 3});
-  Masks masks{.attn = op.getAttnMask(), .padding = op.getKeyPaddingMask(), .inverted = true, .causal = op.getIsCausal()};
-  const int64_t rows = NnBuilder::shape(query)[0], length = NnBuilder::shape(query)[2], keys = NnBuilder::shape(key)[3];
-  if (masks.attn && NnBuilder::shape(masks.attn).size() == 3) masks.attn = nn.reshape(masks.attn, {rows, heads, length, keys});
-  if (masks.padding) masks.padding = nn.reshape(masks.padding, {rows, 1, 1, keys});
-  mlir::Value attention = attention_weights(nn, query, key, /*rows=*/false, 1.0 / std::sqrt(static_cast<double>(width)), masks,
-                                            op->getAttrOfType<FloatAttr>(nn::kDropout));
-  mlir::Value context = nn.matmul(attention, value);  // [N, head, L, width]
+  mlir::Value attention, context;  // [N, head, L, S], [N, head, L, width]
+  if (alone) {
+    context =
+        nn.make<nn::AttentionOp>(cast<RankedTensorType>(query.getType()), query, key, value, /*mask=*/mlir::Value(),
+                                 /*scale=*/FloatAttr(), rewriter.getBoolAttr(op.getIsCausal()), rewriter.getBoolAttr(false));
+  } else {
+    attention = weights_of(op, nn, query, key);
+    context = nn.matmul(attention, value);
+  }
   mlir::Value joined = nn.permute(context, batch_first ? ArrayRef<int64_t>{0, 2, 1, 3} : ArrayRef<int64_t>{2, 0, 1, 3});
   ArrayRef<int64_t> shape = NnBuilder::shape(joined);
   mlir::Value output = nn.linear(nn.reshape(joined, {shape[0], shape[1], embed}), op.getOutProjWeight(), op.getOutProjBias());
@@ -86,32 +86,49 @@ void lower(nn::MultiheadAttentionOp op, RewriterBase& rewriter) {
   rewriter.eraseOp(op);
 }
 
-/// torch.nn.functional.scaled_dot_product_attention.
+/// torch.nn.functional.scaled_dot_product_attention, some queries at a time.
 void lower(nn::AttentionOp op, RewriterBase& rewriter) {
+  if (op.getEnableGqa()) resolve_groups(op, rewriter);
   NnBuilder nn{rewriter, op.getLoc()};
-  mlir::Value key = op.getKey(), value = op.getValue();
-  const SmallVector<int64_t> shape(NnBuilder::shape(op.getQuery()));
-  const auto heads = static_cast<int64_t>(shape.size()) - 3;
-  const double scale = op.getScale() ? op.getScale()->convertToDouble() : 1.0 / std::sqrt(static_cast<double>(shape.back()));
-  const int64_t groups = op.getEnableGqa() ? shape[heads] / NnBuilder::shape(key)[heads] : 1;
-  // Heads that have keys and values in common lie side by side: each of those is there as often as it is wanted.
+  const auto dim = static_cast<int64_t>(NnBuilder::shape(op.getQuery()).size()) - 2;
+  const int64_t length = NnBuilder::shape(op.getQuery())[dim];
+  auto dropout = op->getAttrOfType<FloatAttr>(nn::kDropout);
+  // A dropout's mask belongs to positions in all of the weights.
+  const int64_t at_a_time = dropout ? length : nn::queries_at_a_time(op);
+  SmallVector<mlir::Value> parts;
+  for (int64_t first = 0; first < length; first += at_a_time) {
+    const int64_t count = std::min(at_a_time, length - first);
+    const nn::Masks masks{
+        .attn = nn::rows_of_mask(rewriter, op.getLoc(), op.getMask(), first, count), .padding = {}, .causal = op.getIsCausal()};
+    mlir::Value query = nn::slice_of(rewriter, op.getLoc(), op.getQuery(), dim, first, count);
+    mlir::Value weights =
+        nn::attention_weights(rewriter, op.getLoc(), query, op.getKey(), /*rows=*/true, nn::scale_of(op), masks, first);
+    parts.push_back(nn.matmul(dropped(nn, weights, dropout), op.getValue()));
+  }
+  rewriter.replaceOp(op, parts.size() == 1 ? parts[0] : nn.concat(parts, dim));
+}
+
+}  // namespace
+
+void resolve_groups(nn::AttentionOp op, RewriterBase& rewriter) {
+  NnBuilder nn{rewriter, op.getLoc()};
+  const auto heads = static_cast<int64_t>(NnBuilder::shape(op.getQuery()).size()) - 3;
+  const int64_t groups = NnBuilder::shape(op.getQuery())[heads] / NnBuilder::shape(op.getKey())[heads];
   auto repeated = [&](mlir::Value x) {
     SmallVector<mlir::Value> parts;
     for (int64_t head = 0; head < NnBuilder::shape(x)[heads]; ++head)
       parts.append(static_cast<size_t>(groups), nn.slice(x, heads, head, 1));
     return nn.concat(parts, heads);
   };
-  if (groups > 1) {
-    key = repeated(key);
-    value = repeated(value);
-  }
-  const Masks masks{.attn = op.getMask(), .padding = {}, .inverted = false, .causal = op.getIsCausal()};
-  mlir::Value weights =
-      attention_weights(nn, op.getQuery(), key, /*rows=*/true, scale, masks, op->getAttrOfType<FloatAttr>(nn::kDropout));
-  rewriter.replaceOp(op, nn.matmul(weights, value));
+  rewriter.modifyOpInPlace(op, [&] {
+    if (groups > 1) {
+      mlir::Value key = repeated(op.getKey());
+      op.getValueMutable().assign(op.getValue() == op.getKey() ? key : repeated(op.getValue()));
+      op.getKeyMutable().assign(key);
+    }
+    op.setEnableGqa(false);
+  });
 }
-
-}  // namespace
 
 bool is_attention(Operation* op) { return isa<nn::MultiheadAttentionOp, nn::AttentionOp>(op); }
 

@@ -1,4 +1,5 @@
 // nn-lower-layers: layers that neither a library call nor one kernel computes are taken apart.
+#include "ir/Nn/Attention.h"
 #include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
 #include "passes/nn/LowerPatterns.h"
@@ -139,6 +140,19 @@ struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
   }
 };
 
+/// An attention that stays until its dual is built, which computes the weights again instead of keeping them all.
+struct KeepAttention : OpRewritePattern<nn::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::AttentionOp op, PatternRewriter& rewriter) const override {
+    ArrayRef<int64_t> query = NnBuilder::shape(op.getQuery());
+    const bool stays = query[query.size() - 2] >= nn::kManyQueries;
+    if (stays && !op.getEnableGqa()) return failure();
+    if (stays) resolve_groups(op, rewriter);
+    else lower_attention(op, rewriter);
+    return success();
+  }
+};
+
 template <typename Op>
 struct LowerAttention : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -149,11 +163,13 @@ struct LowerAttention : OpRewritePattern<Op> {
 };
 
 struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
+  using NnLowerLayersBase::NnLowerLayersBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerAttention<nn::MultiheadAttentionOp>, LowerAttention<nn::AttentionOp>, PadBorder, SplitConcat,
-                 ScalarSoftmax, AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>,
-                 Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    if (keepAttention) patterns.add<KeepAttention>(&getContext());
+    else patterns.add<LowerAttention<nn::AttentionOp>>(&getContext());
+    patterns.add<LowerAttention<nn::MultiheadAttentionOp>, PadBorder, SplitConcat, ScalarSoftmax, AddSequenceBatch<nn::LstmOp>,
+                 AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
     add_indexing_patterns(patterns);
     add_reduction_patterns(patterns);
     add_resampling_patterns(patterns);

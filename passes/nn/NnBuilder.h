@@ -74,6 +74,9 @@ struct NnBuilder {
 /// Whether it is a layer that lower_attention takes apart.
 bool is_attention(mlir::Operation* op);
 
+/// Keys and values that several heads have in common are there for each: without `enable_gqa`.
+void resolve_groups(nn::AttentionOp op, mlir::RewriterBase& rewriter);
+
 /// Puts linear layers, matrix products and a softmax in place of an attention; with an attribute nn.dropout, a dropout of
 /// the attention's weights too.
 void lower_attention(mlir::Operation* op, mlir::RewriterBase& rewriter);

@@ -26,7 +26,8 @@ class Precision {
   Precision(func::FuncOp function, FloatType narrow, StringRef name) : function_(function), narrow_(narrow), name_(name) {}
 
   LogicalResult run() {
-    take_attentions_apart();
+    while (take_attentions_apart()) {
+    }
     Block& body = function_.getBody().front();
     if (failed(visit(body))) return failure();
     // What the program gives keeps its type.
@@ -39,8 +40,9 @@ class Precision {
   }
 
  private:
-  /// The parts of an attention differ in their arithmetic: products are narrow, the softmax isn't.
-  void take_attentions_apart() {
+  /// The parts of an attention differ in their arithmetic: products are narrow, the softmax isn't. Whether there was one: a long one
+  /// has an attention on projected values among its parts.
+  bool take_attentions_apart() {
     SmallVector<Operation*> attentions;
     function_.walk([&](Operation* op) {
       if (is_attention(op)) attentions.push_back(op);
@@ -56,6 +58,7 @@ class Precision {
         if (reason) part->setAttr(nn::kReason, reason);
       }
     }
+    return !attentions.empty();
   }
 
   LogicalResult visit(Block& block) {

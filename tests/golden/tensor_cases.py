@@ -95,3 +95,8 @@ JOINED = [
     named("grid", "Reshape", shape=[-1, 2, 2, 4, 3, 5]), named("back", "Permute", dims=[0, 1, 3, 2, 4, 5]), named("out", "Reshape", shape=[-1, 8, 6, 5])]
 family("windows", {"x": [B, 8, 6, 5]}, [*WINDOWS, named("fc", "Linear", in_features=5, out_features=5), named("pooled", "AMax", dim=1, keepdim=True),
                                         named("both", "Add", "fc", "pooled"), *JOINED], ["out", "windows"])
+# More queries than are taken at once.
+family("long_attention", {"q": [B, 1030, 2], "k": [B, 5, 2], "bias": [B, 1030, 5], "mask": ([B, 1, 5], LONG)}, [
+    named("causal", "ScaledDotProductAttention", "q", "k", "k", is_causal=True), named("biased", "ScaledDotProductAttention", "q", "k", "k", "bias"),
+    named("masked", "ScaledDotProductAttention", "q", "k", "k", "mask"),
+    named("module", "MultiheadAttention", "q", "k", "k", embed_dim=2, num_heads=2, batch_first=True, need_weights=False, is_causal=True)], batch=3)

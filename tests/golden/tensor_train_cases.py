@@ -60,3 +60,8 @@ family("attention_masks", {"x": [B, 4, 8], "bias": [B, 4]}, [
 family("windows", {"x": [B, 8, 6, 5]}, [
     *WINDOWS, named("fc", linear(5, 5)), named("attended", of("ScaledDotProductAttention"), "fc", "windows", "fc"), *JOINED], [B, 8, 6, 5],
        optimizer={"type": "SGD", "lr": 5.0}, outputs=["out"], batch=7)
+family("long_attention", {"q": [B, 1030, 2], "k": [B, 5, 2], "b": [B, 1030, 3], "c": [B, 1, 3]}, [
+    named("query", linear(2, 2), "q"), named("key", linear(2, 2, bias=False), "k"), named("value", linear(2, 3), "k"), named("rows", linear(3, 5), "b"), named("row", linear(3, 5), "c"),
+    named("causal", of("ScaledDotProductAttention", is_causal=True), "query", "key", "value"), named("biased", of("ScaledDotProductAttention"), "query", "key", "value", "rows"),
+    named("same", of("ScaledDotProductAttention", scale=1.5), "query", "key", "value", "row"), named("two", of("Add"), "biased", "same"), named("all", of("Add"), "two", "causal"),
+    named("one", of("Flatten", start_dim=1)), named("sum", linear(3090, 2))], [B, 2], optimizer={"type": "SGD", "lr": 0.3}, batch=7)

@@ -67,8 +67,8 @@ func.func @images(%x: tensor<?x8x4x6xf32>) {
 func.func @attention(%q: tensor<?x4x3x8xf32>, %k: tensor<?x2x5x8xf32>, %mask: tensor<?x1x1x5xui8>, %s: tensor<?x4x3x5xf32>, %w: tensor<8xf32>) {
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) {enable_gqa = true, is_causal = false, scale = 5.000000e-01 : f64} :
   %0 = nn.attention %q, %k, %k mask(%mask) {enable_gqa = true, is_causal = false, scale = 0.5 : f64} : (tensor<?x4x3x8xf32>, tensor<?x2x5x8xf32>, tensor<?x2x5x8xf32>, tensor<?x1x1x5xui8>) -> tensor<?x4x3x8xf32>
-  // CHECK: nn.mask_scores %{{.*}} mask(%{{.*}}) {causal, inverted} : (tensor<?x4x3x5xf32>, tensor<?x1x1x5xui8>) -> tensor<?x4x3x5xf32>
-  %1 = nn.mask_scores %s mask(%mask) {causal, inverted} : (tensor<?x4x3x5xf32>, tensor<?x1x1x5xui8>) -> tensor<?x4x3x5xf32>
+  // CHECK: nn.mask_scores %{{.*}} mask(%{{.*}}) {causal = 7 : i64, inverted} : (tensor<?x4x3x5xf32>, tensor<?x1x1x5xui8>) -> tensor<?x4x3x5xf32>
+  %1 = nn.mask_scores %s mask(%mask) {causal = 7 : i64, inverted} : (tensor<?x4x3x5xf32>, tensor<?x1x1x5xui8>) -> tensor<?x4x3x5xf32>
   // CHECK: nn.softmax %{{.*}} {dim = -1 : i64, log = false, nn.masked}
   %2 = nn.softmax %1 {dim = -1 : i64, log = false, nn.masked} : (tensor<?x4x3x5xf32>) -> tensor<?x4x3x5xf32>
   // CHECK: nn.rms_norm %{{.*}} weight(%{{.*}}) {eps = 1.000000e-01 : f64, normalized_shape = array<i64: 8>}

@@ -46,7 +46,7 @@ func.func @upsample(%x: tensor<?x3x2x2xf32>) -> tensor<?x3x4x4xf32> {
 // A mask is applied to the scores, and the softmax behind it knows.
 // CHECK-LABEL: func.func @attention(
 // CHECK: %[[S:.*]] = nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x4x3x3xf32>
-// CHECK: %[[M:.*]] = nn.mask_scores %[[S]] {causal}
+// CHECK: %[[M:.*]] = nn.mask_scores %[[S]] {causal = 0 : i64}
 // CHECK: nn.softmax %[[M]] {dim = -1 : i64, log = false, nn.masked}
 func.func @attention(%q: tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32> {
   %0 = nn.attention %q, %q, %q {enable_gqa = false, is_causal = true} : (tensor<?x4x3x8xf32>, tensor<?x4x3x8xf32>, tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32>
@@ -59,4 +59,15 @@ func.func @attention(%q: tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32> {
 func.func @pools(%x: tensor<?x4x9xf32>) -> tensor<?x4x5xf32> {
   %0 = nn.max_pool %x {ceil_mode = false, dilation = array<i64: 1>, kernel_size = array<i64: 3>, padding = array<i64: 1>, stride = array<i64: 2>} : (tensor<?x4x9xf32>) -> tensor<?x4x5xf32>
   return %0 : tensor<?x4x5xf32>
+}
+
+// Of many queries, some at a time: no scores of all of them.
+// CHECK-LABEL: func.func @long_attention(
+// CHECK-COUNT-4: nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x256x5xf32>
+// CHECK: nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x6x5xf32>
+// CHECK: nn.mask_scores {{.*}} {causal = 1024 : i64}
+// CHECK: nn.concat {{.*}} {dim = 1 : i64} {{.*}} -> tensor<?x1030x8xf32>
+func.func @long_attention(%q: tensor<?x1030x8xf32>, %k: tensor<?x5x8xf32>) -> tensor<?x1030x8xf32> {
+  %0 = nn.attention %q, %k, %k {enable_gqa = false, is_causal = true} : (tensor<?x1030x8xf32>, tensor<?x5x8xf32>, tensor<?x5x8xf32>) -> tensor<?x1030x8xf32>
+  return %0 : tensor<?x1030x8xf32>
 }

@@ -1,0 +1,19 @@
+// RUN: sheaf-opt %s --nn-lower-layers=keep-attention | FileCheck %s
+
+// A long attention stays for its dual to be built; keys that heads have in common are there for each.
+// CHECK-LABEL: func.func @long(
+// CHECK: %[[K:.*]] = nn.concat
+// CHECK: nn.attention %arg0, %[[K]], %[[K]] {enable_gqa = false, is_causal = true}
+func.func @long(%q: tensor<?x2x1024x8xf32>, %k: tensor<?x1x5x8xf32>) -> tensor<?x2x1024x8xf32> {
+  %0 = nn.attention %q, %k, %k {enable_gqa = true, is_causal = true} : (tensor<?x2x1024x8xf32>, tensor<?x1x5x8xf32>, tensor<?x1x5x8xf32>) -> tensor<?x2x1024x8xf32>
+  return %0 : tensor<?x2x1024x8xf32>
+}
+
+// A short one is taken apart: its weights are kept for the backward pass.
+// CHECK-LABEL: func.func @short(
+// CHECK: nn.softmax
+// CHECK-NOT: nn.attention
+func.func @short(%q: tensor<?x64x8xf32>) -> tensor<?x64x8xf32> {
+  %0 = nn.attention %q, %q, %q {enable_gqa = false, is_causal = false} : (tensor<?x64x8xf32>, tensor<?x64x8xf32>, tensor<?x64x8xf32>) -> tensor<?x64x8xf32>
+  return %0 : tensor<?x64x8xf32>
+}
