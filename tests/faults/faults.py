@@ -36,6 +36,7 @@ class FaultTest(TrainTest):
             "dump a plan": [SHEAF, "dump", "model.plan", *run, "--batch", 4, "--format", "html", "-o", out / "page"],
             "run": [*SHEAF_RUN, "model.plan", *run, "--input", "x=test-images.gz", "--output", out / "outputs"],
             "train": self.command("--steps", 4, "--seed", 5, "--save", out / "weights", "--metrics", out / "metrics"),
+            "eval": [SHEAF, "eval", "model.plan", *run, "--data", "x=test-images.gz", "--data", "label=test-labels"],
             "verify": [SHEAF, "verify", "model.plan", "--devices", "cpu:0"],
             "estimate": [SHEAF, "estimate", "model.plan", *run, "--batch", 8, "--json"],
             "explain": [SHEAF, "explain", "model.plan", "net.fc", *run, "--batch", 8],
