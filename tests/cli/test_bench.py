@@ -39,6 +39,7 @@ class Bench(TrainTest):
         done = must(self.bench("--steps", 5, "--numerics", "fast", "--threads", 1))
         self.assertRegex(done.out, r"\Astripes, inference, batch 8, on cpu:0,cpu:1, 1 thread, fast f32\n")
         self.assertRegex(done.out, r"(?m)^  step     \S+ (µs|ms|s), median of 5; quartiles \S+ to \S+, fastest \S+, slowest \S+$")
+        self.assertRegex(done.out, r"(?m)^  tail     95% within \S+, 99% within \S+ (µs|ms|s)$")
         self.assertRegex(done.out, r"(?m)^  rate     \S+ samples/s$")
         self.assertEqual(done.err, "")
 

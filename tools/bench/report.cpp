@@ -61,6 +61,8 @@ Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, c
           {"step_seconds_min", step.least},
           {"step_seconds_q1", step.lower_quartile},
           {"step_seconds_q3", step.upper_quartile},
+          {"step_seconds_p95", step.p95},
+          {"step_seconds_p99", step.p99},
           {"step_seconds_max", step.most},
           {"bind_seconds", program.bind_seconds()},
           {"arena_MiB", mib(arenas)},
@@ -81,6 +83,8 @@ std::string bench_text(const Json& report) {
   text += "  step     " + in_unit("step_seconds") + " " + name + ", median of " + std::to_string(steps) + "; quartiles " +
           in_unit("step_seconds_q1") + " to " + in_unit("step_seconds_q3") + ", fastest " + in_unit("step_seconds_min") +
           ", slowest " + in_unit("step_seconds_max") + "\n";
+  text += "  tail     95% within " + in_unit("step_seconds_p95") + ", 99% within " + in_unit("step_seconds_p99") + " " + name +
+          "\n";
   const double rate = report["samples_per_s"];
   text += "  rate     " + (rate < 1000 ? number(rate) : with_thousands(std::llround(rate))) + " samples/s\n";
   text += printed("  binding  %.3g s\n", report["bind_seconds"].get<double>());

@@ -17,8 +17,8 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 Durations durations(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
-  return {seconds.size(),          quantile(seconds, 0.5),  seconds.front(),
-          quantile(seconds, 0.25), quantile(seconds, 0.75), seconds.back()};
+  return {seconds.size(),          quantile(seconds, 0.5), seconds.front(),         quantile(seconds, 0.25),
+          quantile(seconds, 0.75), seconds.back(),         quantile(seconds, 0.95), quantile(seconds, 0.99)};
 }
 
 }  // namespace sheaf

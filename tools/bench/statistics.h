@@ -1,4 +1,4 @@
-// Durations of steps as a median with its spread.
+// Durations of steps as a median with its spread and its tail.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,11 @@
 
 namespace sheaf {
 
-/// Seconds. Quartiles are those of the sorted durations, interpolated linearly (as numpy's default).
+/// Seconds. Quartiles and percentiles are those of the sorted durations, interpolated linearly (as numpy's default).
 struct Durations {
   size_t count = 0;
   double median = 0, least = 0, lower_quartile = 0, upper_quartile = 0, most = 0;
+  double p95 = 0, p99 = 0;  ///< so much or less took 95, 99 of a hundred
 };
 
 /// Of at least one duration.

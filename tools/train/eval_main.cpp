@@ -69,8 +69,8 @@ Result<void> evaluate(const Options& options, const EvalSettings& settings) {
     std::printf("%s\n", json_text(model.name(), *found).c_str());
   } else {
     std::printf("%s: %s on %s %s of %s, %.3g s\n", model.name().c_str(), evaluation_text(*found, "").c_str(),
-                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows",
-                settings.data.at(loss.target).c_str(), found->seconds);
+                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows", settings.data.at(loss.target).c_str(),
+                found->seconds);
   }
   return trace.finish(opened.get());
 }
@@ -95,11 +95,12 @@ OptionParser eval_options() {
       .add(seed_option)
       .add(execution_options)
       .add(add_trace_options);
-  parser.example("a trained model, on the rows that it was trained on",
-                 {"sheaf compile models/data_parallel_model.json -o model.plan",
-                  "sheaf train model.plan --devices cpu:0 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
-                  "--save trained.safetensors",
-                  "sheaf eval model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --weights trained.safetensors"});
+  parser.example(
+      "a trained model, on the rows that it was trained on",
+      {"sheaf compile models/data_parallel_model.json -o model.plan",
+       "sheaf train model.plan --devices cpu:0 --data x=random:128 --data y=random:128 --batch-size 32 --epochs 2 "
+       "--save trained.safetensors",
+       "sheaf eval model.plan --devices cpu:0,cpu:1 --data x=random:128 --data y=random:128 --weights trained.safetensors"});
   return parser;
 }
 

@@ -28,6 +28,11 @@ TEST(Durations, QuartilesAreInterpolated) {
   const Durations one = durations({7});
   EXPECT_DOUBLE_EQ(one.median, 7);
   EXPECT_DOUBLE_EQ(one.lower_quartile, 7);
+  EXPECT_DOUBLE_EQ(one.p99, 7);
+  std::vector<double> hundred;
+  for (int i = 101; i > 0; --i) hundred.push_back(i);
+  EXPECT_DOUBLE_EQ(durations(hundred).p95, 96);
+  EXPECT_DOUBLE_EQ(durations(hundred).p99, 100);
 }
 
 Json report(double q1, double median, double q3, int64_t batch = 10) {
