@@ -1,4 +1,4 @@
-// Linear and Embedding.
+// Linear, Embedding, EmbeddingBag.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -37,6 +37,16 @@ std::vector<LayerType> linear_layers() {
                      nullable(typed("padding_idx", ArgumentType::Kind::integer, Json(nullptr))), fixed("max_norm", nullptr),
                      fixed("norm_type", 2.0), fixed("scale_grad_by_freq", false), ignored("sparse")},
        .check = check_embedding,
+       .parameters =
+           [=](const Json& a) {
+             return std::vector<LayerParameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};
+           },
+       .parameter_names = "weight"},
+      {.name = "EmbeddingBag",
+       .summary = "integers `[N, L]` → `[N, embedding_dim]`: of each row's entries the mean, the sum or the largest",
+       .arguments = {positive("num_embeddings"), positive("embedding_dim"), fixed("max_norm", nullptr), fixed("norm_type", 2.0),
+                     fixed("scale_grad_by_freq", false), choice("mode", {"sum", "mean", "max"}, "mean"), ignored("sparse"),
+                     fixed("include_last_offset", false), fixed("padding_idx", nullptr)},
        .parameters =
            [=](const Json& a) {
              return std::vector<LayerParameter>{{"weight", {size(a, "num_embeddings"), size(a, "embedding_dim")}}};

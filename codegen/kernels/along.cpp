@@ -4,6 +4,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <limits>
+
 namespace sheaf::kernels {
 
 using namespace mlir;
@@ -58,6 +60,8 @@ Result<KernelUse> build(Emitter& e, const CumSumSpec& spec) {
   });
 }
 
+/// The extremum, then the first place that has it: two reductions, since a search that remembers where it is goes one element at
+/// a time. Places are counted down from 0 in f64, which has them all, so that the first is their maximum.
 Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
   SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
   const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(DType::int64);
@@ -66,23 +70,26 @@ Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
   auto compare = [&](arith::CmpFPredicate predicate, Value p, Value q) -> Value {
     return b.create<arith::CmpFOp>(e.loc, predicate, p, q, arith::FastMathFlags::none);
   };
+  e.set_schedule(gpu_rows(line.n));
   return each_line(e, line, [&](Value item, Value first, Value stride) {
-    Value start = e.load(x, first), zero = e.constant(0);
-    auto loop = b.create<scf::ForOp>(e.loc, e.constant(1), e.size(line.n), e.constant(1), ValueRange{start, zero});
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(loop.getBody());
-      Value i = loop.getInductionVar(), best = loop.getRegionIterArg(0), place = loop.getRegionIterArg(1);
+    auto element = [&](Value i) -> Value {
       Value value = e.load(x, e.add(first, e.multiply(i, stride)));
-      Value beyond = compare(spec.minimum ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT, value, best);
+      return spec.minimum ? b.create<arith::NegFOp>(e.loc, value).getResult() : value;
+    };
+    Value zero = e.constant(0), n = e.size(line.n);
+    Value most = e.reduce(Combine::maximum, zero, n, {b.getF32Type()}, [&](Value i) { return Emitter::Values{element(i)}; })[0];
+    Value nan = compare(arith::CmpFPredicate::UNO, most, most);
+    Value below = b.create<arith::ConstantOp>(e.loc, b.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
+    Value place = e.reduce(Combine::maximum, zero, n, {b.getF64Type()}, [&](Value i) {
+      Value value = element(i);
       // NaN is beyond all that is none.
-      Value first_nan = b.create<arith::AndIOp>(e.loc, compare(arith::CmpFPredicate::UNO, value, value),
-                                                compare(arith::CmpFPredicate::ORD, best, best));
-      Value taken = b.create<arith::OrIOp>(e.loc, beyond, first_nan);
-      Value next = b.create<arith::SelectOp>(e.loc, taken, value, best);
-      b.create<scf::YieldOp>(e.loc, ValueRange{next, b.create<arith::SelectOp>(e.loc, taken, i, place)});
-    }
-    e.store(y, item, b.create<arith::IndexCastOp>(e.loc, b.getI64Type(), loop.getResult(1)));
+      Value both = b.create<arith::AndIOp>(e.loc, nan, compare(arith::CmpFPredicate::UNO, value, value));
+      Value here = b.create<arith::OrIOp>(e.loc, compare(arith::CmpFPredicate::OEQ, value, most), both);
+      Value index = b.create<arith::IndexCastOp>(e.loc, b.getI64Type(), i);
+      Value down = b.create<arith::NegFOp>(e.loc, b.create<arith::SIToFPOp>(e.loc, b.getF64Type(), index));
+      return Emitter::Values{b.create<arith::SelectOp>(e.loc, here, down, below)};
+    })[0];
+    e.store(y, item, b.create<arith::FPToSIOp>(e.loc, b.getI64Type(), b.create<arith::NegFOp>(e.loc, place)));
   });
 }
 
@@ -97,6 +104,8 @@ Result<KernelUse> build(Emitter& e, const ResampleSpec& spec) {
   OpBuilder& b = e.builder;
   Value starts = e.table(spec.starts), weights = e.table(spec.weights);
   Value inner = e.size(line.inner), none = e.f32(0);
+  Value unread =
+      b.create<arith::ConstantOp>(e.loc, b.getI32IntegerAttr(std::numeric_limits<int32_t>::min()));  // the bits of -0
   // An element of y: row j of slab `outer`.
   auto element = [&](Value outer, Value j, Value i) {
     Value begin = b.create<arith::IndexCastOp>(e.loc, b.getIndexType(), e.read(starts, j));
@@ -105,8 +114,9 @@ Result<KernelUse> build(Emitter& e, const ResampleSpec& spec) {
       Value weight = e.read(weights, e.add(e.multiply(j, e.constant(taps)), e.constant(k)));
       Value value = e.load(x, e.add(e.multiply(e.add(from, e.constant(k)), inner), i));
       Value term = b.create<arith::MulFOp>(e.loc, weight, value);
-      Value unread = b.create<arith::CmpFOp>(e.loc, arith::CmpFPredicate::OEQ, weight, none);
-      term = b.create<arith::SelectOp>(e.loc, unread, none, term);
+      Value bits = b.create<arith::BitcastOp>(e.loc, b.getI32Type(), weight);
+      Value missing = b.create<arith::CmpIOp>(e.loc, arith::CmpIPredicate::eq, bits, unread);
+      term = b.create<arith::SelectOp>(e.loc, missing, none, term);
       sum = sum ? b.create<arith::AddFOp>(e.loc, sum, term) : term;
     }
     Value to = e.add(e.multiply(outer, e.constant(count)), j);

@@ -215,8 +215,8 @@ struct ArgExtremumSpec {
   bool minimum = false;
 };
 
-/// y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`: as many entries as `starts`. What a weight is 0 for doesn't
-/// count, infinite or not. Buffers: x; y.
+/// y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`: as many entries as `starts`. What a weight is -0 for doesn't
+/// count, NaN or not. Buffers: x; y.
 struct ResampleSpec {
   std::string name = "resample";
   std::string description;

@@ -40,6 +40,7 @@ Json default_initialisation(const frontend::Layer& layer, const std::string& own
     if (!layer.arguments["padding_idx"].is_null()) init["zero_row"] = layer.arguments["padding_idx"];
     return init;
   }
+  if (type == "EmbeddingBag") return normal(0, 1);
   if (type == "LSTM" || type == "GRU") return uniform(1 / std::sqrt(layer.arguments["hidden_size"].get<double>()));
   if (type == "MultiheadAttention") {
     double width = layer.arguments["embed_dim"].get<double>();

@@ -44,10 +44,27 @@ Values build_var(const Context& c) {
   return c.one<nn::VarOp>(reduced.x, reduced.all(c), c.flag("keepdim"), c.number("correction"));
 }
 
+/// An embedding, and the reduction of what it gives for each row. The permutation, which changes nothing, says that there must be
+/// rows of rows.
+Values build_embedding_bag(const Context& c) {
+  mlir::Value weight = c.parameter("weight");
+  mlir::Type element = cast<mlir::TensorType>(weight.getType()).getElementType();
+  auto made = [&]<typename Op>(auto... operands) { return c.importer.make<Op>(c.loc, element, 1u, operands...)->getResult(0); };
+  mlir::Value found = made.operator()<nn::EmbeddingOp>(c.x(), weight, IntegerAttr());
+  found = made.operator()<nn::PermuteOp>(found, c.attributes().getDenseI64ArrayAttr({0, 1, 2}));
+  const std::string mode = c.argument("mode").get<std::string>();
+  DenseI64ArrayAttr dims = c.attributes().getDenseI64ArrayAttr({1});
+  BoolAttr no = c.attributes().getBoolAttr(false);
+  if (mode == "max") return {made.operator()<nn::ExtremumOp>(found, dims, no, no)};
+  if (mode == "sum") return {made.operator()<nn::SumOp>(found, dims, no)};
+  return {made.operator()<nn::MeanOp>(found, dims, no)};
+}
+
 }  // namespace
 
 Builders reduction_builders() {
   return {
+      {"EmbeddingBag", build_embedding_bag},
       {"Sum", build_sum},
       {"AMax", build_extremum<false>},
       {"AMin", build_extremum<true>},

@@ -18,8 +18,7 @@ Value masked(OpBuilder& builder, Location loc, Value scores, const Masks& masks,
                                           masks.inverted ? builder.getUnitAttr() : UnitAttr(),
                                           masks.causal ? builder.getI64IntegerAttr(first) : IntegerAttr());
   if (masks.padding)
-    scores =
-        builder.create<MaskScoresOp>(loc, scores.getType(), scores, masks.padding, builder.getUnitAttr(), IntegerAttr());
+    scores = builder.create<MaskScoresOp>(loc, scores.getType(), scores, masks.padding, builder.getUnitAttr(), IntegerAttr());
   return scores;
 }
 
@@ -31,7 +30,8 @@ Value attention_weights(OpBuilder& builder, Location loc, Value query, Value key
   SmallVector<int64_t> shape(type_of_value(query).getShape());
   ArrayRef<int64_t> keys = type_of_value(key).getShape();
   shape.back() = rows ? keys[keys.size() - 2] : keys.back();
-  auto type = RankedTensorType::get(shape, promoted(type_of_value(query).getElementType(), type_of_value(key).getElementType()));
+  auto type =
+      RankedTensorType::get(shape, promoted(type_of_value(query).getElementType(), type_of_value(key).getElementType()));
   Value scores = builder.create<MatMulOp>(loc, type, query, key, /*transpose_a=*/false, /*transpose_b=*/rows);
   scores = masked(builder, loc, scores, masks, first);
   auto weights = builder.create<SoftmaxOp>(loc, type, scores, builder.getI64IntegerAttr(-1), builder.getBoolAttr(false));

@@ -40,7 +40,8 @@ void AttentionOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
     Value weighted = gradients.sum(gradients.mul(dweights, weights), {dim + 1}, true);
     Value dscores = gradients.mul(weights, gradients.sub(dweights, weighted));
     if (gradients.needed(0u)) dq.push_back(gradients.scale(gradients.matmul(dscores, k, false, false), scale));
-    if (gradients.needed(1u)) add_to(gradients, operands[1], gradients.scale(gradients.matmul(dscores, query, true, false), scale));
+    if (gradients.needed(1u))
+      add_to(gradients, operands[1], gradients.scale(gradients.matmul(dscores, query, true, false), scale));
     if (masks.attn && gradients.needed(3u)) dmask.push_back(gradients.sum_to(dscores, masks.attn));
   }
   if (!dq.empty()) operands[0] = joined(gradients, dq, dim);

@@ -76,20 +76,22 @@ std::optional<int64_t> MaskScoresOp::splitDim(unsigned operand, int64_t rank, in
   return aligned_split(*this, operand, rank, dim);
 }
 bool MaskScoresOp::usesCoordinates() { return getCausal().has_value(); }
+/// -∞ is added, as in PyTorch: a score that is NaN stays so.
 Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
-  Value x = in[0], hidden = scalar::constant(b, loc, -std::numeric_limits<double>::infinity());
+  Value x = in[0], none = scalar::constant(b, loc, 0);
+  Value hidden = scalar::constant(b, loc, -std::numeric_limits<double>::infinity());
+  auto where = [&](Value sees) { x = scalar::add(b, loc, x, b.create<arith::SelectOp>(loc, sees, none, hidden)); };
   if (getMask() && isa<FloatType>(in[1].getType())) {
-    x = b.create<arith::AddFOp>(loc, x, in[1]);
+    x = scalar::add(b, loc, x, in[1]);
   } else if (getMask()) {
     Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(in[1].getType()));
-    auto sees = getInverted() ? arith::CmpIPredicate::eq : arith::CmpIPredicate::ne;
-    x = b.create<arith::SelectOp>(loc, b.create<arith::CmpIOp>(loc, sees, in[1], zero), x, hidden);
+    where(b.create<arith::CmpIOp>(loc, getInverted() ? arith::CmpIPredicate::eq : arith::CmpIPredicate::ne, in[1], zero));
   }
   if (!getCausal()) return x;
   Value first = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(static_cast<int64_t>(*getCausal())));
   Value position = b.create<arith::AddIOp>(loc, in[in.size() - 2], first), key = in[in.size() - 1];
-  Value seen = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, key, position);
-  return b.create<arith::SelectOp>(loc, seen, x, hidden);
+  where(b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, key, position));
+  return x;
 }
 /// Where a key is hidden, the softmax behind gives no gradient.
 void MaskScoresOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {

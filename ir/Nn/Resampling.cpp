@@ -9,6 +9,9 @@ namespace sheaf::nn {
 
 namespace {
 
+/// What stands where a row has nothing: an entry of weight 0 is read all the same, and NaN in it counts.
+constexpr double kUnread = -0.0;
+
 /// The entries of a matrix's rows, by column.
 using SparseRows = std::vector<std::map<int64_t, double>>;
 
@@ -38,7 +41,7 @@ Band banded(const SparseRows& rows, int64_t columns) {
     band.starts.push_back(start);
     for (int64_t k = 0; k < taps; ++k) {
       auto found = row.find(start + k);
-      band.weights.push_back(found == row.end() ? 0 : found->second);
+      band.weights.push_back(found == row.end() ? kUnread : found->second);
     }
   }
   return band;
@@ -93,7 +96,7 @@ Band interpolation(llvm::StringRef mode, bool align_corners, int64_t from, const
       for (int64_t k = 0; k < 4; ++k) row[inside(first - 1 + k)] += weights[static_cast<size_t>(k)];
     } else {
       row[first] += 1 - t;
-      if (t != 0) row[inside(first + 1)] += t;
+      row[inside(first + 1)] += t;
     }
   }
   return banded(rows, from);

@@ -5,7 +5,8 @@
 
 namespace sheaf::nn {
 
-/// Row j of a matrix is 0 but for its entries from column starts[j] on: a row of `weights`, all of one length.
+/// Row j of a matrix is 0 but for its entries from column starts[j] on: a row of `weights`, all of one length. A weight of -0 stands
+/// where the row has no entry.
 struct Band {
   llvm::SmallVector<int64_t> starts;
   llvm::SmallVector<double> weights;

@@ -29,8 +29,11 @@ struct LowerUpsample : OpRewritePattern<nn::UpsampleOp> {
   }
 
   static bool is_identity(const nn::Band& band, int64_t size) {
-    return static_cast<int64_t>(band.starts.size()) == size && band.taps() == 1 &&
-           llvm::equal(band.starts, llvm::seq<int64_t>(0, size)) && llvm::all_of(band.weights, [](double w) { return w == 1; });
+    if (static_cast<int64_t>(band.starts.size()) != size) return false;
+    for (int64_t j = 0; j < size; ++j)
+      for (int64_t k = 0; k < band.taps(); ++k)
+        if (band.weights[j * band.taps() + k] != (band.starts[j] + k == j ? 1 : 0)) return false;
+    return true;
   }
 };
 

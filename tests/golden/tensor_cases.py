@@ -100,3 +100,6 @@ family("long_attention", {"q": [B, 1030, 2], "k": [B, 5, 2], "bias": [B, 1030, 5
     named("causal", "ScaledDotProductAttention", "q", "k", "k", is_causal=True), named("biased", "ScaledDotProductAttention", "q", "k", "k", "bias"),
     named("masked", "ScaledDotProductAttention", "q", "k", "k", "mask"),
     named("module", "MultiheadAttention", "q", "k", "k", embed_dim=2, num_heads=2, batch_first=True, need_weights=False, is_causal=True)], batch=3)
+bag = {"num_embeddings": 7, "embedding_dim": 3}
+family("embedding_bag", {"i": ([B, 4], LONG)}, [
+    named("mean", "EmbeddingBag", "i", **bag), named("total", "EmbeddingBag", "i", mode="sum", **bag), named("largest", "EmbeddingBag", "i", mode="max", **bag)])

@@ -65,3 +65,7 @@ family("long_attention", {"q": [B, 1030, 2], "k": [B, 5, 2], "b": [B, 1030, 3], 
     named("causal", of("ScaledDotProductAttention", is_causal=True), "query", "key", "value"), named("biased", of("ScaledDotProductAttention"), "query", "key", "value", "rows"),
     named("same", of("ScaledDotProductAttention", scale=1.5), "query", "key", "value", "row"), named("two", of("Add"), "biased", "same"), named("all", of("Add"), "two", "causal"),
     named("one", of("Flatten", start_dim=1)), named("sum", linear(3090, 2))], [B, 2], optimizer={"type": "SGD", "lr": 0.3}, batch=7)
+family("embedding_bag", {"i": ([B, 4], INT)}, [
+    named("mean", of("EmbeddingBag", num_embeddings=7, embedding_dim=3), "i"), named("total", of("EmbeddingBag", num_embeddings=7, embedding_dim=3, mode="sum"), "i"),
+    named("largest", of("EmbeddingBag", num_embeddings=7, embedding_dim=3, mode="max"), "i"), named("two", of("Mul"), "mean", "total"),
+    named("sum", of("Add"), "two", "largest")], [B, 3], optimizer={"type": "SGD", "lr": 0.2}, batch=7)
