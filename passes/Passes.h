@@ -3,6 +3,7 @@
 
 #include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
+#include "runtime/plan/strategy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -19,6 +20,7 @@ struct PipelineOptions {
   int64_t device_memory = 0;      ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
   std::string precision = "f32";  ///< arithmetic: f32, bf16 or f16 (docs/precision.md)
   bool unpartitioned = false;     ///< without parallel regions, everything on one device
+  Strategy strategy = Strategy::data_parallel;  ///< of training programs (docs/strategies.md)
 };
 
 /// nn → dist: shapes, placement, partition, simplification. What `dump` shows.

@@ -122,6 +122,22 @@ def DistDifferentiate : Pass<"dist-differentiate", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
 
+def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {
+  let summary = "Parameters live on each replica: strategy `replicated`";
+  let description = [{
+    A parameter that a single parallel region uses, and nothing else, has its home on each of the region's replicas: it is no
+    longer replicated at each step, and its gradient's `reduce` becomes an `all_reduce`. dist-optimize then puts the optimiser's
+    state and the update there too. Buffers stay where they are, and so do parameters of layers outside of regions.
+
+    ```mlir
+    %g = dist.reduce %p {reason = "…"} : <tensor<4xf32>, #dist.partial<@net>> -> <tensor<4xf32>, #dist.device<0>>
+    // becomes
+    %g = dist.all_reduce %p {reason = "…"} : <tensor<4xf32>, #dist.partial<@net>> -> <tensor<4xf32>, #dist.replicated<@net>>
+    ```
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
 def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
   let summary = "Gradients become updates: clipping, and the optimiser's arithmetic where each parameter lives";
   let description = [{

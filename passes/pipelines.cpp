@@ -68,6 +68,8 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
   // Before the backward pass, which has no dual for an assignment.
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
+  // Gradients are there, and nothing has gone to where parameters live yet.
+  if (options.strategy == Strategy::replicated) passes.addNestedPass<func::FuncOp>(createDistReplicateState());
 }
 
 void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {

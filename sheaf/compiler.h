@@ -18,6 +18,8 @@ namespace sheaf {
 struct CompilerOptions {
   /// "f32", "bf16" or "f16": the plan's arithmetic. Parameters, statistics and sums stay f32 (docs/precision.md).
   std::string precision = "f32";
+  /// "data_parallel" or "replicated": what each replica of a training step keeps (docs/strategies.md).
+  std::string strategy = "data_parallel";
   /// Bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
   int64_t device_memory = 0;
   /// A `training` section as JSON (docs/model-format.md), taken in place of the model's own; empty: the model's own, if it has one.
@@ -32,7 +34,7 @@ struct CompiledPlan {
 };
 
 /// Compiles a model file. Any number of threads may compile at the same time. Errors, located in the file, with the line: it can't be
-/// read; what is wrong with the model, all of it; an unknown precision.
+/// read; what is wrong with the model, all of it; an unknown precision or strategy.
 Result<CompiledPlan> compile_file(const std::string& file, const CompilerOptions& options = {});
 
 /// The same of a model file's content; `name` stands for the file in messages, and names the model that has no name.

@@ -18,8 +18,9 @@ class DeviceList {
  public:
   /// `list` as on the command line: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; "cpu" alone is host-only mode, in which nothing is
   /// partitioned. A device may be listed twice. `threads`: CPU threads in all, shared out among the CPU devices; 0: all that the
-  /// process may use. Errors: a malformed list; a device that isn't there.
-  static Result<DeviceList> open(std::string_view list, int threads = 0);
+  /// process may use. `shards`: parts that every batch is cut into, so that all lists give the same bits (docs/strategies.md); 0: one
+  /// for each device. Errors: a malformed list; a device that isn't there; a negative number of shards, or more than 4096.
+  static Result<DeviceList> open(std::string_view list, int threads = 0, int shards = 0);
 
   /// "cpu:0", "cpu:1", …, ranges spelt out; {"cpu"} in host-only mode.
   std::vector<std::string> names() const;

@@ -27,6 +27,9 @@ struct BindOptions {
   /// CPU threads in all, shared out among CPU devices, where devices are given as text; 0: all that the process may use. A
   /// DeviceList has its own.
   int threads = 0;
+  /// Logical shards that every batch is cut into, whatever the devices (docs/strategies.md), where devices are given as text; 0: one
+  /// for each device. A DeviceList has its own.
+  int shards = 0;
   bool explain = false;  ///< reasons in report() name the alternatives too; binding takes longer
 };
 

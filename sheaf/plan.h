@@ -25,6 +25,8 @@ class SharedPlan {
   const std::string& name() const;
   /// "f32", "bf16" or "f16": its arithmetic.
   const std::string& precision() const;
+  /// "data_parallel", "replicated": what each replica of its training step keeps.
+  std::string strategy() const;
   /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches.
   std::vector<std::string> programs() const;
   /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty where it has none.

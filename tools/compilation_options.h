@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-/// --precision P and --device-memory SIZE.
+/// --precision P, --strategy S and --device-memory SIZE.
 void compilation_options(OptionParser& parser);
 
 /// What was given of them. Errors are the command line's fault.

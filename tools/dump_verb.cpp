@@ -5,6 +5,7 @@
 #include "tools/estimate/bound_text.h"
 #include "tools/estimate/memory_over_time.h"
 #include "tools/inspect/dump.h"
+#include "tools/cli/execution_options.h"
 #include "tools/cli/options.h"
 #include "tools/cli/report.h"
 #include "tools/model_or_plan.h"
@@ -41,6 +42,7 @@ OptionParser dump_options() {
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
+      .add(shards_option)
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .file(FileUse::input)
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
@@ -77,6 +79,10 @@ int dump_verb(std::span<const std::string> arguments) {
     if (!batch) return report_usage(batch.error(), "dump");
     what.batch = *batch;
   }
+  auto shards = shards_of(*options);
+  if (!shards) return report_usage(shards.error(), "dump");
+  what.shards = *shards;
+  if (what.shards > 0 && !what.batch) return report_usage(Error("--shards goes with --devices and --batch"), "dump");
   const std::string format_name = options->value("--format"), file = options->value("MODEL-or-PLAN");
   if (options->has("-o")) {
     if (auto ok = check_extension("--format " + format_name + " -o", options->value("-o"), extensions_of(format_name)); !ok)
@@ -106,8 +112,10 @@ int dump_verb(std::span<const std::string> arguments) {
   }
   if (!compares) {
     if (what.batch) {
-      what.memory = [&](const Program& program) { return memory_over_time(*plan, program, what.devices, *what.batch); };
-      what.bound = [&](const Program& program) { return bound_text(*plan, program, what.devices, *what.batch); };
+      what.memory = [&](const Program& program) {
+        return memory_over_time(*plan, program, what.devices, *what.batch, what.shards);
+      };
+      what.bound = [&](const Program& program) { return bound_text(*plan, program, what.devices, *what.batch, what.shards); };
     }
     Result<std::string> shown = dump(*plan, format, what);
     if (shown && generic) shown = generic_ir(*shown);

@@ -21,7 +21,7 @@ namespace sheaf {
 namespace {
 
 /// Three rows a replica and one more: chunks that differ.
-int64_t uneven_batch(int64_t entries) { return entries < 2 ? 4 : 3 * entries + 1; }
+int64_t uneven_batch(int64_t replicas) { return replicas < 2 ? 4 : 3 * replicas + 1; }
 
 Result<double> factor_of(const Options& options) {
   if (!options.has("--tolerance")) return 1.0;
@@ -88,11 +88,11 @@ class Verifier {
     SHEAF_ASSIGN(auto plan, model ? compile(*model, request_.compilation, &said) : read_model_or_plan(file, {}));
     if (!wanted_.infer && plan.train.steps.empty())
       return Error({plan.file}, "'" + plan.name + "' holds no training program").note("add a 'training' section to the model");
-    SHEAF_ASSIGN(auto devices, open_devices(request_.devices));
+    SHEAF_ASSIGN(auto devices, open_devices(request_.devices, 0, wanted_.bind.shards));
     wanted_.devices = std::make_shared<const DeviceSet>(std::move(devices));
     SHEAF_ASSIGN(auto weights, weights_for(plan));
     if (options_.has("--against")) return against(plan, weights);
-    if (wanted_.batch == 0) wanted_.batch = uneven_batch(static_cast<int64_t>(request_.devices.size()));
+    if (wanted_.batch == 0) wanted_.batch = uneven_batch(std::max<int64_t>(std::ssize(request_.devices), wanted_.bind.shards));
     SHEAF_ASSIGN(auto data, data_for(plan, wanted_.batch, wanted_.seed, request_.sources));
 
     if (model) {
@@ -116,8 +116,11 @@ class Verifier {
   Result<void> takes_a_plan(const std::string& file) const {
     if (options_.has("--every-layer"))
       return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
-    const bool otherwise = request_.compilation.precision != CompileOptions().precision;
-    const std::string option = otherwise ? "--precision" : options_.has("--device-memory") ? "--device-memory" : "";
+    const CompileOptions otherwise;
+    const std::string option = request_.compilation.precision != otherwise.precision ? "--precision"
+                               : request_.compilation.strategy != otherwise.strategy ? "--strategy"
+                               : options_.has("--device-memory")                     ? "--device-memory"
+                                                                                     : "";
     return option.empty() ? Result<void>() : Error({file}, option + " takes a model file: a plan is compiled already");
   }
 
@@ -171,7 +174,8 @@ OptionParser verify_options() {
       .file(FileUse::input)
       .add(devices_option)
       .required()
-      .option("--batch", "N", "rows of a batch (default: three for each device and one more, so that chunks differ)")
+      .add(shards_option)
+      .option("--batch", "N", "rows of a batch (default: three for each device, or shard, and one more, so that chunks differ)")
       .also("--batch-size")
       .option("--program", "NAME", "which programs")
       .choices({"both", "infer", "train"})

@@ -31,6 +31,8 @@ int64_t batch_dim(Operation& op) {
 }  // namespace
 
 LayoutAnalysis::LayoutAnalysis(func::FuncOp function, const ir::ShapeAnalysis& shapes) : shapes_(shapes) {
+  for (BlockArgument argument : function.getArguments())
+    if (isa<dist::ReplicatedAttr>(cast<dist::PlacedType>(argument.getType()).getLayout())) layouts_[argument] = kReplicated;
   for (Operation& op : function.getBody().front().without_terminator()) {
     if (auto apply = dyn_cast<dist::ParallelApplyOp>(op)) {
       visit_region(op, ir::group_index(&op, apply.getGroup()));

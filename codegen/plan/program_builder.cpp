@@ -124,6 +124,7 @@ void ProgramBuilder::add_arguments() {
                  : role == "buffer"                         ? sheaf::Value::buffer
                  : role == "state" || role == "accumulator" ? sheaf::Value::state
                                                             : sheaf::Value::parameter;
+    value.layout = layouts_->of(argument);
     if (value.role != sheaf::Value::setting) value.source = name;
     ids_[argument] = id;
   }

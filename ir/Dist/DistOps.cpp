@@ -79,18 +79,26 @@ LogicalResult GatherOp::verify() {
   return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, split);
 }
 
-/// From each replica's `Layout` to the same tensor on the host or a device.
-template <typename Layout, typename Op>
+/// From each replica's layout, one of `Layouts`, to the same tensor on the host or a device.
+template <typename... Layouts, typename Op>
 static LogicalResult verify_collected(Op op, const char* what) {
   PlacedType from = op.getInput().getType(), to = op.getOutput().getType();
-  if (!isa<Layout>(from.getLayout()) || !is_single(to.getLayout()) || from.getTensor() != to.getTensor())
+  if (!isa<Layouts...>(from.getLayout()) || !is_single(to.getLayout()) || from.getTensor() != to.getTensor())
     return op.emitOpError("goes from ") << what << " to the same tensor on the host or a device, not from " << from << " to "
                                         << to;
   return failed(check_reason(op, op.getReason())) ? failure() : check_group(op, from.getLayout());
 }
 
 LogicalResult ReduceOp::verify() { return verify_collected<PartialAttr>(*this, "partial sums"); }
-LogicalResult FirstOp::verify() { return verify_collected<LocalAttr>(*this, "the replicas' local values"); }
+LogicalResult FirstOp::verify() { return verify_collected<LocalAttr, ReplicatedAttr>(*this, "the replicas' values"); }
+
+LogicalResult AllReduceOp::verify() {
+  PlacedType from = getInput().getType(), to = getOutput().getType();
+  if (!isa<PartialAttr>(from.getLayout()) || !isa<ReplicatedAttr>(to.getLayout()) ||
+      group_of(from.getLayout()) != group_of(to.getLayout()) || from.getTensor() != to.getTensor())
+    return emitOpError("goes from partial sums to the same tensor on each of the replicas, not from ") << from << " to " << to;
+  return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, to.getLayout());
+}
 
 LogicalResult TransferOp::verify() {
   PlacedType from = getInput().getType(), to = getOutput().getType();
@@ -123,6 +131,16 @@ LogicalResult check_body(Operation* op, Block& body, ValueRange inputs, ValueRan
   return success();
 }
 
+/// Whether a value of a body is made of nothing but arguments that stand for replicated inputs.
+bool made_of_replicated(Value value, ValueRange inputs, llvm::DenseMap<Value, bool>& known) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<ReplicatedAttr>(cast<PlacedType>(inputs[argument.getArgNumber()].getType()).getLayout());
+  if (auto found = known.find(value); found != known.end()) return found->second;
+  bool alike = llvm::all_of(value.getDefiningOp()->getOperands(),
+                            [&](Value operand) { return made_of_replicated(operand, inputs, known); });
+  return known[value] = alike;
+}
+
 }  // namespace
 
 LogicalResult ApplyOp::verify() {
@@ -140,10 +158,14 @@ LogicalResult ParallelApplyOp::verify() {
     if (auto type = cast<PlacedType>(input.getType()); group_of(type.getLayout()) != getGroupAttr())
       return emitOpError("runs on ") << getGroupAttr() << ", but has an input on " << in_words(type.getLayout())
                                      << "; a scatter or replicate is missing";
-  for (Value output : getOutputs()) {
-    Attribute layout = cast<PlacedType>(output.getType()).getLayout();
-    if (!isa<SplitAttr, PartialAttr, LocalAttr>(layout) || group_of(layout) != getGroupAttr())
-      return emitOpError("expects outputs split over, partial or local on ") << getGroupAttr();
-  }
-  return check_body(*this, getBody().front(), getInputs(), getOutputs());
+  for (Value output : getOutputs())
+    if (group_of(cast<PlacedType>(output.getType()).getLayout()) != getGroupAttr())
+      return emitOpError("expects outputs split over, partial, local or replicated on ") << getGroupAttr();
+  Block& body = getBody().front();
+  if (failed(check_body(*this, body, getInputs(), getOutputs()))) return failure();
+  llvm::DenseMap<Value, bool> known;
+  for (auto [output, value] : llvm::zip(getOutputs(), body.getTerminator()->getOperands()))
+    if (isa<ReplicatedAttr>(cast<PlacedType>(output.getType()).getLayout()) && !made_of_replicated(value, getInputs(), known))
+      return emitOpError("gives ") << output.getType() << ", but makes it of what differs between replicas";
+  return success();
 }

@@ -51,8 +51,11 @@ def Dist_GatherOp : Dist_MoveOp<"gather"> {
 def Dist_ReduceOp : Dist_MoveOp<"reduce"> {
   let summary = "adds up the replicas' partial sums, left to right from replica 0, on the host or a device";
 }
+def Dist_AllReduceOp : Dist_MoveOp<"all_reduce"> {
+  let summary = "adds up the replicas' partial sums, left to right from replica 0, on each replica";
+}
 def Dist_FirstOp : Dist_MoveOp<"first"> {
-  let summary = "keeps replica 0's value of a local one, as DataParallel keeps the first replica's buffers";
+  let summary = "keeps replica 0's value: of a local one, as DataParallel keeps the first replica's buffers, or of one that all have";
 }
 def Dist_TransferOp : Dist_MoveOp<"transfer"> {
   let summary = "copies a value to another device, or between the host and a device";
@@ -74,8 +77,8 @@ def Dist_ApplyOp : Dist_ApplyBase<"apply", (ins AnyAttr:$place)> {
 def Dist_ParallelApplyOp : Dist_ApplyBase<"parallel_apply", (ins FlatSymbolRefAttr:$group)> {
   let summary = "runs its body once for each replica of a group";
   let description = [{
-    Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local. The body
-    sees one replica's tensors.
+    Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local, or replicated
+    where they are made of replicated inputs alone. The body sees one replica's tensors.
   }];
   let assemblyFormat = "$group `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
 }

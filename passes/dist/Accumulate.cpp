@@ -14,13 +14,6 @@ using dist::PlacedType;
 
 namespace {
 
-/// `value` on `place`, moved there if need be.
-mlir::Value on(OpBuilder& builder, mlir::Value value, Attribute place, const std::string& reason) {
-  if (layout_of(value) == place) return value;
-  auto type = PlacedType::get(builder.getContext(), cast<PlacedType>(value.getType()).getTensor(), place);
-  return builder.create<dist::TransferOp>(value.getLoc(), type, value, builder.getStringAttr(reason));
-}
-
 /// How much a size grows with each row of the batch.
 int64_t rows_per_row(const Extent& size, const ir::ShapeAnalysis& shapes) {
   int64_t rows = 0;
@@ -87,7 +80,7 @@ class Accumulation {
   }
 
   void accumulate(const std::string& name, mlir::Value value, Attribute place) {
-    mlir::Value part = on(builder_, value, place, "accumulated where the parameter lives");
+    mlir::Value part = move_to(builder_, value, place, "accumulated where the parameter lives");
     mlir::Value micro_batch = setting(place);
     BlockArgument sum = add_argument(step_, part.getType(), "accumulator", name);
     mlir::Location made = made_at(value);
@@ -109,7 +102,7 @@ class Accumulation {
       auto type = RankedTensorType::get({}, builder_.getI64Type());
       value = add_argument(step_, PlacedType::get(step_.getContext(), type, host), "setting", "micro_batch");
     }
-    return moved = on(builder_, value, place, "the number of the micro-batch is needed where gradients are accumulated");
+    return moved = move_to(builder_, value, place, "the number of the micro-batch is needed where gradients are accumulated");
   }
 
   /// The function `update`: returns the loss and the gradients of the whole batch.
@@ -137,7 +130,8 @@ class Accumulation {
       SmallVector<mlir::Value> inputs = {sums[i]};
       if (divides) {
         mlir::Value& moved = divisors[layout_of(sums[i])];
-        if (!moved) moved = on(b, divisor, layout_of(sums[i]), "gradients of the sum become those of the mean where they lie");
+        if (!moved)
+          moved = move_to(b, divisor, layout_of(sums[i]), "gradients of the sum become those of the mean where they lie");
         inputs.push_back(moved);
       }
       results.push_back(

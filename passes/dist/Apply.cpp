@@ -27,6 +27,21 @@ SmallVector<mlir::Value> make_apply(OpBuilder& builder, mlir::Location loc, Attr
   return llvm::to_vector_of<mlir::Value>(builder.create(state)->getResults());
 }
 
+mlir::Value move_to(OpBuilder& builder, mlir::Value value, Attribute to, StringRef reason) {
+  Attribute from = layout_of(value);
+  if (from == to) return value;
+  auto move = [&](auto tag, mlir::Value input, Attribute layout) -> mlir::Value {
+    auto type = PlacedType::get(builder.getContext(), tensor_of(input), layout);
+    return builder.create<decltype(tag)>(value.getLoc(), type, input, builder.getStringAttr(reason));
+  };
+  auto home = dyn_cast<dist::ReplicatedAttr>(from);
+  if (!home && !isa<dist::ReplicatedAttr>(to)) return move(dist::TransferOp(), value, to);
+  // Between groups: by way of the host.
+  if (home && isa<dist::ReplicatedAttr>(to)) value = move(dist::FirstOp(), value, dist::HostAttr::get(builder.getContext()));
+  if (isa<dist::ReplicatedAttr>(to)) return move(dist::ReplicateOp(), value, to);
+  return move(dist::FirstOp(), value, to);
+}
+
 Operation* with_results(Operation* op, ArrayRef<mlir::Value> values) {
   Operation* yield = op->getRegion(0).front().getTerminator();
   SmallVector<mlir::Value> yielded(yield->getOperands());

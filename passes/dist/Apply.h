@@ -15,6 +15,10 @@ llvm::SmallVector<mlir::Value> make_apply(
     mlir::OpBuilder& builder, mlir::Location loc, mlir::Attribute layout, mlir::ValueRange inputs,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::ValueRange)> build);
 
+/// `value`, which is on the host, a device or replicated, with the layout `to`, one of those, by an op with this reason; itself
+/// where it is there.
+mlir::Value move_to(mlir::OpBuilder& builder, mlir::Value value, mlir::Attribute to, llvm::StringRef reason);
+
 /// An apply or parallel_apply with further results, `values` of its body: on its place, or local to the replicas. It takes
 /// the place of `op`, which goes; its first results are op's.
 mlir::Operation* with_results(mlir::Operation* op, llvm::ArrayRef<mlir::Value> values);

@@ -42,12 +42,8 @@ class Optimization {
  private:
   /// `value` on `place`, moved there once.
   mlir::Value on(mlir::Value value, Attribute place, const std::string& reason) {
-    if (layout_of(value) == place) return value;
     mlir::Value& moved = moved_[{value, place}];
-    if (!moved)
-      moved =
-          builder_.create<dist::TransferOp>(value.getLoc(), PlacedType::get(function_.getContext(), tensor_of(value), place),
-                                            value, builder_.getStringAttr(reason));
+    if (!moved) moved = move_to(builder_, value, place, reason);
     return moved;
   }
 

@@ -61,6 +61,8 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->buffers_ = CallerBuffers(planned.program);
   binding->describe(planned);
   binding->guard_ = planned.program.guard;
+  for (const BoundProgram::Update& update : planned.program.updates)
+    binding->updated_.push_back(planned.program.tensors[update.variable].lies<Tensor::Stored>()->node);
   const Addresses addresses{planned, *request.constants, binding->arenas_, binding->buffers_};
   if (binding->trains_) binding->results_ = FiniteSearch(planned.program);
   if (request.observe) binding->observation_ = Observation(addresses);
@@ -119,6 +121,7 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
   if (!constants_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
+  if (trains_) SHEAF_TRY(constants_->refresh());
   if (constants_->made() >= needed_) return {};
   const auto constants = constants_->lock();
   return constants_->evaluate();
@@ -129,8 +132,14 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
   SHEAF_TRY(take_buffers(inputs, outputs));
   if (gathers_scalars_) warn_of_scalars();
   if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return error();
-  if (trains_) constants_->changed();
+  note_updates();
   return {};
+}
+
+void Binding::note_updates() {
+  if (!trains_) return;
+  constants_->updated(updated_);
+  constants_->changed();
 }
 
 bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
@@ -164,7 +173,7 @@ Result<std::string> Binding::first_not_finite(std::span<const void* const> input
 Result<void> Binding::observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look) {
   SHEAF_TRY(take_buffers(inputs, outputs));
   const auto done = observation_.run(*executor_, look);
-  if (trains_) constants_->changed();
+  note_updates();
   return done && *done ? Result<void>() : error();
 }
 

@@ -100,6 +100,8 @@ class Binding {
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
   /// A run whose operations' times go to `trace`.
+  /// After a run of a training program that was done.
+  void note_updates();
   bool traced_run(const PrintSink* sink, Trace& trace);
   TensorPlace place_of(TensorSpec spec, void* data, LaneId lane);
 
@@ -118,6 +120,7 @@ class Binding {
   FiniteSearch results_;               ///< of a training program
   Observation observation_;            ///< with BindRequest::observe
   InstanceId guard_;                   ///< the check of the loss
+  std::vector<NodeId> updated_;        ///< variables that a run gives new values
   bool trains_ = false;                ///< the program has updates
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to

@@ -80,6 +80,14 @@ class ConstantStore {
   void set_format(NodeId variable, const TensorSpec& spec);
   bool settled(NodeId node) const { return nodes_[node].data != nullptr; }
 
+  /// `variable`, which has a home, in `device`'s memory, where a program keeps it on each replica: itself if it lives there, else a
+  /// copy of its own format, which begins with its value and which write() sets too.
+  NodeId copy_of(NodeId variable, Device& device);
+  /// A run has given `variables` new values: their copies that aren't among them are out of date until refresh(). Without lock().
+  void updated(const std::vector<NodeId>& variables);
+  /// Brings copies that are out of date up to date. Errors: a device's.
+  Result<void> refresh();
+
   /// Zeros in `device`'s memory, `spec.bytes` of them.
   ConstantRef zeros(const TensorSpec& spec, Device& device);
   /// A copy in `device`'s memory; `from` itself where it is there already. Plain, or in a format of `device`'s kind.
@@ -97,12 +105,15 @@ class ConstantStore {
     TensorSpec spec;
     Device* device = nullptr;
     Kind kind = Kind::derived;
-    std::string name;           ///< of a variable
-    void* data = nullptr;       ///< null until allocate()
-    void* given = nullptr;      ///< a variable's value until then: plain, in host memory
-    std::optional<float> fill;  ///< what all elements are at first (a state, zeros)
-    bool lasting = false;       ///< depends on no parameter: stays as it is when weights change
-    bool wanted = false;        ///< by the binding at hand: allocate() gives it memory
+    std::string name;            ///< of a variable
+    void* data = nullptr;        ///< null until allocate()
+    void* given = nullptr;       ///< a variable's value until then: plain, in host memory
+    std::optional<float> fill;   ///< what all elements are at first (a state, zeros)
+    bool lasting = false;        ///< depends on no parameter: stays as it is when weights change
+    bool wanted = false;         ///< by the binding at hand: allocate() gives it memory
+    std::vector<NodeId> copies;  ///< of a variable, in other memories
+    NodeId copied;               ///< of a copy: its variable
+    bool stale = false;          ///< a copy that is out of date
   };
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const TensorSpec& spec(NodeId node) const { return nodes_[node].spec; }
@@ -132,6 +143,7 @@ class ConstantStore {
   NodeId add_node(TensorSpec spec, Device& device);
   Result<void> allocate(Node& node);
   Result<void> fill(const Node& node);
+  Result<void> bring(NodeId copy);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> run(Work& work);
@@ -155,6 +167,7 @@ class ConstantStore {
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date
   std::atomic<bool> set_{false};
+  bool any_stale_ = false;
 };
 
 }  // namespace sheaf

@@ -19,7 +19,7 @@ class ExchangeSearch {
       if (!instance.step) continue;
       if (instance.is<Instance::Copy>() && whole(instance)) copies_[instance.step].push_back(i);
       const bool sums =
-          instance.is<Instance::LibraryCall>() && context.step(instance.step).op == Op::reduce && instance.inputs.size() > 1;
+          instance.is<Instance::LibraryCall>() && adds_up(context.step(instance.step).op) && instance.inputs.size() > 1;
       if (sums) sums_[instance.step] = i;
     }
     for (TensorId output : program.outputs) ++readers_[program.root(output).tensor];
@@ -36,6 +36,8 @@ class ExchangeSearch {
   }
 
  private:
+  static bool adds_up(Op op) { return op == Op::reduce || op == Op::all_reduce; }
+
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
   const Tensor& tensor(TensorId t) const { return program_.tensors[t]; }
 
@@ -55,7 +57,11 @@ class ExchangeSearch {
   void find(StepId step, std::map<Kinship, std::vector<Exchange>>& kin) const {
     const Op op = context_.step(step).op;
     auto copies = copies_[step];
-    if (copies.empty() || (op != Op::replicate && op != Op::reduce)) return;
+    // What an all_reduce sends out again is made in the step: no part of what comes together.
+    if (op == Op::all_reduce && !sums_[step]) return;
+    if (op == Op::all_reduce)
+      std::erase_if(copies, [&](InstanceId copy) { return instance(copy).inputs[0] == instance(sums_[step]).outputs[0]; });
+    if (copies.empty() || (op != Op::replicate && !adds_up(op))) return;
     auto kind = op == Op::replicate ? CollectiveRequest::broadcast : CollectiveRequest::gather;
     const auto lane = [&](InstanceId copy) { return tensor(far_end(program_, kind, copy)).lane; };
     std::sort(copies.begin(), copies.end(), [&](InstanceId a, InstanceId b) { return lane(a) < lane(b); });

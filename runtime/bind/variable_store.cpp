@@ -82,6 +82,53 @@ void ConstantStore::set_home(NodeId variable, Device& device) {
   if (!settled(variable)) node.device = device.memory_space() == host_->memory_space() ? host_.get() : &device;
 }
 
+NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
+  if (memory_space(variable) == device.memory_space()) return variable;
+  for (const NodeId copy : at(variable).copies) {
+    // One that was asked for in vain has lost its device.
+    if (!settled(copy) || memory_space(copy) == device.memory_space()) {
+      if (!settled(copy)) at(copy).device = &device;
+      at(copy).wanted = true;
+      return copy;
+    }
+  }
+  const TensorSpec& spec = at(variable).spec;
+  const NodeId copy = add_node(plain_tensor(spec.dtype, spec.dims), device);
+  at(copy).name = at(variable).name;
+  at(copy).kind = at(variable).kind;
+  at(copy).copied = variable;
+  at(variable).copies.push_back(copy);
+  return copy;
+}
+
+void ConstantStore::updated(const std::vector<NodeId>& variables) {
+  for (const NodeId variable : variables) {
+    for (const NodeId copy : at(variable).copies) {
+      const bool done = std::find(variables.begin(), variables.end(), copy) != variables.end();
+      at(copy).stale = !done;
+      any_stale_ |= !done;
+    }
+  }
+}
+
+Result<void> ConstantStore::refresh() {
+  if (!any_stale_) return {};
+  for (const NodeId node : nodes_.ids()) {
+    if (at(node).stale && settled(node)) SHEAF_TRY(bring(node));
+  }
+  any_stale_ = false;
+  return {};
+}
+
+Result<void> ConstantStore::bring(NodeId copy) {
+  Node& to = at(copy);
+  const Node& from = at(to.copied);
+  SHEAF_ASSIGN(auto home, place(*from.device, from.spec, from.data));
+  SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
+  to.stale = false;
+  return transfer(home, target);
+}
+
 void ConstantStore::set_format(NodeId variable, const TensorSpec& spec) { at(variable).spec = spec; }
 
 Result<TensorPlace> ConstantStore::place(Device& device, const TensorSpec& spec, void* data) {
@@ -118,15 +165,21 @@ Result<void> ConstantStore::write(NodeId variable, const void* plain) {
   }
   SHEAF_ASSIGN(auto source, place(*host_, spec, const_cast<void*>(plain)));
   SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
-  return transfer(source, home);
+  SHEAF_TRY(transfer(source, home));
+  for (const NodeId copy : node.copies) {
+    if (settled(copy)) SHEAF_TRY(bring(copy));
+  }
+  return {};
 }
 
 Result<void> ConstantStore::allocate() {
   bool moved = false;  // out of memory in which it was given
-  for (Node& node : nodes_) {
+  for (const NodeId id : nodes_.ids()) {
+    Node& node = at(id);
     if (!node.wanted || node.data) continue;
     const bool given = node.given != nullptr;
     if (auto ok = allocate(node); !ok) return ok;
+    if (node.copied) SHEAF_TRY(bring(id));
     moved |= given && node.given == nullptr && node.data != nullptr;
   }
   if (moved) trim_heap();

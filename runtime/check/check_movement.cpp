@@ -1,4 +1,5 @@
-// Scatter, replicate, gather, transfer, reduce and first: the only steps whose operands live elsewhere than their results.
+// Scatter, replicate, gather, transfer, reduce, first and all_reduce: the only steps whose operands may live elsewhere than their
+// results, or on other replicas.
 #include "runtime/check/step_check.h"
 #include "runtime/ops/traits.h"
 
@@ -103,6 +104,18 @@ void check_to_one(StepCheck& check) {
   if (traits(check.step().op).movement.carries == Carries::summands) check.floating(part);
 }
 
+/// Each replica gets the sum of all replicas' values, which have one shape.
+void check_all_reduce(StepCheck& check) {
+  check.attributes({"region"});
+  const Value& part = check.input(0);
+  if (check.step().place.kind != Place::region || part.place != check.step().place)
+    return check.fail("'all_reduce' takes a value of the region that its result is in");
+  if (check.integer("region", 0, INT32_MAX) != part.place.index) check.fail("'region' is not that of the step's place");
+  if (check.output(0).layout.kind != ValueLayout::replicated) check.fail("what 'all_reduce' gives is the same on each replica");
+  check.floating(part);
+  check.shape(check.output(0), part.shape);
+}
+
 /// From one region to another, replica by replica: the same devices and the same chunks.
 void check_between_regions(StepCheck& check) {
   const Value& from = check.input(0);
@@ -144,6 +157,7 @@ void check_movement(StepCheck& check) {
   switch (movement.route) {
     case Route::none: return;
     case Route::between: return check_transfer(check);
+    case Route::among: return check_all_reduce(check);
     case Route::to_replicas: return movement.carries == Carries::chunks ? check_scatter(check) : check_replicate(check);
     case Route::to_one: return movement.carries == Carries::chunks ? check_gather(check) : check_to_one(check);
   }

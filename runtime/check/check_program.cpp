@@ -74,8 +74,9 @@ class ProgramCheck {
     if (value.role == Value::temporary) return Problem();
     made_[i] = true;
     constant_[i] = value.role == Value::parameter || value.role == Value::buffer;
-    if (value.place.kind == Place::region) return "only what steps make lives in a region";
     const bool state = value.role == Value::state;
+    if (value.place.kind == Place::region && !(trains() && (constant_[i] || state) && replicated(value)))
+      return "only what steps make lives in a region, and what a training program has on each replica alike";
     if (!trains() && (state || value.role == Value::setting)) return "only a training program has settings and optimiser state";
     if (value.role == Value::setting) return problem_of_setting(value);
     if (!constant_[i] && !state) return Problem();
@@ -89,6 +90,18 @@ class ProgramCheck {
       return "'" + value.source + "' has another dtype or shape than the value";
     return Problem();
   }
+
+  /// What is the same on each replica is made of what is: binding makes it once in a memory.
+  Problem unlike(const Step& step, const Value& result) const {
+    for (const int input : step.inputs) {
+      const Value& value = program_.values[static_cast<size_t>(input)];
+      if (!replicated(value))
+        return "'" + result.name + "' would be the same on each replica, but '" + value.name + "', of which it is made, isn't";
+    }
+    return Problem();
+  }
+
+  static bool replicated(const Value& value) { return value.layout.kind == ValueLayout::replicated; }
 
   Problem layout(const Value& value) const {
     const ValueLayout& layout = value.layout;
@@ -124,6 +137,8 @@ class ProgramCheck {
       const bool is_static =
           std::all_of(value.shape.begin(), value.shape.end(), [](const Extent& dim) { return dim.is_static(); });
       if (step.once && !is_static) return "runs once, but the size of '" + value.name + "' depends on the run";
+      if (!moves(step.op) && replicated(value))
+        if (Problem problem = unlike(step, value)) return problem;
       made_[static_cast<size_t>(output)] = true;
       constant_[static_cast<size_t>(output)] = step.once;
     }

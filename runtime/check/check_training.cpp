@@ -70,7 +70,8 @@ std::optional<std::string> problem_of_update(const Update& update, const CheckSc
   const Value& value = scope.program.values[static_cast<size_t>(update.value)];
   if (value.dtype != target.dtype || value.shape != Shape(target.shape.begin(), target.shape.end()))
     return "'" + value.name + "' has another dtype or shape than '" + update.name + "', which it replaces";
-  if (value.place.kind == Place::region) return "'" + value.name + "' lives in a region; an update is one value";
+  if (value.place.kind == Place::region && value.layout.kind != ValueLayout::replicated)
+    return "'" + value.name + "' lives in a region and isn't the same on each replica; an update is one value";
   return std::nullopt;
 }
 

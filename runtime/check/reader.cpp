@@ -11,6 +11,7 @@
 #include "runtime/plan/op_list.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
+#include "runtime/plan/strategy.h"
 
 #include <charconv>
 
@@ -216,7 +217,7 @@ int check_header(const JsonNode& root) {
                  "; compile the model again, or take a newer sheaf");
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
-    if (feature != "bf16" && feature != "f16")
+    if (feature != "bf16" && feature != "f16" && !strategy_from_name(feature))
       required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
   return minor;
 }
@@ -265,6 +266,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   plan.producer = root.field("producer").text();
   plan.name = root.field("name").text();
   plan.precision = root.field("precision").text();
+  plan.requires_ = root.field("requires").texts();
   plan.regions = list_at(root.field("regions"), region_at);
   plan.parameters = list_at(root.field("parameters"), parameter_at);
   if (root.has("state")) plan.state = list_at(root.field("state"), parameter_at);

@@ -1,5 +1,7 @@
 #include "runtime/device/device_set.h"
 
+#include "runtime/device/shards.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,11 +9,11 @@
 namespace sheaf {
 
 DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
-                     int threads)
-    : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)) {
+                     int threads, int shards)
+    : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)), shards_(shards) {
   const auto on_host = [](const auto& device) { return device->info().uses_host_cores; };
-  const auto sharers = static_cast<int>(std::count_if(entries_.begin(), entries_.end(), on_host));
-  host_threads_ = std::max(1, threads);
+  const auto sharers = shards > 0 ? 1 : static_cast<int>(std::count_if(entries_.begin(), entries_.end(), on_host));
+  host_threads_ = std::max(1, shards > 0 ? threads / shards : threads);
   lane_threads_ = std::max(1, host_threads_ / std::max(1, sharers));
   merged_ = entries_.empty() || (entries_.size() == 1 && entries_[0] == host_);
   if (entries_.empty()) entry_names_ = {"host"};
@@ -29,7 +31,7 @@ int DeviceSet::threads(LaneId lane) const {
 }
 
 Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
-  if (host_only()) return std::vector<int>{0};
+  if (host_only()) return devices_of_shards(region, {0}, shards_);
   const auto check = [&](int id, const char* what) -> Result<void> {
     if (id >= 0 && id < entries()) return {};
     Error error(region.location, "layer '" + region.name + "': " + what + " " + std::to_string(id) +
@@ -48,7 +50,7 @@ Result<std::vector<int>> DeviceSet::region_entries(const Region& region) const {
     SHEAF_TRY(check(id, "device id"));
   }
   if (ids.empty()) return Error(region.location, "layer '" + region.name + "' has an empty list of device ids");
-  return ids;
+  return devices_of_shards(region, ids, shards_);
 }
 
 bool DeviceSet::any_asynchronous() const {

@@ -16,14 +16,16 @@ using LaneId = Id<struct Lane>;
 inline constexpr LaneId kHostLane{0};
 
 /// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
-/// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. In host-only mode, and
+/// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. With shards, all lists do. In host-only mode, and
 /// where the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
 class DeviceSet {
  public:
   /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores share them out (each at least 1).
-  /// `names[k]` is what messages call entry k. Without entries: host-only mode.
+  /// `names[k]` is what messages call entry k. Without entries: host-only mode. `shards`: parts that each region cuts its rows
+  /// into, whatever the entries; then every lane has as many threads as if there were one for each shard, since how a library
+  /// adds up may depend on their number. 0: a part for each device.
   DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
-            int threads);
+            int threads, int shards = 0);
 
   bool host_only() const { return entries_.empty(); }
   int entries() const { return static_cast<int>(entries_.size()); }
@@ -39,13 +41,14 @@ class DeviceSet {
   /// Whether some device isn't there, so that bindings can only be planned.
   bool planned() const;
   int threads(LaneId lane) const;
+  int shards() const { return shards_; }
   /// "host", "cpu:1", …
   const std::string& name(LaneId lane) const { return names_[lane]; }
   /// The name of entry `k` as listed ("host" in host-only mode).
   const std::string& entry_name(int k) const { return entry_names_[static_cast<size_t>(host_only() ? 0 : k)]; }
 
-  /// The lanes of a region's devices in replica order; one lane in host-only mode. Errors, located at the region:
-  /// a device id beyond the list's end.
+  /// The entry of each of a region's replicas, as many as there may be: its devices' in order, or those that its shards run on;
+  /// in host-only mode 0. Errors, located at the region: a device id beyond the list's end; more devices than shards.
   Result<std::vector<int>> region_entries(const Region& region) const;
 
  private:
@@ -55,6 +58,7 @@ class DeviceSet {
   std::vector<std::string> entry_names_;  ///< by entry; in host-only mode one
   int host_threads_;
   int lane_threads_;
+  int shards_;
   bool merged_;
 };
 

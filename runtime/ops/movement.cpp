@@ -20,6 +20,7 @@ constexpr OpTraits kRows[] = {
     {.op = Op::gather, .movement = {Route::to_one, Carries::chunks}, .passes_on = true},
     {.op = Op::transfer, .movement = {Route::between, Carries::whole}, .passes_on = true},
     {.op = Op::reduce, .movement = {Route::to_one, Carries::summands}, .flops = sum_flops},
+    {.op = Op::all_reduce, .movement = {Route::among, Carries::summands}, .flops = sum_flops},
     {.op = Op::first, .movement = {Route::to_one, Carries::whole}, .passes_on = true},
     {.op = Op::check_finite, .source = Source::binding, .flops = [](const SizedOp& op) { return op.first_input_elements(); }},
     {.op = Op::reorder, .source = Source::binding, .passes_on = true},

@@ -4,13 +4,16 @@
 #include "runtime/base/exception.h"
 #include "runtime/device/backend.h"
 #include "runtime/device/device_list.h"
+#include "runtime/device/shards.h"
 #include "runtime/session/open_devices.h"
 
 namespace sheaf {
 
-Result<DeviceList> DeviceList::open(std::string_view list, int threads) try {
+Result<DeviceList> DeviceList::open(std::string_view list, int threads, int shards) try {
+  if (shards < 0 || shards > kMostShards)
+    return Error(std::to_string(shards) + " shards: expected 0 to " + std::to_string(kMostShards));
   SHEAF_ASSIGN(auto parsed, parse_devices(list));
-  SHEAF_ASSIGN(auto opened, open_devices(parsed, threads));
+  SHEAF_ASSIGN(auto opened, open_devices(parsed, threads, shards));
   return DeviceList(std::make_shared<const DeviceSet>(std::move(opened)));
 } catch (...) {
   return error_of_exception();

@@ -24,7 +24,7 @@ Error unusable(const DeviceSpec& spec, const std::string& why) {
 
 /// `get`: the device of an entry, as Result.
 template <typename Get>
-Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, const Get& get) {
+Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, int shards, const Get& get) {
   if (threads <= 0) threads = available_cpus();
   std::vector<std::shared_ptr<Device>> entries;
   std::vector<std::string> names;
@@ -35,7 +35,7 @@ Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, c
       names.push_back(to_string(spec));
     }
   }
-  return DeviceSet(cpu_device(), std::move(entries), std::move(names), threads);
+  return DeviceSet(cpu_device(), std::move(entries), std::move(names), threads, shards);
 }
 
 }  // namespace
@@ -54,18 +54,18 @@ Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::s
   return backend->plan(spec.index, why);
 }
 
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads) {
-  return devices_of(list, threads, open_device);
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads, int shards) {
+  return devices_of(list, threads, shards, open_device);
 }
 
-Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads) {
+Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads, int shards) {
   std::map<std::string, std::string> closed;  // why; a device that is there and one that isn't have nothing in common
   for (const DeviceSpec& spec : is_host_only(list) ? std::vector<DeviceSpec>{} : list) {
     const DeviceBackend* backend = find_backend(spec.kind);
     if (auto opened = backend ? backend->open(spec.index) : Error("there is no such backend"); !opened)
       closed.try_emplace(spec.kind, opened.error().message());
   }
-  return devices_of(list, threads, [&](const DeviceSpec& spec) {
+  return devices_of(list, threads, shards, [&](const DeviceSpec& spec) {
     const auto why = closed.find(spec.kind);
     return why == closed.end() ? open_device(spec) : plan_device(spec, why->second);
   });

@@ -12,10 +12,10 @@ Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec);
 /// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. Errors: this kind has no such.
 Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why);
 
-/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use.
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0);
+/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as DeviceSet has them.
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
 /// The same for bindings that are only planned: where a device cannot be opened, those of its kind are planned for instead.
-Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0);
+Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
 }  // namespace sheaf

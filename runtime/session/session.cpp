@@ -50,7 +50,7 @@ Result<void> Session::run(std::span<const TensorView> inputs, std::span<const Mu
 }
 
 Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindOptions& options) const {
-  SHEAF_ASSIGN(auto opened, DeviceList::open(devices, options.threads));
+  SHEAF_ASSIGN(auto opened, DeviceList::open(devices, options.threads, options.shards));
   return bind(opened, batch, options);
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/check/reader.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/serialize.h"
+#include "runtime/plan/strategy.h"
 #include "sheaf/plan.h"
 
 namespace sheaf {
@@ -26,6 +27,7 @@ Result<SharedPlan> SharedPlan::parse(std::string_view text, const std::string& n
 
 const std::string& SharedPlan::name() const { return plan_->name; }
 const std::string& SharedPlan::precision() const { return plan_->precision; }
+std::string SharedPlan::strategy() const { return to_string(strategy_of(*plan_)); }
 
 std::vector<std::string> SharedPlan::programs() const {
   std::vector<std::string> names{"infer"};

@@ -15,7 +15,19 @@ std::string list_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string plan_hash(const Plan& plan) { return sha256(serialize(plan)); }
+std::string plan_hash(const Plan& plan) {
+  Plan same;
+  same.producer = plan.producer;
+  same.name = plan.name;
+  same.precision = plan.precision;
+  same.regions = plan.regions;
+  same.parameters = plan.parameters;
+  same.state = plan.state;
+  same.infer = plan.infer;
+  same.infer_graph = plan.infer_graph;
+  same.training = plan.training;
+  return sha256(serialize(same));
+}
 
 Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint,
                               std::span<const TensorView> tensors) {
@@ -62,7 +74,9 @@ std::vector<std::string> rounding_differences(const RunIdentity& then, const Run
   const auto compare = [&](const char* what, const std::string& before, const std::string& after) {
     if (before != after) differences.push_back(std::string(what) + " " + before + " then, " + after + " now");
   };
-  compare("devices", list_of(then.devices), list_of(now.devices));
+  const auto shards = [](const RunIdentity& run) { return run.shards > 0 ? std::to_string(run.shards) : "as many as devices"; };
+  compare("shards", shards(then), shards(now));
+  if (then.shards != now.shards || now.shards == 0) compare("devices", list_of(then.devices), list_of(now.devices));
   compare("numerics", then.numerics, now.numerics);
   compare("CPU", then.cpu, now.cpu);
   return differences;

@@ -25,10 +25,12 @@ struct RunIdentity {
   bool shuffle = true;
   // With other ones than these, results are equal within rounding.
   std::vector<std::string> devices;
+  // … unless both runs have as many shards: then the devices make no difference.
   std::string numerics;       ///< "strict", "fast"
   std::string cpu;            ///< instruction set and cores: "x86-64-v4, 8 cores"
   int64_t micro_batches = 1;  ///< another number is another run, too,
   uint32_t data = 0;          ///< and so is other content of the rows: Dataset::checksum()
+  int64_t shards = 0;         ///< logical shards of a batch (docs/strategies.md); 0: one for each device
 };
 
 struct Checkpoint {
@@ -41,7 +43,8 @@ struct Checkpoint {
 Result<void> write_checkpoint(const Folder& folder, const std::string& name, const Checkpoint& checkpoint,
                               std::span<const TensorView> tensors);
 
-/// The SHA-256 that RunIdentity::plan holds.
+/// The SHA-256 that RunIdentity::plan holds: of what plans have in common that were compiled of one model with one precision, whatever
+/// their strategy, so that a run can go on with another.
 std::string plan_hash(const Plan& plan);
 
 /// A checkpoint file, opened: what its metadata says is checked in itself; tensors are not yet read.

@@ -166,6 +166,7 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
                {"curve_stride", state.curve.stride()},
                {"curve_sum", state.curve.open_sum()},
                {"curve_count", state.curve.open_count()}});
+  if (run.shards > 0) json["shards"] = run.shards;
   return json;
 }
 
@@ -200,6 +201,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   run.data = static_cast<uint32_t>(fields.integer("data", 0, UINT32_MAX));
   run.batch_size = fields.integer("batch_size", 1);
   run.micro_batches = fields.integer("micro_batches", 1);
+  if (fields.has("shards")) run.shards = fields.integer("shards", 1);
   run.shuffle = fields.boolean("shuffle");
   for (const nlohmann::json& device : fields.array("devices", 1024)) {
     if (!device.is_string()) fields.refuse("devices", "a list of texts");

@@ -71,7 +71,7 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::bind(const Model& model, std::string_view devices, int64_t batch, const BindOptions& options) {
-  SHEAF_ASSIGN(auto opened, DeviceList::open(devices, options.threads));
+  SHEAF_ASSIGN(auto opened, DeviceList::open(devices, options.threads, options.shards));
   return bind(model, opened, batch, options);
 }
 

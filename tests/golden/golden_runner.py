@@ -35,7 +35,8 @@ def compile_case(model, plan, options):
     if folder := os.environ.get("SHEAF_COMPILED_PLANS"):
         shutil.copyfile(Path(folder) / compiled_name(model, options.precision), plan)
         return
-    must(sheaf("compile", model, "-o", plan, *(["--precision", options.precision] if options.precision else [])))
+    asked = [(name, getattr(options, name)) for name in ("precision", "strategy")]
+    must(sheaf("compile", model, "-o", plan, *[part for name, value in asked if value for part in ("--" + name, value)]))
 
 
 def entries(devices):
@@ -64,6 +65,7 @@ def run_cases(description, check):
     p.add_argument("--devices", action="append")
     p.add_argument("--keep", type=Path)
     p.add_argument("--precision", help="compile for this arithmetic")
+    p.add_argument("--strategy", help="of training steps")
     p.add_argument("--tolerance", type=float, help="in place of the case's")
     p.add_argument("--gpu", action="store_true", help="on cuda:0 in place of CPU devices")
     p.add_argument("--gpus", type=int, default=1, help="with --gpu: on so many, in turn")

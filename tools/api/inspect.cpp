@@ -29,6 +29,7 @@ Result<DumpOptions> dump_options(const InspectRequest& request) {
   if (request.devices.empty()) return options;
   SHEAF_ASSIGN(options.devices, names_of(request.devices));
   options.batch = request.batch;
+  options.shards = request.bind.shards;
   return options;
 }
 
@@ -57,7 +58,7 @@ Result<Planned> planned(const Plan& plan, const InspectRequest& request) {
   if (!program) return Error("plan '" + plan.name + "' holds no program '" + request.program + "'");
   SHEAF_ASSIGN(auto specs, parse_devices(request.devices));
   SHEAF_ASSIGN(auto list, names_of(request.devices));
-  SHEAF_ASSIGN(auto devices, plan_devices(specs, request.bind.threads));
+  SHEAF_ASSIGN(auto devices, plan_devices(specs, request.bind.threads, request.bind.shards));
   EstimateOptions options{request.bind, {}};
   SHEAF_ASSIGN(auto made, estimate(plan, *program, list, devices, request.batch, options));
   return Planned{program, std::move(list), std::move(devices), std::move(options), std::move(made)};
@@ -84,7 +85,9 @@ Result<std::string> draw_plan(const SharedPlan& plan, std::string_view format, c
   if (!known) return Error("format '" + std::string(format) + "': expected text, json, dot, svg, html, mlir or model-explorer");
   SHEAF_ASSIGN(auto options, dump_options(request));
   if (options.batch) {
-    options.memory = [&](const Program& program) { return memory_over_time(plan, program, options.devices, *options.batch); };
+    options.memory = [&](const Program& program) {
+      return memory_over_time(plan, program, options.devices, *options.batch, options.shards);
+    };
   }
   return dump(plan, *known, options);
 } catch (...) {
@@ -153,7 +156,7 @@ Result<ExplainReport> explain_plan(const SharedPlan& plan, const InspectRequest&
 }
 
 Result<VerifyReport> verify_model(const Model& model, const VerifyRequest& request) try {
-  SHEAF_ASSIGN(auto devices, DeviceList::open(request.devices, request.bind.threads));
+  SHEAF_ASSIGN(auto devices, DeviceList::open(request.devices, request.bind.threads, request.bind.shards));
   SHEAF_ASSIGN(auto weights, weights_of(model));
   SHEAF_ASSIGN(auto data, data_for(model.plan(), request.batch, request.seed));
   VerifyOptions options;

@@ -88,7 +88,7 @@ Result<void> bench(const BenchSettings& settings) {
   auto weights = settings.weights.empty() ? model.initialise_parameters(static_cast<uint64_t>(settings.seed))
                                           : load_weights(model, settings.weights);
   if (!weights) return weights;
-  SHEAF_ASSIGN(auto devices, open_devices(settings.devices, settings.program.options.threads));
+  SHEAF_ASSIGN(auto devices, open_devices(settings.devices, settings.program.options.threads, settings.program.options.shards));
   SHEAF_ASSIGN(auto program,
                MeasuredProgram::bind(model, std::make_shared<const DeviceSet>(std::move(devices)), settings.program));
   SHEAF_ASSIGN(auto measurement, measure(program, settings.measure));
@@ -135,6 +135,7 @@ OptionParser bench_options() {
   parser.optional_positional("PLAN", "a file that `sheaf compile` wrote")
       .file(FileUse::input)
       .add(devices_option)
+      .add(shards_option)
       .option("--batch", "N", "rows of a step")
       .also("--batch-size")
       .option("--program", "NAME", "what is timed")

@@ -1,5 +1,7 @@
 #include "tools/cli/execution_options.h"
 
+#include "runtime/device/shards.h"
+
 #include <charconv>
 
 namespace sheaf {
@@ -18,6 +20,16 @@ Result<double> deadline_of(const std::string& text) {
 
 void devices_option(OptionParser& parser) {
   parser.option("--devices", "LIST", "devices: cpu:0,cpu:1 or cuda:0-3; cpu alone: everything on the host, unpartitioned");
+}
+
+void shards_option(OptionParser& parser) {
+  parser.option("--shards", "S",
+                "cut the batch into S shards whatever the devices: every list gives the same bits (docs/strategies.md)");
+}
+
+Result<int> shards_of(const Options& options) {
+  SHEAF_ASSIGN(const auto shards, options.integer("--shards", 1, kMostShards, 0));
+  return static_cast<int>(shards);
 }
 
 void weights_option(OptionParser& parser) {
@@ -56,6 +68,7 @@ Result<BindOptions> bind_options(const Options& options) {
   BindOptions bind;
   bind.fast_numerics = options.value("--numerics") == "fast";
   bind.graphs = !options.has("--no-graphs");
+  SHEAF_ASSIGN(bind.shards, shards_of(options));
   bind.deterministic = !options.has("--no-deterministic");
   if (options.has("--deadline")) {
     SHEAF_ASSIGN(bind.deadline_seconds, deadline_of(options.value("--deadline")));

@@ -7,6 +7,7 @@
 namespace sheaf {
 
 void devices_option(OptionParser& parser);   ///< --devices LIST
+void shards_option(OptionParser& parser);    ///< --shards S
 void weights_option(OptionParser& parser);   ///< --weights FILE
 void seed_option(OptionParser& parser);      ///< --seed S
 void numerics_option(OptionParser& parser);  ///< --numerics KIND
@@ -16,7 +17,10 @@ void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
 /// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
 void execution_options(OptionParser& parser);
 
-/// What was given of --numerics, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
+/// What was given of --shards; 0: nothing. Errors are the command line's fault.
+Result<int> shards_of(const Options& options);
+
+/// What was given of --shards, --numerics, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
 Result<BindOptions> bind_options(const Options& options);
 
 }  // namespace sheaf

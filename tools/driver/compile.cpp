@@ -183,8 +183,12 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   plan.name = model.name;
   plan.precision = options.precision;
   if (options.precision != "f32") plan.requires_.push_back(options.precision);
+  if (!model.training && options.strategy != Strategy())
+    return Error({model.file}, "strategy '" + to_string(options.strategy) +
+                                   "' is of training steps, but the model has no 'training' section");
+  if (options.strategy != Strategy()) plan.requires_.push_back(to_string(options.strategy));
   if (model.training) plan.training = json_of(*model.training);
-  const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned};
+  const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned, options.strategy};
   auto* const lower_infer = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline;
   auto* const lower_training =
       options.unfused ? passes::build_plain_lowering_pipeline : passes::build_training_lowering_pipeline;

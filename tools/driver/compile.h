@@ -3,12 +3,14 @@
 
 #include "frontend/model.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/strategy.h"
 
 namespace sheaf {
 
 struct CompileOptions {
   std::string precision = "f32";
-  bool objects = true;  ///< machine code of the kernels too: a plan without can be shown, not run
+  Strategy strategy = Strategy::data_parallel;  ///< of training programs
+  bool objects = true;                          ///< machine code of the kernels too: a plan without can be shown, not run
   /// This program alone ("infer", "train", "accumulate", "update"), with what is made together with it: the plan can be shown,
   /// explained and bound for it. Empty: all that the model has.
   std::string only = "";

@@ -14,9 +14,12 @@ Result<CompiledPlan> compiled(frontend::Model model, const CompilerOptions& opti
   static constexpr std::string_view kPrecisions[] = {"f32", "bf16", "f16"};
   if (std::ranges::find(kPrecisions, options.precision) == std::end(kPrecisions))
     return Error("precision '" + options.precision + "': expected f32, bf16 or f16");
+  const auto strategy = strategy_from_name(options.strategy);
+  if (!strategy) return Error("strategy '" + options.strategy + "': expected data_parallel or replicated");
   if (!options.training.empty()) SHEAF_TRY(frontend::set_training(model, "training", options.training));
   CompileOptions how;
   how.precision = options.precision;
+  how.strategy = *strategy;
   how.device_memory = options.device_memory;
   CompileReport said;
   SHEAF_ASSIGN(auto plan, compile(model, how, &said));

@@ -5,19 +5,20 @@
 #include "runtime/plan/names.h"
 #include "runtime/session/open_devices.h"
 #include "tools/estimate/planned_program.h"
+#include "tools/inspect/format.h"
 
 namespace sheaf {
 
-Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
-                               int64_t batch) {
+Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
+                               int shards) {
   if (program.steps.empty()) return Error("the plan holds no executable program");
   std::string list;
   for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
   SHEAF_ASSIGN(const auto parsed, parse_devices(list));
-  SHEAF_ASSIGN(const auto opened, plan_devices(parsed));
+  SHEAF_ASSIGN(const auto opened, plan_devices(parsed, 0, shards));
   SHEAF_ASSIGN(const auto planned, plan_program(plan, program, opened, batch, {}));
-  return "bound program " + std::string(name_of(plan, program)) + " of " + printable(plan.name) + " on " + list +
-         " with batch " + std::to_string(batch) + "\n\n" + print(planned.binding, program, opened);
+  return "bound program " + std::string(name_of(plan, program)) + " of " + printable(plan.name) + " on " + list + " with " +
+         batch_text(batch, shards) + "\n\n" + print(planned.binding, program, opened);
 }
 
 }  // namespace sheaf

@@ -29,7 +29,7 @@ NamedProgram named(const Plan& plan, const Program& program) {
 
 Result<void> add_movements(const Plan& plan, const Program& program, Estimate& estimate) {
   const Program& logical = *named(plan, program).graph;
-  SHEAF_ASSIGN(auto graph, expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch));
+  SHEAF_ASSIGN(auto graph, expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch, estimate.shards));
   for (const PlacementNode& node : graph.nodes) {
     if (!node.inserted) continue;
     const int64_t bytes = node.bytes_moved ? node.bytes_moved->constant : 0;
@@ -105,6 +105,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   result.program = named(plan, program).name;
   result.list = list;
   result.batch = batch;
+  result.shards = devices.shards();
   result.description = description.source;
   result.operations = describe_operations(bound, program, devices);
   result.memory = memory_profile(planned.binding, result.operations, program, devices);

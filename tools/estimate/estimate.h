@@ -93,6 +93,7 @@ struct Estimate {
   std::string model, program;
   std::vector<std::string> list;  ///< the device list
   int64_t batch = 0;
+  int shards = 0;  ///< logical shards (docs/strategies.md); 0: one for each device
   std::vector<DeviceEstimate> devices;  ///< by lane
   std::vector<LaneMemory> memory;       ///< by lane: over time
   std::vector<OperationInfo> operations;

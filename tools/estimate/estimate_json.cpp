@@ -80,6 +80,7 @@ Json json_of(const LargestBatch& largest) {
 std::string estimate_json(const Estimate& estimate, const LargestBatch* largest) {
   Json json = {
       {"model", estimate.model}, {"program", estimate.program}, {"device_list", estimate.list}, {"batch", estimate.batch}};
+  if (estimate.shards > 0) json["shards"] = estimate.shards;
   Json devices = Json::array(), movements = Json::array(), layers = Json::array();
   size_t memory = 0;
   for (const DeviceEstimate& device : estimate.devices) {

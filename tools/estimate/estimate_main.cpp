@@ -43,6 +43,7 @@ OptionParser estimate_options() {
       .file(FileUse::input)
       .add(devices_option)
       .required()
+      .add(shards_option)
       .option("--batch", "N", "rows of a batch")
       .also("--batch-size")
       .required()
@@ -96,7 +97,7 @@ int estimate_verb(std::span<const std::string> arguments) {
     if (!described) return report(described.error(), kFailed);
     how.description = std::move(*described);
   }
-  auto devices = plan_devices(*list);
+  auto devices = plan_devices(*list, 0, bind->shards);
   if (!devices) return report(devices.error(), kFailed);
   std::vector<std::string> names;
   for (const DeviceSpec& device : *list) names.push_back(to_string(device));

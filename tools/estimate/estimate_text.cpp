@@ -215,7 +215,7 @@ std::string largest_text(const LargestBatch& largest) {
 std::string estimate_text(const Estimate& estimate, const LargestBatch* largest) {
   std::string list;
   for (const std::string& device : estimate.list) list += (list.empty() ? "" : ",") + device;
-  std::string text = printable(estimate.model) + ", program " + estimate.program + ", batch " + std::to_string(estimate.batch) +
+  std::string text = printable(estimate.model) + ", program " + estimate.program + ", " + batch_text(estimate.batch, estimate.shards) +
                      " on " + list + "\n\n";
   text += memory_table(estimate);
   text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " +

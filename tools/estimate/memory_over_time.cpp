@@ -6,12 +6,12 @@
 namespace sheaf {
 
 Result<std::vector<LaneMemory>> memory_over_time(const Plan& plan, const Program& program,
-                                                 const std::vector<std::string>& devices, int64_t batch) {
+                                                 const std::vector<std::string>& devices, int64_t batch, int shards) {
   if (program.steps.empty()) return Error("the plan holds no executable program");
   std::string list;
   for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
   SHEAF_ASSIGN(auto parsed, parse_devices(list));
-  SHEAF_ASSIGN(auto opened, plan_devices(parsed));
+  SHEAF_ASSIGN(auto opened, plan_devices(parsed, 0, shards));
   SHEAF_ASSIGN(auto planned, estimate(plan, program, devices, opened, batch));
   return std::move(planned.memory);
 }

@@ -107,8 +107,17 @@ Result<void> restrict_to(const ExplainRequest& request, const PlacementGraph& gr
 
 }  // namespace
 
+DumpOptions graph_options(const ExplainRequest& request) {
+  DumpOptions options;
+  options.devices = request.devices;
+  options.batch = request.batch;
+  options.program = request.program;
+  options.shards = request.bind.shards;
+  return options;
+}
+
 Result<Explanation> explain(const Plan& plan, const ExplainRequest& request) {
-  DumpOptions shown{request.devices, request.batch, request.program};
+  const DumpOptions shown = graph_options(request);
   SHEAF_ASSIGN(auto graph, placement_graph(plan, shown));
   Explanation result;
   result.model = graph.model;

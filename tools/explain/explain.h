@@ -25,6 +25,10 @@ struct ExplainRequest {
   std::string device;  ///< of a node; empty: all
 };
 
+struct DumpOptions;
+/// What of the plan the request is about, as a dump shows it.
+DumpOptions graph_options(const ExplainRequest& request);
+
 /// An operand of an operation, as it lies in memory.
 struct ExplainedOperand {
   std::string role;   ///< "x", "weight"; of results "y", "y1", …

@@ -163,7 +163,7 @@ class Chain {
 }  // namespace
 
 Result<Why> why(const Plan& plan, const ExplainRequest& request, const std::string& id) {
-  SHEAF_ASSIGN(auto graph, placement_graph(plan, {request.devices, request.batch, request.program}));
+  SHEAF_ASSIGN(auto graph, placement_graph(plan, graph_options(request)));
   std::vector<std::string> ids;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     ids.push_back(graph.nodes[n].id);

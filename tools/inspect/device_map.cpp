@@ -1,5 +1,7 @@
 #include "tools/inspect/device_map.h"
 
+#include "runtime/device/shards.h"
+
 #include <numeric>
 
 namespace sheaf {
@@ -30,13 +32,17 @@ std::vector<int64_t> DeviceMap::group_sizes() const {
   return sizes;
 }
 
-Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const std::vector<std::string>& names) {
+Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const std::vector<std::string>& names, int shards) {
   if (names.empty()) return Error("the device list is empty; expected names such as cpu:0,cpu:1");
   DeviceMap map;
   map.names = names;
+  map.shards = shards;
   map.host_only = names.size() == 1 && names[0] == "cpu";
   if (map.host_only) {
-    map.groups.assign(plan.regions.size(), {0});
+    for (const Region& region : plan.regions) {
+      SHEAF_ASSIGN(auto by_replica, devices_of_shards(region, {0}, shards));
+      map.groups.push_back(std::move(by_replica));
+    }
     return map;
   }
   const int count = static_cast<int>(names.size());
@@ -51,7 +57,8 @@ Result<DeviceMap> map_devices(const Plan& plan, const Program& program, const st
     if (region.output_device && (*region.output_device < 0 || *region.output_device >= count))
       return Error(region.location, "'" + region.name + "' gathers on device " + std::to_string(*region.output_device) +
                                         ", but " + entries_text(names) + "; give a longer list or change output_device");
-    map.groups.push_back(std::move(group));
+    SHEAF_ASSIGN(auto by_replica, devices_of_shards(region, group, shards));
+    map.groups.push_back(std::move(by_replica));
   }
   const auto beyond = [&](const Place& place) {
     return place.kind == Place::device && (place.index < 0 || place.index >= count);

@@ -76,8 +76,9 @@ Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& opti
   const Program& program = what.graph;
   if (program.values.empty())
     return Error("plan '" + plan.name + "' was written without its logical program: dump the model file instead");
-  Result<PlacementGraph> graph =
-      options.devices.empty() ? symbolic_graph(plan, program) : expand(plan, program, options.devices, *options.batch);
+  Result<PlacementGraph> graph = options.devices.empty()
+                                     ? symbolic_graph(plan, program)
+                                     : expand(plan, program, options.devices, *options.batch, options.shards);
   if (graph) graph->program = options.program;
   return graph;
 }

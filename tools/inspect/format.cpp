@@ -89,4 +89,10 @@ std::string_view group_of(std::string_view layer) {
   return dot == std::string_view::npos ? std::string_view() : layer.substr(0, dot);
 }
 
+std::string batch_text(int64_t batch, int shards) {
+  std::string text = "batch " + std::to_string(batch);
+  if (shards > 0) text += " in " + std::to_string(shards) + (shards == 1 ? " shard" : " shards");
+  return text;
+}
+
 }  // namespace sheaf

@@ -36,4 +36,7 @@ std::string_view last_component(std::string_view layer);
 /// The dotted name without its last component; empty for a top-level layer.
 std::string_view group_of(std::string_view layer);
 
+/// "batch 9", "batch 9 in 4 shards".
+std::string batch_text(int64_t batch, int shards);
+
 }  // namespace sheaf

@@ -9,9 +9,9 @@ PlacementGraph symbolic_graph(const Plan& plan, const Program& program) {
   return *GraphBuilder(plan, program, nullptr).build();
 }
 
-Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices,
-                              int64_t batch) {
-  SHEAF_ASSIGN(auto map, map_devices(plan, program, devices));
+Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
+                              int shards) {
+  SHEAF_ASSIGN(auto map, map_devices(plan, program, devices, shards));
   SHEAF_ASSIGN(auto symbols, SymbolTable::build(plan, program, batch, map.group_sizes()));
   const PlacementSizes sizes{std::move(map), std::move(symbols)};
   return GraphBuilder(plan, program, &sizes).build();

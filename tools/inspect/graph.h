@@ -65,6 +65,7 @@ struct PlacementGraph {
   bool expanded = false;
   std::vector<std::string> devices;  ///< expanded: the device list
   int64_t batch = 0;                 ///< expanded
+  int shards = 0;                    ///< expanded: logical shards (docs/strategies.md); 0: one for each device
   std::vector<PlacementRegion> regions;
   std::vector<PlacementNode> nodes;  ///< in execution order
   std::vector<PlacementEdge> edges;
@@ -74,9 +75,10 @@ struct PlacementGraph {
 PlacementGraph symbolic_graph(const Plan& plan, const Program& program);
 
 /// The graph for one device list (names as users wrote them, ranges spelt out) and batch: one node per replica's
-/// operation, real sizes. The list {"cpu"} is host-only mode: everything on the host, nothing inserted.
+/// operation, real sizes; with `shards`, each region cuts its rows into so many, whatever the list. The list {"cpu"} is host-only mode: everything on the host, nothing inserted.
 /// Errors: an index beyond the list's end, located at the region's layer; an empty list; sizes that can't be.
 /// `plan` has passed check() (runtime/check/check.h); `program` is one of its programs.
-Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch);
+Result<PlacementGraph> expand(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
+                              int shards = 0);
 
 }  // namespace sheaf

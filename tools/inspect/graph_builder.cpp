@@ -47,6 +47,7 @@ Result<PlacementGraph> GraphBuilder::build() {
   if (sizes_) {
     graph_.devices = sizes_->devices.names;
     graph_.batch = sizes_->symbols.batch();
+    graph_.shards = sizes_->devices.shards;
   }
   producers_.assign(program_.values.size(), {});
   parameter_.assign(program_.values.size(), false);
@@ -62,7 +63,7 @@ Result<PlacementGraph> GraphBuilder::build() {
 }
 
 void GraphBuilder::add_regions() {
-  if (sizes_ && sizes_->devices.host_only) return;
+  if (sizes_ && sizes_->devices.unpartitioned()) return;
   for (size_t r = 0; r < plan_.regions.size(); ++r) {
     const Region& region = plan_.regions[r];
     PlacementRegion shown{region.name, region.dim, {}, {}, region.location};
@@ -130,7 +131,7 @@ Result<void> GraphBuilder::connect(int node, int input, int replica) {
 Result<void> GraphBuilder::add_step(size_t index) {
   const Step& step = program_.steps[index];
   if (!moves(step.op)) return add_computation(index);
-  if (sizes_ && sizes_->devices.host_only) {
+  if (sizes_ && sizes_->devices.unpartitioned()) {
     // Nothing moves: the result is the operand itself.
     for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
       const size_t from = static_cast<size_t>(step.inputs[i]), to = static_cast<size_t>(step.outputs[i]);
@@ -151,7 +152,7 @@ Result<void> GraphBuilder::add_computation(size_t index) {
     PlacementNode node;
     node.id = "s" + std::to_string(index);
     if (in_region) node.region = step.place.index;
-    if (in_region && sizes_ && !sizes_->devices.host_only) {
+    if (in_region && sizes_ && !sizes_->devices.unpartitioned()) {
       node.id += "_r" + std::to_string(r);
       node.replica = r;
     }

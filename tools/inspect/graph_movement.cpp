@@ -1,4 +1,4 @@
-// The nodes of scatter, replicate, gather, transfer, reduce and first: what they cut and how much goes from device to device.
+// The nodes of scatter, replicate, gather, transfer, reduce, first and all_reduce: what they cut and how much goes from device to device.
 #include "tools/inspect/graph_builder.h"
 
 #include <algorithm>
@@ -90,7 +90,9 @@ Result<void> GraphBuilder::add_movement(size_t index) {
 }
 
 Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) const {
-  // One side is a single place; each replica on the other side moves its part unless it is on the same device.
+  // One side is a single place; each replica on the other side moves its part unless it is on the same device. Among replicas,
+  // a part goes from each to one of them and back, or as much in other ways.
+  const bool among = traits(step.op).movement.route == Route::among;
   const bool outward = traits(step.op).movement.route == Route::to_replicas;
   const int many = outward ? output : input;
   const std::string single = device(value(outward ? input : output).place, 0);
@@ -98,13 +100,14 @@ Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) cons
   for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(many).place)); ++r) {
     if (device(value(many).place, r) == single) continue;
     SHEAF_ASSIGN(auto part, tensor(many, r));
-    sum = sum + *part.bytes;
+    sum = sum + *part.bytes * (among ? 2 : 1);
   }
   return sum;
 }
 
 std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int input, int output) const {
-  const bool outward = traits(step.op).movement.route == Route::to_replicas;
+  const Route route = traits(step.op).movement.route;
+  const bool outward = route == Route::to_replicas;
   const int one = outward ? input : output, many = outward ? output : input;
   const Place& single = value(one).place;
   const std::optional<Extent> whole = tensor(one, 0)->bytes, part = tensor(many, 0)->bytes;
@@ -120,12 +123,13 @@ std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int inp
   const bool whole_each = traits(step.op).movement.carries != Carries::chunks;
   if (!whole_each) return stays ? *whole + *part * -1 : *whole;
   if (!whole->is_static()) return std::nullopt;
+  if (route == Route::among) return Extent::symbol(replicas_symbol(program_, region), 2 * whole->constant) + *whole * -2;
   return Extent::symbol(replicas_symbol(program_, region), whole->constant) + *whole * (stays ? -1 : 0);
 }
 
 Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) const {
   if (!sizes_ || traits(step.op).movement.carries != Carries::chunks || node.region < 0) return {};
-  const int many = traits(step.op).movement.route == Route::to_replicas ? step.outputs[0] : step.inputs[0];
+  const int many = traits(step.op).movement.route == Route::to_one ? step.inputs[0] : step.outputs[0];
   const int rank = static_cast<int>(value(many).shape.size());
   int dim = plan_.regions[static_cast<size_t>(node.region)].dim;
   if (step.attributes.contains("dim") && step.attributes["dim"].is_number_integer()) dim = step.attributes["dim"].get<int>();

@@ -91,7 +91,7 @@ Row row_of(const PlacementGraph& graph, const PlacementNode& node) {
 
 std::string header(const PlacementGraph& graph) {
   std::string text = "model " + printable(graph.model) + ", program " + printable(graph.program);
-  text += graph.expanded ? " on " + join(graph.devices) + " with batch " + std::to_string(graph.batch)
+  text += graph.expanded ? " on " + join(graph.devices) + " with " + batch_text(graph.batch, graph.shards)
                          : ", any device list and batch";
   text += "\n";
   for (const PlacementRegion& region : graph.regions) {

@@ -74,7 +74,7 @@ Result<void> TrainRun::load() {
   if (!settings_.eval.empty()) {
     if (auto ok = check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval); !ok) return ok;
   }
-  SHEAF_ASSIGN(auto devices, open_devices(settings_.devices));
+  SHEAF_ASSIGN(auto devices, open_devices(settings_.devices, 0, settings_.bind.shards));
   devices_ = std::make_shared<const DeviceSet>(std::move(devices));
   return settings_.weights.empty() ? model_->initialise_parameters(settings_.seed) : load_weights(*model_, settings_.weights);
 }
@@ -97,7 +97,8 @@ RunIdentity TrainRun::identity() const {
                   settings_.bind.fast_numerics ? "fast" : "strict",
                   isa_and_cores(*devices_),
                   settings_.micro_batches,
-                  data_checksum_};
+                  data_checksum_,
+                  settings_.bind.shards};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }

@@ -3,6 +3,7 @@
 #include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
 #include "tools/train/display.h"
+#include "runtime/plan/strategy.h"
 #include "runtime/training/loss_section.h"
 
 #include <algorithm>
@@ -55,6 +56,7 @@ OptionParser train_options() {
       .file(FileUse::input)
       .add(devices_option)
       .required()
+      .add(shards_option)
       .option("--data", "NAME=SOURCE",
               "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
       .file(FileUse::source)
@@ -152,7 +154,11 @@ std::string settings_text(const SettingsInForce& in_force) {
   const auto row = [&](const std::string& name, const std::string& value) {
     text += "  " + name + std::string(name.size() < 15 ? 15 - name.size() : 1, ' ') + value + "\n";
   };
-  row("devices", list_of(settings.devices) + (is_host_only(settings.devices) ? " (host-only, unpartitioned)" : ""));
+  const int shards = settings.bind.shards;
+  row("devices", list_of(settings.devices) + (!is_host_only(settings.devices) ? ""
+                                              : shards > 0                    ? " (host-only)"
+                                                                              : " (host-only, unpartitioned)"));
+  if (shards > 0) row("shards", std::to_string(shards) + ": the same bits on every device list");
   row("CPU", in_force.cpu);
   row("data", sources_text(settings.data, in_force.rows));
   const int64_t batch = std::min(settings.batch_size, in_force.rows), rest = in_force.rows % batch;
@@ -180,6 +186,7 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("schedule", call_text(member_of(training, "schedule")));
   if (const Json& clip = member_of(training, "clip_grad_norm"); !clip.is_null()) row("clip_grad_norm", clip.dump());
   row("precision", in_force.plan.precision);
+  if (const Strategy strategy = strategy_of(in_force.plan); strategy != Strategy()) row("strategy", to_string(strategy));
   const BindOptions& bind = settings.bind;
   const bool gpus = in_force.gpus;
   row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus                ? ""

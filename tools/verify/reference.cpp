@@ -110,6 +110,11 @@ Result<void> Reference::add_movement(int index) {
     }
     return {};
   }
+  if (traits(step.op).movement.route == Route::among && source.by_replica) {
+    SHEAF_ASSIGN(auto total, sum(source.parts));
+    made.parts = {std::move(total)};
+    return {};
+  }
   if (!source.by_replica || into_region) {
     if (source.by_replica && !made.by_replica) return set_parts(to, source.parts);
     made.parts = source.parts;

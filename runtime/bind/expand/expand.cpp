@@ -57,7 +57,9 @@ class Expansion {
                    replicas_.spots(value.place, reader ? reader->layer : value.name, reader ? reader->location : Location{}));
       const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
       for (const Spot& spot : places) {
-        SHEAF_ASSIGN(const auto source, given ? add_input(id, inputs) : weights_.find(value.source, spot));
+        SHEAF_ASSIGN(const auto source, given            ? add_input(id, inputs)
+                                        : spot.in_region ? weights_.find_kept(value.source, spot)
+                                                         : weights_.find(value.source, spot));
         SHEAF_ASSIGN(const auto local, movement_.moved(source, value.name, {}, spot));
         builder_.define(id, spot.replica, local);
       }
@@ -79,8 +81,10 @@ class Expansion {
       case Carries::nothing: break;
       case Carries::chunks: return movement.route == Route::to_replicas ? movement_.scatter(id) : movement_.gather(id);
       case Carries::whole: return movement_.replicate(id);
-      case Carries::summands: return training_.reduce(id);
+      case Carries::summands: return movement.route == Route::among ? training_.all_reduce(id) : training_.reduce(id);
     }
+    const bool works = op != Op::view && op != Op::print;
+    if (works && step.place.kind == Place::region && training_.alike(id)) return training_.call_alike(id);
     SHEAF_ASSIGN(const auto places, replicas_.spots(step));
     for (const Spot& spot : places) {
       Result<void> done = op == Op::view ? view(id, spot) : op == Op::print ? print(id, spot) : calls_.call(id, spot);

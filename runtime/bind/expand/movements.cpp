@@ -60,7 +60,7 @@ Result<void> Movements::replicate(StepId id) {
   const ValueId result(step.outputs[0]);
   SHEAF_ASSIGN(const auto places, replicas_.spots(step));
   for (const Spot& spot : places) {
-    auto local = moved(builder_.at(ValueId(step.inputs[0]), 0), builder_.name(result), id, spot);
+    auto local = moved(builder_.at(ValueId(step.inputs[0]), spot.replica), builder_.name(result), id, spot);
     if (!local) return replicas_.located(std::move(local.error()), step, spot);
     builder_.define(result, spot.replica, *local);
   }

@@ -3,6 +3,11 @@
 namespace sheaf {
 
 Result<Replicas> Replicas::find(const BindContext& context) {
+  if (context.devices.shards() > 0 && context.plan.regions.empty()) {
+    return Error({context.plan.file},
+                 "'" + context.plan.name + "' has no DataParallel layer: there is nothing to cut into shards")
+        .note("leave out --shards: without parallel regions all devices compute with whole batches");
+  }
   std::vector<std::vector<int>> region_entries;
   std::vector<int64_t> counts;
   for (const Region& region : context.plan.regions) {

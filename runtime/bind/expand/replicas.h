@@ -19,7 +19,7 @@ struct Spot {
 
 class Replicas {
  public:
-  /// Errors: an index beyond the device list, located at its region; inputs that split differently.
+  /// Errors: an index beyond the device list, located at its region; inputs that split differently; shards of a plan without regions.
   static Result<Replicas> find(const BindContext& context);
 
   /// Where a place is, on each of its replicas. Errors: an index beyond the device list, at `location`.

@@ -3,6 +3,8 @@
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 namespace sheaf {
 
@@ -31,6 +33,69 @@ Result<void> Training::reduce(StepId id) {
   SHEAF_ASSIGN(const auto targets, replicas_.spots(builder_.step(id)));
   SHEAF_ASSIGN(auto parts, summands(id, targets.front()));
   return add_sum(id, std::move(parts), targets.front());
+}
+
+Result<void> Training::all_reduce(StepId id) {
+  const ValueId result(builder_.step(id).outputs[0]);
+  std::optional<int> added;  // on this replica; what has a memory of its own gets a copy
+  return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
+    if (added) {
+      SHEAF_ASSIGN(const auto copy, movement_.moved(builder_.at(result, *added), builder_.name(result), id, spot));
+      builder_.define(result, spot.replica, copy);
+      return {};
+    }
+    added = spot.replica;
+    SHEAF_ASSIGN(auto parts, summands(id, spot));
+    return add_sum(id, std::move(parts), spot);
+  });
+}
+
+bool Training::alike(StepId id) const {
+  const BindContext& context = builder_.context();
+  const auto replicated = [&](int value) { return context.value(ValueId(value)).layout.kind == ValueLayout::replicated; };
+  const auto in_region = [&](const Update& update) { return context.value(ValueId(update.value)).place.kind == Place::region; };
+  const Step& step = builder_.step(id);
+  return std::all_of(step.outputs.begin(), step.outputs.end(), replicated) &&
+         std::any_of(context.program.updates.begin(), context.program.updates.end(), in_region);
+}
+
+Result<void> Training::call_alike(StepId id) {
+  return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
+    auto called = calls_.call(id, spot);
+    if (!called) return replicas_.located(std::move(called.error()), builder_.step(id), spot);
+    return {};
+  });
+}
+
+Result<void> Training::once_in_each_memory(StepId id, const std::function<Result<void>(const Spot&)>& make) {
+  const Step& step = builder_.step(id);
+  SHEAF_ASSIGN(const auto places, replicas_.spots(step));
+  shared_work_.resize(builder_.devices().lanes().size(), 0);
+  std::vector<Spot> makers;  // one in each memory
+  const auto maker_for = [&](const Spot& spot) {
+    return std::find_if(makers.begin(), makers.end(),
+                        [&](const Spot& maker) { return builder_.same_memory(maker.lane, spot.lane); });
+  };
+  for (const Spot& spot : places) {
+    const auto maker = maker_for(spot);
+    if (maker == makers.end()) makers.push_back(spot);
+    else if (shared_work_[spot.lane] < shared_work_[maker->lane]) *maker = spot;
+  }
+  for (const Spot& maker : makers) {
+    SHEAF_TRY(make(maker));
+    for (int output : step.outputs)
+      shared_work_[maker.lane] += builder_.spec(builder_.at(ValueId(output), maker.replica)).bytes;
+  }
+  for (const Spot& spot : places) {
+    const Spot& maker = *maker_for(spot);
+    if (spot.replica == maker.replica) continue;
+    for (int output : step.outputs) {
+      const ValueId value(output);
+      SHEAF_ASSIGN(const auto seen, movement_.moved(builder_.at(value, maker.replica), builder_.name(value), id, spot));
+      builder_.define(value, spot.replica, seen);
+    }
+  }
+  return {};
 }
 
 Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spot& target) {
@@ -90,19 +155,28 @@ Result<void> Training::add_updates(VariableFormats& variables) {
     const ValueId value(update.value);
     const std::string& name = builder_.name(value);
     SHEAF_ASSIGN(const auto places, replicas_.spots(builder_.context().value(value).place, name, {}));
-    Spot spot = places.front();
-    SHEAF_ASSIGN(const auto variable, weights_.find(update.name, spot));
-    variables.fix(variable);
-    const TensorSpec want = builder_.spec(variable);
-    const LaneId home = builder_.tensor(variable).lane;
-    TensorId made = builder_.at(value, 0);
-    if (!want.plain() && !builder_.same_memory(builder_.tensor(made).lane, home)) {
-      spot.lane = home;
-      SHEAF_ASSIGN(made, movement_.moved(made, name, {}, spot));
+    std::set<TensorId> updated;
+    for (const Spot& replica : places) {
+      SHEAF_ASSIGN(const auto variable,
+                   replica.in_region ? weights_.find_kept(update.name, replica) : weights_.find(update.name, replica));
+      if (updated.insert(variable).second) SHEAF_TRY(add_update(variable, value, replica, variables));
     }
-    SHEAF_ASSIGN(const auto alike, formats_.in_format(made, want, {}, spot));
-    builder_.program.updates.push_back({variable, alike});
   }
+  return {};
+}
+
+Result<void> Training::add_update(TensorId variable, ValueId value, Spot spot, VariableFormats& variables) {
+  const std::string& name = builder_.name(value);
+  variables.fix(variable);
+  const TensorSpec want = builder_.spec(variable);
+  const LaneId home = builder_.tensor(variable).lane;
+  TensorId made = builder_.at(value, spot.replica);
+  if (!want.plain() && !builder_.same_memory(builder_.tensor(made).lane, home)) {
+    spot.lane = home;
+    SHEAF_ASSIGN(made, movement_.moved(made, name, {}, spot));
+  }
+  SHEAF_ASSIGN(const auto alike, formats_.in_format(made, want, {}, spot));
+  builder_.program.updates.push_back({variable, alike});
   return {};
 }
 

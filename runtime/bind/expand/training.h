@@ -1,9 +1,11 @@
-// What training programs have besides: sums over replicas, the check of the loss, updates.
+// What training programs have besides: sums over replicas, what all replicas have alike, the check of the loss, updates.
 #pragma once
 
 #include "runtime/bind/expand/calls.h"
 #include "runtime/bind/expand/movements.h"
 #include "runtime/bind/expand/weights.h"
+
+#include <functional>
 
 namespace sheaf {
 
@@ -14,6 +16,13 @@ class Training {
 
   /// The sum of the replicas' values, left to right, on one device.
   Result<void> reduce(StepId id);
+  /// The same on each replica: added up once in each memory, left to right.
+  Result<void> all_reduce(StepId id);
+  /// A step whose results are the same on each replica, in a program that keeps variables so: done once in each memory, by the
+  /// lane there that has had least of such work.
+  Result<void> call_alike(StepId id);
+  bool alike(StepId id) const;
+
   /// After the step that makes the loss of a program with updates: the check of it that they wait for.
   Result<void> check_loss(StepId id);
   /// What variables become, each in its variable's format.
@@ -25,12 +34,18 @@ class Training {
   /// The step's result at `target`: the sum of `parts`, which lie in its memory, left to right.
   Result<void> add_sum(StepId id, std::vector<TensorId> parts, const Spot& target);
 
+  /// After a run, `variable` holds what `value` does on `spot`.
+  Result<void> add_update(TensorId variable, ValueId value, Spot spot, VariableFormats& variables);
+  /// Calls `make` for one of the replicas in each memory; the others there get views of what it made.
+  Result<void> once_in_each_memory(StepId id, const std::function<Result<void>(const Spot&)>& make);
+
   Builder& builder_;
   const Replicas& replicas_;
   Formats& formats_;
   Movements& movement_;
   Weights& weights_;
   Calls& calls_;
+  IdVector<LaneId, size_t> shared_work_;  ///< bytes of what each lane makes for all replicas in its memory
 };
 
 }  // namespace sheaf

@@ -20,8 +20,22 @@ Result<TensorId> Weights::find(const std::string& name, const Spot& spot) {
     return Error("'" + name + "' lives on a device that is not in this device list")
         .note("it was bound to other devices before: what trains it has to use those, or another copy of the model");
   }
-  const TensorId root = builder_.add(constants.spec(node), name, lane, Tensor::Stored{node, variable});
-  roots_[name] = root;
+  return roots_[name] = add(name, node, lane);
+}
+
+Result<TensorId> Weights::find_kept(const std::string& name, const Spot& spot) {
+  SHEAF_ASSIGN(const auto root, find(name, spot));
+  if (builder_.same_memory(builder_.tensor(root).lane, spot.lane)) return root;
+  Device& device = builder_.device(spot.lane);
+  TensorId& copy = copies_[{name, device.memory_space()}];
+  if (!copy)
+    copy = add(name, builder_.constants().copy_of(builder_.tensor(root).lies<Tensor::Stored>()->node, device), spot.lane);
+  return copy;
+}
+
+TensorId Weights::add(const std::string& name, NodeId node, LaneId lane) {
+  const bool variable = !builder_.context().program.updates.empty();
+  const TensorId root = builder_.add(builder_.constants().spec(node), name, lane, Tensor::Stored{node, variable});
   if (variable) formats_.add(root, name);
   return root;
 }

@@ -89,11 +89,26 @@ func.func @other_group(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@h, 0>>) {
 
 // -----
 
-// What replicas compute differs between them.
+// What replicas make of what they don't have alike differs between them.
 dist.group @g {dim = 0 : i64, layer = "net"}
-func.func @replicated_output(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
-  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over, partial or local on @g}}
-  %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.replicated<@g>> {
+func.func @replicated_output(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, %y: !dist.tensor<tensor<5xf32>, #dist.local<@g>>) {
+  // expected-error @+1 {{'dist.parallel_apply' op gives '!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>', but makes it of what differs between replicas}}
+  %0:2 = dist.parallel_apply @g(%x, %y) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, !dist.tensor<tensor<5xf32>, #dist.local<@g>>) -> (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
+  ^bb0(%a: tensor<5xf32>, %b: tensor<5xf32>):
+    %twice = nn.add %a, %a : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+    %sum = nn.add %a, %b : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+    dist.yield %twice, %sum : tensor<5xf32>, tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+// Outputs stay with the replicas.
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @output_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
+  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over, partial, local or replicated on @g}}
+  %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.device<0>> {
   ^bb0(%a: tensor<5xf32>):
     dist.yield %a : tensor<5xf32>
   }
@@ -293,7 +308,7 @@ func.func @no_sum(%x: !dist.tensor<tensor<5xf32>, #dist.local<@g>>) {
 
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @sum_of_first(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
-  // expected-error @+1 {{'dist.first' op goes from the replicas' local values to the same tensor on the host or a device}}
+  // expected-error @+1 {{'dist.first' op goes from the replicas' values to the same tensor on the host or a device}}
   %0 = dist.first %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<5xf32>, #dist.host>
   return
 }
@@ -304,5 +319,15 @@ dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @unlike(%x: !dist.tensor<tensor<?x5xf32>, #dist.host>, %y: !dist.tensor<tensor<?x4xf32>, #dist.split<@g, 0>>) {
   // expected-error @+1 {{'dist.scatter' op expects a result like}}
   %0 = dist.scatter %x like %y : !dist.tensor<tensor<?x4xf32>, #dist.split<@g, 0>> {reason = "r"} : <tensor<?x5xf32>, #dist.host> -> <tensor<?x5xf32>, #dist.split<@g, 0>>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+dist.group @h {dim = 0 : i64, layer = "other"}
+func.func @sums_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
+  // expected-error @+1 {{'dist.all_reduce' op goes from partial sums to the same tensor on each of the replicas}}
+  %0 = dist.all_reduce %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<5xf32>, #dist.replicated<@h>>
   return
 }

@@ -59,6 +59,22 @@ func.func @duals(%dy: !dist.tensor<tensor<?x2xf32>, #dist.device<0>>, %y: !dist.
   return
 }
 
+// Where each replica keeps a parameter: all get the sum of the gradients, and make the new value of what they have alike.
+// CHECK-LABEL: func.func @replicated_update(
+func.func @replicated_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.host> {
+  // CHECK: dist.all_reduce %{{.*}} {reason = "each updates its own"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  %0 = dist.all_reduce %dw {reason = "each updates its own"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  // CHECK: dist.parallel_apply @all(%{{.*}}, %{{.*}}) : ({{.*}}) -> !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>> {
+  %1 = dist.parallel_apply @all(%w, %0) : (!dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>> {
+  ^bb0(%a: tensor<2x5xf32>, %b: tensor<2x5xf32>):
+    %3 = nn.add %a, %b : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+    dist.yield %3 : tensor<2x5xf32>
+  }
+  // CHECK: dist.first %{{.*}} {reason = "one of them"} : <tensor<2x5xf32>, #dist.replicated<@all>> -> <tensor<2x5xf32>, #dist.host>
+  %2 = dist.first %1 {reason = "one of them"} : <tensor<2x5xf32>, #dist.replicated<@all>> -> <tensor<2x5xf32>, #dist.host>
+  return %2 : !dist.tensor<tensor<2x5xf32>, #dist.host>
+}
+
 // One number from each replica: gathered, they are a vector.
 // CHECK-LABEL: func.func @scalars(
 func.func @scalars(%x: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>) {

@@ -1,0 +1,26 @@
+// What the replicas of a training step have in common (docs/strategies.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+struct Plan;
+
+/// Where parameters and the optimiser's state live. `data_parallel`: on the first of a region's devices, as in nn.DataParallel.
+/// `replicated`: on each of its replicas, as in PyTorch's DistributedDataParallel.
+enum class Strategy : uint8_t { data_parallel, replicated };
+
+/// Its name in plans and on the command line.
+std::string to_string(Strategy strategy);
+std::optional<Strategy> strategy_from_name(std::string_view name);
+/// That of a plan's training programs: the plan names it among what a reader must know (Plan::requires_), but for the default.
+Strategy strategy_of(const Plan& plan);
+/// All names, the default first.
+std::span<const std::string_view> strategy_names();
+
+}  // namespace sheaf

@@ -1,0 +1,214 @@
+"""Strategies: what the replicas of a training step keep changes where work is done, never what is computed."""
+import json
+import unittest
+
+from program import MODELS, execute, must, sheaf
+from tensors import read_safetensors
+from test_verify import signed
+from training import TRAIN, TrainTest
+
+STRATEGIES = ("data_parallel", "replicated")
+
+
+def step_data(model):
+    """--data for each input and target of a model file."""
+    spec = json.loads((MODELS / model).read_text())
+    return [part for name in (*spec["inputs"], *spec["training"]["targets"]) for part in ("--data", f"{name}=random:24")]
+
+
+class EqualBits(TrainTest):
+    """Of 24 rows in batches of 11 the third has 2: on three devices a replica, and of four shards two, are without work."""
+
+    def after_steps(self, plan, data, devices, *more):
+        must(execute([*TRAIN, plan, "--devices", devices, *data, "--batch-size", 11, "--steps", 3, "--seed", 4, "--lr", "0.01", *more,
+                      "--save", self.path("w"), "--metrics", self.path("m.jsonl")]))
+        return self.path("w").read_bytes(), self.losses()
+
+    def check_model(self, model, lists, sharded, more=()):
+        """Both strategies give the same bits on each list; and with as many shards, on all lists of `sharded`."""
+        runs = {}
+        for strategy in STRATEGIES:
+            plan = self.dir / f"{strategy}.plan"
+            must(sheaf("compile", MODELS / model, "-o", plan, "--strategy", strategy))
+            for devices in lists:
+                runs[strategy, devices] = self.after_steps(plan, step_data(model), devices, *more)
+            for devices in sharded:
+                runs[strategy, devices, "sharded"] = self.after_steps(plan, step_data(model), devices, "--shards", 4, *more)
+        for run, found in runs.items():
+            with self.subTest(model=model, run=run):
+                self.assertEqual(found, runs[(STRATEGIES[0], run[1]) if len(run) == 2 else (STRATEGIES[0], sharded[0], "sharded")])
+
+    def test_layers_outside_of_regions(self):
+        self.check_model("data_parallel_model.json", ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:1,cpu:1"),
+                         ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:1,cpu:1,cpu:0", "cpu:0-3"))
+
+    def test_batch_norm_dropout_and_adam(self):
+        self.check_model("digits_cnn.json", ("cpu:0,cpu:1",), ("cpu", "cpu:0-2"), ("--micro-batches", 2))
+
+    def test_residual_network(self):
+        self.check_model("resnet18_w8.json", ("cpu:0,cpu:1",), ("cpu:0", "cpu:0,cpu:1"))
+
+    def test_attention(self):
+        self.check_model("transformer_encoder.json", ("cpu", "cpu:0-2"), ("cpu:0", "cpu:0-3"))
+
+    def test_lstm_split_along_another_dimension_with_clipping(self):
+        self.check_model("word_language_model.json", ("cpu:0-2",), ("cpu:0", "cpu:0-2"))
+
+
+class Replicated(TrainTest):
+    def setUp(self):
+        super().setUp()
+        self.replicated = self.dir / "replicated.plan"
+        must(sheaf("compile", self.shared / "model.json", "-o", self.replicated, "--strategy", "replicated"))
+
+    def test_the_plan_says_its_strategy(self):
+        self.assertEqual(json.loads(self.replicated.read_text())["requires"], ["replicated"])
+        self.assertEqual(json.loads(self.plan.read_text())["requires"], [])
+        self.assertIn("strategy", must(self.train("--steps", 1, plan=self.replicated)).err)
+
+    def test_checkpoints_serve_every_strategy(self):
+        options = ("--seed", 3, "--metrics")
+        must(self.train("--steps", 9, *options, self.path("whole.jsonl"), "--save", self.path("whole")))
+        for first, then in ((self.plan, self.replicated), (self.replicated, self.plan)):
+            folder = self.path(f"c-{first.name}")
+            with self.subTest(first=first.name):
+                must(self.train("--steps", 4, *options, self.path("m.jsonl"), "--checkpoint", folder, plan=first))
+                done = must(self.train("--steps", 9, *options, self.path("m.jsonl"), "--checkpoint", folder, "--resume", "--save", self.path("parts"), plan=then))
+                self.assertIn("4 steps done", done.err)
+                self.assertEqual(self.path("parts").read_bytes(), self.path("whole").read_bytes())
+                self.assertEqual(self.losses(), self.losses("whole.jsonl"))
+
+    def test_evaluation_sees_what_was_trained(self):
+        def accuracies(plan):
+            must(self.train("--epochs", 2, *self.evaluate(), "--metrics", self.path("m.jsonl"), plan=plan))
+            return [line["eval_accuracy"] for line in self.lines() if "eval_accuracy" in line]
+
+        self.assertEqual(accuracies(self.replicated), accuracies(self.plan))
+
+    def test_dump_explain_and_estimate_know_the_collective(self):
+        where = ("--program", "train", "--devices", "cpu:0-2", "--batch", 9)
+        graph = json.loads(must(sheaf("dump", self.replicated, "--format", "json", *where)).out)
+        sums = [node for node in graph["nodes"] if node["op"] == "all_reduce"]
+        self.assertEqual(len(sums), 6, "weights and biases of a convolution, a batch norm and a linear layer")
+        self.assertTrue(all("all of them need the sum" in node["reason"] for node in sums))
+        # From two replicas to the third and back.
+        self.assertEqual(sorted(node["bytes_moved"] for node in sums if node["layer"].endswith("fc")), [2 * 2 * 4 * 3, 2 * 2 * 4 * 36 * 3])
+        self.assertNotIn("reduce", {node["op"] for node in graph["nodes"]})
+        updates = [node for node in graph["nodes"] if node["op"].startswith("adam")]
+        self.assertEqual({node.get("replica") for node in updates}, {0, 1, 2})
+        for form in ("text", "dot", "html"):
+            self.assertIn("all_reduce", must(sheaf("dump", self.replicated, "--format", form, *where)).out, form)
+        told = json.loads(must(sheaf("estimate", self.replicated, "--devices", "cpu:0-2", "--batch", 9, "--json")).out)
+        self.assertEqual([node["bytes_moved"] for node in told["movements"] if node["op"] == "all_reduce"], [node["bytes_moved"] for node in sums])
+        text = must(sheaf("explain", self.replicated, "--op", "all_reduce", *where)).out
+        self.assertIn("each replica keeps the parameter", text)
+
+    def test_traces_name_it(self):
+        trace = self.path("t.json")
+        must(self.train("--steps", 2, "--trace", trace, plan=self.replicated))
+        self.assertIn("all_reduce", trace.read_text())
+
+    def test_unknown(self):
+        self.assert_refused(sheaf("compile", self.shared / "model.json", "-o", self.path("x.plan"), "--strategy", "duplicated"), "--strategy", status=2)
+        self.assert_refused(sheaf("compile", MODELS / "tutorial.json", "-o", self.path("x.plan"), "--strategy", "replicated"), "no 'training' section")
+
+    def test_without_replicas_it_says_so(self):
+        spec = json.loads((self.shared / "model.json").read_text())
+        spec["layers"][0] = {"name": "net", "type": "Net"}
+        model = self.write("alone.json", json.dumps(spec))
+        done = must(sheaf("compile", model, "-o", self.path("x.plan"), "--strategy", "replicated"))
+        self.assertIn("warning: ", done.err)
+        self.assertIn("no parameter is used by the replicas", done.err)
+
+
+class Shards(TrainTest):
+    def test_statistics_are_those_of_shard_0(self):
+        """One device with two shards is what two devices are."""
+        must(self.train("--steps", 3, "--save", self.path("two"), devices="cpu:0,cpu:1"))
+        must(self.train("--steps", 3, "--shards", 2, "--save", self.path("one"), devices="cpu:0"))
+        two, one = (read_safetensors(self.path(name))[0] for name in ("two", "one"))
+        for name in two:
+            for a, b in zip(two[name].data, one[name].data):
+                self.assertAlmostEqual(a, b, 5, name)
+
+    def test_resumes_bit_for_bit_on_other_devices(self):
+        options = ("--shards", 3, "--seed", 2)
+        must(self.train("--steps", 8, *options, "--save", self.path("whole"), devices="cpu:0-2"))
+        must(self.train("--steps", 5, *options, "--checkpoint", self.path("c"), devices="cpu:0"))
+        done = must(self.train("--steps", 8, *options, "--checkpoint", self.path("c"), "--resume", "--save", self.path("parts"), devices="cpu:0,cpu:1"))
+        self.assertNotIn("rounding", done.err)
+        self.assertEqual(self.path("whole").read_bytes(), self.path("parts").read_bytes())
+        again = must(self.train("--steps", 9, "--seed", 2, "--checkpoint", self.path("c"), "--resume", devices="cpu:0,cpu:1"))
+        self.assertIn("shards 3 then, as many as devices now", again.err)
+
+    def test_every_verb_cuts_alike(self):
+        where = ("--devices", "cpu:0-2", "--batch", 9, "--shards", 4)
+        graph = json.loads(must(sheaf("dump", self.plan, "--format", "json", "--program", "train", *where)).out)
+        self.assertEqual(next(node["chunks"] for node in graph["nodes"] if node["op"] == "scatter"), [3, 3, 3], "torch.chunk(9, 4)")
+        convolutions = [(node["replica"], node["device"]) for node in graph["nodes"] if node["op"] == "conv2d"]
+        self.assertEqual(convolutions, [(0, "cpu:0"), (1, "cpu:0"), (2, "cpu:1")])
+        told = json.loads(must(sheaf("estimate", self.plan, *where, "--json")).out)
+        self.assertEqual(sum(node["bytes_moved"] for node in graph["nodes"] if "bytes_moved" in node), told["bytes_moved"])
+        must(sheaf("verify", self.plan, *where))
+        must(sheaf("verify", self.plan, "--devices", "cpu", "--shards", 3))
+        measured = json.loads(must(sheaf("bench", self.plan, *where, "--program", "train", "--steps", 2, "--json")).out)
+        self.assertGreater(measured["samples_per_s"], 0)
+        self.assertIn("#", must(sheaf("dump", self.plan, "--format", "bound", *where)).out)
+
+    def test_refused(self):
+        for value in ("0", "-1", "4097", "x"):
+            self.assert_refused(self.train("--steps", 1, "--shards", value), "--shards", status=2)
+        self.assert_refused(self.train("--steps", 1, "--shards", 2, devices="cpu:0-2"), "runs on 3 devices", "2 shards", "net")
+        self.assert_refused(sheaf("dump", self.plan, "--shards", 2), "--shards", status=2)
+        lone = self.write("lone.json", '{"sheaf": "1.0", "name": "lone", "inputs": {"x": {"shape": ["batch", 2]}}, "layers": [{"type": "ReLU"}]}')
+        self.assert_refused(sheaf("verify", lone, "--devices", "cpu:0", "--shards", 2), "no DataParallel layer", "--shards")
+
+
+class Checked(TrainTest):
+    """A plan whose parts don't fit together is refused when it is read."""
+
+    def test_damaged_plans(self):
+        replicated = self.dir / "replicated.plan"
+        must(sheaf("compile", self.shared / "model.json", "-o", replicated, "--strategy", "replicated"))
+        text = replicated.read_text()
+
+        def damaged(change):
+            document = json.loads(text)
+            train = document["programs"]["train"]
+            change(train, train["values"], next(step for step in train["steps"] if step["op"] == "all_reduce"))
+            return self.write("damaged.plan", signed(document))
+
+        def elsewhere(train, values, step):
+            step["attributes"]["region"] = 1
+
+        def not_alike(train, values, step):
+            values[step["outputs"][0]]["layout"] = "local"
+
+        def of_unlike(train, values, step):
+            update = next(s for s in train["steps"] if step["outputs"][0] in s["inputs"])
+            step["op"], step["attributes"] = "transfer", {}
+            values[step["outputs"][0]]["layout"] = "partial"
+            self.assertEqual(values[update["outputs"][0]]["layout"], "replicated")
+
+        def homeless(train, values, step):
+            next(value for value in values if value["role"] == "state")["layout"] = "local"
+
+        def one_of_many(train, values, step):
+            part = step["inputs"][0]
+            next(u for u in train["updates"] if values[u["value"]]["shape"] == values[part]["shape"])["value"] = part
+
+        for change, words in ((elsewhere, "'region'"), (not_alike, "the same on each replica"), (of_unlike, "of which it is made, isn't"),
+                              (homeless, "on each replica alike"), (one_of_many, "an update is one value")):
+            with self.subTest(change.__name__):
+                self.assert_refused(sheaf("verify", damaged(change), "--devices", "cpu:0,cpu:1"), words)
+
+
+class Verified(TrainTest):
+    def test_right_plans_pass(self):
+        for model, devices, batch in (("digits_cnn.json", "cpu:0-2", 7), ("word_language_model.json", "cpu:0,cpu:1", 3), ("data_parallel_model.json", "cpu:0-3", 2)):
+            with self.subTest(model=model):
+                must(sheaf("verify", MODELS / model, "--strategy", "replicated", "--devices", devices, "--batch", batch, "--steps", 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
