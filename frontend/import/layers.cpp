@@ -195,12 +195,6 @@ const Builders& builders_here() {
       {"Conv2d", build_conv},
       {"Conv3d", build_conv},
       {"ConvTranspose1d", build_conv_transpose},
-      {"MaxPool1d", build_max_pool},
-      {"MaxPool3d", build_max_pool},
-      {"AvgPool1d", build_avg_pool},
-      {"AvgPool3d", build_avg_pool},
-      {"AdaptiveAvgPool1d", build_adaptive_pool},
-      {"AdaptiveAvgPool3d", build_adaptive_pool},
       {"ConvTranspose2d", build_conv_transpose},
       {"BatchNorm1d", build_batch_norm},
       {"BatchNorm2d", build_batch_norm},
@@ -257,6 +251,9 @@ const Builders& builders() {
   static const Builders all = [] {
     Builders made = builders_here();
     for (auto family : {indexing_builders, reduction_builders, spatial_builders}) made.merge(family());
+    // Pools are built alike over one dimension, two and three.
+    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool"})
+      for (const char* dims : {"1d", "3d"}) made.emplace(pool + dims, made.at(pool + "2d"));
     return made;
   }();
   return all;
