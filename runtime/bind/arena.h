@@ -1,5 +1,5 @@
-// Arena planning: offsets in one memory block for buffers whose sizes and lifetimes are known exactly. The
-// problem and its solution are checked apart from the algorithm (after CIRCT's Scheduling/Problems.h).
+// Arena planning: offsets in one memory block for buffers whose sizes and lifetimes are known exactly. The problem and its
+// solution are checked separately from the algorithm (after CIRCT's Scheduling/Problems.h).
 #pragma once
 
 #include "runtime/base/error.h"
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// What a buffer of `bytes` takes in an arena whose buffers begin at multiples of `alignment`.
+/// The space that a buffer of `bytes` takes in an arena whose buffers begin at multiples of `alignment`.
 constexpr size_t arena_size(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// A buffer that must be there during [begin, end); times are the lane's own (positions in its order of work).
@@ -20,10 +20,10 @@ struct ArenaBuffer {
   int64_t end = 0;
 };
 
-/// Buffers to place so that no two that live at the same time overlap.
+/// Buffers to place such that no two live at the same time overlap.
 struct ArenaProblem {
   std::vector<ArenaBuffer> buffers;
-  size_t alignment = 64;  ///< of the device that has the arena (DeviceInfo)
+  size_t alignment = 64;  ///< the arena's device's (DeviceInfo)
 
   /// Errors: an alignment of 0, a lifetime that ends before it begins, sizes whose sum overflows.
   Result<void> check() const;

@@ -1,5 +1,5 @@
-// Arenas that several bindings share: those of programs that never run at the same time, such as training steps on whole
-// batches and on what is left over, and the evaluation between them.
+// Arenas shared by bindings of programs that never run at the same time, such as training steps on whole batches and on the
+// remainder, and the evaluation between them.
 #pragma once
 
 #include "runtime/device/device_set.h"
@@ -13,10 +13,10 @@ namespace sheaf {
 /// Not to be used by two threads at once.
 class ArenaPool {
  public:
-  /// At least `bytes` of memory for `lane`: what is there already where it is large enough, so the largest should come
-  /// first. It lives as long as somebody holds it. Errors: too little memory.
+  /// At least `bytes` of memory for `lane`, reusing what is there if that is large enough, so ask for the largest first. It
+  /// lives as long as somebody holds it. Errors: too little memory.
   Result<std::shared_ptr<void>> take(const std::shared_ptr<const DeviceSet>& devices, LaneId lane, size_t bytes);
-  /// Whether take() would hand out what is there already.
+  /// Whether take() would reuse what is there.
   bool has(const Device& device, LaneId lane, size_t bytes) const;
 
  private:

@@ -26,7 +26,7 @@ struct LaneInfo {
   size_t arena_bytes = 0;  ///< as allocated
   size_t arena_bound = 0;  ///< bytes live at the worst moment: no arena could be smaller
   size_t operations = 0;
-  size_t parameter_bytes = 0;  ///< of BindingInfo's what lies in this lane's memory, if no lane before it has the same
+  size_t parameter_bytes = 0;  ///< the part of BindingInfo's in this lane's memory, unless an earlier lane has the same memory
   size_t derived_bytes = 0;
 };
 
@@ -49,7 +49,7 @@ struct BindRequest {
   bool fast_numerics = false;
   bool explain = false;          ///< reasons name the alternatives too
   bool observe = false;          ///< Binding::observe() will be called
-  bool graphs = true;            ///< what a lane does without anybody else is recorded once and replayed, where its queue can
+  bool graphs = true;            ///< work that a lane does by itself is recorded once and replayed, if its queue can
   bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
@@ -75,17 +75,17 @@ class Binding {
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
                    Trace* trace = nullptr);
 
-  /// Of a training program, after a run that failed: the reason is the check of the loss alone. Variables are as they
-  /// were, and so is everything that run() would complain about.
+  /// For a training program, after a run that failed: only the check of the loss was the reason. Variables are as they were,
+  /// and so is everything that run() would complain about.
   bool loss_not_finite() const;
-  /// Of a training program: runs it once more without its updates, and gives the layer of the first operation, in the
-  /// order of the program, with a result that isn't finite; empty where none is. Errors: as run().
+  /// For a training program: runs it once more without its updates and returns the layer of the first operation, in program
+  /// order, whose result isn't finite; empty if there is none. Errors: as run().
   Result<std::string> first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs);
 
-  /// Of a binding that was asked to `observe`: runs all operations on the caller's thread, one by one in the order of
-  /// the program, updates included, without printing. Errors: as run().
+  /// For a binding made with `observe`: runs all operations on the caller's thread, one by one in program order, updates
+  /// included, without printing. Errors: as run().
   Result<void> observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look);
-  /// While it is shown: its elements to, or from, plain host memory. Errors: a device's.
+  /// While a value is shown: copies its elements to, or from, plain host memory. Errors: a device's.
   Result<void> read(const BoundValue& value, void* plain);
   Result<void> write(const BoundValue& value, const void* plain);
 
@@ -96,7 +96,7 @@ class Binding {
   Binding() = default;
   Result<void> allocate_arenas(const MemoryPlan& plan, const Schedule& schedule, ArenaPool* shared);
   void describe(const PlannedBinding& planned);
-  /// Checks and takes the caller's buffers, and sees to it that weights are there.
+  /// Checks and takes the caller's buffers, and makes sure that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
   /// A run whose operations' times go to `trace`.
@@ -125,7 +125,7 @@ class Binding {
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;
-  size_t needed_ = 0;  ///< how much of ConstantStore::work() must be made before a run
+  size_t needed_ = 0;  ///< how much of ConstantStore::work() must be done before a run
   bool gathers_scalars_ = false;
 };
 

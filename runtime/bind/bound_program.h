@@ -1,6 +1,6 @@
-// A program bound to one device list and batch: each step once per replica, each value with its size and format, and the
-// copies and reorders that these ask for. This is what binding works on (docs/binding.md): expand() builds it, the rewrites
-// of rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
+// A program bound to one device list and batch: each step once per replica, each value with its size and format, and the copies
+// and reorders that these need. This is what binding works on (docs/binding.md): expand() builds it, the rewrites of
+// rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
 #pragma once
 
 #include "runtime/bind/constants.h"
@@ -47,12 +47,12 @@ struct Tensor {
   Place place = {};
   std::vector<InstanceId> writers = {};  ///< must be done before this can be read
 
-  /// Null where it lies elsewhere.
+  /// Null if it lies elsewhere.
   template <typename Kind>
   const Kind* lies() const {
     return std::get_if<Kind>(&place);
   }
-  /// It has memory of its own, or somebody else's: it is no view.
+  /// It has its own memory, or somebody else's, and is not a view.
   bool root() const { return !lies<View>(); }
   bool variable() const { return lies<Stored>() && lies<Stored>()->variable; }
 };
@@ -80,8 +80,8 @@ struct InstanceKinds {
   struct Copy {
     CopyShape shape;
     size_t source_offset = 0, target_offset = 0;  ///< bytes into the tensors
-    bool placeable = false;                       ///< of a whole tensor to one run of bytes: it could lie there from the start
-    bool left_out = false;                        ///< and does; its target is written by its source's writers
+    bool placeable = false;                       ///< a whole tensor to one run of bytes: it could be made there instead
+    bool left_out = false;                        ///< and is: its source's writers write its target
   };
   /// Several of the caller's buffers into one tensor.
   struct Fetch {
@@ -103,15 +103,15 @@ struct Instance : InstanceKinds {
   Work work = {};
   std::vector<TensorId> inputs = {}, outputs = {};
   std::vector<InstanceId> after = {};  ///< must be done before, besides the writers of the inputs
-  bool early = false;                  ///< depends on variables or the caller alone: done before all others of its lane
-  bool commits = false;                ///< writes a variable: left out of a run that has failed
-  int collective = -1;                 ///< a number that those share which are done as one, one a lane
+  bool early = false;                  ///< depends only on variables or the caller: done before all others of its lane
+  bool commits = false;                ///< writes a variable: skipped in a run that has failed
+  int collective = -1;                 ///< a number shared by the instances that are done as one, one per lane
 
   template <typename Kind>
   const Kind* is() const {
     return std::get_if<Kind>(&work);
   }
-  /// Null where it runs nothing that a device prepared.
+  /// Null if it runs nothing that a device prepared.
   const Call* call() const {
     const auto find = [](const auto& kind) -> const Call* {
       if constexpr (std::is_base_of_v<Call, std::remove_cvref_t<decltype(kind)>>) return &kind;
@@ -153,7 +153,7 @@ struct BoundProgram {
   }
   const Tensor& home(TensorId tensor) const { return tensors[root(tensor).tensor]; }
   bool planned(TensorId tensor) const { return tensors[tensor].lies<Tensor::Planned>(); }
-  /// `tensor` takes up all of its root, and that is of planned memory.
+  /// `tensor` takes up all of its root, and the root is in planned memory.
   bool covers_planned_root(TensorId tensor) const {
     const Root at = root(tensor);
     return planned(at.tensor) && at.offset == 0 && tensors[tensor].spec.bytes == tensors[at.tensor].spec.bytes;

@@ -1,4 +1,4 @@
-// Buckets: what is sent in one go. Sizes as torch.nn.parallel.DistributedDataParallel has them.
+// Buckets: what is sent at once. Sizes are those of torch.nn.parallel.DistributedDataParallel.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// The first is small, so that sending begins early; the last limit is that of all that follow.
+/// The first is small, so that sending begins early; the last limit applies to all that follow.
 inline constexpr size_t kBucketLimits[] = {size_t{1} << 20, size_t{25} << 20};
 
 /// Tensors of `sizes` bytes, in their order, in buckets: each is full once it holds its limit's bytes or more

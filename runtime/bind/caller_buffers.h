@@ -1,4 +1,4 @@
-// The caller's buffers of a binding: which they must be, and where their addresses go.
+// The caller's buffers of a binding: what they must be, and where their addresses go.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -13,7 +13,7 @@ class CallerBuffers {
   CallerBuffers() = default;
   explicit CallerBuffers(const BoundProgram& program);
 
-  /// Plain, with their sizes: what take() wants.
+  /// Plain, with their sizes: what take() requires.
   const std::vector<TensorSpec>& inputs() const { return inputs_.specs; }
   const std::vector<TensorSpec>& outputs() const { return outputs_.specs; }
 
@@ -21,8 +21,8 @@ class CallerBuffers {
   void hang(void** slot, const Tensor::Given& given, size_t offset);
   void hang(void** slot, const Tensor::Wanted& wanted, size_t offset);
 
-  /// Puts the addresses of a run's buffers where they belong; those of the last run cost nothing. Errors: another number of
-  /// them, one that is missing or misaligned; then all is as it was.
+  /// Puts the addresses of a run's buffers where they belong; addresses equal to the last run's cost nothing. Errors: a wrong
+  /// number of buffers, one that is missing or misaligned; then nothing has changed.
   Result<void> take(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:

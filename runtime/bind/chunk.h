@@ -1,5 +1,5 @@
-// Sizes: what a batch and a device list make of a program's symbols. The one piece of code that dump,
-// estimate, verify and run all take sizes from. Semantics: torch.chunk and nn.DataParallel.
+// Sizes: what a batch and a device list make of a program's symbols. dump, estimate, verify and run all take sizes from this
+// one piece of code. Semantics: torch.chunk and nn.DataParallel.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -14,7 +14,7 @@ namespace sheaf {
 
 /// torch.chunk: `total` rows in at most `devices` chunks of ceil(total / devices) rows, the last one smaller.
 /// There may be fewer chunks than devices (10 rows on 8: five chunks of 2). No rows: one empty chunk.
-/// `devices` is at least 1, `total` at least 0; both are the caller's to ensure.
+/// `devices` is at least 1, `total` at least 0; the caller ensures both.
 std::vector<int64_t> chunk_sizes(int64_t total, int64_t devices);
 
 /// The values of a program's symbols for one batch size and one device list.
@@ -29,8 +29,8 @@ class SymbolTable {
 
   int64_t batch() const { return batch_; }
 
-  /// How many replicas of region `r` run: the number of chunks of its scattered inputs, or the number of its
-  /// devices where nothing is scattered. Replica i runs on the i-th device of the group.
+  /// How many replicas of region `r` run: the number of chunks of its scattered inputs, or the number of its devices if nothing
+  /// is scattered. Replica i runs on the i-th device of the group.
   int64_t replicas(int region) const { return replicas_[static_cast<size_t>(region)]; }
 
   /// The chunks of the scattered size `symbol`, one for each replica of its region; empty for other symbols.

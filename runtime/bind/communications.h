@@ -1,4 +1,4 @@
-// What crosses between lanes in a run: who makes it and who uses it. What a trace draws as arrows.
+// What crosses between lanes in a run: who makes it and who uses it. A trace draws these as arrows.
 #pragma once
 
 #include "runtime/lanes/communication.h"
@@ -10,7 +10,7 @@ namespace sheaf {
 struct BoundProgram;
 struct Program;
 
-/// In the order of their consumers, outputs last. `bound`: what `program` has become, after all rewrites.
+/// In the order of their consumers, outputs last. `bound`: `program` after all rewrites.
 std::vector<Communication> communications(const BoundProgram& bound, const Program& program);
 
 }  // namespace sheaf

@@ -1,16 +1,16 @@
-// Everything that depends on weights alone: parameters and buffers, what `once` steps make of them (folded batch
+// Everything that depends only on weights: parameters and buffers, what `once` steps make of them (folded batch
 // norms), and their reordered copies. Made once when weights are set, and shared: between replicas, and between
 // the bindings of one model. Structurally equal work (same step or format, same inputs, same memory) is one node.
-// Asking for a node only says that it is wanted; allocate() gives memory to all of them, so that what a binding will
-// need is known before any of it is taken.
+// Requesting a node only marks it as wanted; allocate() then gives memory to all wanted nodes, so a binding's needs are known
+// before any memory is taken.
 //
-// Parameters, buffers and the optimiser's state are *variables*: a training program changes them, where they lie, and
-// says changed() afterwards. A variable's home, the device and the format that it lies in, is chosen by the first binding
-// that uses it and stays; the caller reads and writes variables as plain tensors wherever they live.
+// Parameters, buffers and the optimiser's state are *variables*: a training program changes them in place and calls changed()
+// afterwards. The first binding that uses a variable chooses its home, its device and format, which then stays; the caller
+// reads and writes variables as plain tensors wherever they live.
 //
-// Several threads may bind and run what shares a store. Whoever calls a function of it holds lock(), a binding from its
-// first question to its last; only set(), made() and changed() are called without. A run that finds everything
-// made takes no lock: it compares made() with how much there was when it was bound.
+// Several threads may bind and run programs that share a store. Hold lock() while calling its functions (a binding does from
+// its first call to its last), except set(), made() and changed(). A run that finds everything made takes no lock: it compares
+// made() with how much there was when it was bound.
 #pragma once
 
 #include "runtime/base/id.h"
@@ -40,43 +40,44 @@ struct ConstantRef {
 
 class ConstantStore {
  public:
-  /// `host` holds what is set before it has a home. Both lists must outlive the store.
+  /// `host` holds variables that are set before they have a home. Both lists must outlive the store.
   ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
   ~ConstantStore();
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
 
-  /// The right to call everything else here, for as long as it is held. A thread takes it once.
+  /// Permission to call everything else here, for as long as it is held. A thread takes it once.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Memory of `device` may lie here until the end: `owner` keeps it alive as long. Before anything is made on it.
+  /// The store may hold memory of `device` until the end, so `owner` keeps the device alive. Call this before anything is made
+  /// on it.
   void keep(const Device& device, std::shared_ptr<const void> owner);
 
-  /// The deadline of the queues that it opens from here on (Device::open_queue()): that of the binding at hand.
+  /// The deadline of queues opened from here on (Device::open_queue()): the current binding's.
   void wait_at_most(Seconds deadline) { deadline_ = deadline; }
 
   /// The node of a parameter, buffer or entry of the optimiser's state. Errors: no such name.
   Result<NodeId> variable(const std::string& name);
-  /// The value of a variable to, or from, plain host memory. What was never set reads as zeros, a state as its initial
-  /// value. Who writes parameters says changed(). Errors: a device's, too little memory.
+  /// The value of a variable to, or from, plain host memory. A variable that was never set reads as zeros, a state as its
+  /// initial value. Call changed() after writing parameters. Errors: a device's, too little memory.
   Result<void> read(NodeId variable, void* plain);
   Result<void> write(NodeId variable, const void* plain);
-  /// Marks all weights as set: the next evaluate() makes everything anew. Allocates nothing. Without lock(): nobody binds
+  /// Marks all weights as set: the next evaluate() remakes everything. Allocates nothing. Call it without lock(): nobody binds
   /// or runs while weights change.
   void changed();
   /// Whether weights were ever set. Without lock().
   bool set() const { return set_.load(std::memory_order_acquire); }
-  /// How much of work() is done since weights were last set, in its order. Without lock(): whoever reads a number sees
-  /// what was made.
+  /// How much of work() is done since weights were last set, in its order. Needs no lock(): whoever reads a number sees the
+  /// work that it counts.
   size_t made() const { return done_.load(std::memory_order_acquire); }
-  /// How much there is to be made from weights, of all bindings.
+  /// How much is to be made from weights, for all bindings.
   size_t work() const { return work_.size(); }
 
-  /// Forgets what was asked for without being given memory: by a binding that was then not made.
+  /// Drops requests that were never allocated, left behind by a failed bind().
   void forget_plans();
-  /// Says that `variable` is to live on `device`, plain. It does unless some binding has settled that (settled()).
+  /// Places `variable` on `device`, plain, unless some binding has settled that already (settled()).
   void set_home(NodeId variable, Device& device);
-  /// And in this format. Of one that isn't settled.
+  /// Also sets its format. Only for a variable that isn't settled.
   void set_format(NodeId variable, const TensorSpec& spec);
   bool settled(NodeId node) const { return nodes_[node].data != nullptr; }
 
@@ -90,12 +91,12 @@ class ConstantStore {
 
   /// Zeros in `device`'s memory, `spec.bytes` of them.
   ConstantRef zeros(const TensorSpec& spec, Device& device);
-  /// A copy in `device`'s memory; `from` itself where it is there already. Plain, or in a format of `device`'s kind.
+  /// A copy in `device`'s memory; `from` itself if it is there already. Plain, or in a format of `device`'s kind.
   ConstantRef copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
-  /// `from`, which lies as `have`, reordered to `want` (cached by format).
+  /// `from`, whose format is `have`, reordered to `want` (cached by format).
   Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
-  /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called where they
-  /// are not yet known; the formats that it wants its inputs in are seen to here.
+  /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called if they are not yet
+  /// known; its inputs are brought into the formats that it wants.
   Result<std::vector<ConstantRef>> derive(const Step& step, const std::vector<ConstantRef>& inputs,
                                           const std::vector<TensorSpec>& specs, Device& device,
                                           const std::function<Result<Prepared>()>& prepare);
@@ -108,9 +109,9 @@ class ConstantStore {
     std::string name;            ///< of a variable
     void* data = nullptr;        ///< null until allocate()
     void* given = nullptr;       ///< a variable's value until then: plain, in host memory
-    std::optional<float> fill;   ///< what all elements are at first (a state, zeros)
+    std::optional<float> fill;   ///< the initial value of all elements (a state, zeros)
     bool lasting = false;        ///< depends on no parameter: stays as it is when weights change
-    bool wanted = false;         ///< by the binding at hand: allocate() gives it memory
+    bool wanted = false;         ///< by the current binding: allocate() gives it memory
     std::vector<NodeId> copies;  ///< of a variable, in other memories
     NodeId copied;               ///< of a copy: its variable
     bool stale = false;          ///< a copy that is out of date
@@ -124,9 +125,9 @@ class ConstantStore {
   size_t parameter_bytes(std::optional<int> memory_space = {}) const;
   size_t derived_bytes(std::optional<int> memory_space = {}) const;
 
-  /// Gives memory to what is wanted and has none yet; all of the above only says so. Homes and addresses then stay.
+  /// Allocates memory for wanted nodes that have none yet; the functions above only mark them. Homes and addresses then stay.
   Result<void> allocate();
-  /// Does what has not been done since weights were last set. If they never were, only what needs none.
+  /// Does the work that has not been done since weights were last set; if they never were, only the work that needs none.
   Result<void> evaluate();
   /// A queue of `device`, for work between runs.
   Result<Queue*> queue(Device& device);
@@ -147,7 +148,7 @@ class ConstantStore {
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> run(Work& work);
-  /// Drops what has no memory; gives how much of the list's beginning stays.
+  /// Drops nodes without memory; returns how much of the list's beginning stays.
   size_t forget(std::vector<Work>& work);
 
   std::shared_ptr<Device> host_;

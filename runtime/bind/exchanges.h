@@ -13,7 +13,7 @@ namespace sheaf {
 struct Exchange {
   std::vector<InstanceId> copies;  ///< by their distant lane
   InstanceId at;                   ///< a broadcast's first use, or what makes the last part of a gather; none: it is there
-  InstanceId sum;                  ///< what adds what is gathered, where the devices could do that themselves
+  InstanceId sum;                  ///< the instance that adds what is gathered, if the devices could add it themselves
 };
 
 /// Those that could be one: what they are, their devices (the root's lane first), their dtype.
@@ -23,7 +23,7 @@ using Kinship = std::tuple<CollectiveRequest::Kind, std::vector<LaneId>, DType>;
 /// in the order in which they are needed, or ready. Only between asynchronous devices of one kind that have one lane each.
 std::map<Kinship, std::vector<Exchange>> find_exchanges(const BoundProgram& program, const BindContext& context);
 
-/// The tensor at the root's end of a copy, and that at the other.
+/// The tensor at the root's end of a copy, and the one at the other end.
 TensorId near_end(const BoundProgram& program, CollectiveRequest::Kind kind, InstanceId copy);
 TensorId far_end(const BoundProgram& program, CollectiveRequest::Kind kind, InstanceId copy);
 

@@ -14,8 +14,8 @@ class FiniteSearch {
   FiniteSearch() = default;
   explicit FiniteSearch(const BoundProgram& program);
 
-  /// Runs a training program once more without its updates, on the buffers that its executor has: the first operation, in the
-  /// order of the program, with a result that isn't finite; none: there is none. Errors: a device's.
+  /// Runs a training program once more without its updates, on its executor's buffers, and returns the first operation, in
+  /// program order, whose result isn't finite; none: there is none. Errors: a device's.
   Result<InstanceId> run(Executor& executor, const DeviceSet& devices) const;
 
  private:

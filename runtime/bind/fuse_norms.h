@@ -1,6 +1,6 @@
-// Batch norm with what stands around it, for devices whose library does both in one operation (DeviceInfo::fuses_norms): forward
-// with the addition and the ReLU that alone read its result, backward with the ReLU's gradient before it. Which kernels
-// are these a step's attribute `pattern` says (docs/steps.md).
+// Batch norm joined with its neighbours, for devices whose library does both in one operation (DeviceInfo::fuses_norms):
+// forward with the addition and the ReLU that are its only readers, backward with the ReLU's gradient before it. A step's
+// attribute `pattern` says which kernels these are (docs/steps.md).
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -14,19 +14,19 @@ namespace sheaf {
 inline constexpr int kMask = -1;
 
 struct NormFusion {
-  Step step;       ///< what is prepared: operands are values of the program, or kMask
-  StepId instead;  ///< the step that it is of, for messages: the batch norm, or its gradient
+  Step step;       ///< the step to prepare: operands are values of the program, or kMask
+  StepId instead;  ///< the step that messages name: the batch norm, or its gradient
   StepId forward;  ///< the batch norm
 };
 
-/// What can be fused in a program. A fused step stands where the first of its two steps stood.
+/// What can be fused in a program. A fused step takes the place of the first of its two steps.
 class NormFusions {
  public:
   NormFusions() = default;  ///< of nothing
   explicit NormFusions(const Program& program);
-  /// What to do in place of `step`; null: that step.
+  /// What to do instead of `step`; null: that step.
   const NormFusion* at(StepId step) const;
-  /// The fused operation that does `step` too; null: there is none.
+  /// The fused operation that also does `step`; null: there is none.
   const NormFusion* covering(StepId step) const;
 
  private:

@@ -17,21 +17,21 @@ struct Addresses {
   const IdVector<LaneId, std::shared_ptr<void>>& arenas;
   CallerBuffers& buffers;
 
-  /// Puts the address of `tensor`, `offset` bytes on, into `slot`: now, or, where that is the caller's to say, at each run.
+  /// Puts the address of `tensor`, `offset` bytes on, into `slot`: now, or at each run if the caller supplies it.
   void put(void** slot, TensorId tensor, size_t offset = 0) const;
 };
 
-/// What lanes run, and what has to live as long as they do.
+/// What lanes run, and what must live as long as they do.
 struct LoweredLanes {
   IdVector<LaneId, LaneProgram> programs;
   std::vector<std::unique_ptr<Executable>> executables;
   std::vector<std::unique_ptr<Event>> events;
   std::vector<std::string> texts;
-  IdVector<InstanceId, std::string> launches;  ///< what is handed over at once, this among it; empty: this alone
+  IdVector<InstanceId, std::string> launches;  ///< the launch that this is part of; empty: a launch of its own
 };
 
-/// Takes the executables and texts of `planned`. `record`: what a lane does without anybody else is recorded once and replayed,
-/// where its queue can. Errors: a queue, or an event, that a device doesn't make.
+/// Takes the executables and texts of `planned`. `record`: work that a lane does by itself is recorded once and replayed, if
+/// its queue can. Errors: a queue, or an event, that a device doesn't make.
 Result<LoweredLanes> lower(PlannedBinding& planned, const Addresses& addresses, const DeviceSet& devices, Seconds deadline,
                            bool record);
 

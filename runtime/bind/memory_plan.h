@@ -1,4 +1,4 @@
-// Arenas of a binding, planned: which buffer lies where in its lane's memory, and when it must be there. Sizes and
+// The planned arenas of a binding: where each buffer lies in its lane's memory, and when it must be there. Sizes and
 // lifetimes are known exactly, so this is all that a run will use; nothing is allocated to find out.
 #pragma once
 
@@ -17,7 +17,7 @@ class ArenaPool;
 struct ArenaBlock {
   TensorId tensor;      ///< none: scratch
   InstanceId instance;  ///< of scratch; none: a tensor
-  size_t bytes = 0;     ///< as asked for; the arena rounds up to its alignment
+  size_t bytes = 0;     ///< as requested; the arena rounds up to its alignment
   size_t offset = 0;
   /// [begin, end) on the lane's clock: its operation number p starts at 2p + 1 and is done at 2p + 2.
   int64_t begin = 0, end = 0;
@@ -47,10 +47,9 @@ struct ArenaPeak {
 };
 ArenaPeak peak_of(const LaneArena& arena);
 
-/// An error where a memory of the machine (that of a device, or the host's, which all CPU devices share) cannot hold
-/// what is asked of it: the arenas of `plan`, with the constants; or where what of them isn't allocated yet is more than is
-/// free. `arenas`: where there may be some already; may be null. The error names the largest arena with its size, and the
-/// largest tensors live when it is fullest.
+/// An error if a memory of the machine (a device's, or the host's, which all CPU devices share) cannot hold the arenas of
+/// `plan` and the constants, or if the part of them that isn't allocated yet exceeds what is free. `arenas`: may hold some of
+/// them already; may be null. The error names the largest arena with its size, and the largest tensors live when it is fullest.
 Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices,
                         const ConstantStore& constants, const ArenaPool* arenas);
 

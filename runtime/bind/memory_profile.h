@@ -38,7 +38,7 @@ struct ProfiledOperation {
 struct LaneMemory {
   std::string lane;          ///< "host", "cpu:1"
   size_t arena_bytes = 0;    ///< as allocated
-  size_t peak_bytes = 0;     ///< the most that is live at a time: LaneInfo::arena_bound
+  size_t peak_bytes = 0;     ///< the most live at any time: LaneInfo::arena_bound
   size_t peak_position = 0;  ///< the first position at which it is
   std::vector<ProfiledOperation> operations;
   std::vector<size_t> live_bytes;  ///< by position, operations.size() + 1 of them: the most at any moment of it

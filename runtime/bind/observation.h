@@ -1,4 +1,4 @@
-// A run shown operation by operation, with the values that each completes.
+// A run shown operation by operation, with the values that each operation completes.
 #pragma once
 
 #include "runtime/bind/lowering.h"
@@ -17,7 +17,7 @@ struct BoundValue {
   int operation = -1;  ///< in BindingInfo::operations: after it the value is there; -1: from the start
   LaneId lane;         ///< in whose memory it lies
   TensorSpec spec;
-  bool constant = false;  ///< a weight, or made from weights alone, or the caller's input: not to be written
+  bool constant = false;  ///< a weight, or made only from weights, or the caller's input: not to be written
   void* data = nullptr;
 };
 
@@ -32,7 +32,7 @@ class Observation {
   Observation(Observation&&) = default;  // the values, which buffers' addresses hang on, stay where they are
   Observation& operator=(Observation&&) = default;
 
-  /// Runs all operations on the caller's thread, one by one in the order of the program, updates included, without printing.
+  /// Runs all operations on the caller's thread, one by one in program order, updates included, without printing.
   /// False: an operation failed, which the executor knows. Errors: a device's.
   Result<bool> run(Executor& executor, const Observer& look) const;
 

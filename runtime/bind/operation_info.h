@@ -18,8 +18,8 @@ struct OperationInfo {
   std::string layer;
   std::string lane;
   int step = -1;           ///< in Program::steps; -1 for inserted copies to outputs
-  std::vector<int> steps;  ///< of what works for several steps: all of them
-  std::string launch;      ///< "update of 62 parameters": what is handed over at once, this among it; empty: this alone
+  std::vector<int> steps;  ///< of an operation that works for several steps: all of them
+  std::string launch;      ///< "update of 62 parameters": the launch that this is part of; empty: a launch of its own
   int replica = -1;
   std::string implementation;                         ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
   std::string reason;                                 ///< why that implementation; of a reorder: what asked for it

@@ -1,4 +1,4 @@
-// A program bound to devices and a batch as far as that goes without touching a device: operations chosen, formats,
+// A program bound to devices and a batch as far as possible without touching a device: operations chosen, formats,
 // order, memory. bind() goes on from here; estimate() stops here.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace sheaf {
 /// the program.
 std::string print(const BoundProgram& bound, const Program& program, const DeviceSet& devices);
 
-/// The same with what the lanes wait for, their order and where in their arenas tensors lie.
+/// The same with the lanes' waits, their order, and the tensors' places in the arenas.
 std::string print(const PlannedBinding& planned, const Program& program, const DeviceSet& devices);
 
 }  // namespace sheaf

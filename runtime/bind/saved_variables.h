@@ -1,4 +1,4 @@
-// Values of variables set aside, on the devices that they live on, to be put back.
+// Values of variables, saved on their own devices to be restored.
 #pragma once
 
 #include "runtime/bind/constants.h"
@@ -7,15 +7,15 @@
 
 namespace sheaf {
 
-/// Between runs alone. The store must outlive it.
+/// To be used only between runs. The store must outlive it.
 class SavedVariables {
  public:
   explicit SavedVariables(ConstantStore& constants) : constants_(&constants) {}
-  /// One more, which some binding uses. Errors: too little memory.
+  /// Adds a variable that some binding uses. Errors: too little memory.
   Result<void> add(NodeId variable);
-  /// Takes the values as they are now. Errors, as of restore(): a device's.
+  /// Saves the current values. Errors, also of restore(): a device's.
   Result<void> keep();
-  /// Puts back what was kept.
+  /// Restores the saved values.
   Result<void> restore();
 
  private:

@@ -1,4 +1,4 @@
-// In which order each lane works, and what it waits for.
+// The order in which each lane works, and what it waits for.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -11,15 +11,15 @@ namespace sheaf {
 /// "Do not start before `instance`, which is another lane's, is done."
 struct WaitFor {
   InstanceId instance;
-  bool decides = false;  ///< the host itself has to know whether it failed, and waits for that
+  bool decides = false;  ///< the host itself must know whether it failed, and waits for that
 };
 
-/// An instance's place in its lane; of one that is left out: none.
+/// An instance's place in its lane; none for an instance that is left out.
 struct ScheduledInstance {
   int position = -1;
   std::vector<WaitFor> waits;
   bool signals = false;  ///< another lane waits for it
-  /// By lane: how many of its instances are known to be done when this starts; of its own lane, its position.
+  /// By lane: how many of its instances are known to be done when this starts; for its own lane, its position.
   IdVector<LaneId, int32_t> known_done;
 };
 
@@ -29,13 +29,13 @@ struct Schedule {
 };
 
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
-/// What writes a variable and cannot be told on its device that the run has failed waits until the host knows.
+/// An instance that writes a variable and can't learn on its device that the run has failed waits until the host knows.
 Schedule schedule(const BoundProgram& program, const BindContext& context);
 
-/// Errors: lanes have operations among several of them in different orders, so that they would wait for each other.
+/// Errors: lanes have operations among several of them in different orders, and would wait for each other.
 Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule);
 
-/// Whether the instance, which writes a variable on an asynchronous lane, can be told there that the run has failed.
+/// Whether the instance, which writes a variable on an asynchronous lane, can learn there that the run has failed.
 bool guardable(const BoundProgram& program, const Instance& instance, const DeviceSet& devices);
 
 }  // namespace sheaf

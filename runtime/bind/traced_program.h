@@ -1,4 +1,4 @@
-// What a trace says of a binding's operations.
+// What a trace says about a binding's operations.
 #pragma once
 
 #include "runtime/bind/binding.h"

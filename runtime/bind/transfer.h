@@ -1,5 +1,5 @@
-// Tensors brought from one memory and format to another outside of a program's operations: what is loaded, saved, set
-// and looked at.
+// Brings tensors from one memory and format to another outside of a program's operations, for loading, saving, setting and
+// inspection.
 #pragma once
 
 #include "runtime/device/device.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// Memory of a device, given back at the end.
+/// Memory of a device, released at the end.
 class DeviceBuffer {
  public:
   /// Errors: too little memory.
@@ -34,10 +34,10 @@ struct TensorPlace {
   void* data = nullptr;
 };
 
-/// Whether formats of one device mean something to the other: both are of one kind.
+/// Whether the devices understand each other's formats: both are of one kind.
 bool share_formats(const Device& a, const Device& b);
 
-/// Copies `from` to `to`, which has the same dims and dtype, and returns when that is done. Work that makes `from` must be
+/// Copies `from` to `to`, which has the same dims and dtype, and returns when that is done. The work that makes `from` must be
 /// done before. Between memories of two kinds a tensor is plain. Errors: a device's.
 Result<void> transfer(const TensorPlace& from, const TensorPlace& to);
 

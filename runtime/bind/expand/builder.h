@@ -24,9 +24,9 @@ class Builder {
   const Tensor& tensor(TensorId id) const { return program.tensors[id]; }
   const TensorSpec& spec(TensorId id) const { return program.tensors[id].spec; }
 
-  /// A root: of planned memory, unless it says where else.
+  /// A root, in planned memory unless it names another place.
   TensorId add(TensorSpec spec, std::string name, LaneId lane, Tensor::Place place = Tensor::Planned{});
-  /// Bytes of `of` from `offset` on, there when that is.
+  /// Bytes of `of` from `offset` on, ready when `of` is.
   TensorId add_view(TensorId of, size_t offset, TensorSpec spec, std::string name, LaneId lane);
   /// An instance for `step`, which writes `outputs`.
   InstanceId add(Instance::Work work, StepId step, const Spot& spot, std::vector<TensorId> inputs,
@@ -36,7 +36,7 @@ class Builder {
   TensorId at(ValueId value, int replica) const;
   void define(ValueId value, int replica, TensorId tensor);
 
-  /// Depends on weights alone, and these don't change from run to run.
+  /// Depends only on weights, and these don't change from run to run.
   bool is_constant(TensorId tensor) const;
   ConstantRef constant_ref(TensorId tensor) const;
 
@@ -46,7 +46,7 @@ class Builder {
   const BindContext& context_;
 };
 
-/// What `prepared` says of an instance.
+/// What `prepared` says about an instance.
 Instance::Call call_of(Prepared prepared);
 
 }  // namespace sheaf

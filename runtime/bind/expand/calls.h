@@ -17,8 +17,8 @@ class Calls {
   /// A library's operation or a generated kernel of the plan. Errors: its device can't prepare it.
   Result<void> call(StepId id, const Spot& spot);
 
-  /// An operation that stands in no plan, on tensors that lie in the memory of `spot`'s lane: prepared, `inputs` brought into the
-  /// formats that it wants. `id`: the step that it is for.
+  /// An operation that no plan has, on tensors in the memory of `spot`'s lane: prepares it and brings `inputs` into the formats
+  /// that it wants. `id`: the step that it serves.
   Result<Prepared> prepare(const Step& step, std::vector<TensorId>& inputs, const std::vector<TensorSpec>& outputs, StepId id,
                            const Spot& spot);
 
@@ -26,8 +26,8 @@ class Calls {
   /// A step with concrete sizes: one of the program's, or a fused one.
   struct Sized {
     const Step& step;
-    StepId id;    ///< of the program's step that it is, or that it is fused from
-    StepId norm;  ///< a fused one: the batch norm whose mask it makes or takes
+    StepId id;    ///< the program's step that it is, or is fused from
+    StepId norm;  ///< of a fused step: the batch norm whose mask it makes or takes
     std::vector<TensorId> inputs;
     std::vector<TensorSpec> input_specs, output_specs;
     std::unique_ptr<bool[]> constant;  ///< by input
@@ -35,13 +35,13 @@ class Calls {
     int64_t work = 0, gpu_work = 0;
   };
 
-  /// There is such a fused operation, and the device there has it.
+  /// There is such a fused operation, and the device at that place has it.
   bool fuses(const NormFusion* fusion, const Spot& spot) const;
   Result<void> call(const Step& step, StepId id, const Spot& spot, StepId norm);
   Result<Sized> sized(const Step& step, StepId id, const Spot& spot, StepId norm) const;
   Result<void> size_kernel(Sized& sized, const Spot& spot) const;
   Result<Prepared> prepare(const Sized& sized, const Spot& spot) const;
-  /// It depends on weights alone: done when they are set.
+  /// It depends only on weights: done when they are set.
   Result<void> call_once(const Sized& sized, const Spot& spot);
   /// Its outputs are zeros, or nothing at all, without any work.
   void add_zeros(const Sized& sized, const Spot& spot);
@@ -51,7 +51,7 @@ class Calls {
   const Replicas& replicas_;
   Formats& formats_;
   VariableFormats& variables_;
-  NormFusions fusions_;                               ///< none where no device does any
+  NormFusions fusions_;                               ///< empty if no device does any
   std::map<std::pair<StepId, int>, TensorId> masks_;  ///< of fused batch norms: by step and replica
 };
 

@@ -1,4 +1,4 @@
-// What moves tensors between places: into the replicas' memories and out of them, whole or in chunks.
+// Movements of tensors between places: into the replicas' memories and out of them, whole or in chunks.
 #pragma once
 
 #include "runtime/bind/expand/formats.h"
@@ -21,16 +21,16 @@ class Movements {
   Result<void> scatter(StepId id);
   Result<void> gather(StepId id);
 
-  /// Along which a step cuts or joins tensors of `rank` dimensions. Errors: it names another.
+  /// The dimension along which a step cuts or joins tensors of `rank` dimensions. Errors: the step names one that they lack.
   static Result<size_t> dimension(const Step& step, size_t rank);
-  /// Rows of `plain` along `dim` from `first`, of the size of `spec`, in the memory of `to`'s lane: a view where that will do.
+  /// Rows of `plain` along `dim` from `first`, of the size of `spec`, in the memory of `to`'s lane: a view if that suffices.
   TensorId add_chunk(StepId id, TensorId plain, size_t dim, size_t first, const TensorSpec& spec, const Spot& to);
 
  private:
-  /// moved() for a constant of another memory.
+  /// moved() for a constant in another memory.
   Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
-  /// Where a copy between the memories of `spot` and of lane `other` stands: at `spot`, or, since the host's queue reaches
-  /// host memory alone, any other the host's too, in lane `other`.
+  /// Where a copy between the memories of `spot` and of lane `other` runs: at `spot`, or in lane `other`, because the host's
+  /// queue reaches only host memory, and any other queue also the host's.
   Spot who_copies(Spot spot, LaneId other) const;
   /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
   bool may_lie_at(size_t offset, LaneId lane) const;

@@ -1,4 +1,4 @@
-// Where each step of a program runs, on each of its replicas, and with which sizes.
+// Where each step of a program runs, on each of its replicas, and its sizes there.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -22,7 +22,7 @@ class Replicas {
   /// Errors: an index beyond the device list, located at its region; inputs that split differently; shards of a plan without regions.
   static Result<Replicas> find(const BindContext& context);
 
-  /// Where a place is, on each of its replicas. Errors: an index beyond the device list, at `location`.
+  /// Where a place's replicas run. Errors: an index beyond the device list, at `location`.
   Result<std::vector<Spot>> spots(const Place& place, const std::string& layer, const Location& location) const;
   /// Where the result of a step lives.
   Result<std::vector<Spot>> spots(const Step& step) const { return spots(step.place, step.layer, step.location); }
@@ -32,7 +32,7 @@ class Replicas {
   /// An extent as `spot` sees it in a step of `place`.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, const Spot& spot) const;
 
-  /// `error` with what is known of where it happened: "replica i on device d: …", the layer, the line of the model file.
+  /// `error` with what is known about where it happened: "replica i on device d: …", the layer, the line of the model file.
   Error located(Error error, const Step& step, const Spot& spot) const;
 
  private:

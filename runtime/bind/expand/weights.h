@@ -13,7 +13,7 @@ class Weights {
  public:
   Weights(Builder& builder, VariableFormats& formats) : builder_(builder), formats_(formats) {}
 
-  /// The root of the weight `name`: a variable in a program with updates. Where nobody has settled yet where it lives, it lives
+  /// The root of the weight `name`: a variable in a program with updates. If nobody has settled yet where it lives, it lives
   /// where `spot` is. Errors: a variable that lives on no device of this list.
   Result<TensorId> find(const std::string& name, const Spot& spot);
   /// The same of one that each replica keeps: that in the memory of `spot`, once for all replicas there.
