@@ -23,7 +23,7 @@ class Training {
   Result<void> call_alike(StepId id);
   bool alike(StepId id) const;
 
-  /// After the step that makes the loss of a program with updates: the check of the loss, which the updates wait for.
+  /// After the step that makes the loss of a program with updates: the check of it that they wait for.
   Result<void> check_loss(StepId id);
   /// What variables become, each in its variable's format.
   Result<void> add_updates(VariableFormats& variables);
