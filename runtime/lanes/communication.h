@@ -8,12 +8,12 @@
 
 namespace sheaf {
 
-/// Data that an operation makes and another lane's uses, or that comes from the caller or goes to it. What lies in
-/// memory that lanes share and that no operation makes, such as a parameter, isn't among them.
+/// Data that an operation makes and another lane uses, or that comes from the caller or goes to it. Data in memory that lanes
+/// share and that no operation makes, such as parameters, don't count.
 struct Communication {
-  /// The step's; share where no step of the plan moves it; broadcast, gather, sum of a bucket, among devices.
+  /// The step's; share if no step of the plan moves it; broadcast, gather, sum of a bucket, among devices.
   Op op{};
-  std::string layer;  ///< that the step stems from; empty: of a bucket
+  std::string layer;  ///< that the step comes from; empty: of a bucket
   int producer = -1;  ///< in BindingInfo::operations; -1: the caller's input
   int consumer = -1;  ///< likewise; -1: the caller's output
   size_t bytes = 0;   ///< as the consumer's lane uses them

@@ -1,7 +1,6 @@
-// Runs lane programs: the host's (or, where that has no work, the first that has) on the caller's thread, each other
-// on a thread of its own. Where one lane alone has work, there is no synchronisation.
-// Once a device has failed, no lane hands anything more over to one, but all go through their programs to the end: nobody
-// waits in vain.
+// Runs lane programs: the host's (or, if that has no work, the first that has) on the caller's thread, each other on a thread
+// of its own. If only one lane has work, there is no synchronisation. Once a device has failed, no lane launches anything more,
+// but all go through their programs to the end: nobody waits in vain.
 #pragma once
 
 #include "runtime/lanes/lane_program.h"
@@ -30,11 +29,11 @@ struct LaneFailure {
 struct DeviceFailure {
   Error error;
   LaneId lane = kHostLane;
-  InstanceId instance;  ///< that waited; none: it was found when all had been handed over
+  InstanceId instance;  ///< that waited; none: the failure was found after all launches
 };
 
-/// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks
-/// (tick_clock.h). One that was left out has `begin` and `done` alike. On an asynchronous device "done" is handed over.
+/// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks (tick_clock.h). For
+/// one that was left out, `begin` equals `done`. On an asynchronous device "done" means launched.
 struct OperationTimes {
   int64_t ready = 0, begin = 0, done = 0;
 };
@@ -45,7 +44,7 @@ class Executor {
   /// one lane has. `cores`: how many threads may spin at once.
   Executor(IdVector<LaneId, LaneProgram> lanes, int cores);
   ~Executor();
-  /// False if the system gave too few threads; then nothing may be run.
+  /// False if the system provided too few threads; then nothing may be run.
   bool ready() const { return workers_.size() == worker_lanes_.size(); }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -53,17 +52,17 @@ class Executor {
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
   /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or for each lane
   /// where its operations' times go (an asynchronous lane's: its launches'), and one more: until the lane's queue was
-  /// empty. A run with times replays no recorded work: each launch is handed over by itself.
+  /// empty. A run with times replays no recorded work: each launch is made by itself.
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
-  /// Runs all operations but prints on the caller's thread, in an order that is each lane's own, with `commit` also those
+  /// Runs all operations except prints on the caller's thread, in an order that keeps each lane's, with `commit` also those
   /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
-  /// The failure of the last run that is reported: the lowest replica's, steps outside regions last.
+  /// The last run's failure to report: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
-  /// The device's failure of the last run that is reported: one that a lane found in its own work before one that it met
-  /// while it waited. Null: none failed.
+  /// The last run's device failure to report: one that a lane found in its own work takes precedence over one that it met while
+  /// waiting. Null: none failed.
   const DeviceFailure* device_failure() const;
-  /// All of them, one a lane.
+  /// All of them, one per lane.
   std::vector<const DeviceFailure*> device_failures() const;
   LaneProgram& lane(LaneId lane) { return lanes_[lane]->program; }
   size_t threads() const { return workers_.size(); }
@@ -72,11 +71,11 @@ class Executor {
   struct alignas(64) Lane {
     LaneProgram program;
     std::atomic<int32_t> progress{0};  ///< operations known to be done in this run
-    std::atomic<int32_t> started{0};   ///< number of the run that the lane is asked to do
+    std::atomic<int32_t> started{0};   ///< number of the run that the lane is to do
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
     DeviceFailure device_failure;     ///< an empty error: none in this run
-    OperationTimes* times = nullptr;  ///< of this run; null: nobody asks
+    OperationTimes* times = nullptr;  ///< of this run; null: not wanted
   };
 
   void work(Lane& lane);
@@ -94,9 +93,9 @@ class Executor {
   void wait(Lane& lane, const LaneOperation& operation);
   void signal(Lane& lane, const LaneOperation& operation);
   void enqueue(Lane& lane, const LaneOperation& operation);
-  /// Of all lanes that take part in an operation among several.
+  /// For all lanes that take part in an operation among several.
   void enqueue_collective(int collective);
-  /// False where the lane's device failed.
+  /// False if the lane's device failed.
   bool synchronize(Lane& lane);
   void lose(Lane& lane, Error error, InstanceId instance);
   void print(std::string_view line);

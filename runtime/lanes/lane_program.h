@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Of a bound program: an operation, a copy, whatever a lane does.
+/// An item of a bound program: an operation, a copy, whatever a lane does.
 using InstanceId = Id<struct Instance>;
 
 /// Wait until lane `lane` has made `position` of its operations known as done.
@@ -18,14 +18,14 @@ struct LaneWait {
   LaneId lane = kHostLane;
   int32_t position = 0;
   Event* event = nullptr;         ///< recorded by then, if that lane's device is asynchronous
-  Executable* decider = nullptr;  ///< before the run goes on the host must know whether this failed: it blocks for `event`
+  Executable* decider = nullptr;  ///< the host must know whether this failed before the run goes on: it blocks for `event`
 };
 
 struct LaneOperation {
   enum Kind : uint8_t { launch, copy, fetch, print } kind = launch;
   bool can_fail = false;
-  bool commits = false;  ///< writes a variable: left out once the run has failed
-  bool guarded = false;  ///< and is so on the device too: whether the run failed is known there alone
+  bool commits = false;  ///< writes a variable: skipped once the run has failed
+  bool guarded = false;  ///< and is skipped by the device itself: only the device knows whether the run failed
   int32_t signal = 0;    ///< position to make known when done; 0: nobody waits
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
@@ -40,14 +40,14 @@ struct LaneOperation {
   InstanceId instance;                    ///< of the bound program
 };
 
-/// Of an asynchronous lane: what is handed over in one call, an operation or several merged into one.
+/// One launch of an asynchronous lane: an operation, or several merged into one.
 struct LaneLaunch {
   uint32_t first = 0, end = 0;   ///< operations
   Executable* merged = nullptr;  ///< does what all of them do; null: there is one
 };
 
-/// Launches of which the first alone may wait and the last alone signals: noted down at their second run, and replayed
-/// from then on.
+/// Launches of which only the first may wait and only the last signals: recorded at their second run, and replayed from then
+/// on.
 struct LaneSegment {
   uint32_t first = 0, end = 0;  ///< launches
   bool commits = false;         ///< some of them do

@@ -30,8 +30,7 @@ struct Batch {
   std::span<const void* const> buffers;  ///< one for each of the dataset's values
 };
 
-/// The batches of one epoch after another, the last of an epoch with what rows are left over. All memory is allocated
-/// when it is made.
+/// The batches of one epoch after another, the last of an epoch with the rows left over. The constructor allocates all memory.
 class BatchLoader {
  public:
   /// `data` must outlive it. Error: not enough memory.
@@ -40,7 +39,7 @@ class BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// The next batch, after a wait where it isn't ready yet; none after `batches`.
+  /// The next batch, after a wait if it isn't ready yet; none after `batches`.
   std::optional<Batch> next();
   /// Seconds that next() has waited in all.
   double waited_seconds() const { return waited_seconds_; }

@@ -13,19 +13,19 @@ namespace sheaf {
 
 class BatchStep {
  public:
-  /// `inputs` are those of the step; `settings` and `model` must outlive it. Errors: those of Model::bind(); the plan has no programs
-  /// for micro-batches, where `options` asks for them.
+  /// `inputs` are the step's; `settings` and `model` must outlive it. Errors: those of Model::bind(); the plan has no programs
+  /// for micro-batches, and `options` wants them.
   static Result<BatchStep> bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, int64_t rows,
                                 const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
 
-  /// The loss; where it isn't finite, it is given too, and no variable is changed.
+  /// The loss; it is returned even if it isn't finite, and then no variable is changed.
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
-  /// The layer whose result wasn't finite first; empty where all are.
+  /// The layer whose result wasn't finite first; empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
   /// Sizes of the inputs for these rows.
   const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
-  /// With micro-batches that of the largest part.
+  /// With micro-batches, the largest part's.
   const Binding& binding() const { return parts_ ? parts_->largest().binding() : whole_->binding(); }
 
  private:

@@ -1,4 +1,4 @@
-// A safetensors file with CRC-32 sums over all that it holds, and JSON in its metadata: the format of checkpoints.
+// A safetensors file with CRC-32 sums over all its content, and JSON in its metadata: the format of checkpoints.
 #pragma once
 
 #include "runtime/data/safetensors.h"
@@ -16,7 +16,7 @@ Result<void> write_checked(const std::string& file, const nlohmann::json& conten
 Result<void> write_checked(const Folder& folder, const std::string& name, const nlohmann::json& content,
                            std::span<const TensorView> tensors);
 
-/// One that is opened: its metadata is whole; tensors are not yet read.
+/// An opened file: its metadata is whole; tensors are not yet read.
 class CheckedFile {
  public:
   /// Errors, located at the file: it is no checkpoint, or damaged.
@@ -24,7 +24,7 @@ class CheckedFile {
   static Result<CheckedFile> open(const Folder& folder, const std::string& name);
 
   const nlohmann::json& content() const { return content_; }
-  /// The error of a file whose content is wrong.
+  /// The error for a file whose content is wrong.
   Error unsound(const std::string& why) const;
   /// All tensors. Errors, located at the file: a tensor that differs from `expected` in dtype or shape, is missing
   /// or superfluous; damage.

@@ -1,5 +1,5 @@
 // A checkpoint: one file from which a training run continues as if it had never stopped. The format is safetensors:
-// parameters, buffers and optimiser state under their names, and all else as JSON in its metadata
+// parameters, buffers and optimiser state under their names, and everything else as JSON in its metadata
 // ("sheaf_checkpoint"), with CRC-32 sums over everything against damage.
 #pragma once
 
@@ -16,19 +16,19 @@ namespace sheaf {
 
 /// What a run was started with, as far as its results depend on it.
 struct RunIdentity {
-  // Other ones than these are another run: refused.
+  // If these differ, it is another run: refused.
   std::string plan;   ///< SHA-256 of the plan
   std::string model;  ///< its name, for messages
   int64_t rows = 0;
   int64_t batch_size = 0;
   uint64_t seed = 0;
   bool shuffle = true;
-  // With other ones than these, results are equal within rounding.
+  // If these differ, results are equal within rounding.
   std::vector<std::string> devices;
   // … unless both runs have as many shards: then the devices make no difference.
   std::string numerics;       ///< "strict", "fast"
   std::string cpu;            ///< instruction set and cores: "x86-64-v4, 8 cores"
-  int64_t micro_batches = 1;  ///< another number is another run, too,
+  int64_t micro_batches = 1;  ///< a different number is another run, too,
   uint32_t data = 0;          ///< and so is other content of the rows: Dataset::checksum()
   int64_t shards = 0;         ///< logical shards of a batch (docs/strategies.md); 0: one for each device
 };
@@ -47,7 +47,7 @@ Result<void> write_checkpoint(const Folder& folder, const std::string& name, con
 /// their strategy, so that a run can go on with another.
 std::string plan_hash(const Plan& plan);
 
-/// A checkpoint file, opened: what its metadata says is checked in itself; tensors are not yet read.
+/// An opened checkpoint file: its metadata is checked for consistency; tensors are not yet read.
 class CheckpointFile {
  public:
   /// Errors, located at the file: it is no checkpoint, or damaged.
@@ -62,7 +62,7 @@ class CheckpointFile {
   Checkpoint content_;
 };
 
-/// What every checkpoint tells, a trainer's own (Trainer::save()) too: where training stands, and of which plan.
+/// What every checkpoint says, also a trainer's own (Trainer::save()): where training stands, and for which plan.
 struct SavedProgress {
   std::string plan;   ///< SHA-256
   std::string model;  ///< its name, for messages
@@ -74,7 +74,7 @@ Result<void> check_same_plan(const std::string& file, const SavedProgress& then,
                              const std::string& model);
 /// Why a run as `now` can't continue the one as `then`; located at `file`.
 Result<void> check_same_run(const std::string& file, const RunIdentity& then, const RunIdentity& now);
-/// What differs so that results are equal within rounding only: "devices were cpu:0 and are cpu:0,cpu:1"; empty: nothing.
+/// The differences that make results equal only within rounding: "devices were cpu:0 and are cpu:0,cpu:1"; empty: nothing.
 std::vector<std::string> rounding_differences(const RunIdentity& then, const RunIdentity& now);
 
 }  // namespace sheaf

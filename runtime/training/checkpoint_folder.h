@@ -22,17 +22,18 @@ class CheckpointFolder {
     std::vector<HostTensor> tensors;
   };
 
-  /// Makes the folder where it isn't there, holds it open, so that it stays this one wherever it is moved, locks it against other runs until the object goes, and removes temporary
-  /// files that a killed run left. Errors, located at the folder: it can't be made or written, another run uses it.
+  /// Makes the folder if it isn't there, holds it open, so it stays this one wherever it is moved, locks it against other runs
+  /// for the object's lifetime, and removes temporary files that a killed run left. Errors, located at the folder: it can't be
+  /// made or written, another run uses it.
   static Result<CheckpointFolder> open(const std::string& folder, int keep);
 
-  /// Where a file in it stands, for messages.
+  /// The path of a file in it, for messages.
   std::string path_of(const File& file) const { return folder_.path_of(file.name); }
-  /// The checkpoints that there are, newest first.
+  /// The checkpoints in it, newest first.
   std::vector<File> list() const;
 
-  /// The newest sound one of this run. A damaged one is passed over, and `told` hears why. Nothing: there are none.
-  /// Errors: a sound one that is of another run (check_same_run); all are damaged.
+  /// The newest sound one of this run. A damaged one is skipped, and `told` is called with the reason. Nothing: there are none.
+  /// Errors: a sound one belongs to another run (check_same_run); all are damaged.
   Result<std::optional<Found>> newest(const RunIdentity& run, std::span<const Parameter* const> expected,
                                       const std::function<void(const Error&)>& told) const;
 
@@ -42,7 +43,7 @@ class CheckpointFolder {
  private:
   CheckpointFolder(Folder folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
   std::vector<std::string> names() const;
-  Folder folder_;  ///< its descriptor has the lock
+  Folder folder_;  ///< its descriptor holds the lock
   int keep_;
 };
 

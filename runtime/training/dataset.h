@@ -20,10 +20,10 @@ class Dataset {
  public:
   /// Loads the source of each of `values`. Errors: those of load_source; a number of rows that differs between two of
   /// them (both are named); no rows; no value with a dimension that is the batch. `random:ROWS` draws with `seed`,
-  /// and random numbers of `name` in `ranges[name]`. `note` takes what load_source notes.
+  /// and random numbers of `name` in `ranges[name]`. `note` receives load_source's notes.
   static Result<Dataset> load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
                               const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&) = nullptr);
-  /// From tensors that are loaded already, one for each value.
+  /// From loaded tensors, one for each value.
   static Result<Dataset> make(std::vector<ValueInfo> values, std::vector<HostTensor> tensors);
 
   int64_t rows() const { return rows_; }
@@ -31,7 +31,7 @@ class Dataset {
   const HostTensor& tensor(size_t index) const { return tensors_[index]; }
   /// CRC-32 over all of it, in order.
   uint32_t checksum() const;
-  /// The shape of `rows` rows of tensor `index`; its own where it has no rows.
+  /// The shape of `rows` rows of tensor `index`; its own if it has no rows.
   std::vector<int64_t> batch_shape(size_t index, int64_t rows) const;
 
   /// Copies rows order[0], order[1], … of tensor `index` to `to`, which has the size of batch_shape(index,

@@ -1,4 +1,4 @@
-// What is kept of all epochs, in memory and in checkpoints: a bounded number of records, however long the run.
+// The records kept of all epochs, in memory and in checkpoints: a bounded number, however long the run.
 #pragma once
 
 #include "runtime/training/record.h"
@@ -29,11 +29,12 @@ class EpochHistory {
   }
 
   const std::vector<EpochRecord>& records() const { return records_; }
-  /// Of training, over all epochs.
+  /// Seconds of training, over all epochs.
   double seconds() const { return seconds_; }
   int64_t stride() const { return stride_; }
 
-  /// As a checkpoint has saved it, of `count` epochs; numbers the records. False: there can't be so many of them.
+  /// Restores the records that a checkpoint saved after `count` epochs, and numbers them. False: there can't be so many of
+  /// them.
   static bool restore(EpochHistory& history, std::vector<EpochRecord> records, int64_t count, int64_t stride, double seconds) {
     const int64_t regular = (count + stride - 1) / stride;
     const bool last_apart = count > 0 && (count - 1) % stride != 0;

@@ -18,10 +18,10 @@ class Evaluator {
   static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
                                 const LossSection& loss, int64_t batch_size, const BindOptions& options);
 
-  /// Runs all rows with the weights as they are. None: `stopped` became true in between. Errors: those of
+  /// Runs all rows with the present weights. None: `stopped` became true in between. Errors: those of
   /// Session::run.
   Result<std::optional<Evaluation>> run(const std::function<bool()>& stopped);
-  /// Takes the times of its operations; null: nobody does.
+  /// Receives the times of its operations; null: nobody does.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
  private:

@@ -1,5 +1,5 @@
-// Losses and metrics of finished outputs, on the host in double precision: what evaluation reports. The definitions
-// are those of PyTorch's torch.nn losses.
+// Losses and metrics of finished outputs, on the host in double precision: what evaluation reports. The definitions are
+// PyTorch's (torch.nn losses).
 #pragma once
 
 #include "sheaf/tensor.h"
@@ -11,15 +11,15 @@ namespace sheaf {
 /// Sums over the rows looked at so far.
 struct EvaluationSums {
   double loss = 0;
-  double weight = 0;  ///< what the mean loss is over: elements, or targets that are not ignored
+  double weight = 0;  ///< what the mean loss is taken over: elements, or targets that are not ignored
   MetricSums metrics;
 };
 
-/// Adds one batch to the loss, and to what `loss.metrics` asks for. Error: output and target don't fit each other.
+/// Adds one batch to the loss and to the metrics in `loss.metrics`. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
 
 /// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.
-/// The error names row and value; `option` is where the data is from, `rows_dim` the target's dimension of rows.
+/// The error names row and value; `option` is where the data comes from, `rows_dim` the target's dimension of rows.
 Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim);
 
 }  // namespace sheaf

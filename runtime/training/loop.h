@@ -1,5 +1,5 @@
-// The training loop: batches to steps, steps to epochs. What it trains and what it tells are interfaces, so it is
-// tested without a compiled model.
+// The training loop: batches to steps, steps to epochs. What it trains and what it reports are interfaces, so tests need no
+// compiled model.
 #pragma once
 
 #include "runtime/training/batch_loader.h"
@@ -18,16 +18,16 @@ namespace sheaf {
 class Learner {
  public:
   virtual ~Learner() = default;
-  /// One optimiser step on `rows` rows: progress().steps is one more after it, unless the loss isn't finite.
+  /// One optimiser step on `rows` rows: it increments progress().steps, unless the loss isn't finite.
   virtual Result<float> step(int64_t rows, std::span<const void* const> buffers) = 0;
-  /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty where none is.
+  /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty if there is none.
   virtual Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
   virtual TrainingProgress& progress() = 0;
   /// Of the next step, under the schedule.
   virtual double learning_rate() const = 0;
 };
 
-/// Where a run stands between two steps. With the learner's tensors it is all that a run continues from.
+/// Where a run stands between two steps. Together with the learner's tensors, this is all that a run needs to continue.
 struct LoopState {
   int64_t step = 0;      ///< done
   int64_t epoch = 0;     ///< done, with their evaluation
@@ -42,9 +42,9 @@ struct LoopState {
 
 struct LoopSettings {
   int64_t batch_size = 1;
-  int64_t steps = 0;             ///< to have been done at the end, counted from the run's very beginning
-  int64_t checkpoint_every = 0;  ///< steps; 0: at the end of epochs alone
-  /// Checkpoints of epochs are passed over while all that were saved have taken longer than training, by more than this.
+  int64_t steps = 0;             ///< to be done by the end, counted from the run's very beginning
+  int64_t checkpoint_every = 0;  ///< steps; 0: only at the end of epochs
+  /// Checkpoints of epochs are skipped while all saves together have taken longer than training, by more than this.
   double saving_allowance_seconds = 2;
   bool shuffle = true;
   uint64_t seed = 0;
@@ -60,15 +60,15 @@ struct LoopHooks {
   std::function<Result<void>(const LoopState&)> save;
   /// True once the run is to end after the step at hand.
   std::function<bool()> stopped;
-  /// Takes the waits for data.
+  /// Receives the waits for data.
   std::shared_ptr<Trace> trace;
 };
 
 enum class Ending { finished, stopped };
 
-/// Trains from `state` on. On the way `save` is called at each epoch's end (but see saving_allowance_seconds), every
-/// `checkpoint_every` steps, at the end and when stopped. Errors: a loss that isn't finite (with its step, and the layer that was first); those of the
-/// learner and the hooks. `state` then stands after the last step that succeeded.
+/// Trains from `state` on. Calls `save` at each epoch's end (but see saving_allowance_seconds), every
+/// `checkpoint_every` steps, at the end and when stopped. Errors: a loss that isn't finite (with its step, and the layer that
+/// was first); those of the learner and the hooks. `state` is then the one after the last step that succeeded.
 Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,
                      LoopState& state);
 

@@ -1,4 +1,4 @@
-// What a plan says of its loss, as far as the training loop needs it.
+// What a plan says about its loss, as far as the training loop needs it.
 #pragma once
 
 #include "runtime/plan/metric.h"
@@ -19,29 +19,29 @@ struct LossSection {
   bool sum = false;    ///< "reduction": "sum"
   int64_t ignore_index = -100;
   double label_smoothing = 0;
-  std::vector<double> weight;      ///< by class; of binary cross entropy by entry of the last dimension, or one for all
-  std::vector<double> pos_weight;  ///< likewise; empty where there is none
+  std::vector<double> weight;      ///< by class; for binary cross entropy by entry of the last dimension, or one for all
+  std::vector<double> pos_weight;  ///< likewise; empty if there is none
   /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
   bool classes = false;
   bool probabilities = false;   ///< or probabilities of the classes: cross entropy with a target of the output's shape
-  int class_dim = 0;            ///< dimension of the output that has the classes: 1, or 0 of a vector
-  int64_t class_count = 0;      ///< where `classes` or `probabilities`
-  std::vector<Metric> metrics;  ///< what evaluation tells beside the loss, in the order of metric_rows()
+  int class_dim = 0;            ///< the output's dimension of classes: 1, or 0 for a vector
+  int64_t class_count = 0;      ///< if `classes` or `probabilities`
+  std::vector<Metric> metrics;  ///< what evaluation reports besides the loss, in the order of metric_rows()
   bool binary = false;          ///< targets are probabilities of yes: binary cross entropy, of either kind
-  /// Of those: an output above it says yes, as a target above 0.5 does.
+  /// For those: an output above it means yes, as a target above 0.5 does.
   double yes_above = 0;
 
   bool asks_for(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
 
-/// Reads the plan's training section. Its metrics are those that the model file asks for; all_metrics() has the others. Errors, located at the plan: it has none; a loss that isn't of an output of the
-/// model and a target.
+/// Reads the plan's training section. Its metrics are those that the model file selects; all_metrics() has the others. Errors,
+/// located at the plan: it has none; a loss that isn't of an output of the model and a target.
 Result<LossSection> loss_section(const Plan& plan);
 
-/// All metrics that can be told with this loss.
+/// All metrics that this loss allows.
 std::vector<Metric> all_metrics(const LossSection& loss);
 
-/// The member of a JSON object; null where there is none, or no object.
+/// The member of a JSON object; null if there is none, or no object.
 const Json& member_of(const Json& object, const char* name);
 
 /// "SGD(lr=0.1, momentum=0.9)": an object of the training section with a "type" and arguments.

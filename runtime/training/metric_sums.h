@@ -1,4 +1,4 @@
-// Sums from which the metrics of an evaluation are made.
+// Sums from which an evaluation's metrics are computed.
 #pragma once
 
 #include "runtime/data/convert.h"
@@ -30,16 +30,16 @@ struct Scores {
 
 class MetricSums {
  public:
-  /// A target that is class `wanted`, and the scores that it met.
+  /// Adds a target of class `wanted` and the scores for it.
   void add_class(const LossSection& loss, const Scores& scores, size_t wanted);
   void add_yes_or_no(const LossSection& loss, bool told, bool wanted);
   void add_number(double output, double target);
 
-  /// What `loss.metrics` asks for, as far as anything was added; `mean_loss` is that of the same targets.
+  /// The metrics in `loss.metrics`, as far as anything was added; `mean_loss` is over the same targets.
   std::vector<std::pair<Metric, double>> results(const LossSection& loss, double mean_loss) const;
 
  private:
-  /// Of one class: how often it was right to tell it, how often it was told, and how often it was the target.
+  /// For one class: how often it was rightly predicted, how often it was predicted, and how often it was the target.
   struct Counts {
     int64_t right = 0, told = 0, wanted = 0;
     double f1() const { return 2 * static_cast<double>(right) / static_cast<double>(told + wanted); }

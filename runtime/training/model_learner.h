@@ -1,4 +1,4 @@
-// A compiled model as what the training loop trains.
+// A compiled model, in the form that the training loop trains.
 #pragma once
 
 #include "runtime/training/loop.h"
@@ -24,7 +24,7 @@ class ModelLearner : public Learner {
   }
   TrainingProgress& progress() override { return trainer_.progress(); }
   double learning_rate() const override { return trainer_.learning_rate(); }
-  /// Takes the times of the steps' operations; null: nobody does.
+  /// Receives the times of the steps' operations; null: nobody does.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
   Trainer& trainer() { return trainer_; }

@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// The optimiser's state, of Plan::state: without what lives within a step alone.
+/// The optimiser's part of Plan::state: without entries that live only within a step.
 inline std::span<const Parameter> lasting_state(const Plan& plan) {
   return {plan.state.begin(), std::ranges::find_if(plan.state, &Parameter::transient)};
 }

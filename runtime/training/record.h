@@ -1,4 +1,4 @@
-// What a training run has to tell: of each step, of each epoch, and a curve of all losses that stays small.
+// What a training run reports: each step, each epoch, and a curve of all losses that stays small.
 #pragma once
 
 #include "runtime/plan/metric.h"
@@ -19,7 +19,7 @@ struct StepRecord {
   double seconds = 0;  ///< the step and its wait for data
 };
 
-/// What evaluation found: the metrics that are asked for, a loss where it has a mean.
+/// What evaluation found: the selected metrics, and a loss if it has a mean.
 struct Evaluation {
   std::optional<double> loss;
   std::vector<std::pair<Metric, double>> metrics;
@@ -33,7 +33,7 @@ struct EpochRecord {
   bool complete = true;          ///< false: --steps ended the run within it
   double seconds = 0;            ///< of training, without evaluation
   double data_wait_seconds = 0;  ///< part of them: steps waited for their batch
-  double train_loss = 0;         ///< mean over its rows, each as its step found it
+  double train_loss = 0;         ///< mean over its rows, each measured in its step
   double lr = 0;                 ///< of its last step
   int64_t rows = 0;
   std::optional<Evaluation> evaluation;

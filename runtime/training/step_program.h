@@ -20,14 +20,14 @@ struct StepSettings {
 
 class StepProgram {
  public:
-  /// `rows` of the batch; `names` are those of the caller's buffers in run(). `settings` and `model` must outlive it.
+  /// `rows` of the batch; `names` are the caller's buffers' in run(). `settings` and `model` must outlive it.
   static Result<StepProgram> bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
                                   int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
                                   const StepSettings& settings);
 
-  /// The loss that the program gives. Where that isn't finite, it is given too, and no variable is changed.
+  /// The program's loss. It is returned even if it isn't finite, and then no variable is changed.
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
-  /// The layer whose result wasn't finite first (Binding::first_not_finite); empty where all are.
+  /// The layer whose result wasn't finite first (Binding::first_not_finite); empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
   /// The sizes of caller's buffer `index` for these rows.

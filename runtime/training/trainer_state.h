@@ -19,17 +19,17 @@ struct Trainer::State {
   std::vector<ValueInfo> inputs;       ///< then targets
   std::vector<ParameterInfo> lasting;  ///< the optimiser's state
   StepSettings settings;
-  /// By number of rows, what was used last in front. References stay valid.
+  /// By number of rows, the last used in front. References stay valid.
   std::list<std::pair<int64_t, BatchStep>> bound;
-  std::vector<const void*> buffers;  ///< of the values that step() was given with their sizes
-  mutable std::string plan_hash;     ///< of the plan, once save() or restore() has asked for it
-  // The learning rate is worked out anew only where what it depends on has changed.
+  std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
+  mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it
+  // The learning rate is recomputed only if what it depends on has changed.
   double base = 0;
   int64_t epoch = -1;
 
   /// Bound to `rows` rows, now if it wasn't before. Errors: more rows than a batch has; those of binding.
   Result<BatchStep*> step_of(int64_t rows);
-  /// Takes a step's values into `buffers`. Gives their number of rows.
+  /// Puts a step's values into `buffers`. Returns their number of rows.
   Result<int64_t> take(std::span<const TensorView> values);
   void set_settings();
   Result<void> check_count(size_t given) const;

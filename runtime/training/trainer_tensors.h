@@ -12,7 +12,7 @@ namespace sheaf {
 /// Their declarations; names are PyTorch's.
 std::vector<const Parameter*> checkpoint_tensors(const Plan& plan);
 
-/// They themselves, in that order, as they are now. Errors: weights were never set; a device's.
+/// Their present values, in that order. Errors: weights were never set; a device's.
 Result<std::vector<NamedTensor>> read_tensors(const Trainer& trainer);
 
 /// Sets them all. `tensors` are in that order too, and of the sizes declared.
