@@ -137,7 +137,7 @@ class Accumulation {
       results.push_back(
           make_apply(b, loc, layout_of(sums[i]), inputs, [&](OpBuilder& inner, ValueRange in) -> SmallVector<mlir::Value> {
             if (in.size() > 1) return {inner.create<nn::DivOp>(loc, in[0].getType(), in[0], in[1])};
-            // Not the argument itself: an update's loss is made by the update, which fails where it isn't finite.
+            // Not the argument itself: an update's loss is made by the update, which fails if it isn't finite.
             mlir::Value one = inner.create<nn::FillOp>(loc, in[0].getType(), inner.getF64FloatAttr(1));
             return {inner.create<nn::MulOp>(loc, in[0].getType(), in[0], one)};
           })[0]);

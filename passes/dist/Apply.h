@@ -1,4 +1,4 @@
-// Making dist.apply and dist.parallel_apply anew.
+// Rebuilding dist.apply and dist.parallel_apply.
 #pragma once
 
 #include "passes/Passes.h"
@@ -10,7 +10,7 @@ inline mlir::RankedTensorType tensor_of(mlir::Value value) { return mlir::cast<d
 inline mlir::Attribute layout_of(mlir::Value value) { return mlir::cast<dist::PlacedType>(value.getType()).getLayout(); }
 
 /// A dist.apply on a place, or a dist.parallel_apply over a layout's group, at the builder's position; `build` makes its
-/// body from the body's arguments and gives what is yielded. Results have the layout `layout`.
+/// body from the body's arguments and returns what is yielded. Results have the layout `layout`.
 llvm::SmallVector<mlir::Value> make_apply(
     mlir::OpBuilder& builder, mlir::Location loc, mlir::Attribute layout, mlir::ValueRange inputs,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::ValueRange)> build);
@@ -19,12 +19,12 @@ llvm::SmallVector<mlir::Value> make_apply(
 /// where it is there.
 mlir::Value move_to(mlir::OpBuilder& builder, mlir::Value value, mlir::Attribute to, llvm::StringRef reason);
 
-/// An apply or parallel_apply with further results, `values` of its body: on its place, or local to the replicas. It takes
-/// the place of `op`, which goes; its first results are op's.
+/// An apply or parallel_apply with further results, `values` of its body: on its place, or local to the replicas. It replaces
+/// `op`, which is erased; its first results are op's.
 mlir::Operation* with_results(mlir::Operation* op, llvm::ArrayRef<mlir::Value> values);
 
-/// Where `value` was made: the op itself, in the body of the apply or parallel_apply that it is a result of. An apply that
-/// several were merged into has the location of one of them alone.
+/// Where `value` was made: the op itself, in the body of the apply or parallel_apply that it is a result of. An apply merged
+/// from several has the location of only one of them.
 mlir::Location made_at(mlir::Value value);
 
 }  // namespace sheaf::passes

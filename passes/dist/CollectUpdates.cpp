@@ -1,4 +1,4 @@
-// dist-collect-updates: what layers assign to their buffers leaves their bodies and becomes the program's.
+// dist-collect-updates: values that layers assign to their buffers leave the layers' bodies and become the program's results.
 #include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -56,7 +56,7 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
         names.push_back(function.getArgAttr(buffer.getArgNumber(), nn::kName));
       }
     }
-    // What was returned so far may come from an op that has been made anew.
+    // What was returned so far may come from an op that has been rebuilt.
     SmallVector<mlir::Value> results(end->getOperands());
     llvm::append_range(results, updates);
     end->setOperands(results);

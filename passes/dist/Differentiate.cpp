@@ -23,7 +23,7 @@ bool is_apply(Operation* op) { return isa<dist::ApplyOp, dist::ParallelApplyOp>(
 /// Builds the dual of one apply or parallel_apply: a body of its own, whose arguments are found on the way.
 class BodyGradient {
  public:
-  /// `gradients`: by result of `apply`, null where there is none. `active`: values that depend on a parameter.
+  /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on a parameter.
   BodyGradient(Operation* apply, ArrayRef<mlir::Value> gradients, const DenseSet<mlir::Value>& active)
       : apply_(apply), active_(active), builder_(apply->getContext()), body_(new Block) {
     region_.push_back(body_);
@@ -43,8 +43,8 @@ class BodyGradient {
     return success();
   }
 
-  /// Puts the dual at `builder`'s position: first what the forward body must give besides, then the new op. Gives the
-  /// gradients by operand of the forward op, null where there is none. `apply` may be replaced.
+  /// Puts the dual at `builder`'s position: first the further results that the forward body must give, then the new op. Returns
+  /// the gradients by operand of the forward op, null if there is none. `apply` may be replaced.
   SmallVector<mlir::Value> finish(OpBuilder& builder) {
     Operation* forward = export_values();
     SmallVector<mlir::Value> inputs = inputs_, yielded, results(forward->getNumOperands());
@@ -75,7 +75,7 @@ class BodyGradient {
 
   void accumulate(mlir::Value forward, mlir::Value gradient) {
     mlir::Type element = cast<RankedTensorType>(forward.getType()).getElementType();
-    // What a cast made narrow has a wide gradient: a weight's is summed in f32, for an f32 parameter.
+    // A value that a cast made narrow has a wide gradient: a weight's is summed in f32, for an f32 parameter.
     if (forward.getDefiningOp<nn::CastOp>()) element = nn::sum_type(element);
     gradient = nn::cast_to(builder_, gradient.getLoc(), gradient, element);
     mlir::Value& sum = gradients_[forward];
@@ -117,13 +117,13 @@ class BodyGradient {
   }
 
   Attribute gradient_layout(Attribute layout) {
-    // Each replica has a part of the gradient of what they all use.
+    // Each replica has a part of the gradient of a value that all replicas use.
     if (auto replicated = dyn_cast<dist::ReplicatedAttr>(layout))
       return dist::PartialAttr::get(layout.getContext(), replicated.getGroup());
     return layout;
   }
 
-  /// Values of the forward body that the dual asks for and that don't leave it yet become results: the op is made anew.
+  /// Values of the forward body that the dual needs and that don't leave it yet become results: the op is rebuilt.
   Operation* export_values() {
     auto yielded = forward_body().getTerminator()->getOperands();
     SmallVector<mlir::Value> further;
@@ -144,7 +144,7 @@ class BodyGradient {
   OpBuilder builder_;
   mlir::Region region_;
   Block* body_;
-  SmallVector<mlir::Value> inputs_;                       ///< of the dual; null where `needed_` says what it is
+  SmallVector<mlir::Value> inputs_;                       ///< of the dual; null if `needed_` says what it is
   SmallVector<std::pair<unsigned, mlir::Value>> needed_;  ///< position among inputs_, value of the forward body
   DenseMap<mlir::Value, mlir::Value> gradients_, saved_;  ///< by value of the forward body
 };

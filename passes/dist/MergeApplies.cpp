@@ -1,4 +1,4 @@
-// dist-merge-applies: what one device runs without interruption becomes one dist.apply.
+// dist-merge-applies: ops that one device runs without interruption become one dist.apply.
 #include "passes/Passes.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -18,7 +18,7 @@ Attribute place_of(Operation& op) {
   return {};
 }
 
-/// An input that the op has twice (two equal scatters have become one, say) becomes one.
+/// An input that the op has twice (because two equal scatters became one, say) becomes one.
 void drop_repeated_inputs(Operation* op) {
   Block& body = op->getRegion(0).front();
   BitVector repeated(op->getNumOperands());
@@ -33,8 +33,8 @@ void drop_repeated_inputs(Operation* op) {
   op->eraseOperands(repeated);
 }
 
-/// One op in place of several, where the last one stands. Inputs that they share become one. Together, since one by one would
-/// build what has been merged so far anew each time.
+/// One op instead of several, at the place of the last. Inputs that they share become one. All are merged together, because
+/// merging one by one would rebuild what has been merged so far each time.
 void merge(ArrayRef<Operation*> members) {
   for (Operation* member : members) drop_repeated_inputs(member);
   Operation *first = members.front(), *last = members.back();
@@ -72,7 +72,7 @@ void merge(ArrayRef<Operation*> members) {
     }
   }
   yield->setOperands(yielded);
-  // The body's ops know their layers; a location of all of them would say less.
+  // The body's ops know their layers; a location fused from all of them would say less.
   OperationState state(first->getLoc(), first->getName(), inputs, types, first->getAttrs());
   state.addRegion()->takeBody(first->getRegion(0));
   Operation* together = OpBuilder(last).create(state);
@@ -80,7 +80,7 @@ void merge(ArrayRef<Operation*> members) {
   for (Operation* member : llvm::reverse(members)) member->erase();
 }
 
-/// What one place runs until another op needs a result of it.
+/// The ops that one place runs until another op needs a result of theirs.
 struct Group {
   SmallVector<Operation*> members;
   bool closed = false;

@@ -72,7 +72,7 @@ class Optimization {
     return made;
   }
 
-  /// All gradients times min(1, max_norm / norm), the norm taken over all of them where the first one is.
+  /// All gradients times min(1, max_norm / norm), the norm over all of them taken where the first one is.
   void clip(MutableArrayRef<mlir::Value> gradients, FloatAttr max_norm) {
     if (gradients.empty()) return;
     Attribute place = layout_of(gradients[0]);
@@ -123,7 +123,7 @@ class Optimization {
       inputs.push_back(this->scalar(scalar, place));
       operands.push_back(scalar.name);
     }
-    // At the parameter's layer, so that the update is found with it.
+    // At the parameter's layer, so the update is found with it.
     llvm::append_range(updated_, make_apply(builder_, made, place, inputs, [&](OpBuilder& b, ValueRange in) {
                          UpdateOperands by_name;
                          for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;

@@ -1,4 +1,4 @@
-// The optimisers: a row each of a table (Optimizers.cpp). dist-optimize builds their updates where the parameters live.
+// The optimisers, each a row of a table (Optimizers.cpp). dist-optimize builds their updates where the parameters live.
 #pragma once
 
 #include "passes/Passes.h"
@@ -13,12 +13,13 @@ namespace sheaf::passes {
 struct OptimizerArguments {
   mlir::DictionaryAttr dictionary;
   llvm::StringRef type() const;
-  double number(llvm::StringRef name) const;  ///< 0 where there is none
+  double number(llvm::StringRef name) const;  ///< 0 if there is none
   double beta(unsigned i) const;
   bool flag(llvm::StringRef name) const;
 };
 
-/// A 0-dimensional operand of updates: a setting of the step (docs/training.md), or what `of_step` makes of the setting `step`.
+/// A 0-dimensional operand of updates: a setting of the step (docs/training.md), or what `of_step` computes from the setting
+/// `step`.
 struct OptimizerScalar {
   llvm::StringRef name;
   std::function<mlir::Value(mlir::OpBuilder&, mlir::Location, mlir::Value step)> of_step = nullptr;
@@ -32,11 +33,11 @@ struct Optimizer {
   /// Its state, entries of the parameter's shape that begin as zeros: "exp_avg".
   llvm::SmallVector<llvm::StringRef> (*states)(const OptimizerArguments&);
   llvm::SmallVector<OptimizerScalar> (*scalars)(const OptimizerArguments&);
-  /// The parameter's new value, then those of its states, in their order.
+  /// The parameter's new value, then its states' new values, in their order.
   llvm::SmallVector<mlir::Value> (*build)(mlir::OpBuilder&, mlir::Location, const OptimizerArguments&, const UpdateOperands&);
 };
 
-/// Null where there is none of this name.
+/// Null if there is none of this name.
 const Optimizer* find_optimizer(llvm::StringRef name);
 
 }  // namespace sheaf::passes

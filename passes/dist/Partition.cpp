@@ -166,7 +166,7 @@ class Partitioner {
             "every replica of '" + parallel.getName().str() + "' needs a copy of the module's parameters and buffers"));
       }
     });
-    // Only what somebody uses leaves the replicas.
+    // Only values that somebody uses leave the replicas.
     SmallVector<mlir::Value> yielded, results;
     SmallVector<mlir::Type> types;
     for (auto [result, value] : llvm::zip(parallel.getOutputs(), body.getTerminator()->getOperands())) {

@@ -1,4 +1,4 @@
-// What binding makes of a program, as text (`sheaf dump --format bound`).
+// A bound program as text (`sheaf dump --format bound`).
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -8,9 +8,10 @@
 
 namespace sheaf {
 
-/// A line that says what it is, then what print() (runtime/bind/print.h) says of `program`, one of `plan`'s, on `devices` (as in
-/// --devices, ranges spelt out) with a batch of `batch` rows, with the order of its lanes and its arenas. Nothing is allocated
-/// on a device. Errors: the plan holds no executable program; a device that cannot be opened; what plan_binding() refuses.
+/// A line that says what it is, then what print() (runtime/bind/print.h) says about `program`, one of `plan`'s, on `devices`
+/// (as in --devices, ranges spelt out) with a batch of `batch` rows, with the order of its lanes and its arenas. Nothing is
+/// allocated on a device. Errors: the plan holds no executable program; a device that cannot be opened; what plan_binding()
+/// refuses.
 Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
                                int shards = 0);
 

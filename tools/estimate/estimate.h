@@ -1,5 +1,5 @@
-// What a plan will take on given devices with a given batch: memory to the byte, work, data moved, and time as far as
-// that can be said beforehand. No device is touched: nothing is allocated or run.
+// What a plan will take on given devices with a given batch: memory to the byte, work, data moved, and time as far as it can be
+// predicted. No device is touched: nothing is allocated or run.
 #pragma once
 
 #include "runtime/bind/memory_profile.h"
@@ -20,9 +20,9 @@ class DeviceSet;
 
 struct LiveTensor {
   std::string name;   ///< of a value; of scratch memory the layer
-  std::string layer;  ///< whose step makes it; empty for what is there from the start
+  std::string layer;  ///< whose step makes it; empty for tensors that are there from the start
   MemoryClass kind = MemoryClass::activations;
-  size_t bytes = 0;   ///< as it takes up memory
+  size_t bytes = 0;   ///< in memory
   std::string shape;  ///< "f32 64x3x28x28"; empty for scratch memory
 };
 
@@ -30,7 +30,7 @@ struct LiveTensor {
 struct DeviceEstimate {
   std::string device;  ///< "host", "cpu:1"
   int threads = 1;
-  MemoryByClass lasting = {};       ///< there from the start to the end, outside of the arena
+  MemoryByClass lasting = {};       ///< there from start to end, outside of the arena
   MemoryByClass at_peak = {};       ///< in the arena at its fullest
   MemoryByClass most = {};          ///< in the arena, the most of each class at any time
   size_t arena_bytes = 0;           ///< as a run allocates
@@ -66,22 +66,22 @@ struct LayerEstimate {
 struct LargestBatch {
   double memory_bytes = 0;  ///< the limit, per device
   int64_t batch = 0;        ///< 0: not even one row fits
-  bool at_least = false;    ///< the search ended there, more would fit
+  bool at_least = false;    ///< the search ended there; more would fit
   size_t peak_bytes = 0;    ///< of the fullest device at that batch
   bool monotonic = true;    ///< in all plans that were made, more rows took no less memory
   int plans = 0;
-  std::string limit;  ///< where it isn't memory: why a larger batch has no plan
+  std::string limit;  ///< if it isn't memory: why a larger batch has no plan
 };
 
 /// Operations whose memory is not known without their device.
 struct UncertainMemory {
   Op op{};
   std::string why;                   ///< Prepared::uncertain
-  std::vector<std::string> devices;  ///< on which they are
+  std::vector<std::string> devices;  ///< that run them
   size_t operations = 0;
 };
 
-/// A device that was planned for without being there.
+/// A device in the plan that isn't there.
 struct PlannedDevice {
   std::string device, why;  ///< DeviceInfo::planned
 };
@@ -93,7 +93,7 @@ struct Estimate {
   std::string model, program;
   std::vector<std::string> list;  ///< the device list
   int64_t batch = 0;
-  int shards = 0;  ///< logical shards (docs/strategies.md); 0: one for each device
+  int shards = 0;                       ///< logical shards (docs/strategies.md); 0: one for each device
   std::vector<DeviceEstimate> devices;  ///< by lane
   std::vector<LaneMemory> memory;       ///< by lane: over time
   std::vector<OperationInfo> operations;
@@ -107,8 +107,8 @@ struct Estimate {
   size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
   std::vector<PlannedDevice> planned;        ///< those that aren't there
   std::vector<UncertainMemory> uncertain;
-  double step_seconds = 0;  ///< longest way through all lanes
-  std::string no_times;     ///< why no times are estimated, which are all 0 then; empty: they are
+  double step_seconds = 0;  ///< longest path through all lanes
+  std::string no_times;     ///< why no times are estimated (all are 0 then); empty: they are
   std::string description;  ///< where the devices' figures come from
 };
 
@@ -118,12 +118,12 @@ struct EstimateOptions {
 };
 
 /// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges
-/// spelt out ({"cpu"}: host-only mode), `devices` the same opened. Errors: as Binding::bind(), but for memory: what
-/// doesn't fit is told as well.
+/// spelt out ({"cpu"}: host-only mode), `devices` the same opened. Errors: as Binding::bind(), except for memory: a program
+/// that doesn't fit is estimated too.
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options = {});
 
-/// Searches the largest batch with which no device needs more than `memory_bytes`, by planning: from `estimate` up or
+/// Searches for the largest batch with which no device needs more than `memory_bytes`, by planning: from `estimate` up or
 /// down, then between. A batch that has no plan (a library refuses its sizes) counts as one that doesn't fit.
 LargestBatch largest_batch(const Plan& plan, const Program& program, const DeviceSet& devices, const Estimate& estimate,
                            double memory_bytes, const EstimateOptions& options = {});

@@ -1,4 +1,4 @@
-// The parts of an estimate that stand in files of their own (internal to tools/estimate).
+// The parts of an estimate that have their own files (internal to tools/estimate).
 #pragma once
 
 #include "tools/estimate/estimate.h"

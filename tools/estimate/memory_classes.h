@@ -9,11 +9,11 @@
 
 namespace sheaf {
 
-/// parameters: with buffers, such as running means; also new values that wait until the step is sure.
+/// parameters: with buffers, such as running means; also new values that wait until the step is certain.
 /// derived: parameters in a library's format, and what is folded from them.
-/// gradients: by parameters, and their sums over micro-batches; those of activations are activations.
+/// gradients: of parameters, and their sums over micro-batches; gradients of activations are activations.
 /// activations: everything else that a layer makes, forward or backward.
-/// workspace: scratch memory, and what an operation keeps for its backward one alone.
+/// workspace: scratch memory, and what an operation keeps only for its backward pass.
 /// communication: chunks, gathered values, copies on another device, sums over replicas.
 enum class MemoryClass { parameters, derived, gradients, optimizer, activations, workspace, communication };
 inline constexpr size_t kMemoryClasses = 7;
@@ -28,7 +28,7 @@ std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& prog
 /// By tensor of `bound`, which is `program` expanded.
 IdVector<TensorId, MemoryClass> classes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program);
 
-/// Of what lies in the constant store.
+/// For nodes of the constant store.
 MemoryClass class_of(const Plan& plan, const ConstantStore::Node& node);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// The memory that a program takes over time, for a page that shows it.
+// The memory that a program takes over time, for the page that shows it.
 #pragma once
 
 #include "runtime/bind/memory_profile.h"

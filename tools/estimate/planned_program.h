@@ -1,4 +1,4 @@
-// A program planned for devices and a batch, with what it reads of the weights, none of it in memory (internal to
+// A program planned for devices and a batch, with the weights that it reads, none of them in memory (internal to
 // tools/estimate).
 #pragma once
 
@@ -13,7 +13,7 @@ namespace sheaf {
 struct PlannedProgram {
   std::unique_ptr<ConstantStore> constants;
   PlannedBinding binding;
-  IdVector<LaneId, MemoryByClass> lasting;  ///< constants in its memory; in a memory of several lanes, the first has them
+  IdVector<LaneId, MemoryByClass> lasting;  ///< constants in its memory; if several lanes share a memory, the first has them
 
   /// What the fullest lane needs.
   size_t peak_bytes() const;

@@ -11,7 +11,7 @@ inline double now_seconds() {
 }
 
 /// Seconds of one call: the best of at least thirty rounds, each long enough for the clock, over 0.2 s in all. The best,
-/// since what disturbs only ever adds.
+/// because disturbances only ever add time.
 template <typename Work>
 double least_seconds(const Work& work) {
   constexpr double kRound = 1e-3, kTotal = 0.2;

@@ -10,12 +10,12 @@
 
 namespace sheaf {
 
-/// By parameter: the value of its shape that its update, or the optimiser's new state, is made from: the gradient.
-/// Parameters without an update have none, nor those whose gradients are added up in the optimiser's kernel.
+/// By parameter: its gradient, which is the value of its shape that its update, or the optimiser's new state, is made from.
+/// Parameters without an update have none, nor do those whose gradients are added up in the optimiser's kernel.
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program);
 
-/// The values of an inference program that are a layer's result, in order. A step of several layers gives the last one's;
-/// of a layer that takes several steps it isn't known which of them gives its result, so it is left out.
+/// The values of an inference program that are a layer's result, in order. A step of several layers gives the last one's. A
+/// layer of several steps is left out, because it isn't known which of them gives its result.
 std::vector<std::pair<std::string, int>> layer_results(const Program& program);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// A program bound to be observed, with weights of its own.
+// A program bound for observation, with its own weights.
 #pragma once
 
 #include "runtime/bind/binding.h"
@@ -12,13 +12,14 @@ namespace sheaf {
 /// The settings of training step `step`, from 1 on, at the plan's learning rate: scalars by name.
 Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed);
 
-/// Sees what an operation has made of a value on one replica, and may change it (true): those behind compute with that.
+/// Sees the value that an operation made on one replica, and may change it (true): later operations then compute with the
+/// change.
 struct Intervention {
   std::vector<bool> values;  ///< by value of the program: whether it is seen
   std::function<bool(int value, HostTensor& tensor)> change;
 };
 
-/// Binds a program to devices, beside any other: its parameters, buffers and state belong to it alone.
+/// Binds a program to devices, beside any other: its parameters, buffers and state are its own.
 class ObservedProgram {
  public:
   /// `plan` and `program` (one of its own) must outlive it. Errors: those of binding; weights that are missing.
@@ -27,15 +28,15 @@ class ObservedProgram {
 
   const Program& program() const { return program_; }
   Binding& binding() { return *binding_; }
-  /// Sets parameters, buffers and state; those that are not named stay as they are.
+  /// Sets parameters, buffers and state; unnamed ones stay as they are.
   Result<void> set(const NamedTensors& variables);
   /// As they are now.
   Result<HostTensor> variable(const std::string& name);
   /// The binding's inputs, out of tensors by the name of their value. Errors: one that is missing or misshapen.
   Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
-  /// Runs the program once, one operation after another, with these variables, and gives the values asked for, whole: of a
-  /// value in a region its chunks together. Those that no run can give whole (partial sums, a replica's own) are left out.
-  /// What is captured is what was there before `change`.
+  /// Runs the program once, one operation after another, with these variables, and returns the requested values, whole: a value
+  /// in a region as its chunks together. Values that no run can give whole (partial sums, a replica's own) are left out. They
+  /// are captured before `change`.
   Result<std::map<int, HostTensor>> capture(const NamedTensors& variables, const NamedTensors& given,
                                             const std::set<int>& wanted, const Intervention& change = {});
   /// Memory for its outputs, by number; the next call gives the same.

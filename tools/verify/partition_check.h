@@ -22,7 +22,8 @@ struct CheckedRun {
 
 /// Runs the program one operation at a time. Each value that an operation makes is compared with the reference's, and then
 /// replaced by it: so every operation is judged on the reference's operands, and the first one that is wrong is the culprit.
-/// Differences go to `values`, by value of the program. Gives the first divergence, if any; the run stops there. Errors: those of a run.
+/// Differences go to `values`, by value of the program. Returns the first divergence, if any; the run stops there. Errors:
+/// those of a run.
 Result<std::optional<Divergence>> check_operations(const CheckedRun& run, std::vector<ValueDifference>& values);
 
 /// The same without replacing anything: how far rounding errors carry. Finds no fault.

@@ -21,10 +21,10 @@ struct ValueDifference {
 
 /// The first value that isn't what it should be.
 struct Divergence {
-  std::string check;  ///< "operation", "update", "run", "model", "compiler", "against": what it came to light in
+  std::string check;  ///< "operation", "update", "run", "model", "compiler", "against": the check that found it
   std::string layer, value, op;
   int step = -1;     ///< in the program
-  int replica = -1;  ///< -1 outside regions, or where no replica is at fault by itself
+  int replica = -1;  ///< -1 outside regions, or if no replica is at fault by itself
   std::string device;
   std::vector<int64_t> index;      ///< of the element in the whole value
   double expected = 0, found = 0;  ///< its value in the reference, and in the run
@@ -36,7 +36,7 @@ struct Divergence {
 struct ProgramVerification {
   std::string program;  ///< "infer", "train"
   /// "operations": each of the partitioned run, against the unpartitioned program. "model": the whole run, against the model
-  /// compiled by itself without regions and fusions; "compiler": the same with the plan on the host alone. "against": against
+  /// compiled by itself without regions and fusions; "compiler": the same with the plan only on the host. "against": against
   /// the results of another framework.
   std::string check = "operations";
   int steps = 1;                           ///< training steps
@@ -57,7 +57,7 @@ struct Verification {
   bool passed() const;
 };
 
-/// A table a program, and the divergence if there is one.
+/// One table per program, and the divergence if there is one.
 std::string to_text(const Verification& verification);
 Json to_json(const Verification& verification);
 /// "layer 'fc', replica 1 on cpu:1: …" with index and both values.

@@ -1,4 +1,4 @@
-// Sizes of a program's values as the unpartitioned program has them, and as each replica has.
+// Sizes of a program's values in the unpartitioned program, and on each replica.
 #pragma once
 
 #include "runtime/bind/chunk.h"
@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-/// What the symbols of a program stand for: in the whole, a chunk is all that is split and begins at 0; on a replica
-/// it is that replica's. The number of replicas is that of the partitioned run in both.
+/// What the symbols of a program stand for: in the whole, a chunk is everything that is split and begins at 0; on a replica it
+/// is that replica's. The number of replicas is the partitioned run's in both.
 class Sizes {
  public:
   static constexpr int kWhole = -1;
@@ -16,10 +16,10 @@ class Sizes {
   static Result<Sizes> make(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch);
 
   int64_t replicas(int region) const { return table_.replicas(region); }
-  /// `replica`: of the region that `place` is, or kWhole.
+  /// `replica`: a replica of the region that `place` is, or kWhole.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, int replica) const;
   Result<std::vector<int64_t>> dims(const Value& value, int replica) const;
-  /// Where each replica's chunk of a value that is split along `dim` begins, and at the end the sum of all.
+  /// Where each replica's chunk of a value split along `dim` begins, and at the end the sum of all.
   Result<std::vector<int64_t>> bounds(const Value& value, int dim) const;
 
  private:

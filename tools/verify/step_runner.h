@@ -1,4 +1,4 @@
-// One step of a program by itself, on tensors of the caller's.
+// One step of a program by itself, on the caller's tensors.
 #pragma once
 
 #include "runtime/bind/binding.h"
@@ -28,8 +28,8 @@ class BoundStep {
   std::vector<int> results_;  ///< by output of the step: of the binding's outputs, -1: none
 };
 
-/// Binds steps on the host, each to itself: nothing of how the partitioned run is bound (lanes, arenas, shared copies
-/// of weights, formats handed on) is in it.
+/// Binds steps on the host, each by itself, without anything of the partitioned run's binding (lanes, arenas, shared copies of
+/// weights, formats handed on).
 class StepRunner {
  public:
   /// `plan` must outlive the runner. Errors: its kernels can't be loaded.
@@ -46,7 +46,7 @@ class StepRunner {
   std::shared_ptr<const Kernels> kernels_;
 };
 
-/// Whether only the step that makes it and those that read it know what output `output` of `step` is.
+/// Whether output `output` of `step` means something only to the step that makes it and those that read it.
 bool is_opaque(const Program& program, const Step& step, size_t output);
 
 }  // namespace sheaf

@@ -20,16 +20,16 @@ struct VerifyOptions {
   uint64_t seed = 0;                ///< of random data and of dropout
   double factor = 1;                ///< on all tolerances
   int steps = 2;                    ///< training steps, one after another: the second sees state that isn't zero
-  bool infer = true, train = true;  ///< programs; train only where the plan has it
+  bool infer = true, train = true;  ///< programs; train only if the plan has it
   BindOptions bind;                 ///< numerics and deterministic of it
 };
 
 using NamedTensors = std::map<std::string, HostTensor>;
 
-/// A model's parameters and buffers, under their names. They must have been set.
+/// A model's parameters and buffers, by name. They must have been set.
 Result<NamedTensors> weights_of(const Model& model);
-/// Rows for a plan's inputs and targets, by name: from `sources` (runtime/data/source.h), the others random: normal numbers,
-/// and integers that tables have rows for. Errors: a source for no input or target; those of load_source.
+/// Rows for a plan's inputs and targets, by name: from `sources` (runtime/data/source.h), the rest random: normal numbers, and
+/// integers that tables have rows for. Errors: a source for no input or target; those of load_source.
 Result<NamedTensors> data_for(const Plan& plan, int64_t batch, uint64_t seed,
                               const std::map<std::string, std::string>& sources = {});
 
