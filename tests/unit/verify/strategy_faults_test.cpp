@@ -94,11 +94,11 @@ TEST(VerifyStrategies, AWrongDivisor) {
   for (Step& step : plan.train.steps) {
     if (!step.inputs.empty() || !step.attributes.contains("extents")) continue;  // the inverse of a number of elements
     for (Json& extent : step.attributes["extents"])
-      if (extent == "batch") extent = "2*batch", ++changed;
+      if (extent == "3*batch") extent = "6*batch", ++changed;
   }
   ASSERT_GT(changed, 0);
   const Divergence found = divergence(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)));
-  EXPECT_NEAR(found.found, found.expected / 2, 1e-4);
+  EXPECT_THAT(found.layer, HasSubstr("net.module."));
 }
 
 }  // namespace
