@@ -23,7 +23,7 @@ void warn_of_scalars() {
       stderr);
 }
 
-/// What a binding asked for and didn't get, since it failed, must not be made for others.
+/// Requests of a binding that failed must not be made for others.
 class PlansForgotten {
  public:
   explicit PlansForgotten(ConstantStore& constants) : constants_(constants) {}
@@ -78,13 +78,13 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   }
   binding->gathers_scalars_ = planned.program.gathers_scalars;
   SHEAF_TRY(request.constants->evaluate());
-  // What a training program reads besides variables is made now: no weight changes it.
+  // Whatever a training program reads besides variables is made now: no weight changes it.
   binding->needed_ = binding->trains_ ? 0 : request.constants->work();
   return binding;
 }
 
 Binding::~Binding() {
-  executor_.reset();  // its threads first: they use all the rest
+  executor_.reset();  // its threads first: they use everything else
 }
 
 Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Schedule& schedule, ArenaPool* shared) {

@@ -9,7 +9,7 @@ namespace sheaf {
 
 namespace {
 
-/// "'x' (30 rows)": the value that is scattered by `symbol`, for messages; the symbol itself where none is.
+/// "'x' (30 rows)": the value that is scattered by `symbol`, for messages; the symbol itself if none is.
 std::string scattered_value(const Program& program, const Symbol& symbol, int64_t rows) {
   std::string name = symbol.name;
   for (const Step& step : program.steps) {
@@ -52,8 +52,7 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
   // The first chunk symbol of each region and its rows: what later ones must agree with.
   std::vector<const Symbol*> first(plan.regions.size(), nullptr);
   std::vector<int64_t> first_rows(plan.regions.size(), 0);
-  // A region's `replicas` symbols get their value once all its chunk symbols, which may follow them, have
-  // theirs.
+  // A region's `replicas` symbols get their values after all its chunk symbols, which may follow them.
   std::vector<int64_t> unknown(plan.regions.size(), 0);
   for (const Symbol& symbol : program.symbols)
     if (symbol.kind == Symbol::chunk) ++unknown[static_cast<size_t>(symbol.region)];

@@ -43,7 +43,7 @@ class Finder {
   }
 
  private:
-  /// The instances that make what `tensor` holds; where a copy was left out, those that make its source.
+  /// The instances that make what `tensor` holds; if a copy was left out, those that make its source.
   std::vector<InstanceId> writers(TensorId tensor) const {
     std::vector<InstanceId> all;
     for (InstanceId writer : bound_.tensors[tensor].writers) {
@@ -94,7 +94,7 @@ class Finder {
     if (std::find(seen_.begin(), seen_.end(), source) != seen_.end()) return;
     seen_.push_back(source);
     Communication found{Op::share, {}, producer.number(), consumer.number(), bound_.tensors[tensor].spec.bytes};
-    if (producer) {  // a part of what is gathered, or all of what is scattered
+    if (producer) {  // a part of a gathered value, or all of a scattered one
       for (TensorId made : bound_.instances[producer].outputs) {
         if (bound_.root(made).tensor == root) found.bytes = std::min(found.bytes, bound_.tensors[made].spec.bytes);
       }
@@ -110,7 +110,7 @@ class Finder {
     found_.push_back(std::move(found));
   }
 
-  /// The step that brought the value to where it is used; null where it was made there.
+  /// The step that brought the value to where it is used; null if it was made there.
   const Step* mover(const std::string& value) const {
     const auto known = values_.find(value);
     if (known == values_.end()) return nullptr;
@@ -127,7 +127,7 @@ class Finder {
   IdVector<ValueId, const Step*> makers_;
   std::vector<bool> rows_;  ///< by program input: data, not a setting of the training loop
   std::vector<std::pair<InstanceId, TensorId>>
-      seen_;  ///< what the consumer at hand was joined to: producers, or the caller's tensors
+      seen_;  ///< what the current consumer was joined to: producers, or the caller's tensors
   std::vector<Communication> found_;
 };
 

@@ -52,7 +52,7 @@ ConstantRef ConstantStore::zeros(const TensorSpec& spec, Device& device) {
 
 ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Device& device) {
   if (memory_space(from.node) == device.memory_space()) return from;
-  // A copy is the reordering to the same format, kept under the memory that it lies in.
+  // A copy is a reordering to the same format, stored under its memory.
   auto& known = reorders_[{from, device.memory_space()}];
   for (const auto& [format, node] : known) {
     if (same_format(format, spec)) return ConstantRef{node, 0};

@@ -57,7 +57,7 @@ class ExchangeSearch {
   void find(StepId step, std::map<Kinship, std::vector<Exchange>>& kin) const {
     const Op op = context_.step(step).op;
     auto copies = copies_[step];
-    // What an all_reduce sends out again is made in the step: no part of what comes together.
+    // An all_reduce's copies of the sum are made in the step: they are no part of what is brought together.
     if (op == Op::all_reduce && !sums_[step]) return;
     if (op == Op::all_reduce)
       std::erase_if(copies, [&](InstanceId copy) { return instance(copy).inputs[0] == instance(sums_[step]).outputs[0]; });
@@ -98,7 +98,7 @@ class ExchangeSearch {
     return true;
   }
 
-  /// The sum of a step is of the root's own part, which nobody else reads, and of what comes by `copies`.
+  /// A step's sum adds the root's own part, which nobody else reads, and what `copies` bring.
   bool sums_in_place(StepId step, const std::vector<InstanceId>& copies) const {
     if (!sums_[step]) return false;
     const Instance& sum = instance(sums_[step]);
@@ -113,9 +113,9 @@ class ExchangeSearch {
 
   const BoundProgram& program_;
   const BindContext& context_;
-  IdVector<StepId, std::vector<InstanceId>> copies_;  ///< those of whole tensors to planned memory
+  IdVector<StepId, std::vector<InstanceId>> copies_;  ///< copies of whole tensors to planned memory
   IdVector<StepId, InstanceId> sums_;
-  IdVector<TensorId, int> readers_;  ///< by root: how many operands are in it
+  IdVector<TensorId, int> readers_;  ///< by root: how many operands lie in it
 };
 
 }  // namespace

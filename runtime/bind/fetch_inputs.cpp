@@ -1,6 +1,6 @@
-// What asynchronous lanes read from the caller's memory. It is there from the start, so it is brought before all else: in
-// between, it would cut in two what can be recorded. Transfers cost the host some microseconds each whatever their size:
-// a batch's labels, the learning rate and the like come in one.
+// Fetches what asynchronous lanes read from the caller's memory. It is there from the start, so it is fetched before everything
+// else: in between, it would cut recordable work in two. A transfer costs the host some microseconds whatever its size, so a
+// batch's labels, the learning rate and the like come in one.
 #include "runtime/bind/arena.h"
 #include "runtime/bind/order.h"
 #include "runtime/bind/rewrites.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 10;  // of one transfer
 
-/// Copies that go together, and what they take.
+/// Copies that go together, and the bytes that they take.
 struct Block {
   std::vector<InstanceId> copies;
   size_t bytes = 0;
@@ -22,7 +22,7 @@ bool brings_input(const BoundProgram& program, const Instance& instance, const D
          program.home(instance.inputs[0]).lies<Tensor::Given>();
 }
 
-/// One run of bytes to all of a tensor that has memory of its own.
+/// One run of bytes to all of a tensor that has its own memory.
 bool fits_in_block(const BoundProgram& program, const Instance& instance) {
   const auto& copy = *instance.is<Instance::Copy>();
   const size_t bytes = program.tensors[instance.outputs[0]].spec.bytes;

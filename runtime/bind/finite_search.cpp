@@ -57,7 +57,7 @@ Result<InstanceId> FiniteSearch::run(Executor& executor, const DeviceSet& device
     }
     return all_finite(result.dtype, data, result.bytes, allow);
   };
-  // Masks hold minus infinity for good reasons: only where nothing else is found is it what went wrong.
+  // Masks hold minus infinity for good reasons: it is the fault only if nothing else is found.
   for (const bool allow : {true, false}) {
     auto done = executor.run_one_by_one(false, [&](LaneId lane, const LaneOperation& operation) {
       for (const FloatResult& result : results_[operation.instance]) {

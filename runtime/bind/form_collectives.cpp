@@ -1,5 +1,5 @@
-// What a step sends between distinct devices, in buckets: the parameters that it replicates, and the gradients that come
-// back to the device that adds them. A bucket is one operation of all devices, put where its tensors are ready, or first
+// Puts into buckets what a step sends between distinct devices: the parameters that it replicates, and the gradients that come
+// back to the device that adds them. A bucket is one operation of all devices, placed where its tensors are ready, or first
 // needed.
 #include "runtime/bind/buckets.h"
 #include "runtime/bind/exchanges.h"
@@ -29,7 +29,7 @@ class CollectiveForming {
           if (auto ok = add(kinship, parts); !ok) return ok;
           continue;
         }
-        // One of them needs what another brings: each by itself, and as copies where even that would go round in circles.
+        // One of them needs what another brings: each goes by itself, and as copies if even that would be circular.
         for (const Exchange* part : parts) {
           if (!choose({part})) continue;
           if (auto ok = add(kinship, {part}); !ok) return ok;
@@ -43,7 +43,7 @@ class CollectiveForming {
   }
 
  private:
-  /// As rearrange() has it; what is there from the start comes before all.
+  /// As in rearrange(); what is there from the start comes before everything.
   static int64_t time_of(InstanceId i) { return 2 * int64_t{i.number()}; }
 
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
@@ -123,7 +123,7 @@ class CollectiveForming {
     }
   }
 
-  /// The instances that `members` do the work of.
+  /// The instances whose work `members` do.
   void replace(CollectiveRequest::Kind kind, const Exchange& part, const std::vector<InstanceId>& members) {
     for (size_t c = 0; c < part.copies.size(); ++c) {
       instead_[part.copies[c]] = kind == CollectiveRequest::broadcast ? members[c + 1] : members[0];

@@ -85,14 +85,13 @@ void NormFusions::fuse_backward(const Program& program, StepId gradient) {
   if (!relu || step.attributes.contains("activation")) return;
   const Step& before = step_of(program, relu);
   if (!has_pattern(before, "relu_backward") || before.inputs.size() != 2 || !(before.place == step.place)) return;
-  // The ReLU is the one that is fused into the batch norm of the same x.
+  // The ReLU must be the one fused into the batch norm of the same x.
   const auto found = fused_.find(makers_[mean]);
   if (found == fused_.end()) return;
   NormFusion& forward = found->second;
   if (forward.step.inputs[0] != x.number() || forward.step.outputs[0] != before.inputs[1]) return;
   for (int input : step.inputs) {
-    if (input != dy.number() && makers_[ValueId(input)] >= relu)
-      return;  // it isn't there yet where the ReLU's gradient is made
+    if (input != dy.number() && makers_[ValueId(input)] >= relu) return;  // it isn't there yet when the ReLU's gradient is made
   }
   NormFusion fusion{step, gradient, forward.forward};
   std::replace(fusion.step.inputs.begin(), fusion.step.inputs.end(), dy.number(), before.inputs[0]);

@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// What a set of operations reads and writes, to find out whether one more could run at the same time as they.
+/// What a set of operations reads and writes, to decide whether one more could run at the same time.
 class Touched {
  public:
   bool allows(const std::vector<OperandRange>& operands) const {
@@ -64,7 +64,7 @@ class LaunchForming {
       while (end < count && recordable(lane_.launches[end]) && (end == first || !waits(end)) &&
              (end == first || !signals(end - 1)))
         ++end;
-      if (end - first > 1) {  // one launch is as well launched
+      if (end - first > 1) {  // a single launch gains nothing
         LaneSegment segment{first, end};
         for (uint32_t l = first; l < end; ++l) segment.commits |= lane_.operations[lane_.launches[l].first].commits;
         lane_.segments.push_back(std::move(segment));
@@ -84,7 +84,7 @@ class LaunchForming {
     return operation(i).kind == LaneOperation::launch && !operation(i).can_fail && operation(i).collective < 0 && !callers(i);
   }
 
-  /// The end of the run from `first` that has no wait or signal in between and could be done in any order.
+  /// The end of the run from `first` that has no wait or signal in between and could execute in any order.
   uint32_t candidates(uint32_t first) const {
     uint32_t end = first;
     Touched touched;

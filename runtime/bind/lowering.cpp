@@ -148,7 +148,7 @@ class Lowering {
   const DeviceSet& devices_;
   IdVector<InstanceId, Event*> events_;
   LoweredLanes made_;
-  std::vector<std::vector<OperandRange>> operands_;  ///< of the lane at hand, by operation
+  std::vector<std::vector<OperandRange>> operands_;  ///< of the current lane, by operation
   size_t next_slot_ = 0;                             ///< likewise
   bool may_fail_ = false;                            ///< likewise: some instance may
 };

@@ -8,9 +8,9 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-/// Times of lane L: its operation number p starts at 2p + 1 and is done at 2p + 2. What another lane does is known
-/// only by what the two wait for: it begins after the last operation of L known to be done by then, and is over
-/// (as seen at 2e, before operation e starts) once L has waited for it. Seen at the end of a run at the latest.
+/// Times of lane L: its operation number p starts at 2p + 1 and is done at 2p + 2. Only the waits between the two lanes tell
+/// when another lane's work runs: it begins after the last operation of L known to be done by then, and is over (as seen at 2e,
+/// before operation e starts) once L has waited for it. Seen at the end of a run at the latest.
 class LaneTime {
  public:
   LaneTime(const BoundProgram& program, const Schedule& schedule) : program_(program), schedule_(schedule) {}

@@ -7,8 +7,8 @@
 namespace sheaf {
 namespace {
 
-/// The last operation that must be done before `tensor` can be read; none: it is there. What is left out, because its target
-/// is made where it is wanted, and prints, which write nothing, don't count by themselves.
+/// The last operation that must be done before `tensor` can be read; none: it is there. Copies left out because their targets
+/// are made in place, and prints, which write nothing, don't count by themselves.
 InstanceId completed_by(const BoundProgram& program, TensorId tensor) {
   InstanceId last;
   for (const InstanceId writer : program.tensors[tensor].writers) {
@@ -47,7 +47,7 @@ Observation::Observation(const Addresses& addresses) {
     const auto key = [](const BoundValue& value) { return std::tuple(value.operation, value.value, value.replica); };
     return key(a.first) < key(b.first);
   });
-  values_.reserve(found.size());  // buffers' addresses hang on them
+  values_.reserve(found.size());  // buffers' addresses depend on them
   for (auto& [value, tensor] : found) {
     values_.push_back(std::move(value));
     addresses.put(&values_.back().data, tensor);

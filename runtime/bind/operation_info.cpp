@@ -21,7 +21,7 @@ Op op_of(const Instance& instance, const Program& program) {
   return instance.commits ? Op::update : Op::copy;
 }
 
-/// How it is done, and why so.
+/// How it is done, and why.
 void describe_work(const Instance& instance, OperationInfo& info) {
   if (const Instance::Call* call = instance.call()) {
     info.implementation = call->implementation;

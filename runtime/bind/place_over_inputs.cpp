@@ -1,5 +1,5 @@
-// Outputs over inputs that die there. The input must be all of its memory, and only this lane may use it: another lane might
-// still be reading.
+// Places outputs over inputs that die there. The input must be all of its memory, and only this lane may use it: another lane
+// might still be reading.
 #include "runtime/bind/rewrites.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ IdVector<TensorId, Touches> find_touches(const BoundProgram& program) {
   return touches;
 }
 
-/// `output` of instance `i` over its `input`, if that dies there.
+/// Places `output` of instance `i` over its `input`, if that dies there.
 void place_over(BoundProgram& program, InstanceId i, TensorId input, TensorId output, IdVector<TensorId, Touches>& touches) {
   const TensorId dying = program.root(input).tensor, target = program.root(output).tensor;
   Touches& seen = touches[dying];

@@ -1,5 +1,5 @@
-// Updates: the new value of a variable is made over the old one where nobody needs that any more, else copied there
-// at the end. Either way a run that fails leaves all variables as they were.
+// Updates: the new value of a variable is made over the old one if nobody needs the old one any more, else copied there at the
+// end. Either way a run that fails leaves all variables as they were.
 #include "runtime/bind/rewrites.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ class UpdatePlacement {
   int memory_of(LaneId lane) const { return context_.devices.device(lane).memory_space(); }
   bool on_host(LaneId lane) const { return memory_of(lane) == context_.devices.host().memory_space(); }
 
-  /// The host copies what was there from the start; else the lane that made it does, which need not wait. But the host's
-  /// queue doesn't reach a device's memory.
+  /// The host copies what was there from the start; otherwise the lane that made it copies it, which need not wait. But the
+  /// host's queue doesn't reach a device's memory.
   LaneId copying_lane(const Tensor& from, const Tensor& to) const {
     if (on_host(from.lane) && !on_host(to.lane)) return to.lane;
     return from.writers.empty() && on_host(from.lane) ? kHostLane : from.lane;
@@ -52,7 +52,7 @@ class UpdatePlacement {
     return program_.instances.add(std::move(copy));
   }
 
-  /// A variable that takes the old value of another gets it by way of a copy: the other may change before.
+  /// A variable that takes the old value of another gets it through a copy: the other may change earlier.
   void keep_old_values() {
     for (Update& update : program_.updates) {
       if (is_new_already(update) || !program_.home(update.value).variable()) continue;
@@ -84,7 +84,7 @@ class UpdatePlacement {
     if (memory_of(tensor(root).lane) != home) return false;
     for (InstanceId writer : writers_[root]) {
       const Instance& instance = program_.instances[writer];
-      // What is early comes before all that may fail, whatever its place here.
+      // Early instances come before all that may fail, whatever their place here.
       if (instance.early || memory_of(instance.lane) != home || (!may_fail_.empty() && writer <= may_fail_.back()))
         return false;
       for (InstanceId reader : readers_[update.variable]) {
@@ -120,7 +120,7 @@ class UpdatePlacement {
 
   void copy_at_end(const Update& update) { commits(add_copy(update.value, update.variable), update.variable); }
 
-  /// Instance `writer` writes `variable`, once all is well and the old value has been read.
+  /// Instance `writer` writes `variable`, once nothing can fail any more and the old value has been read.
   void commits(InstanceId writer, TensorId variable) {
     Instance& instance = program_.instances[writer];
     instance.commits = true;

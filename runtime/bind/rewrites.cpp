@@ -1,4 +1,4 @@
-// The order of rewrites, and why each stands where it does.
+// The order of rewrites, and the reason for each one's place.
 #include "runtime/bind/rewrites.h"
 
 namespace sheaf {
@@ -7,22 +7,23 @@ namespace {
 constexpr Rewrite kRewrites[] = {
     // Rewrites that move instances come first: those that place values ask who comes after whom.
     //
-    // First of all, since it goes by who reads what: a transfer of several inputs, or a bucket, would tie updates to each other.
+    // First of all, because it depends on who reads what: a transfer of several inputs, or a bucket, would tie updates to each
+    // other.
     {"sink-updates", sink_updates},
     // Before buckets, which keep their members together: a copy from the caller is no exchange between devices, and what
     // brings it forward then has nothing to tear apart.
     {"fetch-inputs", fetch_inputs},
-    // While what it replaces is still copies between tensors that have memory of their own: the rewrites below leave such
-    // copies out, or make views of what they copy.
+    // While what it replaces are still copies between tensors that have their own memory: the rewrites below leave such copies
+    // out, or make views of what they copy.
     {"form-collectives", form_collectives},
     // Before outputs are placed, so that the parts of a gathered output are made in the caller's buffer.
     {"place-gathered-parts", place_gathered_parts},
-    // Before updates and inputs that die: the caller's buffer is no memory that something else may be made in.
+    // Before updates and inputs that die: nothing else may be made in the caller's buffer.
     {"place-outputs", place_outputs},
     // The copies that it adds read variables for the last time; and a variable's memory is a better place for its new value
     // than an input that dies.
     {"place-updates", place_updates},
-    // Last: it takes what no other rewrite had a place for.
+    // Last: it handles what no other rewrite had a place for.
     {"place-over-inputs", place_over_inputs},
 };
 

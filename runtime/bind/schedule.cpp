@@ -5,7 +5,7 @@
 namespace sheaf {
 namespace {
 
-/// The instances that write `tensor`. Where a copy was left out, those that write its source.
+/// The instances that write `tensor`; if a copy was left out, those that write its source.
 void collect_writers(const BoundProgram& program, TensorId tensor, std::vector<InstanceId>& writers) {
   for (InstanceId writer : program.tensors[tensor].writers) {
     const Instance& instance = program.instances[writer];
@@ -37,12 +37,12 @@ class Scheduling {
  private:
   bool asynchronous(LaneId lane) const { return devices_.device(lane).info().asynchronous; }
 
-  /// What is early first, what only gives something to the caller last.
+  /// Early instances first, those that only give something to the caller last.
   std::vector<InstanceId> order() const {
     const auto ids = program_.instances.ids();
     std::vector<InstanceId> order(ids.begin(), ids.end());
     const IdVector<InstanceId, bool> late = only_give();
-    // Whoever is shown one operation after another sees values in the instances' order, so that is each lane's order then.
+    // An observer sees values in the instances' order, so that is each lane's order then.
     if (observe_) return order;
     const auto turn = [&](InstanceId i) { return program_.instances[i].early ? 0 : late[i] ? 2 : 1; };
     std::stable_sort(order.begin(), order.end(), [&](InstanceId a, InstanceId b) { return turn(a) < turn(b); });
@@ -50,7 +50,7 @@ class Scheduling {
   }
 
   /// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. In
-  /// between, it would cut in two what can be recorded.
+  /// between, it would cut recordable work in two.
   IdVector<InstanceId, bool> only_give() const {
     IdVector<InstanceId, bool> late(program_.instances.size(), false);
     for (InstanceId i : program_.instances.ids()) {
@@ -105,7 +105,7 @@ class Scheduling {
     made_.instances[other].signals = true;
   }
 
-  /// Which instances of other lanes, or of its own, decide about `instance` without its device being able to tell.
+  /// The instances of other lanes, or of its own, that decide about `instance` without its device being able to tell.
   std::vector<InstanceId> deciders(const Instance& instance) const {
     std::vector<InstanceId> found;
     if (!instance.commits) return found;
@@ -117,8 +117,8 @@ class Scheduling {
     return found;
   }
 
-  /// What a device has brought to the host's memory is there only when somebody has waited for that device itself: that another
-  /// device's work came after it, on the devices, tells the host nothing.
+  /// Data that a device has brought to the host's memory are there only once somebody has waited for that device itself: the
+  /// host learns nothing from another device's work that came after it on the devices.
   bool tells(LaneId source, LaneId lane, LaneId of) const {
     return of == source || asynchronous(lane) || !asynchronous(source) || !asynchronous(of);
   }

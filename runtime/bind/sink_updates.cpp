@@ -1,6 +1,6 @@
-// On asynchronous lanes, what makes nothing but new values of variables is done at the end, alike next to alike: there it may
-// write over the variables, and many small launches become few (Device::merge). A batch norm's running averages, a
-// counter and the optimiser's updates are such.
+// On asynchronous lanes, operations that only make new values of variables come last, equal kernels together: there they may
+// write over the variables, and many small launches become few (Device::merge). Examples are a batch norm's running averages, a
+// counter and the optimiser's updates.
 #include "runtime/bind/order.h"
 #include "runtime/bind/rewrites.h"
 
@@ -15,7 +15,7 @@ class Sinking {
   Sinking(const BoundProgram& program, const BindContext& context)
       : program_(program), context_(context), sinks_(program.instances.size(), false) {}
 
-  /// Those that sink, in the order in which they come then.
+  /// The instances that sink, in their new order.
   std::vector<InstanceId> find() {
     find_readers();
     // Readers come after what they read, so one pass from the end sees each after all of its readers.
@@ -72,7 +72,7 @@ class Sinking {
   IdVector<InstanceId, bool> sinks_;
   IdVector<TensorId, bool> updates_;                     ///< by root: it is what a variable becomes
   IdVector<TensorId, std::vector<InstanceId>> readers_;  ///< by root; none: the caller
-  std::vector<InstanceId> needed_;                       ///< those that others wait for by name
+  std::vector<InstanceId> needed_;                       ///< the instances that others wait for by name
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace {
 
 bool on_host(const Device& device) { return device.memory_space() == 0; }
 
-/// The bytes as they are. A CPU's queue reaches host memory alone, any other the host's too.
+/// Copies the bytes unchanged. A CPU's queue reaches only host memory, any other queue also the host's.
 Result<void> copy_bytes(const TensorPlace& from, const TensorPlace& to) {
   Queue& queue = on_host(to.device) ? from.queue : to.queue;
   queue.copy(to.data, from.data, {to.spec.bytes, 1, to.spec.bytes, to.spec.bytes});
@@ -36,7 +36,7 @@ Result<void> transfer(const TensorPlace& from, const TensorPlace& to) {
   if (same_format(from.spec, to.spec) && (from.spec.plain() || share_formats(from.device, to.device)))
     return copy_bytes(from, to);
   if (same_memory) return reorder(from, to);
-  // Formats belong to a backend: each side sees to its own.
+  // Formats belong to a backend: each side converts its own.
   const TensorPlace& side = from.spec.plain() ? to : from;
   const TensorSpec plain = plain_tensor(from.spec.dtype, from.spec.dims);
   SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(side.device, plain.bytes));

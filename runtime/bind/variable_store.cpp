@@ -11,8 +11,8 @@
 namespace sheaf {
 namespace {
 
-/// Gives back to the system what was freed: the C library's heap would keep blocks of megabytes, which no prediction of the
-/// memory knows.
+/// Returns freed memory to the system: the C library's heap would keep blocks of megabytes, which no memory prediction
+/// includes.
 void trim_heap() {
 #if defined(__GLIBC__)
   malloc_trim(0);
@@ -44,13 +44,13 @@ Result<NodeId> ConstantStore::variable(const std::string& name) {
   at(node).name = name;
   at(node).wanted = false;
   at(node).kind = state ? Kind::state : parameter->buffer ? Kind::buffer : Kind::parameter;
-  // The check of the plan has seen to it that this is a number, and the state float32.
+  // The plan's check has ensured that this is a number, and the state float32.
   if (state) at(node).fill = state->init.value("value", 0.0F);
   return variables_[name] = node;
 }
 
 void ConstantStore::forget_plans() {
-  // What was done has memory, so none of it goes and its numbers stay.
+  // Nodes of finished work have memory, so all of them stay and keep their numbers.
   if (const size_t kept = forget(work_); kept < made()) done_.store(kept, std::memory_order_release);
   lasting_done_ = std::min(lasting_done_, forget(lasting_work_));
   const auto gone = [&](NodeId node) { return !at(node).data; };
@@ -85,7 +85,7 @@ void ConstantStore::set_home(NodeId variable, Device& device) {
 NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
   if (memory_space(variable) == device.memory_space()) return variable;
   for (const NodeId copy : at(variable).copies) {
-    // One that was asked for in vain has lost its device.
+    // A node that was requested in vain has lost its device.
     if (!settled(copy) || memory_space(copy) == device.memory_space()) {
       if (!settled(copy)) at(copy).device = &device;
       at(copy).wanted = true;
@@ -206,7 +206,7 @@ Result<void> ConstantStore::allocate(Node& node) {
 }
 
 Result<void> ConstantStore::fill(const Node& node) {
-  // In all formats alike: none of a variable has padding.
+  // The same in all formats: none of a variable's has padding.
   if (node.device->memory_space() == host_->memory_space()) {
     fill_plain(node.data, node.spec.bytes, *node.fill);
     return {};

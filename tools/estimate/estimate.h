@@ -81,7 +81,7 @@ struct UncertainMemory {
   size_t operations = 0;
 };
 
-/// A device in the plan that isn't there.
+/// A device that is planned for but isn't there.
 struct PlannedDevice {
   std::string device, why;  ///< DeviceInfo::planned
 };

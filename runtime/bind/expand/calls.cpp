@@ -15,8 +15,8 @@ Result<Extent> attribute_extent(const Json& json) {
   return Error("an extent is neither a number nor a string");
 }
 
-/// What an empty chunk adds to a sum over rows, such as a gradient of a weight, is zeros. Libraries need not know of
-/// empty operands, and a kernel that has no rows to go over writes nothing.
+/// An empty chunk adds zeros to a sum over rows, such as a gradient of a weight. Libraries need not support empty operands, and
+/// a kernel without rows writes nothing.
 bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64_t work) {
   if (step.op == Op::kernel) return work == 0;
   const auto empty = [](const TensorSpec& input) { return element_count(input) == 0; };
@@ -28,7 +28,7 @@ Instance::Work work_of(const Step& step, Prepared prepared) {
   return Instance::LibraryCall{call_of(std::move(prepared))};
 }
 
-/// A device prepares an operation for the operands that it is asked for.
+/// A device prepares an operation for given operands.
 Result<Prepared> checked(Result<Prepared> prepared, const Step& step, size_t inputs, size_t outputs) {
   if (prepared && (prepared->inputs.size() != inputs || prepared->outputs.size() != outputs))
     return Error("operation " + op_name(step) + " was prepared for another number of operands");
@@ -58,7 +58,7 @@ Result<void> Calls::call(StepId id, const Spot& spot) {
 
 Result<void> Calls::call(const Step& step, StepId id, const Spot& spot, StepId norm) {
   SHEAF_ASSIGN(auto sized, this->sized(step, id, spot, norm));
-  // An empty chunk: there is nothing to compute, and libraries need not know of it.
+  // An empty chunk: there is nothing to compute, and libraries need not support it.
   const auto& outputs = sized.output_specs;
   const bool any_work =
       std::any_of(outputs.begin(), outputs.end(), [](const TensorSpec& spec) { return element_count(spec) != 0; });

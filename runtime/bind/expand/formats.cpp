@@ -58,7 +58,7 @@ Result<TensorId> Formats::variable_in_format(TensorId variable, const TensorSpec
     Spot where = spot;
     where.lane = lane_for_reorder(spot.lane, want.bytes);
     SHEAF_ASSIGN(copy, add_reorder(variable, want, step, where));
-    // Before the loss is known, all lanes begin with these; later, memory is better spent on what is kept until then.
+    // All lanes begin with these before the loss is known; later, memory is better spent on what is kept until then.
     builder_.program.instances.back().early = builder_.devices().lanes().size() > 1 && !builder_.program.guard;
   }
   if (builder_.tensor(copy).lane == spot.lane) return copy;

@@ -41,7 +41,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
     return constant_moved(tensor, name, spot);
   if (builder_.same_memory(lane, spot.lane) || constant)
     return builder_.add_view(tensor, 0, builder_.spec(tensor), name, spot.lane);
-  // Formats belong to a backend, so what crosses to a device of another kind is plain.
+  // Formats belong to a backend, so tensors that cross to a device of another kind are plain.
   TensorId sent = tensor;
   if (!share_formats(builder_.device(lane), device)) {
     Spot source;

@@ -96,7 +96,7 @@ Result<void> Movements::gather(StepId id) {
     const size_t offset = row * whole.inner_bytes, run = rows * whole.inner_bytes;
     row += rows;
     if (part.bytes == 0) continue;
-    // Each replica's lane delivers its own part, to another memory too where it reaches that; the target's lane waits for it.
+    // Each replica's lane delivers its own part, also to another memory if it reaches that; the target's lane waits for it.
     Instance::Copy copy{{run, whole.outer, run, whole.along * whole.inner_bytes}, 0, offset};
     if (whole.outer == 1) copy.shape = {run, 1, 0, 0};
     copy.placeable = whole.outer == 1 && builder_.same_memory(spot.lane, target.lane) && may_lie_at(offset, spot.lane);

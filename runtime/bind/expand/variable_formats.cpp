@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-/// Its bytes are its elements: element-wise work needs no more to know.
+/// Its bytes are its elements: element-wise work needs to know no more.
 bool without_padding(const TensorSpec& spec) {
   return spec.bytes == static_cast<size_t>(element_count(spec)) * size_of(spec.dtype);
 }
@@ -23,7 +23,7 @@ bool elementwise(const Plan& plan, const Step& step) {
   return step.op == Op::kernel && kernel != plan.kernels.end() && kernel->elementwise;
 }
 
-/// Hands all of its operand on as it lies in memory.
+/// Passes on all of its operand unchanged in memory.
 bool only_moves(Op op) { return op == Op::print || (traits(op).passes_on && traits(op).movement.carries == Carries::whole); }
 
 }  // namespace

@@ -9,7 +9,7 @@ Result<TensorId> Weights::find(const std::string& name, const Spot& spot) {
   ConstantStore& constants = builder_.constants();
   SHEAF_ASSIGN(const auto node, constants.variable(name));
   if (known == roots_.end()) constants.set_home(node, builder_.device(spot.lane));
-  // The lane that works where it lives: the host's, else that which asks, else any.
+  // The lane that works where it lives: the host's, else the requesting one, else any.
   const auto lives_with = [&](LaneId lane) { return builder_.device(lane).memory_space() == constants.memory_space(node); };
   LaneId lane = kHostLane;
   if (!lives_with(lane)) lane = spot.lane;
