@@ -43,11 +43,11 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
     if (!lane->program.operations.empty()) busy.push_back(lane.get());
   }
   if (busy.empty()) return;
-  // The caller's thread takes the host's lane, or, where that has nothing to do, the first one that has.
+  // The caller's thread takes the host's lane, or, if that has nothing to do, the first one that has.
   caller_lane_ = busy[0];
   worker_lanes_.assign(busy.begin() + 1, busy.end());
-  // Spinning pays only while every busy lane has a core to itself, and not for long: on a busy machine the thread
-  // waited for may be the one that is kept off the core.
+  // Spinning pays only while every busy lane has a core to itself, and not for long: on a busy machine the thread waited for
+  // may be the one kept off the core.
   spins_ = static_cast<int>(busy.size()) <= cores ? 200 : 20;
   workers_.reserve(worker_lanes_.size());
   try {
@@ -59,7 +59,7 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
 
 Executor::~Executor() {
   stop_.store(true, std::memory_order_relaxed);
-  for (Lane* lane : worker_lanes_) {  // those without a thread don't mind
+  for (Lane* lane : worker_lanes_) {  // harmless for those without a thread
     lane->started.fetch_add(1, std::memory_order_release);
     lane->started.notify_one();
   }
@@ -71,8 +71,8 @@ bool Executor::reached(int32_t value, int32_t target) {
   return static_cast<int32_t>(static_cast<uint32_t>(value) - static_cast<uint32_t>(target)) >= 0;
 }
 
-// What a lane waits for is stored sequentially consistently: notify looks whether anybody sleeps, and a store that it overtook
-// would leave a lane asleep that had just seen the old number.
+// Progress that a lane waits for is stored sequentially consistently: notify checks whether anybody sleeps, and if it overtook
+// the store, a lane that had just seen the old number would stay asleep.
 void Executor::wait_for(const std::atomic<int32_t>& value, int32_t target) const {
   for (int i = 0; i < spins_; ++i) {
     if (reached(value.load(std::memory_order_acquire), target)) return;
@@ -133,7 +133,7 @@ void Executor::execute(Lane& lane) {
   for (const LaneOperation& operation : program.operations) {
     wait(lane, operation);
     const int64_t begin = timed && operation.first_wait != operation.end_wait ? ticks() : ready;
-    // Whoever decides about it was waited for: what it found is seen here.
+    // The deciding operation was waited for, so its finding is visible here.
     const bool runs = !operation.commits || !failed_.load(std::memory_order_relaxed);
     if (runs) {
       try {
@@ -158,7 +158,7 @@ void Executor::wait(Lane& lane, const LaneOperation& operation) {
   for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) {
     const LaneWait& wait = lane.program.waits[i];
     wait_for(lanes_[wait.lane]->progress, wait.position);
-    // A lane records no event once a device is lost; that was known before its progress was made known.
+    // A lane records no event once a device is lost; the loss was known before the lane published its progress.
     if (!wait.event || lost_.load(std::memory_order_relaxed)) continue;
     auto waited = wait.decider ? wait.event->synchronize() : lane.program.queue->wait(*wait.event);
     if (!waited) {

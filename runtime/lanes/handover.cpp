@@ -1,4 +1,4 @@
-// Lanes of asynchronous devices: their operations are handed over one launch at a time, or many as recorded work.
+// Lanes of asynchronous devices: their operations are launched one at a time, or many as recorded work.
 #include "runtime/machine/thread_pool.h"
 #include "runtime/lanes/executor.h"
 #include "runtime/machine/tick_clock.h"
@@ -60,7 +60,7 @@ void Executor::hand_over(Lane& lane, const LaneLaunch& launch) {
 
 void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   if (lost_.load(std::memory_order_relaxed)) return;
-  // Libraries may do more when they are first called than can be recorded. And what is recorded commits all or nothing.
+  // On their first call, libraries may do more than can be recorded. And recorded work commits all or nothing.
   const bool leaves_out = segment.commits && failed_.load(std::memory_order_relaxed);
   if (!segment.seen || leaves_out) {
     for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
@@ -87,7 +87,7 @@ bool Executor::synchronize(Lane& lane) {
 
 void Executor::lose(Lane& lane, Error error, InstanceId instance) {
   const auto index = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; });
-  // What it finds in its own work says more than what it met while it waited for another's.
+  // A failure in its own work says more than one that it met while it waited for another's.
   if (lane.device_failure.error.diagnostics.empty() || !instance) {
     lane.device_failure = {std::move(error), LaneId(index - lanes_.begin()), instance};
   }
@@ -140,7 +140,7 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(Lane
     if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
   }
   lost_.store(false, std::memory_order_relaxed);
-  int collective = -1;  // handed over last
+  int collective = -1;  // launched last
   for (const auto& [i, operation] : one_by_one()) {
     if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
     Lane& lane = *lanes_[i];

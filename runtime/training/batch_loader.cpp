@@ -18,7 +18,7 @@ Result<std::unique_ptr<BatchLoader>> BatchLoader::start(const Dataset& data, con
         auto tensor = make_tensor(data.values()[i].dtype, data.batch_shape(i, std::min(options.batch_size, data.rows())));
         if (!tensor) return tensor.error().note("needed for a batch of '" + data.values()[i].name + "'");
         slot.tensors.push_back(std::move(*tensor));
-        // An address is wanted for what has no bytes, too.
+        // Empty data need an address too.
         alignas(64) static std::byte nothing;
         slot.pointers.push_back(slot.tensors.back().bytes.empty() ? &nothing : slot.tensors.back().bytes.data());
       }
@@ -62,7 +62,7 @@ void BatchLoader::fill_all() {
       epoch_order(order_, options_.shuffle, options_.seed, ++epoch);
     }
     {
-      // One slot less than there are: the batch taken last is still being read.
+      // One slot fewer than there are: the batch taken last is still being read.
       std::unique_lock lock(mutex_);
       free_changed_.wait(lock, [&] { return stopping_ || n - std::max<int64_t>(taken_ - 1, 0) < std::ssize(slots_); });
       if (stopping_) return;

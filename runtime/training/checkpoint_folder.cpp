@@ -31,7 +31,7 @@ std::optional<int64_t> step_of(std::string_view name) {
 
 /// mkdir -p, with each new entry flushed to the disk. 0, or errno.
 int make_folders(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> parents;  // of what isn't there yet
+  std::vector<std::filesystem::path> parents;  // of folders that aren't there yet
   std::error_code status;
   for (std::filesystem::path at = std::filesystem::absolute(folder, status).lexically_normal();
        !std::filesystem::exists(at, status) && at.has_relative_path();)
@@ -61,7 +61,7 @@ Result<CheckpointFolder> CheckpointFolder::open(const std::string& folder, int k
   SHEAF_ASSIGN(auto held, Folder::open(folder));
   const int lock = held.descriptor();
   if (::faccessat(lock, ".", W_OK | X_OK, 0) != 0) return failure("the folder for checkpoints can't be written", errno);
-  // Filesystems without locks (some network ones) do without.
+  // File systems without locks (some network ones) get none.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error({folder, 0, 0}, "another run keeps its checkpoints in this folder right now");
   CheckpointFolder opened(std::move(held), keep);
@@ -115,7 +115,7 @@ Result<void> CheckpointFolder::save(const Checkpoint& checkpoint, std::span<cons
   int kept = 0;
   for (const File& found : list()) {
     if (found.step <= checkpoint.state.step && kept++ < keep_) continue;
-    ::unlinkat(folder_.descriptor(), found.name.c_str(), 0);  // one more than wanted does no harm
+    ::unlinkat(folder_.descriptor(), found.name.c_str(), 0);  // one too many does no harm
   }
   return {};
 }

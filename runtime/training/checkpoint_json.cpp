@@ -71,7 +71,7 @@ class Fields {
     if (value) refuse(name, "true or false");
     return false;
   }
-  /// An array of at most `most` entries; empty where it is none.
+  /// An array of at most `most` entries; empty if it is none.
   const nlohmann::json& array(const char* name, size_t most) {
     static const nlohmann::json none = nlohmann::json::array();
     const nlohmann::json* value = find(name);
@@ -230,7 +230,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   state.curve = curve_of(fields);
   if (!fields.error().empty()) return Error(fields.error());
 
-  // Where it stands follows from the number of steps.
+  // Its position follows from the number of steps.
   const int64_t per_epoch = BatchLoader::batches_per_epoch(run.rows, run.batch_size);
   if (state.position > per_epoch || state.step / per_epoch < state.epoch ||
       state.step - state.epoch * per_epoch != state.position || !all_epochs)

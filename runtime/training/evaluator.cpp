@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// An address is wanted for what has no bytes, too.
+/// Empty data need an address too.
 template <typename Pointer>
 Pointer address_of(const HostTensor& tensor) {
   alignas(64) static std::byte nothing;

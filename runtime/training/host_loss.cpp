@@ -48,7 +48,7 @@ void add_classes(const LossSection& loss, const HostTensor& output, const HostTe
   }
 }
 
-/// Of targets that are probabilities of the classes; a mean is over the positions, whatever the weights.
+/// For targets that are probabilities of the classes; a mean is over the positions, whatever the weights.
 void add_probabilities(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
   size_t inner = 1;
   for (size_t d = static_cast<size_t>(loss.class_dim) + 1; d < output.shape.size(); ++d)
@@ -66,8 +66,8 @@ void add_probabilities(const LossSection& loss, const HostTensor& output, const 
   }
 }
 
-/// The loss of element `i`; BCE's logarithms are not below -100, as in PyTorch. The last dimension is the innermost, so
-/// that weights along it come round again and again.
+/// The loss of element `i`; BCE's logarithms are not below -100, as in PyTorch. The last dimension is the innermost, so weights
+/// along it repeat.
 double element_loss(const LossSection& loss, size_t i, double x, double y) {
   const std::string& type = loss.type;
   const double weight = weight_of(loss.weight, i);

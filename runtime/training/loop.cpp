@@ -81,7 +81,7 @@ class Loop {
 
   Error not_finite(const StepRecord& record, const Batch& batch) {
     const auto layer = learner_.first_not_finite(batch.rows, batch.buffers);
-    if (hooks_.step) (void)hooks_.step(record);  // the error at hand matters more than one of the metrics file
+    if (hooks_.step) (void)hooks_.step(record);  // this error matters more than the metrics file's
     const char* value = std::isnan(record.loss) ? "nan" : record.loss > 0 ? "inf" : "-inf";
     Error error(std::string("the loss of step ") + std::to_string(record.step) + " (epoch " + std::to_string(record.epoch) +
                 ") is " + value +
@@ -111,7 +111,7 @@ class Loop {
     return record;
   }
 
-  /// Evaluates and tells. False where that was stopped: then the epoch isn't done.
+  /// Evaluates and reports. False if it was stopped: then the epoch isn't done.
   Result<bool> tell_epoch(EpochRecord record) {
     if (hooks_.evaluate) {
       SHEAF_ASSIGN(auto found, hooks_.evaluate());

@@ -19,7 +19,7 @@ struct Trainer::State {
   std::vector<ValueInfo> inputs;       ///< then targets
   std::vector<ParameterInfo> lasting;  ///< the optimiser's state
   StepSettings settings;
-  /// By number of rows, the last used in front. References stay valid.
+  /// By number of rows, the most recently used first. References stay valid.
   std::list<std::pair<int64_t, BatchStep>> bound;
   std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it

@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Seconds of the library's operation `step` on plain zeros, with `threads` threads; formats are as it likes them.
+/// Seconds of the library's operation `step` on plain zeros, with `threads` threads; in the formats that it prefers.
 class LibraryTimer {
  public:
   explicit LibraryTimer(int threads) : threads_(threads) {}
@@ -29,7 +29,7 @@ class LibraryTimer {
     double flops = 0;
   };
 
-  /// Of operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
+  /// For operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
   Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs,
                         const std::vector<int64_t>& output) {
     const Plan plan;
@@ -70,7 +70,7 @@ Step library_step(Op op, std::vector<std::string> roles, Json attributes = Json:
   return step;
 }
 
-/// Matrix products for the peak, a convolution of ResNet-18's and its gradients for what those reach of it.
+/// Matrix products for the peak; one of ResNet-18's convolutions and its gradients for how much of the peak they reach.
 Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<Op, double>& operations) {
   LibraryTimer timer(threads);
   // Large enough to be at their best, small enough to fit between two interruptions.
@@ -117,7 +117,7 @@ double triad(size_t floats, int threads) {
   return 3.0 * static_cast<double>(floats) * sizeof(float) / once;
 }
 
-/// A second thread that does its part each time it is asked to.
+/// A second thread that does its part on each request.
 class Partner {
  public:
   explicit Partner(std::function<void()> part)
@@ -152,7 +152,7 @@ class Partner {
   std::thread thread_;
 };
 
-/// Half a round trip of a flag between two threads, and the rate of copying what the other one has just written.
+/// Half a round trip of a flag between two threads, and the rate of copying what the other has just written.
 Result<void> measure_lanes(DeviceDescription& cpu) {
   constexpr int kTrips = 100, kCopies = 12;
   constexpr size_t kBytes = size_t{8} << 20;

@@ -14,7 +14,7 @@ namespace {
 struct NamedProgram {
   const char* name;
   const Program* program;
-  const Program* graph;  ///< the same with one step a layer: what inserted nodes are told from
+  const Program* graph;  ///< the same with one step per layer: identifies inserted nodes
 };
 
 NamedProgram named(const Plan& plan, const Program& program) {
@@ -29,7 +29,8 @@ NamedProgram named(const Plan& plan, const Program& program) {
 
 Result<void> add_movements(const Plan& plan, const Program& program, Estimate& estimate) {
   const Program& logical = *named(plan, program).graph;
-  SHEAF_ASSIGN(auto graph, expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch, estimate.shards));
+  SHEAF_ASSIGN(auto graph,
+               expand(plan, logical.steps.empty() ? program : logical, estimate.list, estimate.batch, estimate.shards));
   for (const PlacementNode& node : graph.nodes) {
     if (!node.inserted) continue;
     const int64_t bytes = node.bytes_moved ? node.bytes_moved->constant : 0;
@@ -46,7 +47,7 @@ void add_costs(const Plan& plan, const Program& program, const BoundProgram& bou
     const Instance& instance = bound.instances[i];
     Cost cost;
     if (!instance.left_out()) {
-      // What binding inserts is no step of the program's, or does not what the step that it belongs to does.
+      // An operation that binding inserts is no step of the program, or does something else than the step that it belongs to.
       Step inserted;
       inserted.op = info.op;
       const bool own = info.step < 0 || program.steps[index_of(info.step)].op != info.op;
@@ -69,7 +70,7 @@ void add_given(const BoundProgram& bound, Estimate& estimate) {
   for (TensorId output : bound.outputs) estimate.output_bytes += bound.tensors[output].spec.bytes;
 }
 
-/// What is assumed of devices that aren't there, and what of their operations stays open.
+/// What is assumed about devices that aren't there, and what is unknown about their operations.
 void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
   estimate.planned = planned_devices(devices);
   for (const OperationInfo& operation : estimate.operations) {

@@ -23,7 +23,7 @@ bool is_program(const std::string& name) {
   return std::find(std::begin(kPrograms), std::end(kPrograms), name) != std::end(kPrograms);
 }
 
-/// `train` where the plan has it and nothing else is asked for.
+/// `train` if the plan has it and nothing else is requested.
 Result<const Program*> program_of(const Plan& plan, const Options& options) {
   const Program* all[] = {&plan.infer, &plan.train, &plan.accumulate, &plan.update};
   if (!options.has("--program")) return plan.train.steps.empty() ? &plan.infer : &plan.train;

@@ -89,7 +89,7 @@ std::string memory_table(const Estimate& estimate) {
   return table.text("");
 }
 
-/// What is not as a run would have it.
+/// What differs from a run.
 std::string assumptions(const Estimate& estimate) {
   std::string text = estimate.planned.empty() ? "" : "\nnot here:\n";
   for (size_t i = 0; i < estimate.planned.size();) {  // one line for those of one reason
@@ -215,8 +215,8 @@ std::string largest_text(const LargestBatch& largest) {
 std::string estimate_text(const Estimate& estimate, const LargestBatch* largest) {
   std::string list;
   for (const std::string& device : estimate.list) list += (list.empty() ? "" : ",") + device;
-  std::string text = printable(estimate.model) + ", program " + estimate.program + ", " + batch_text(estimate.batch, estimate.shards) +
-                     " on " + list + "\n\n";
+  std::string text = printable(estimate.model) + ", program " + estimate.program + ", " +
+                     batch_text(estimate.batch, estimate.shards) + " on " + list + "\n\n";
   text += memory_table(estimate);
   text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " +
           size_text(estimate.output_bytes) + "\n";

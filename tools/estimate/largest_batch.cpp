@@ -60,7 +60,7 @@ class Search {
     return known.planned && static_cast<double>(known.bytes) <= memory_;
   }
 
-  /// Memory mostly grows with a constant number of bytes a row.
+  /// Memory mostly grows by a constant number of bytes per row.
   double line_through(int64_t a, int64_t b) {
     const double rise = static_cast<double>(need(b).bytes) - static_cast<double>(need(a).bytes);
     if (rise <= 0) return -1;

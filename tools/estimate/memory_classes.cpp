@@ -12,14 +12,14 @@
 namespace sheaf {
 namespace {
 
-/// What micro-batches add up lives for a step alone.
+/// The sums of micro-batches live only for a step.
 bool is_sum_of_gradients(const Plan& plan, const std::string& state) {
   return std::any_of(plan.state.begin(), plan.state.end(),
                      [&](const Parameter& entry) { return entry.name == state && entry.transient; });
 }
 
-/// Finds the parameters' gradients: what the steps that make their new values read besides parameters, the
-/// optimiser's state and settings, and what that was moved, summed, clipped or accumulated from.
+/// Finds the parameters' gradients: the values that the steps making the new parameters read besides parameters, the
+/// optimiser's state and settings, and the values that those were moved, summed, clipped or accumulated from.
 class Gradients {
  public:
   Gradients(const Plan& plan, const Program& program, std::vector<MemoryClass>& classes)
@@ -68,7 +68,8 @@ class Gradients {
     });
   }
 
-  /// `value` is made by a step of the optimiser: its inputs of the parameter's shape are of it too, or gradients.
+  /// `value` is made by a step of the optimiser: that step's inputs of the parameter's shape are the optimiser's too, or
+  /// gradients.
   void visit(int value, const std::vector<Extent>& shape) {
     if (seen_[index_of(value)] || !producers_[index_of(value)]) return;
     seen_[index_of(value)] = true;
@@ -140,7 +141,7 @@ std::vector<MemoryClass> classes_of_values(const Plan& plan, const Program& prog
       MemoryClass& kind = classes[index_of(output)];
       if (is_workspace(step, program.values[index_of(output)])) kind = MemoryClass::workspace;
       if (!moves(step.op)) continue;
-      // A replica's copy of a parameter is one still.
+      // A replica's copy of a parameter is still a parameter.
       const MemoryClass from = classes[index_of(step.inputs[0])];
       kind = from == MemoryClass::parameters || from == MemoryClass::derived ? from : MemoryClass::communication;
     }

@@ -1,4 +1,4 @@
-// Memory by device and class, the worst moment and what is live then.
+// Memory by device and class, the worst moment, and what is live then.
 #include "tools/estimate/measures.h"
 
 #include "runtime/base/index.h"
@@ -43,7 +43,7 @@ class LaneMeasure {
     device.most = most_by_class();
   }
 
-  /// Parameters and the like, which lie outside of the arena.
+  /// Parameters and other data outside of the arena.
   void add_lasting(DeviceEstimate& device, int memory_space) const {
     for (const ConstantStore::Node& node : constants_.nodes()) {
       if (node.device->memory_space() != memory_space || node.spec.bytes == 0) continue;

@@ -15,7 +15,7 @@ size_t PlannedProgram::peak_bytes() const {
 Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
                                     const BindOptions& options) {
   PlannedProgram planned;
-  // The host is not this program's to open; the set keeps it as long as this is used.
+  // This program doesn't open the host; the set keeps it for as long as this is used.
   const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
   planned.constants = std::make_unique<ConstantStore>(host, plan.parameters, plan.state);
   for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not

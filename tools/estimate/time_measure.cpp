@@ -1,4 +1,4 @@
-// Time under the rooflines: each operation by itself, then the lanes with what they wait for.
+// Time under the rooflines: each operation by itself, then the lanes with their waits.
 #include "runtime/base/index.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
@@ -32,7 +32,7 @@ class Clock {
     const auto& instances = binding_.program.instances;
     IdVector<LaneId, double> lane_time(devices_.lanes().size(), 0);
     IdVector<InstanceId, double> done(instances.size(), 0);
-    // As schedule() has them: what is early comes first on its lane.
+    // As in schedule(): early operations come first on their lane.
     for (const bool early : {true, false}) {
       for (InstanceId i : instances.ids()) {
         const Instance& instance = instances[i];
@@ -88,7 +88,7 @@ class Clock {
   const DeviceDescriptions& description_;
   Estimate& estimate_;
   bool timed_ = true;  ///< all devices' figures are known
-  int busy_ = 0;       ///< threads of all lanes on the host's cores but the host's own
+  int busy_ = 0;       ///< threads of all lanes on the host's cores except the host's own
   std::map<std::string, size_t> layers_;
   std::vector<std::array<double, 3>> by_bound_;
 };

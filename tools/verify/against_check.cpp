@@ -14,12 +14,12 @@ namespace {
 
 bool is_given(const Value& value) { return value.role == Value::input || value.role == Value::target; }
 
-/// What names of tensors mean in one of the plan's programs. A tied parameter has several.
+/// What names of tensors mean in one of the plan's programs. A tied parameter has several names.
 struct Names {
   std::map<std::string, int> values;  ///< layers' results, gradients
   std::set<int> gradients;            ///< of these values
   std::map<std::string, size_t> outputs;
-  std::map<std::string, std::string> updated;  ///< parameters, buffers and state that have new values: the update's name
+  std::map<std::string, std::string> updated;  ///< parameters, buffers and state with new values: the update's name
 
   Names(const Plan& plan, const Program& program) {
     const bool trains = !program.updates.empty();
@@ -39,7 +39,7 @@ struct Names {
       }
     }
   }
-  /// The names that weights files may write otherwise; those of outputs are the model's own.
+  /// The names that weights files may write differently; outputs' names are the model's own.
   std::vector<std::string> dotted() const {
     std::vector<std::string> names;
     for (const auto& [name, value] : values) names.push_back(name);
@@ -65,7 +65,7 @@ class AgainstCheck {
       const auto found = names_.values.find(name);
       if (found == names_.values.end()) continue;
       request.wanted.insert(found->second);
-      // What the optimiser makes of it is compared with what theirs made of the same gradient.
+      // The optimiser's result is compared with theirs from the same gradient.
       const Value& gradient = program_.values[static_cast<size_t>(found->second)];
       const bool fits = tensor.dtype == gradient.dtype && tensor.shape == sizes_of(gradient);
       if (names_.gradients.contains(found->second) && fits) request.imposed[found->second] = tensor;
@@ -127,8 +127,8 @@ class AgainstCheck {
   ProgramVerification result_;
 };
 
-/// `theirs` under the plan's names: each of a parameter, a gradient or a layer is taken as match_names() takes one of a weights
-/// file. What means nothing keeps its name.
+/// `theirs` under the plan's names: names of parameters, gradients and layers are matched as match_names() matches a weights
+/// file's. Names without a meaning stay.
 Result<NamedTensors> under_the_plans_names(const Plan& plan, const NamedTensors& theirs) {
   const Names infer(plan, plan.infer), train(plan, plan.train);
   NamedTensors named;

@@ -77,7 +77,7 @@ class CompilerCheck {
     return std::pair<Side, Side>(Side{program, std::move(made), {}}, Side{reference, std::move(expected), {}});
   }
 
-  /// Runs both, and measures what the reference's results may be off by. `other` imposes by name what `made` has found.
+  /// Runs both, and measures by how much the reference's results may be off. `other` imposes by name what `made` has found.
   Result<RunResults<double>> run(Side& made, const RunRequest& request, Side& expected, RunRequest& other,
                                  const std::map<std::string, int>& gradients = {},
                                  const std::map<std::string, int>& others = {}) const {
@@ -95,13 +95,13 @@ class CompilerCheck {
     return std::move(allowed);
   }
 
-  /// Gradients are compared, and then the reference goes on with those that the plan has: what an optimiser makes of a gradient
-  /// that is nothing but rounding (a bias in front of a batch norm) is compared like all else, and as closely.
+  /// Gradients are compared, and then the reference continues with the plan's: what an optimiser makes of a gradient that is
+  /// only rounding (a bias in front of a batch norm) is compared like everything else, and as closely.
   Result<void> train_step(Side& made, Side& expected, int step, NamedTensors& variables, const NamedTensors& data) {
     SHEAF_ASSIGN(auto settings, settings_of(plan_, step, options_.seed));
     NamedTensors given = data;
     given.insert(settings.begin(), settings.end());
-    // Fused, a clipped gradient is never there: then the new parameters alone are compared.
+    // In a fused program a clipped gradient is never there: then only the new parameters are compared.
     const bool clips = plan_.training.contains("clip_grad_norm");
     const auto gradients = clips ? std::map<std::string, int>() : gradients_of(plan_, made.program);
     const auto others = clips ? std::map<std::string, int>() : gradients_of(reference_, expected.program);
@@ -134,7 +134,7 @@ class CompilerCheck {
     for (size_t i = 0; i < expected.found.outputs.size() && i < made.found.outputs.size(); ++i) {
       const HostTensor &a = expected.found.outputs[i], &b = made.found.outputs[i];
       const std::string& name = expected.program.outputs[i].name;
-      // The means that replicas take of their rows are a vector, the mean of all is none.
+      // The replicas' means of their rows are a vector; the mean of all is not.
       if (a.dtype != b.dtype || a.bytes.size() != b.bytes.size()) {
         missing(name);
       } else {

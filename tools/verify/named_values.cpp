@@ -34,7 +34,7 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
                                         [&](const Parameter& other) { return other.name == update.name && !other.buffer; });
     if (parameter == plan.parameters.end()) continue;
     const Value& updated = program.values[static_cast<size_t>(update.value)];
-    // Back from the new value through the optimiser's steps, whose other operands are weights, state and settings.
+    // Goes back from the new value through the optimiser's steps, whose other operands are weights, state and settings.
     std::vector<int> from = {update.value};
     std::set<int> made_from;
     for (size_t next = 0; next < from.size() && made_from.empty(); ++next) {
@@ -43,7 +43,7 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
         for (const int input : step.inputs) {
           const Value& value = program.values[static_cast<size_t>(input)];
           if (value.role != Value::temporary || value.shape != updated.shape) continue;
-          // New state, and what is made of state, comes from the gradient too.
+          // New state, and what is made from state, comes from the gradient too.
           if (of_state(program, input) || reads_state(program, input)) {
             from.push_back(input);
           } else {
@@ -52,7 +52,7 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
         }
       }
     }
-    // Several: the sum of a parameter's gradients is taken in the optimiser's kernel, and never stored.
+    // Several: the optimiser's kernel sums a parameter's gradients, and the sum is never stored.
     if (made_from.size() == 1) gradients[update.name] = *made_from.begin();
   }
   return gradients;

@@ -11,11 +11,11 @@
 namespace sheaf {
 namespace {
 
-/// A product of TF32 numbers, which is what fast numerics may come to.
+/// The error of a product of TF32 numbers, which fast numerics may use.
 constexpr double kFastProduct = 0x1p-11;
 
-/// By how much an activation may widen a difference of its operands: the steepest that its function gets, GELU's 1.13 or
-/// what its arguments say.
+/// By how much an activation may widen a difference of its operands: its function's steepest slope, GELU's 1.13 or what its
+/// arguments say.
 double steepest(const Step& step) {
   const auto activation = step.attributes.find("activation");
   if (activation == step.attributes.end()) return 1;
@@ -51,7 +51,7 @@ class Terms {
     return count;
   }
 
-  /// Of a generated kernel: additions and multiplications.
+  /// For a generated kernel: additions and multiplications.
   Result<double> operations() const {
     double total = 0;
     const auto kernel = std::find_if(run_.plan.kernels.begin(), run_.plan.kernels.end(),
@@ -88,12 +88,12 @@ Result<std::vector<double>> of_sums(BoundStep& bound, const StepRun& run, double
   return tolerances;
 }
 
-/// How far results move with operands that are off by a few roundings each, at random: that is the root of the sum of what
-/// each alone moves, squared, and n times as many numbers added up in magnitude are at most √n times that.
+/// How far results move if each operand is off by a few roundings, at random: the root of the sum of the squares of what each
+/// by itself moves; n numbers added up in magnitude are at most √n times that.
 Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
   std::vector<double> moved(run.results.size(), 0);
   DType operands = DType::float32;
-  // One sample is enough where many elements are looked at.
+  // One sample is enough if many elements are looked at.
   const bool small = std::any_of(run.results.begin(), run.results.end(),
                                  [](const HostTensor& result) { return !result.bytes.empty() && element_count(result) < 64; });
   for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {

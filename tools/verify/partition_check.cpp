@@ -130,7 +130,7 @@ class Check {
     return {};
   }
 
-  /// Which replica's summand is wrong; where each is right by itself, the sum of them isn't what the layer should give.
+  /// Which replica's summand is wrong; if each is right by itself, their sum isn't what the layer should give.
   Result<void> blame_sum(const BoundValue& bound, const Difference& difference, const HostTensor& total) {
     const ReferenceValue& reference = run_.reference.at(bound.value);
     Divergence result = divergence_at(bound, difference, reference.parts[0], total);

@@ -17,7 +17,7 @@ Result<Sizes> Sizes::make(const Plan& plan, const Program& program, const Device
 
 Result<int64_t> Sizes::evaluate(const Extent& extent, const Place& place, int replica) const {
   if (replica != kWhole || place.kind != Place::region) return table_.evaluate(extent, place, replica);
-  std::list<int64_t> values;  // addresses stay
+  std::list<int64_t> values;  // addresses must stay valid
   auto result = sheaf::evaluate(extent, [&](const std::string& name) -> const int64_t* {
     const auto symbol = std::find_if(program_->symbols.begin(), program_->symbols.end(),
                                      [&](const Symbol& other) { return other.name == name; });

@@ -19,14 +19,14 @@ int maker_of(const Program& program, int value) {
   return -1;
 }
 
-/// Writes a program of a few steps with all sizes put in.
+/// Writes a program of a few steps with concrete sizes.
 class SingleStep {
  public:
   SingleStep(const Program& from, const Sizes& sizes, int replica) : from_(from), sizes_(sizes), replica_(replica) {
     made_.symbols = {Symbol{"batch", Symbol::batch, -1, {}}};
   }
 
-  /// `asked_for`: the step that is to be run; otherwise one that makes a workspace.
+  /// `asked_for`: it is the step to run; otherwise one that makes a workspace.
   Result<void> add(int index, bool asked_for) {
     Step step = from_.steps[index_of(index)];
     std::vector<int> makers;
@@ -46,7 +46,7 @@ class SingleStep {
       input = known_.at(input);
     }
     for (int& output : step.outputs) {
-      const auto given = known_.find(output);  // what a maker makes besides the workspace is given
+      const auto given = known_.find(output);  // a maker's outputs besides the workspace are given
       const int keep = given == known_.end() ? -1 : given->second;
       const int original = output;
       if (auto ok = add_value(original, Value::temporary); !ok) return ok;
@@ -96,7 +96,7 @@ class SingleStep {
     return {};
   }
 
-  /// Extents in a kernel's attributes: numbers in place of symbols.
+  /// Extents in a kernel's attributes: numbers instead of symbols.
   Result<void> put_sizes(Json& json, const Place& place) {
     if (json.is_array()) {
       for (Json& element : json)

@@ -12,7 +12,7 @@ namespace {
 /// Sums are taken in float32, whatever is added.
 constexpr double kSumError = 0x1p-24;
 
-/// Half a roundings' worth a term, added in quadrature as independent errors do, and a few more for what isn't a sum.
+/// Half a rounding per term, added in quadrature as independent errors are, and a few more for what isn't a sum.
 double roundings(double terms) { return 4 + std::sqrt(std::max(terms, 1.0)); }
 
 template <typename Change>
@@ -83,7 +83,7 @@ double tolerance_of_sums(const HostTensor& result, const HostTensor& sums, const
     largest = std::max(largest, sum * (2 * kSumError * roundings(count) + products));
     stored = std::max(stored, sum / std::sqrt(std::max(count, 1.0)));
   }
-  // A narrow result is rounded once more; so are the summands of one that replicas add up, of whatever size they are.
+  // A narrow result is rounded once more; so are the summands that replicas add up, whatever their size.
   return largest + (rounding > kSumError ? 8 * rounding * std::max(largest_magnitude(result), stored) : 0);
 }
 

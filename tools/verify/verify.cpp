@@ -47,7 +47,7 @@ class ProgramCheck {
   }
 
  private:
-  /// `variables` become those after the step, as the reference has them.
+  /// `variables` become the reference's after the step.
   Result<void> run_step(ObservedProgram& observed, const Sizes& sizes, const NamedTensors& given, NamedTensors& variables) {
     NamedTensors all = given;
     all.insert(variables.begin(), variables.end());
@@ -71,7 +71,7 @@ class ProgramCheck {
     return {};
   }
 
-  /// After a run in which each operation had the reference's operands, variables hold exactly what was put there.
+  /// After a run in which each operation had the reference's operands, variables hold exactly the values that were put there.
   Result<void> check_updates(ObservedProgram& observed, const Reference& reference) {
     for (const Update& update : program_.updates) {
       SHEAF_ASSIGN(auto found, observed.variable(update.name));
@@ -97,7 +97,7 @@ class ProgramCheck {
     return {};
   }
 
-  /// With all lanes at once the results are the same bits as one operation after another.
+  /// All lanes at once give the same bits as one operation after another.
   Result<void> check_concurrent(ObservedProgram& observed, const CheckedRun& run, const NamedTensors& variables) {
     const std::vector<HostTensor> outputs = observed.results();
     NamedTensors updated;
