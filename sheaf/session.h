@@ -43,32 +43,43 @@ struct BindingReport {
   size_t derived_bytes = 0;  ///< folded and reordered copies of them, shared likewise
 };
 
-/// Keeps what it needs of its Model alive. One run at a time, on any thread.
+/// Bound to the rows of a whole batch, and takes smaller ones too. Keeps what it needs of its Model alive. One run at a time, on any
+/// thread.
 class Session {
  public:
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Sizes of input and output number `index` (in the order of the Model's) for this batch. `index` must be below their number.
+  /// Rows of a whole batch.
+  int64_t batch() const;
+  /// Sizes of input and output number `index` (in the order of the Model's) for a whole batch. `index` must be below their number.
   const std::vector<int64_t>& input_shape(size_t index) const;
   const std::vector<int64_t>& output_shape(size_t index) const;
+  /// Sizes of all outputs for as many rows as `inputs` have, which are those of run(). Binds them as prepare() does. Errors: an input
+  /// that is missing, superfluous or unknown; those of prepare().
+  Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const TensorView> inputs);
+  /// Binds the session to `rows` rows too, from 0 to batch(), so that no run has to. Memory within a run is shared with that of a
+  /// whole batch. Sizes that were used longest ago are dropped beyond kMostSizes of them; those can be bound again.
+  Result<void> prepare(int64_t rows);
+  static constexpr size_t kMostSizes = 8;
 
   /// Runs the model on tensors whose sizes are checked. A view with a name is the input or output of that name; views without names
-  /// come in the model's order. Memory is the caller's, outputs overlap neither each other nor inputs.
+  /// come in the model's order. All have the same number of rows, from 0 to batch(); another number than before is bound as by
+  /// prepare(). Memory is the caller's, outputs overlap neither each other nor inputs.
   /// Errors: a tensor that is missing, superfluous, or of another dtype or shape than the model's (a buffer that is too short is
   /// one of another shape); those of the other run().
   Result<void> run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                    const RunOptions& options = {});
 
-  /// The fast path: an address for each input and output, in the model's order, of as many elements as input_shape() and
+  /// The fast path, for a whole batch: an address for each input and output, in the model's order, of as many elements as input_shape() and
   /// output_shape() say, which nobody checks. Buffers are in host memory, aligned to their element size. They are used in place,
   /// nothing is allocated, and giving the same addresses again is cheapest.
   /// Errors: weights not set; a number of buffers other than the model's; a null or misaligned buffer; a failure on
   /// a device ("replica 1 on device cpu:1: …", the lowest replica's), after which outputs are unspecified.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options = {});
 
-  /// Memory, and the implementations chosen.
+  /// Of a whole batch: memory, and the implementations chosen.
   BindingReport report() const;
   const Binding& binding() const;  // sheaf's own
 

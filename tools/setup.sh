@@ -4,7 +4,7 @@
 #   tools/setup.sh            install (as root, or with sudo)
 #   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
 #   tools/setup.sh --demo     also what tools/demo-packages.txt lists
-#   tools/setup.sh --python   also what the tests of the Python package need, from PyPI, into .packages/python (5 GB)
+#   tools/setup.sh --python   also what the Python package is built and tested with, from PyPI, into .packages/python (5 GB)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -54,9 +54,8 @@ unpack_python() {
   local target=.packages/python wanted=python/tests/requirements.txt
   cmp -s "$wanted" "$target/requirements.txt" && return
   echo "setup: installing $wanted from PyPI"
-  rm -rf "$target"
-  /usr/bin/python3 -m venv "$target"
-  "$target/bin/pip" install -q --disable-pip-version-check -r "$wanted"
+  [ -x "$target/bin/pip" ] || { rm -rf "$target"; /usr/bin/python3 -m venv "$target"; }
+  "$target/bin/python3" -m pip install -q --disable-pip-version-check -r "$wanted"
   cp "$wanted" "$target/requirements.txt"
 }
 of_pypi() {

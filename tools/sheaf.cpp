@@ -21,10 +21,11 @@ namespace sheaf {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    {compile_options, compile_verb}, {run_options, run_verb},           {train_options, train_verb},
-    {eval_options, eval_verb},       {dump_options, dump_verb},         {verify_options, verify_verb},
-    {explain_options, explain_verb}, {estimate_options, estimate_verb}, {bench_options, bench_verb},
-    {devices_options, devices_verb}, {help_options, help_verb},         {completion_options, completion_verb},
+    {compile_options, compile_verb},       {import_options, import_verb},   {run_options, run_verb},
+    {train_options, train_verb},           {eval_options, eval_verb},       {dump_options, dump_verb},
+    {verify_options, verify_verb},         {explain_options, explain_verb}, {estimate_options, estimate_verb},
+    {bench_options, bench_verb},           {devices_options, devices_verb}, {help_options, help_verb},
+    {completion_options, completion_verb},
 };
 
 int main_verb(std::vector<std::string> arguments) {

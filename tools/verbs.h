@@ -21,6 +21,8 @@ std::span<const Verb> verbs();
 
 OptionParser compile_options();
 int compile_verb(std::span<const std::string> arguments);
+OptionParser import_options();
+int import_verb(std::span<const std::string> arguments);
 OptionParser dump_options();
 int dump_verb(std::span<const std::string> arguments);
 OptionParser verify_options();

@@ -11,11 +11,21 @@ class Diagnostic:
     line: int = 0
     column: int = 0
     source: str = ""  # the line of text that `line` names, where it is known
+    notes: tuple = ()  # what else there is to say, a sentence each
+    severity: str = "error"  # or "warning", "note"
 
     def __str__(self):
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
-        text = f"{place}: error: {self.message}" if place else f"error: {self.message}"
-        return f"{text}\n    {self.source.strip()}" if self.source else text
+        lines = [f"{place}: {self.severity}: {self.message}" if place else f"{self.severity}: {self.message}"]
+        if self.source and self.column:
+            lines += [self.source, "".join("\t" if c == "\t" else " " for c in self._before_column()) + "^"]
+        elif self.source:
+            lines.append(f"    {self.source.strip()}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _before_column(self):
+        """What stands before the column, which counts bytes."""
+        return self.source.encode()[:self.column - 1].decode(errors="ignore")
 
 
 class Error(Exception):
@@ -26,3 +36,6 @@ class Error(Exception):
             diagnostics = [Diagnostic(diagnostics)]
         self.diagnostics = list(diagnostics)
         super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+    def __reduce__(self):
+        return type(self), (self.diagnostics,)

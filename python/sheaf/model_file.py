@@ -9,10 +9,10 @@ import numpy
 class ModelFile:
     """A model file as `json` (a dict, format 1.0) and `weights` ({PyTorch's name: NumPy array}).
 
-    `notes` are sentences about what the import had to decide."""
+    `notes` are sentences about what the import had to decide. `prefix` is what the model file's names have before PyTorch's."""
 
-    def __init__(self, json, weights=None, notes=()):
-        self.json, self.weights, self.notes = json, dict(weights or {}), list(notes)
+    def __init__(self, json, weights=None, notes=(), prefix=""):
+        self.json, self.weights, self.notes, self.prefix = json, dict(weights or {}), list(notes), prefix
 
     def save(self, path, weights=None):
         """Writes the model file, and with `weights` the weights as safetensors."""

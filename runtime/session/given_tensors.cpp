@@ -39,6 +39,14 @@ Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const
   return ordered;
 }
 
+std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto dim = static_cast<size_t>(values[i].batch_dim);
+    if (values[i].batch_dim >= 0 && dim < given[i].shape.size()) return given[i].shape[dim];
+  }
+  return {};
+}
+
 Result<const void*> buffer_of(std::string_view what, const ValueInfo& value, std::span<const int64_t> shape,
                               const GivenTensor& tensor) {
   if (tensor.dtype != value.dtype || !std::ranges::equal(tensor.shape, shape)) {

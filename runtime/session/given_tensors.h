@@ -3,6 +3,7 @@
 
 #include "sheaf/model.h"
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ std::vector<GivenTensor> given_tensors(std::span<const View> views) {
 /// and some don't; one is missing, superfluous or given twice.
 Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const ValueInfo> values,
                                           std::vector<GivenTensor> given);
+
+/// Rows of `given`, which are in the order of `values`: those of the first whose sizes depend on the batch; none where none does.
+std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given);
 
 /// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements and no
 /// address.

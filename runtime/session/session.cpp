@@ -3,14 +3,33 @@
 #include "runtime/base/exception.h"
 #include "runtime/bind/arena_pool.h"
 #include "runtime/session/binding_report.h"
+#include "runtime/session/bound_sizes.h"
 #include "runtime/session/given_tensors.h"
 #include "runtime/session/model_state.h"
 
 namespace sheaf {
 
 struct Session::State {
+  State(std::shared_ptr<ModelState> its, std::shared_ptr<const DeviceSet> list, int64_t batch, BindOptions how)
+      : model(std::move(its)), devices(std::move(list)), options(std::move(how)), bound("session", batch, kMostSizes) {
+    if (!options.arenas) options.arenas = make_arena_pool();  // runs of different sizes take turns
+  }
+
   std::shared_ptr<ModelState> model;
-  std::unique_ptr<Binding> binding;
+  std::shared_ptr<const DeviceSet> devices;
+  BindOptions options;
+  BoundSizes<std::unique_ptr<Binding>> bound;
+
+  /// Bound to `rows` rows, now if it wasn't before.
+  Result<Binding*> binding_of(int64_t rows) {
+    SHEAF_ASSIGN(auto* found,
+                 bound.of(rows, [&](int64_t size) { return model->bind(model->plan->infer, devices, size, options); }));
+    return found->get();
+  }
+  /// For as many rows as `inputs`, which are in order, have.
+  Result<Binding*> binding_for(std::span<const GivenTensor> inputs) {
+    return binding_of(rows_of(model->inputs, inputs).value_or(bound.batch()));
+  }
 };
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -18,13 +37,31 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-const std::vector<int64_t>& Session::input_shape(size_t index) const { return state_->binding->inputs()[index].dims; }
-const std::vector<int64_t>& Session::output_shape(size_t index) const { return state_->binding->outputs()[index].dims; }
-const Binding& Session::binding() const { return *state_->binding; }
+int64_t Session::batch() const { return state_->bound.batch(); }
+const Binding& Session::binding() const { return *state_->bound.whole(); }
+const std::vector<int64_t>& Session::input_shape(size_t index) const { return binding().inputs()[index].dims; }
+const std::vector<int64_t>& Session::output_shape(size_t index) const { return binding().outputs()[index].dims; }
 BindingReport Session::report() const { return report_of(binding().info()); }
 
+Result<void> Session::prepare(int64_t rows) try {
+  SHEAF_TRY(state_->binding_of(rows));
+  return {};
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<std::vector<std::vector<int64_t>>> Session::output_shapes(std::span<const TensorView> inputs) try {
+  SHEAF_ASSIGN(auto given, in_order("input", state_->model->inputs, given_tensors(inputs)));
+  SHEAF_ASSIGN(auto* binding, state_->binding_for(given));
+  std::vector<std::vector<int64_t>> shapes;
+  for (const auto& output : binding->outputs()) shapes.push_back(output.dims);
+  return shapes;
+} catch (...) {
+  return error_of_exception();
+}
+
 Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options) try {
-  return state_->binding->run(inputs, outputs, &options.print, options.trace.get());
+  return state_->bound.whole()->run(inputs, outputs, &options.print, options.trace.get());
 } catch (...) {
   return error_of_exception();
 }
@@ -33,18 +70,19 @@ Result<void> Session::run(std::span<const TensorView> inputs, std::span<const Mu
                           const RunOptions& options) try {
   const ModelState& model = *state_->model;
   SHEAF_ASSIGN(auto given, in_order("input", model.inputs, given_tensors(inputs)));
+  SHEAF_ASSIGN(auto* binding, state_->binding_for(given));
   std::vector<const void*> in;
   for (size_t i = 0; i < model.inputs.size(); ++i) {
-    SHEAF_ASSIGN(auto buffer, buffer_of("input", model.inputs[i], input_shape(i), given[i]));
+    SHEAF_ASSIGN(auto buffer, buffer_of("input", model.inputs[i], binding->inputs()[i].dims, given[i]));
     in.push_back(buffer);
   }
   SHEAF_ASSIGN(given, in_order("output", model.outputs, given_tensors(outputs)));
   std::vector<void*> out;
   for (size_t i = 0; i < model.outputs.size(); ++i) {
-    SHEAF_ASSIGN(auto buffer, buffer_of("output", model.outputs[i], output_shape(i), given[i]));
+    SHEAF_ASSIGN(auto buffer, buffer_of("output", model.outputs[i], binding->outputs()[i].dims, given[i]));
     out.push_back(const_cast<void*>(buffer));  // a MutableTensorView's
   }
-  return run(in, out, options);
+  return binding->run(in, out, &options.print, options.trace.get());
 } catch (...) {
   return error_of_exception();
 }
@@ -55,10 +93,8 @@ Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindO
 }
 
 Result<Session> Model::bind(const DeviceList& devices, int64_t batch, const BindOptions& options) const try {
-  SHEAF_ASSIGN(auto binding, state_->bind(state_->plan->infer, devices.set(), batch, options));
-  auto state = std::make_unique<Session::State>();
-  state->model = state_;
-  state->binding = std::move(binding);
+  auto state = std::make_unique<Session::State>(state_, devices.set(), batch, options);
+  SHEAF_TRY(state->binding_of(batch));
   return Session(std::move(state));
 } catch (...) {
   return error_of_exception();

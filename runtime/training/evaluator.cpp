@@ -78,14 +78,7 @@ Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& st
     const int64_t rows = std::min(batch_size_, data_->rows() - first);
     SHEAF_TRY(add(rows == batch_size_ ? *whole_ : *rest_, first, rows, sums));
   }
-  Evaluation found;
-  found.rows = data_->rows();
-  if (loss_.sum) {
-    found.loss = sums.loss / static_cast<double>(data_->rows());
-  } else if (sums.weight > 0) {
-    found.loss = sums.loss / sums.weight;
-  }
-  found.metrics = sums.metrics.results(loss_, sums.loss / sums.weight);
+  Evaluation found = evaluation_of(loss_, sums, data_->rows());
   found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return std::optional<Evaluation>(found);
 }

@@ -105,6 +105,18 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
   return {};
 }
 
+Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, int64_t rows) {
+  Evaluation found;
+  found.rows = rows;
+  if (loss.sum && rows > 0) {
+    found.loss = sums.loss / static_cast<double>(rows);
+  } else if (!loss.sum && sums.weight > 0) {
+    found.loss = sums.loss / sums.weight;
+  }
+  found.metrics = sums.metrics.results(loss, sums.loss / sums.weight);
+  return found;
+}
+
 Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim) {
   const bool binary = loss.type == "BCELoss";
   if (!loss.classes && !binary) return {};

@@ -5,6 +5,7 @@
 #include "sheaf/tensor.h"
 #include "runtime/training/loss_section.h"
 #include "runtime/training/metric_sums.h"
+#include "runtime/training/record.h"
 
 namespace sheaf {
 
@@ -17,6 +18,9 @@ struct EvaluationSums {
 
 /// Adds one batch to the loss and to the metrics in `loss.metrics`. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
+
+/// What they come to, over `rows` rows; nobody measured the time.
+Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, int64_t rows);
 
 /// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.
 /// The error names row and value; `option` is where the data comes from, `rows_dim` the target's dimension of rows.

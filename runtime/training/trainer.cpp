@@ -6,41 +6,18 @@
 #include "runtime/training/schedule.h"
 #include "runtime/training/trainer_state.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace sheaf {
 
 Result<BatchStep*> Trainer::State::step_of(int64_t rows) {
-  if (rows < 0 || rows > batch) {
-    return Error("a batch of " + std::to_string(rows) + " rows; this trainer is bound to batches of " + std::to_string(batch) +
-                 " rows, and to smaller ones");
-  }
-  const auto known = std::ranges::find(bound, rows, &std::pair<int64_t, BatchStep>::first);
-  if (known != bound.end()) {
-    bound.splice(bound.begin(), bound, known);
-    return &bound.front().second;
-  }
-  SHEAF_ASSIGN(auto made, BatchStep::bind(*model.state(), devices, rows, options, inputs, settings));
-  bound.emplace_front(rows, std::move(made));
-  if (bound.size() > kMostSizes) {
-    auto last = std::prev(bound.end());
-    if (last->first == batch) --last;
-    bound.erase(last);
-  }
-  return &bound.front().second;
+  return bound.of(rows,
+                  [&](int64_t size) { return BatchStep::bind(*model.state(), devices, size, options, inputs, settings); });
 }
 
 Result<int64_t> Trainer::State::take(std::span<const TensorView> values) {
   SHEAF_ASSIGN(auto ordered, in_order("input", inputs, given_tensors(values)));
-  int64_t rows = batch;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const int dim = inputs[i].batch_dim;
-    const auto& shape = ordered[i].shape;
-    if (dim < 0 || static_cast<size_t>(dim) >= shape.size()) continue;
-    rows = shape[static_cast<size_t>(dim)];
-    break;
-  }
+  const int64_t rows = rows_of(inputs, ordered).value_or(bound.batch());
   SHEAF_ASSIGN(auto* step, step_of(rows));
   buffers.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -81,11 +58,10 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
     return Error({plan.file}, "plan '" + plan.name + "' holds no training program")
         .note("add a 'training' section to the model, then compile it again");
   }
-  auto state = std::make_unique<State>(model);
+  auto state = std::make_unique<State>(model, batch);
   state->devices = devices.set();
   state->options = options;
   if (!options.arenas) state->options.arenas = make_arena_pool();  // steps of different sizes take turns
-  state->batch = batch;
   const Json& optimizer = plan.training["optimizer"];
   const auto lr = optimizer.find("lr");
   if (lr != optimizer.end() && lr->is_number()) state->progress.lr = lr->get<double>();
@@ -105,7 +81,7 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
 
 Model Trainer::model() const { return state_->model; }
 const std::vector<ValueInfo>& Trainer::inputs() const { return state_->inputs; }
-int64_t Trainer::batch() const { return state_->batch; }
+int64_t Trainer::batch() const { return state_->bound.batch(); }
 const std::vector<int64_t>& Trainer::input_shape(size_t index) const { return whole().shapes()[index]; }
 TrainingProgress& Trainer::progress() { return state_->progress; }
 const TrainingProgress& Trainer::progress() const { return state_->progress; }
@@ -116,9 +92,7 @@ double Trainer::learning_rate() const {
   return sheaf::learning_rate(state_->model.plan(), state_->progress.lr, state_->progress.epochs);
 }
 
-const BatchStep& Trainer::whole() const {
-  return std::ranges::find(state_->bound, state_->batch, &std::pair<int64_t, BatchStep>::first)->second;
-}
+const BatchStep& Trainer::whole() const { return state_->bound.whole(); }
 
 Result<void> Trainer::prepare(int64_t rows) try {
   SHEAF_TRY(state_->step_of(rows));
@@ -128,7 +102,7 @@ Result<void> Trainer::prepare(int64_t rows) try {
 }
 
 Result<float> Trainer::step(std::span<const void* const> values, const RunOptions& options) {
-  return step_rows(state_->batch, values, options);
+  return step_rows(batch(), values, options);
 }
 
 Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options) try {

@@ -1,26 +1,23 @@
 // What a Trainer is made of (internal to its sources).
 #pragma once
 
+#include "runtime/session/bound_sizes.h"
 #include "runtime/training/batch_step.h"
 #include "sheaf/trainer.h"
-
-#include <list>
 
 namespace sheaf {
 
 struct Trainer::State {
-  explicit State(Model trained) : model(std::move(trained)) {}
+  State(Model trained, int64_t batch) : model(std::move(trained)), bound("trainer", batch, kMostSizes) {}
 
   Model model;
   std::shared_ptr<const DeviceSet> devices;
   BindOptions options;
-  int64_t batch = 0;
   TrainingProgress progress;
   std::vector<ValueInfo> inputs;       ///< then targets
   std::vector<ParameterInfo> lasting;  ///< the optimiser's state
   StepSettings settings;
-  /// By number of rows, the most recently used first. References stay valid.
-  std::list<std::pair<int64_t, BatchStep>> bound;
+  BoundSizes<BatchStep> bound;
   std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it
   // The learning rate is recomputed only if what it depends on has changed.

@@ -8,6 +8,7 @@ from ..model_file import ModelFile
 from .document import Document, arguments_of
 from .examples import Examples
 from .export import export
+from .exported import free_size, module_of
 from .graph import Source, read
 from .layer_types import lacking
 from .lowering import Lowering
@@ -25,13 +26,27 @@ def from_torch(module, example_inputs, example_keywords=None, *, name=None, batc
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     examples = Examples(module, example_inputs, example_keywords or {}, batch_dim)
+    notes = []
+    graph, lowering, results = _lowered(module, examples, _aliases(module), module.training, notes)
+    return _file(module, graph, lowering, results, name, notes)
+
+
+def from_exported(program, *, name=None):
+    """The ModelFile of a torch.export.ExportedProgram, which one free size has been left in: the batch. It is the graph of the mode that
+    the module was in. Raises sheaf.Error as from_torch does."""
+    free_size(program)
+    module = module_of(program)
+    graph = read(program)
+    lowering = Lowering(graph, module, _aliases(module))
+    return _file(module, graph, lowering, lowering.run(), name, [])
+
+
+def _aliases(module):
+    """For each name of a parameter or buffer all names that it has."""
     aliases = {}
     for full, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         aliases.setdefault(id(tensor), []).append(full)
-    aliases = {full: tuple(names) for names in aliases.values() for full in names}
-    notes, lowering, results = [], None, None
-    graph, lowering, results = _lowered(module, examples, aliases, module.training, notes)
-    return _file(module, graph, lowering, results, name, notes)
+    return {full: tuple(names) for names in aliases.values() for full in names}
 
 
 def _lowered(module, examples, aliases, training, notes):
@@ -96,7 +111,8 @@ def _file(module, graph, lowering, outputs, name, notes):
     _check_types(root)
     inputs, crossing = flow(root, results)
     wrapped = isinstance(module, torch.nn.DataParallel)
-    document = Document(root, inputs, crossing, module, "net." if wrapped else "")
+    prefix = "net." if wrapped else ""
+    document = Document(root, inputs, crossing, module, prefix)
     declared = {value.name: value for value in lowering.values.values() if isinstance(value, Input)}
     given = {value: value.name for value in declared.values()}
     if wrapped:
@@ -118,7 +134,7 @@ def _file(module, graph, lowering, outputs, name, notes):
             full = f"{layer.owner}.{own}" if own else layer.owner
             weights.setdefault(full, state[parameter.name].detach().cpu())
     weights = {full: (t.float() if t.dtype in (torch.bfloat16, torch.float64, torch.float16) else t).numpy() for full, t in weights.items()}
-    return ModelFile(model, weights, notes)
+    return ModelFile(model, weights, notes, prefix)
 
 
 def _check_types(root):

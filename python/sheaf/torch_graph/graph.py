@@ -115,7 +115,7 @@ def _output_keys(program, count):
     if names is None or tree.num_leaves != count or len(names) != tree.num_children:
         return [None] * count
     keys = []
-    for name, child in zip(names, tree.children_specs if hasattr(tree, "children_specs") else tree.children()):
+    for name, child in zip(names, tree.children() if hasattr(tree, "children") else tree.children_specs):
         keys += [name] if child.is_leaf() else [None] * child.num_leaves
     return keys
 

@@ -37,12 +37,38 @@ TEST(GivenTensors, AShortBufferIsAnError) {
   ASSERT_TRUE(session->run(inputs, outputs));
   EXPECT_EQ(y, fast);
   EXPECT_TRUE(run({"", DType::float32, {7, 5}, x.data()}, {"", DType::float32, {7, 2}, y.data()})) << "in order";
-  refuse({in, DType::float32, {6, 5}, x.data()}, output, "input '" + in + "' is float32 [6, 5]; expected float32 [7, 5]");
+  refuse({in, DType::float32, {7, 4}, x.data()}, output, "input '" + in + "' is float32 [7, 4]; expected float32 [7, 5]");
+  refuse({in, DType::float32, {8, 5}, x.data()}, output, "a batch of 8 rows; this session is bound to batches of 7 rows");
+  refuse({in, DType::float32, {6, 5}, x.data()}, output, "output '" + out + "' is float32 [7, 2]; expected float32 [6, 2]");
   refuse(input, {out, DType::float32, {7, 1}, y.data()}, "output '" + out + "' is float32 [7, 1]; expected float32 [7, 2]");
   refuse({in, DType::int64, {7, 5}, x.data()}, output, "is int64 [7, 5]");
   refuse({in, DType::float32, {7, 5}, nullptr}, output, "has no address");
   refuse({"z", DType::float32, {7, 5}, x.data()}, output, "there is no input 'z'");
   EXPECT_FALSE(session->run(std::span<const TensorView>(), std::span(&output, 1)));
+}
+
+TEST(GivenTensors, ASmallerBatchIsRunToo) {
+  const Model model = linear();
+  auto session = model.bind("cpu:0,cpu:1", 7);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->batch(), 7);
+  const std::vector<float> x = numbers(35);
+  std::vector<float> whole(14);
+  const auto run = [&](int64_t rows, float* to) {
+    const TensorView input{"", DType::float32, {rows, 5}, x.data()};
+    const MutableTensorView output{"", DType::float32, {rows, 2}, to};
+    EXPECT_EQ((*session->output_shapes(std::span(&input, 1)))[0], output.shape);
+    return session->run(std::span(&input, 1), std::span(&output, 1));
+  };
+  ASSERT_TRUE(run(7, whole.data()));
+  for (int64_t rows = 0; rows < 7; ++rows) {
+    std::vector<float> part(static_cast<size_t>(rows) * 2);
+    ASSERT_TRUE(run(rows, part.data())) << rows;
+    for (size_t i = 0; i < part.size(); ++i) EXPECT_NEAR(part[i], whole[i], 1e-6) << rows;
+  }
+  EXPECT_EQ(session->output_shape(0), (std::vector<int64_t>{7, 2})) << "of the whole batch";
+  EXPECT_FALSE(session->prepare(8));
+  EXPECT_FALSE(session->prepare(-1));
 }
 
 TEST(GivenTensors, NoRowsNeedNoAddress) {

@@ -1,0 +1,59 @@
+// Arrays of Python's as tensors, and tensors as arrays of Python's, without copies where the layout allows it.
+#pragma once
+
+#include "sheaf/model.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+#include <vector>
+
+namespace sheaf::python {
+
+/// An array of the caller's, kept alive: NumPy's, torch's, or of anything else that has DLPack or the buffer protocol, in host memory.
+class GivenArray {
+ public:
+  /// Reads `object`; `what` stands for it in messages ("input 'x'"). What isn't dense and row-major is copied. `name` becomes the
+  /// view's. Raises sheaf.Error: `object` is no array, lies on a GPU, or has elements of a type that sheaf lacks.
+  GivenArray(nanobind::handle object, const std::string& what, std::string name);
+  const TensorView& view() const { return view_; }
+
+ private:
+  nanobind::ndarray<nanobind::ro> array_;
+  std::vector<std::byte, AlignedAllocator<std::byte>> dense_;  ///< the elements in order, where the array's aren't
+  TensorView view_;
+};
+
+/// What a call was given: arrays by position, or by name as keywords or as one dict. `what` they are: "input".
+std::vector<GivenArray> given_arrays(const char* what, nanobind::args positional, nanobind::kwargs named);
+/// Those of a dict.
+std::vector<GivenArray> given_arrays(const char* what, nanobind::dict named);
+std::vector<TensorView> views_of(const std::vector<GivenArray>& arrays);
+
+/// Whose arrays results are: those of the caller's library.
+enum class Library { numpy, torch };
+Library library_of(nanobind::args positional, nanobind::kwargs named);
+
+/// An array of the caller's to write to. Raises sheaf.Error: what GivenArray does; it is read-only, or not dense and row-major.
+class WrittenArray {
+ public:
+  WrittenArray(nanobind::handle object, const std::string& what, std::string name);
+  const MutableTensorView& view() const { return view_; }
+
+ private:
+  nanobind::ndarray<> array_;
+  MutableTensorView view_;
+};
+
+/// A new array, not yet filled, and where its elements are.
+struct NewArray {
+  NewArray(Library library, DType dtype, std::vector<int64_t> shape);
+  nanobind::object array;
+  MutableTensorView view;
+};
+
+/// {name: array} of tensors, which the arrays own.
+nanobind::dict arrays_of(Library library, std::vector<NamedTensor> tensors);
+
+}  // namespace sheaf::python

@@ -1,0 +1,34 @@
+// What each file of the extension adds to the module, and the values that they share.
+#pragma once
+
+#include "sheaf/model.h"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <shared_mutex>
+#include <string>
+
+namespace sheaf::python {
+
+/// A Model, and who may use it now: what reads weights has `access` shared, what changes them alone. Python's threads may call
+/// anything at any time; they wait for one another without the GIL.
+struct SharedModel {
+  Model model;
+  std::shared_ptr<std::shared_mutex> access = std::make_shared<std::shared_mutex>();
+};
+
+/// How a model is bound, as Python says it. Raises sheaf.Error: a value that an option can't take.
+BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches);
+/// Lines of Print layers go to sys.stdout.
+RunOptions run_options();
+
+void add_plan(nanobind::module_& module);
+void add_model(nanobind::module_& module);
+void add_session(nanobind::module_& module);
+void add_trainer(nanobind::module_& module);
+void add_metrics(nanobind::module_& module);
+void add_reports(nanobind::module_& module);
+void add_inspection(nanobind::module_& module);
+
+}  // namespace sheaf::python

@@ -1,0 +1,34 @@
+// Options of binding and running.
+#include "python/extension/bindings.h"
+#include "python/extension/errors.h"
+
+namespace nb = nanobind;
+
+namespace sheaf::python {
+
+BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches) {
+  if (numerics != "strict" && numerics != "fast") raise(Error("numerics '" + numerics + "': expected strict or fast"));
+  if (threads < 0) raise(Error("threads " + std::to_string(threads) + ": expected 0, for all that there are, or more"));
+  if (micro_batches < 1) raise(Error("micro_batches " + std::to_string(micro_batches) + ": expected 1 or more"));
+  BindOptions options;
+  options.fast_numerics = numerics == "fast";
+  options.deterministic = deterministic;
+  options.threads = threads;
+  options.micro_batches = micro_batches;
+  return options;
+}
+
+RunOptions run_options() {
+  RunOptions options;
+  options.print = [](std::string_view line) {
+    const nb::gil_scoped_acquire gil;
+    try {
+      nb::module_::import_("sys").attr("stdout").attr("write")(nb::str(line.data(), line.size()));
+    } catch (nb::python_error& problem) {
+      problem.discard_as_unraisable("a Print layer's line");
+    }
+  };
+  return options;
+}
+
+}  // namespace sheaf::python

@@ -1,0 +1,129 @@
+// Trainers: one training step after another.
+#include "sheaf/trainer.h"
+#include "python/extension/arrays.h"
+#include "python/extension/bindings.h"
+#include "python/extension/errors.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace sheaf::python {
+namespace {
+
+struct BoundTrainer {
+  SharedModel model;
+  std::string devices;
+  Trainer trainer;
+  RunOptions options = run_options();
+};
+
+/// `work()` with the model to itself, without the GIL.
+template <typename Work>
+auto alone(BoundTrainer& self, Work work) {
+  return without_gil([&] {
+    const std::unique_lock lock(*self.model.access);
+    return work();
+  });
+}
+
+float step(BoundTrainer& self, nb::args positional, nb::kwargs named) {
+  const auto arrays = given_arrays("input", positional, named);
+  const auto views = views_of(arrays);
+  return alone(self, [&] { return self.trainer.step(views, self.options); });
+}
+
+std::string first_not_finite(BoundTrainer& self, nb::args positional, nb::kwargs named) {
+  const auto arrays = given_arrays("input", positional, named);
+  const auto views = views_of(arrays);
+  return alone(self, [&] { return self.trainer.first_not_finite(views); });
+}
+
+nb::dict read_state(BoundTrainer& self, bool torch) {
+  return arrays_of(torch ? Library::torch : Library::numpy, alone(self, [&] { return self.trainer.read_state(); }));
+}
+
+/// Steps, and what a step is.
+void add_steps(nb::class_<BoundTrainer>& trainer) {
+  trainer
+      .def("step", &step, "values"_a, "named"_a, nb::sig("def step(self, *values, **named) -> float"),
+           "Forward, loss, backward and update on one batch: inputs, then targets, in the order of `inputs`, or by name as "
+           "keywords or\n"
+           "in one dict. Arrays are what Session.run takes. All have the same number of rows, from 1 to `batch`; a smaller "
+           "batch counts\n"
+           "as any other.\n\n"
+           "Gives the loss before the update. Where that isn't finite nothing is updated, and the step doesn't count.\n\n"
+           "Raises sheaf.Error: a value is missing, superfluous, or of another type or shape; a device fails. "
+           "KeyboardInterrupt comes\n"
+           "after the step that it fell into, which is done and counts.")
+      .def("first_not_finite", &first_not_finite, "values"_a, "named"_a,
+           nb::sig("def first_not_finite(self, *values, **named) -> str"),
+           "After a step whose loss wasn't finite, with the same values: the first layer with an output that isn't; empty "
+           "where none is.")
+      .def(
+          "prepare", [](BoundTrainer& self, int64_t rows) { alone(self, [&] { return self.trainer.prepare(rows); }); },
+          "rows"_a, "Binds the step to `rows` rows, too, from 1 to `batch`, so that no step has to.")
+      .def_prop_ro(
+          "inputs", [](const BoundTrainer& self) { return self.trainer.inputs(); },
+          "Inputs, then targets, in the order of step().")
+      .def_prop_ro(
+          "batch", [](const BoundTrainer& self) { return self.trainer.batch(); }, "Rows of a whole batch.")
+      .def_prop_ro(
+          "devices", [](const BoundTrainer& self) { return self.devices; }, "The device list, as it was given.")
+      .def_prop_ro(
+          "report", [](const BoundTrainer& self) { return self.trainer.report(); },
+          "Of a whole batch: memory, and the implementations chosen.");
+}
+
+/// Where training stands.
+void add_progress(nb::class_<BoundTrainer>& trainer) {
+  trainer
+      .def_prop_rw(
+          "learning_rate", [](const BoundTrainer& self) { return self.trainer.learning_rate(); },
+          [](BoundTrainer& self, double rate) { self.trainer.progress().lr = rate; },
+          "Of the next step, under the model's schedule. Setting it sets the base learning rate, before the schedule.")
+      .def_prop_ro(
+          "steps", [](const BoundTrainer& self) { return self.trainer.progress().steps; }, "Optimiser steps done.")
+      .def_prop_rw(
+          "epochs", [](const BoundTrainer& self) { return self.trainer.progress().epochs; },
+          [](BoundTrainer& self, int64_t epochs) { self.trainer.progress().epochs = epochs; },
+          "Epochs done: schedules count these.")
+      .def_prop_rw(
+          "seed", [](const BoundTrainer& self) { return self.trainer.progress().seed; },
+          [](BoundTrainer& self, uint64_t seed) { self.trainer.progress().seed = seed; }, "Of dropout.")
+      .def("_read_state", &read_state, "torch"_a)
+      .def(
+          "_save", [](BoundTrainer& self, const std::string& file) { alone(self, [&] { return self.trainer.save(file); }); },
+          "file"_a)
+      .def(
+          "_restore",
+          [](BoundTrainer& self, const std::string& file) { alone(self, [&] { return self.trainer.restore(file); }); },
+          "file"_a);
+}
+
+}  // namespace
+
+void add_trainer(nb::module_& module) {
+  nb::class_<BoundTrainer> trainer(module, "Trainer", nb::dynamic_attr(), "Training steps of a model on devices.");
+  trainer.def(
+      "__init__",
+      [](BoundTrainer* self, const SharedModel& model, const std::string& devices, int64_t batch, const std::string& numerics,
+         bool deterministic, int threads, int64_t micro_batches) {
+        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches);
+        auto bound = without_gil([&] {
+          const std::shared_lock together(*model.access);
+          return Trainer::bind(model.model, devices, batch, options);
+        });
+        new (self) BoundTrainer{model, devices, std::move(bound)};
+      },
+      "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
+      "micro_batches"_a = 1);
+  add_steps(trainer);
+  add_progress(trainer);
+}
+
+}  // namespace sheaf::python

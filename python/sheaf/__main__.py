@@ -1,0 +1,10 @@
+"""python3 -m sheaf import …: what `sheaf import` of the command line calls."""
+import sys
+
+from .import_command import main
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["import"]:
+        print("usage: python3 -m sheaf import NET.pt2 -o NET.json [--weights NET.safetensors]", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,108 @@
+"""From a model file to a plan."""
+import json
+import os
+import warnings
+
+from . import _sheaf
+from .error import Error
+from .model_file import ModelFile, model_text
+from .training_section import Section
+
+
+class Plan(_sheaf.Plan):
+    """A compiled model: what sheaf.compile makes, or a plan file. One plan serves every device list and batch size; it can't change.
+
+    `weights` are those that the model file came with ({name: array}), `prefix` is what the plan's names have before PyTorch's,
+    `warnings` are what the compiler had to say, and `mixes_rows` whether one of them says that results depend on the devices. In a
+    notebook a plan shows its picture, where Graphviz is there to draw it."""
+
+    def __init__(self, plan, weights=None, prefix="", warned=(), mixes_rows=False):
+        super().__init__(plan)
+        self.weights, self.prefix = dict(weights or {}), prefix
+        self.warnings, self.mixes_rows = list(warned), mixes_rows
+
+    @classmethod
+    def load(cls, file):
+        """The plan of a file that `sheaf compile`, or save(), wrote. A plan contains machine code: load only what you trust."""
+        return cls(_sheaf.Plan._load(os.fspath(file)))
+
+    def save(self, file):
+        """Writes the plan file, whole or not at all; `sheaf run` and load() read it. Weights are not in it: model.save()."""
+        self._save(os.fspath(file))
+
+    @property
+    def training(self):
+        """The model's training section as a dict, with PyTorch's defaults filled in; None where it has none."""
+        return json.loads(self._training) if self._training else None
+
+    def __reduce__(self):
+        return _unpickled, (bytes(self), self.weights, self.prefix, self.warnings, self.mixes_rows)
+
+    def __repr__(self):
+        return f"<sheaf.Plan {self.name}: {self.precision}, {', '.join(self.programs)}>"
+
+    def _repr_svg_(self):
+        try:
+            return _sheaf.draw(self, "svg", "infer", "", 0)
+        except Error:  # no Graphviz: a notebook shows the repr
+            return None
+
+
+def _unpickled(text, weights, prefix, warned, mixes_rows):
+    return Plan(_sheaf.Plan._parse(text), weights, prefix, warned, mixes_rows)
+
+
+def compile(model, precision="f32", strategy="data_parallel", loss=None, optimizer=None, *, targets=None, schedule=None,
+            clip_grad_norm=None, metrics=None, device_memory=0):
+    """The Plan of a model: a ModelFile, a model file as a dict, or the path of one.
+
+    `precision`: "f32", "bf16" or "f16", the arithmetic; parameters, statistics and sums stay f32.
+    `strategy`: how a model is put on devices. "data_parallel" is what its DataParallel layers say.
+    `loss`, `optimizer`: the training section, in place of what the model file says: a torch.nn loss and a torch.optim optimizer, a
+    type's name, or a dict as in a model file ({"type": "SGD", "lr": 0.1}). `targets`: {name: {"shape", "dtype"}}; by default "label",
+    class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses. `schedule`,
+    `clip_grad_norm`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
+    `device_memory`: bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
+
+    Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for all that is
+    wrong with it."""
+    if strategy != "data_parallel":
+        raise Error(f"strategy '{strategy}': expected data_parallel")
+    text, is_file, name, file = _source(model)
+
+    def compiled(training):
+        return _sheaf.compile(text, is_file, name, precision, training, device_memory)
+
+    section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics)
+    training = ""
+    if section.given:
+        document = json.loads(open(text, encoding="utf-8").read()) if is_file else json.loads(text)
+        known = lambda: _sheaf.Model(compiled("")[0]).outputs  # noqa: E731 — what the outputs are only the compiler knows
+        training = json.dumps(section.complete(document.get("training") or {}, known))
+    plan, notes, mixes_rows = compiled(training)
+    for note in notes:
+        warnings.warn(str(note), stacklevel=2)
+    return Plan(plan, file and file.weights, file.prefix if file else "", notes, mixes_rows)
+
+
+def _source(model):
+    """(text or path, whether it is a path, name, ModelFile or None) of what compile() takes."""
+    if isinstance(model, ModelFile):
+        return model_text(model.json), False, f"{model.json.get('name', 'model')}.json", model
+    if isinstance(model, dict):
+        return model_text(model), False, f"{model.get('name', 'model')}.json", None
+    if isinstance(model, (str, os.PathLike)):
+        return os.fspath(model), True, "", None
+    raise Error(f"a {type(model).__name__} can't be compiled: expected a ModelFile, a dict or a path; sheaf.from_torch makes a ModelFile "
+                "of a torch.nn.Module")
+
+
+def as_plan(model):
+    """The plan of a Plan, a Model, the path of a plan, or what compile() takes."""
+    if isinstance(model, _sheaf.Plan):
+        return model
+    if hasattr(model, "plan"):
+        return model.plan
+    if isinstance(model, (str, os.PathLike)) and not os.fspath(model).endswith(".json"):
+        return Plan.load(model)
+    return compile(model)

@@ -1,0 +1,110 @@
+"""Training: steps, epochs, what they came to."""
+import math
+import os
+import sys
+import time
+
+from . import _sheaf
+from .error import Error
+from .history import History
+
+
+class Trainer(_sheaf.Trainer):
+    """Training steps of a model on devices: what model.trainer(…) makes.
+
+    Parameters are the model's: its sessions see each step. Threads take turns, and wait without holding the GIL."""
+
+    def __init__(self, model, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1):
+        super().__init__(model, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads,
+                         micro_batches=micro_batches)
+        self.model = model
+        self._evaluation = None
+
+    def fit(self, batches, epochs=1, eval=None, progress=False):
+        """Trains on all of `batches`, `epochs` times. Gives the History.
+
+        `batches`: any iterable that can be gone through again, as a torch DataLoader: a batch is a tuple or list of inputs and targets
+        in the order of `inputs`, or a dict by name. `eval`: such batches, for evaluate() after each epoch. `progress`: a line an epoch
+        on stderr.
+
+        Raises sheaf.Error: a loss isn't finite, with the first layer that has such a value; what step() raises. After a
+        KeyboardInterrupt, or any other exception, the trainer is as its last whole step left it."""
+        if epochs > 1 and iter(batches) is batches:
+            raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
+        history = History()
+        for _ in range(epochs):
+            record = self._epoch(batches)
+            if eval is not None:
+                record.update({f"eval_{name}": value for name, value in self.evaluate(eval).items() if name != "rows"})
+            history.append(record)
+            if progress:
+                print(history.line(-1), file=sys.stderr, flush=True)
+        return history
+
+    def _epoch(self, batches):
+        rows = steps = 0
+        total, begin = 0.0, time.perf_counter()
+        rate = self.learning_rate
+        for batch in batches:
+            given = self._named(batch)
+            loss = self.step(given)
+            if not math.isfinite(loss):
+                layer = self.first_not_finite(given)
+                raise Error(f"the loss of step {self.steps + 1} is {loss}" + (f": layer '{layer}' is the first with such a value" if layer else
+                            "; all layers' values are finite") + "; the step isn't done")
+            count = self._rows(given)
+            rows, steps, total = rows + count, steps + 1, total + loss * count
+        if not steps:
+            raise Error("there are no batches to train on")
+        self.epochs += 1
+        return {"epoch": self.epochs, "steps": steps, "rows": rows, "train_loss": total / rows, "learning_rate": rate,
+                "seconds": time.perf_counter() - begin}
+
+    def evaluate(self, batches):
+        """{"loss", "rows", and the model's metrics ("accuracy")} of the model as it is now, over all of `batches`, in inference mode. There
+        is no loss where it has no mean."""
+        if self._evaluation is None:
+            self._evaluation = self.model.bind(self.devices, self.batch)
+        metrics = _sheaf.Metrics(self.model)
+        inputs = [value.name for value in self.model.inputs]
+        for batch in batches:
+            given = self._named(batch)
+            found = self._evaluation.run({name: given[name] for name in inputs})
+            metrics.add(found if len(self.model.outputs) == 1 else found[metrics.output], given[metrics.target], self._rows(given))
+        return {**({} if metrics.loss is None else {"loss": metrics.loss}), **metrics.metrics, "rows": metrics.rows}
+
+    def _named(self, batch):
+        """{name: array} of a batch."""
+        if isinstance(batch, dict):
+            return batch
+        values = list(batch) if isinstance(batch, (tuple, list)) else [batch]
+        names = [value.name for value in self.inputs]
+        if len(values) != len(names):
+            raise Error(f"a batch has {len(values)} values; a step takes {', '.join(names)}")
+        return dict(zip(names, values))
+
+    def _rows(self, given):
+        for value in self.inputs:
+            if value.batch_dim is not None:
+                return given[value.name].shape[value.batch_dim]
+        return self.batch
+
+    def optimizer_state(self, tensors="numpy"):
+        """{name: array} of the optimiser's state ("fc.weight.momentum", …), as it is now; copies. `tensors`: "numpy" or "torch"."""
+        if tensors not in ("numpy", "torch"):
+            raise Error(f"tensors '{tensors}': expected numpy or torch")
+        return self._read_state(tensors == "torch")
+
+    def save(self, file):
+        """Writes parameters, buffers, the optimiser's state and progress to one safetensors file with checksums, whole or not at all."""
+        self._save(os.fspath(file))
+
+    def restore(self, file):
+        """Takes all of that back, from what save() or `sheaf train --checkpoint` wrote for the same plan: training goes on as if it had
+        never stopped, bit for bit on the same devices.
+
+        Raises sheaf.Error, located at the file: it is no checkpoint, is of another plan, or is damaged; then nothing is changed."""
+        self._restore(os.fspath(file))
+
+    def __repr__(self):
+        return f"<sheaf.Trainer of {self.model.name} on {self.devices}: batch {self.batch}, {self.steps} steps done>"

@@ -1,0 +1,77 @@
+"""The training section of a model file, from what sheaf.compile is given."""
+import inspect
+
+from .error import Error
+
+_CLASSES = {"CrossEntropyLoss", "NLLLoss"}
+
+
+class Section:
+    """What is given of a training section."""
+
+    def __init__(self, loss, optimizer, targets, schedule, clip_grad_norm, metrics):
+        named = {"targets": targets, "loss": _loss(loss), "optimizer": _optimizer(optimizer), "schedule": schedule,
+                 "clip_grad_norm": clip_grad_norm, "metrics": metrics}
+        self.given = {key: value for key, value in named.items() if value is not None}
+
+    def complete(self, section, outputs):
+        """`section`, a model file's, with what is given in place of its own. `outputs` gives the model's outputs."""
+        section = {**section, **self.given}
+        for needed in ("loss", "optimizer"):
+            if needed not in section:
+                raise Error(f"the training section has no {needed}: give {needed}=… to sheaf.compile")
+        if "loss" in self.given and "targets" not in self.given:
+            output = self._output(section["loss"], outputs())
+            name, target = _target(section["loss"]["type"], output)
+            section["targets"] = {name: target}
+            section["loss"] = {**section["loss"], "inputs": [output.name, name]}
+            section.setdefault("metrics", []) if "metrics" in self.given or name != "label" else section.update(metrics=["accuracy"])
+        return section
+
+    @staticmethod
+    def _output(loss, outputs):
+        wanted = [output for output in outputs if output.name in loss.get("inputs", [])] or outputs
+        return wanted[0]
+
+
+def _target(loss, output):
+    """(name, declaration) of the target that `loss` compares `output` with."""
+    if loss in _CLASSES:
+        return "label", {"shape": [size for i, size in enumerate(output.shape) if i != 1], "dtype": "int64"}
+    return "target", {"shape": list(output.shape), "dtype": "float32"}
+
+
+def _loss(loss):
+    if loss is None or isinstance(loss, dict):
+        return loss
+    if isinstance(loss, str):
+        return {"type": loss}
+    return {"type": type(loss).__name__, **_arguments(type(loss), loss.__dict__ | getattr(loss, "_buffers", {}))}
+
+
+def _optimizer(optimizer):
+    if optimizer is None or isinstance(optimizer, dict):
+        return optimizer
+    if isinstance(optimizer, str):
+        return {"type": optimizer}
+    groups = getattr(optimizer, "param_groups", None)
+    if groups is None:
+        raise Error(f"optimizer: expected a torch.optim.Optimizer, a name or a dict, got a {type(optimizer).__name__}")
+    if len(groups) != 1:
+        raise Error(f"optimizer: it has {len(groups)} parameter groups; a plan has one rule for all parameters")
+    return {"type": type(optimizer).__name__, **_arguments(type(optimizer), groups[0], always=("lr",))}
+
+
+def _arguments(cls, values, always=()):
+    """The constructor's arguments among `values` that aren't its defaults, as JSON has them."""
+    found = {}
+    for name, parameter in inspect.signature(cls.__init__).parameters.items():
+        value = values.get(name)
+        if name in ("self", "params") or value is None or (name not in always and _same(value, parameter.default)):
+            continue
+        found[name] = value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _same(value, default):
+    return not hasattr(value, "tolist") and value == default

@@ -1,0 +1,201 @@
+"""Training from Python, next to PyTorch."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import sheaf
+
+G = torch.Generator().manual_seed(5)
+X, LABEL = torch.randn(20, 6, generator=G), torch.randint(0, 3, (20,), generator=G)
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+
+
+def compiled(module, **options):
+    options = {"loss": nn.CrossEntropyLoss(), "optimizer": {"type": "SGD", "lr": 0.1, "momentum": 0.9}, **options}
+    return sheaf.compile(sheaf.from_torch(nn.DataParallel(module), (X,)), **options)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return compiled(net())
+
+
+def test_steps_are_pytorchs(plan):
+    module = net()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+    model = sheaf.Model(plan)
+    trainer = model.trainer("cpu:0,cpu:1", batch=8)
+    assert [value.name for value in trainer.inputs] == ["input", "label"] and trainer.learning_rate == 0.1
+    for first, last in ((0, 8), (8, 16), (16, 20), (0, 8)):
+        x, label = X[first:last], LABEL[first:last]
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(x), label)
+        loss.backward()
+        optimizer.step()
+        assert trainer.step(x, label.numpy()) == pytest.approx(loss.item(), abs=1e-5)
+    assert trainer.steps == 4
+    for name, value in model.state_dict().items():
+        numpy.testing.assert_allclose(value, module.state_dict()[name.removeprefix("module.")].numpy(), atol=1e-5)
+    assert sorted(trainer.optimizer_state()) == sorted(f"net.{name}.momentum_buffer" for name in model.state_dict())
+
+
+def test_values_by_name(plan):
+    losses = [sheaf.Model(plan).trainer("cpu", batch=20).step(*given, **named) for given, named in
+              (((X, LABEL), {}), ((), {"label": LABEL, "input": X}), (({"input": X, "label": LABEL},), {}))]
+    assert losses[0] == losses[1] == losses[2]
+
+
+@pytest.mark.parametrize("given, message", [
+    ((X,), "1 inputs are given"), ((X, LABEL.int()), r"int32 \[20\]; expected int64"), ((X, LABEL[:5]), r"\[5\]; expected int64 \[20\]"),
+    ((X.repeat(2, 1), LABEL.repeat(2)), "a batch of 40 rows")])
+def test_a_wrong_batch_is_an_error(plan, given, message):
+    trainer = sheaf.Model(plan).trainer("cpu", batch=20)
+    with pytest.raises(sheaf.Error, match=message):
+        trainer.step(*given)
+    assert trainer.steps == 0
+
+
+def test_fit_and_evaluate(plan, capsys):
+    model = sheaf.Model(plan)
+    trainer = model.trainer("cpu:0,cpu:1", batch=8)
+    loader = DataLoader(TensorDataset(X, LABEL), batch_size=8)
+    history = trainer.fit(loader, epochs=12, eval=loader, progress=True)
+    assert [record["epoch"] for record in history] == list(range(1, 13)) and history[0]["steps"] == 3 and history[0]["rows"] == 20
+    assert history["train_loss"][-1] < 0.5 * history["train_loss"][0]
+    assert "epoch 12" in capsys.readouterr().err and "<table>" in history._repr_html_() and str(history).count("\n") == 11
+    module = net()
+    module.load_state_dict({name.removeprefix("module."): value for name, value in model.state_dict("torch").items()})
+    with torch.no_grad():
+        logits = module(X)
+    found = trainer.evaluate(loader)
+    assert found["rows"] == 20 and found["loss"] == pytest.approx(nn.functional.cross_entropy(logits, LABEL).item(), abs=1e-5)
+    assert found["accuracy"] == pytest.approx((logits.argmax(1) == LABEL).float().mean().item())
+    assert history[-1]["eval_loss"] == pytest.approx(found["loss"]) and trainer.epochs == 12
+    with pytest.raises(sheaf.Error, match="iterator"):
+        trainer.fit(iter(loader), epochs=2)
+    with pytest.raises(sheaf.Error, match="no batches"):
+        trainer.fit([])
+    with pytest.raises(sheaf.Error, match="a batch has 1 values; a step takes input, label"):
+        trainer.fit([(X,)])
+    with pytest.raises(sheaf.Error, match="3 classes"):
+        trainer.evaluate([(X[:2], torch.tensor([0, 3]))])
+
+
+def test_the_learning_rate(plan):
+    trainer = sheaf.Model(plan).trainer("cpu", batch=20)
+    trainer.learning_rate = 0.0
+    before = trainer.model.state_dict()
+    trainer.step(X, LABEL)
+    assert trainer.learning_rate == 0 and all((value == before[name]).all() for name, value in trainer.model.state_dict().items())
+    scheduled = sheaf.Model(compiled(net(), schedule={"type": "StepLR", "step_size": 1, "gamma": 0.5})).trainer("cpu", batch=20)
+    history = scheduled.fit([(X, LABEL)], epochs=3)
+    assert history["learning_rate"] == pytest.approx([0.1, 0.05, 0.025])
+
+
+def test_training_goes_on_from_a_file(plan, tmp_path):
+    first = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=20)
+    for _ in range(2):
+        first.step(X, LABEL)
+    first.save(tmp_path / "run.safetensors")
+    expected = [first.step(X, LABEL) for _ in range(3)]
+    other = sheaf.Model(plan, seed=7).trainer("cpu:0,cpu:1", batch=20)
+    other.restore(tmp_path / "run.safetensors")
+    assert other.steps == 2 and [other.step(X, LABEL) for _ in range(3)] == expected
+    (tmp_path / "run.safetensors").write_bytes(b"damaged")
+    with pytest.raises(sheaf.Error, match="run.safetensors"):
+        other.restore(tmp_path / "run.safetensors")
+
+
+def test_a_loss_that_is_not_finite_names_the_layer(plan):
+    trainer = sheaf.Model(plan).trainer("cpu", batch=20)
+    x = X.clone()
+    x[3, 2] = float("inf")
+    before = trainer.model.state_dict()
+    with pytest.raises(sheaf.Error, match="layer 'net.module.0'"):
+        trainer.fit([(x, LABEL)])
+    assert trainer.steps == 0 and all((value == before[name]).all() for name, value in trainer.model.state_dict().items())
+
+
+def test_the_training_section(tmp_path):
+    module = net()
+    described = compiled(module, loss=nn.CrossEntropyLoss(label_smoothing=0.1, weight=torch.tensor([1.0, 2.0, 3.0])),
+                         optimizer=torch.optim.Adam(module.parameters(), lr=0.02, betas=(0.8, 0.9))).training
+    assert described["loss"]["type"] == "CrossEntropyLoss" and described["loss"]["arguments"]["label_smoothing"] == 0.1
+    assert described["loss"]["arguments"]["weight"] == [1, 2, 3] and described["metrics"] == ["accuracy"]
+    assert described["optimizer"]["lr"] == 0.02 and described["optimizer"]["betas"] == [0.8, 0.9]
+    regression = compiled(module, loss="MSELoss", optimizer="SGD").training
+    assert regression["targets"] == {"target": {"shape": ["batch", 3], "dtype": "float32"}} and regression["metrics"] == []
+    file = sheaf.from_torch(module, (X,))
+    file.json["training"] = {"targets": {"t": {"shape": ["batch", 3]}}, "loss": {"type": "L1Loss"}, "optimizer": {"type": "SGD", "lr": 1}}
+    own = sheaf.compile(file, optimizer={"type": "Adam"}).training
+    assert own["loss"]["type"] == "L1Loss" and own["optimizer"]["type"] == "Adam"
+    file.save(tmp_path / "net.json")
+    assert sheaf.compile(tmp_path / "net.json", loss="MSELoss").training["loss"]["type"] == "MSELoss"
+    with pytest.raises(sheaf.Error, match="has no optimizer"):
+        compiled(module, optimizer=None)
+    with pytest.raises(sheaf.Error, match="2 parameter groups"):
+        compiled(module, optimizer=torch.optim.SGD([{"params": [p]} for p in list(module.parameters())[:2]], lr=0.1))
+    with pytest.raises(sheaf.Error, match="no training program"):
+        sheaf.Model(sheaf.compile(sheaf.from_torch(module, (X,)))).trainer("cpu", batch=4)
+
+
+def test_ctrl_c_ends_a_step_cleanly():
+    """Steps in a loop; the signal comes from outside. The step that it falls into is whole, and the trainer goes on."""
+    program = textwrap.dedent("""
+        import numpy, sheaf
+        plan = sheaf.compile({"sheaf": "1.0", "name": "net", "inputs": {"x": {"shape": ["batch", 64]}},
+                              "layers": [{"name": "fc", "type": "Linear", "in_features": 64, "out_features": 3}]},
+                             loss="CrossEntropyLoss", optimizer={"type": "SGD", "lr": 0.1})
+        trainer = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=512)
+        x, label = numpy.ones((512, 64), "float32"), numpy.zeros(512, "int64")
+        trainer.step(x, label)
+        for _ in range(3):
+            try:
+                print("begun", flush=True)
+                while True:
+                    before = trainer.steps
+                    trainer.step(x, label)
+            except KeyboardInterrupt:
+                assert trainer.steps in (before, before + 1)
+                trainer.step(x, label)
+        print("went on", trainer.steps > 3)
+    """)
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=os.environ)
+    for _ in range(3):
+        assert child.stdout.readline() == "begun\n"
+        time.sleep(0.05)  # into the steps
+        child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert (out, child.returncode) == ("went on True\n", 0)
+
+
+def test_signals_wait_for_a_step_to_end():
+    """Many of them, whatever their handler does: kernels that use the memory beyond the stack's end see none."""
+    program = textwrap.dedent("""
+        import numpy, sheaf, signal
+        plan = sheaf.compile({"sheaf": "1.0", "name": "net", "inputs": {"x": {"shape": ["batch", 64]}},
+                              "layers": [{"name": "fc", "type": "Linear", "in_features": 64, "out_features": 64}]},
+                             loss="MSELoss", optimizer={"type": "SGD", "lr": 0.1})
+        trainer = sheaf.Model(plan).trainer("cpu", batch=512)
+        x, y = numpy.ones((512, 64), "float32"), numpy.ones((512, 64), "float32")
+        taken = []
+        signal.signal(signal.SIGALRM, lambda *_: taken.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        while len(taken) < 200:
+            trainer.step(x, y)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    """)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

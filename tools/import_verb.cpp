@@ -1,0 +1,64 @@
+// sheaf import NET.pt2 -o NET.json: handed to the Python package, since PyTorch alone reads what it writes.
+#include "tools/cli/report.h"
+#include "tools/inspect/child_process.h"
+#include "tools/verbs.h"
+
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+#include <vector>
+
+namespace sheaf {
+namespace {
+
+constexpr const char* kPython = "python3";
+constexpr int kNotInstalled = 3;
+
+/// The Python on the path has the package. A folder called sheaf isn't it.
+Result<void> find_package() {
+  const std::string look =
+      "import importlib.util, sys\nspec = importlib.util.find_spec('sheaf')\nsys.exit(0 if spec and spec.origin else " +
+      std::to_string(kNotInstalled) + ")";
+  const char* const how =
+      "`pip install .` in sheaf's checkout installs it, for the python3 that is first on the path (docs/python.md)";
+  auto found = run_child({kPython, "-c", look}, "");
+  if (!found) return found.error().note(how);
+  if (found->status == 0) return {};
+  return Error(found->status == kNotInstalled ? "the Python package isn't installed, which imports PyTorch's modules"
+                                              : std::string(kPython) + " failed: " + found->errors)
+      .note(how);
+}
+
+}  // namespace
+
+OptionParser import_options() {
+  OptionParser parser("import", "Makes a model file of an exported PyTorch program (by the Python package).");
+  parser.positional("NET.pt2", "what torch.export.save wrote, exported with a free batch size")
+      .file(FileUse::input)
+      .option("-o", "NET.json", "where the model file goes")
+      .file(FileUse::output)
+      .required()
+      .option("--weights", "NET.safetensors", "where its weights go")
+      .writes({".safetensors"})
+      .example("a model file and weights under PyTorch's names",
+               {"sheaf import net.pt2 -o net.json --weights net.safetensors"});
+  return parser;
+}
+
+int import_verb(std::span<const std::string> arguments) {
+  const OptionParser parser = import_options();
+  auto options = parser.parse(arguments);
+  if (!options) return report_usage(options.error(), "import");
+  if (options->help()) return print_help(parser);
+  if (auto found = find_package(); !found) return report(found.error(), kFailed);
+  std::vector<std::string> words = {kPython, "-m", "sheaf", "import", "-o", options->value("-o")};
+  if (options->has("--weights")) words.insert(words.end(), {"--weights", options->value("--weights")});
+  words.insert(words.end(), {"--", options->value("NET.pt2")});
+  std::vector<char*> command;
+  for (std::string& word : words) command.push_back(word.data());
+  command.push_back(nullptr);
+  execvp(kPython, command.data());
+  return report(Error(std::string(kPython) + " can't be started: " + std::strerror(errno)), kFailed);
+}
+
+}  // namespace sheaf
