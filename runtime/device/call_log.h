@@ -1,5 +1,5 @@
-// What a backend asks of its driver during a step: shown in traces, so that anybody can see that a step neither allocates
-// nor waits but once.
+// A backend's calls of its driver during a step, shown in traces so that anybody can see that a step allocates nothing and
+// waits only once.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ class CallLog {
  public:
   struct Call {
     const char* name = "";       ///< of static storage: "cuGraphLaunch"
-    int device = -1;             ///< -1: of none in particular
+    int device = -1;             ///< -1: none in particular
     int64_t begin = 0, end = 0;  ///< ticks (runtime/machine/tick_clock.h)
     unsigned thread = 0;         ///< set by note(): calls of one thread don't overlap
   };

@@ -10,22 +10,22 @@ namespace sheaf {
 
 /// Devices of one kind. Figures are in SI units: operations, bytes and seconds.
 struct DeviceDescription {
-  bool known = false;                ///< the figures are given, or this machine's; else they are any such device's
+  bool known = false;                ///< the figures are given, or this machine's; else those of any such device
   std::string model;                 ///< "AMD EPYC …"
   int cores = 1;                     ///< of all devices that run on the host's cores together; 1 for others
   double flops_per_second = 0;       ///< f32 matrix products, all cores
   double bytes_per_second = 0;       ///< memory traffic, all cores
-  double core_bytes_per_second = 0;  ///< what one core alone can move
+  double core_bytes_per_second = 0;  ///< what a single core can move
   double cache_bytes = 0;            ///< what fits here is moved at cache_bytes_per_second, all cores
   double cache_bytes_per_second = 0;
   double seconds_per_operation = 0;  ///< overhead of an operation
   double seconds_per_wait = 0;       ///< for one lane to see that another is done
   double copy_bytes_per_second = 0;  ///< from one device to another
   double memory_bytes = 0;           ///< of one device
-  /// Arithmetic rates of operations that don't reach that of matrix products, all cores.
+  /// Arithmetic rates of operations that don't reach the matrix products' rate, all cores.
   std::map<Op, double> operations;
-  /// The same two of bf16 operands, or f16 ones. 0: not known, f32's then; an operation that isn't listed has as many times its
-  /// f32 rate as matrix products have theirs.
+  /// The same two for bf16 operands, or f16 ones. 0: not known, then f32's; an operation that isn't listed gets its f32 rate
+  /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
 };

@@ -1,11 +1,11 @@
-// The device contract: what binding and execution ask of a backend. The CPU implements it in runtime/cpu;
-// tests/conformance holds what every backend must pass.
+// The device contract: what binding and execution need from a backend. The CPU implements it in runtime/cpu; every backend must
+// pass tests/conformance.
 //
 // A Device is memory plus a way to make operations. A Queue is an ordered sequence of work on it: each lane of a
 // run has one. On the CPU a queue does its work before a call returns; on an asynchronous backend (a CUDA stream)
-// the calls only enqueue, and order between queues is made with events. Callers may rely on nothing more than
+// the calls only enqueue, and events order work between queues. Callers may rely on nothing more than
 // this: work within a queue happens in order; work after wait(e) happens after the work before record(e); the host
-// may read results only after synchronize(). A caller calls wait(e) only after the record(e) that it means.
+// may read results only after synchronize(). Call wait(e) only after the matching record(e).
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -21,9 +21,9 @@
 namespace sheaf {
 
 struct DeviceInfo {
-  std::string kind;   ///< its backend's name, for people and for what is described by kind; nothing is decided by it
+  std::string kind;   ///< its backend's name, for people and for descriptions by kind; decides nothing
   std::string model;  ///< "AMD EPYC …"
-  int cores = 1;      ///< of the host that this process may use; of other devices 1
+  int cores = 1;      ///< of the host that this process may use; 1 for other devices
   std::string isa;    ///< "x86-64-v4", "sm_90"
   int64_t memory_bytes = 0;
   int multiprocessors = 0;  ///< of a GPU
@@ -36,12 +36,12 @@ struct DeviceInfo {
   /// prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
   /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
   bool fuses_norms = false;
-  /// Of a device that is only planned for (plan_device()): why, and as what. Empty: it is there, and open.
+  /// For a device that is only planned for (plan_device()): why, and as what. Empty: it is there, and open.
   std::string planned;
 };
 
 using Seconds = std::chrono::duration<double>;
-/// How long a wait goes on without any progress, unless a binding says otherwise.
+/// How long a wait may last without any progress, unless a binding says otherwise.
 inline constexpr Seconds kDeadline{300};
 
 /// A plan's generated kernels, loaded for one kind of device.
@@ -59,7 +59,7 @@ class Event {
   virtual Result<void> synchronize() = 0;
 };
 
-/// Work of a queue that was noted down to be handed over at once, again and again (a CUDA graph).
+/// Recorded work of a queue, to be launched at once, again and again (a CUDA graph).
 class RecordedWork {
  public:
   virtual ~RecordedWork() = default;
@@ -80,12 +80,12 @@ struct CopyPart {
   size_t offset = 0, bytes = 0;
 };
 
-/// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory, but those that
-/// begin and end a recording. A call that fails is kept: synchronize() reports the first.
+/// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory, except those that begin
+/// and end a recording. A call that fails is kept: synchronize() reports the first.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// A run begins: no operation of it has failed yet. (Asynchronous queues clear the flag that `guarded` work looks at.)
+  /// A run begins: no operation of it has failed yet. (Asynchronous queues clear the flag that `guarded` work reads.)
   virtual void begin_run() {}
   /// Runs a bound operation of the same device. Buffers: inputs, then outputs, in the device's memory; they and
   /// `scratch` stay valid until the work is done, the array `buffers` itself until the call returns. `guarded`, on an
@@ -93,30 +93,29 @@ class Queue {
   virtual void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded = false) = 0;
   /// Copies between any two memories that the device can reach: its own, the host's, another device's of its kind.
   virtual void copy(void* target, const void* source, const CopyShape& shape, bool guarded = false) = 0;
-  /// Copies several pieces of the host's memory to their places in `target`; on a queue that has to stage what comes from
-  /// there, in one transfer. What lies between them is left unspecified. Few bytes: a batch's labels, a learning rate.
+  /// Copies several pieces of the host's memory to their places in `target`; on a queue that has to stage host data, in one
+  /// transfer. The bytes between them are left unspecified. Few bytes: a batch's labels, a learning rate.
   virtual void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) {
     for (size_t i = 0; i < parts.size(); ++i) {
       copy(static_cast<char*>(target) + parts[i].offset, sources[i], {parts[i].bytes, 1, 0, 0});
     }
   }
   virtual void record(Event& event) = 0;
-  /// `event` may be another device's, of another kind too. Errors, of a queue that has to block for it: as
-  /// Event::synchronize().
+  /// `event` may be another device's, of another kind too. Errors, if this queue has to block for it: as Event::synchronize().
   virtual Result<void> wait(Event& event) = 0;
   /// Returns when all work is done; an error says what failed in it, or what ran last when the deadline had passed.
   virtual Result<void> synchronize() = 0;
 
-  /// Whether this queue can note work down; the rest is for those that can.
+  /// Whether this queue can record work; the functions below are for queues that can.
   virtual bool records() const { return false; }
-  /// From here to end_recording() launch() and copy() within the device only note down what they would do.
+  /// From here to end_recording(), launch() and copy() within the device only record what they would do.
   virtual Result<void> begin_recording() { return Error("this queue cannot record work"); }
   virtual Result<std::unique_ptr<RecordedWork>> end_recording() { return Error("this queue cannot record work"); }
   virtual void replay(RecordedWork& work) {}
 };
 
-/// Several devices of one kind, no two the same, send each other buffers in one call. `buffers`: for each of `parts`
-/// a buffer a member.
+/// Several distinct devices of one kind send each other buffers in one call. `buffers`: for each of `parts`, one buffer per
+/// member.
 struct CollectiveRequest {
   enum Kind {
     broadcast,  ///< root's buffers to all others'
@@ -127,21 +126,21 @@ struct CollectiveRequest {
   std::vector<size_t> parts;  ///< bytes of each
   DType dtype = DType::float32;
   std::string what;              ///< for messages and explain: "gradients of 12 parameters"
-  Seconds deadline = kDeadline;  ///< of a first run, where preparing takes one
+  Seconds deadline = kDeadline;  ///< of a first run, if preparing takes one
 };
 
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
-  /// Where the calls to its driver are noted while a trace is recorded (runtime/device/call_log.h); null: there is no
+  /// Where calls to its driver are logged while a trace is recorded (runtime/device/call_log.h); null: there is no
   /// driver. Devices may share one.
   virtual CallLog* call_log() { return nullptr; }
   /// Bytes that could be allocated now, as far as is known.
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
   virtual int memory_space() const = 0;
-  /// Memory of at least `bytes` (0 allowed) bytes, aligned as info() says; an error where there is not enough.
+  /// Memory of at least `bytes` (0 allowed) bytes, aligned as info() says; an error if there is not enough.
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void release(void* memory) = 0;
   /// A queue whose operations use `threads` threads of the host, if the device runs on its cores. A wait for it that sees no
@@ -154,13 +153,13 @@ class Device {
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
-  /// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain where there is no such format.
+  /// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain if there is no such format.
   virtual TensorSpec same_layout(const TensorSpec& tensor, DType dtype) { return plain_tensor(dtype, tensor.dims); }
-  /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null where there is
-  /// none: parts that are not the same generated kernel over elements. The parts stay as they are.
+  /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null if there is none: the
+  /// parts are not the same generated kernel over elements. The parts stay as they are.
   virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }
-  /// By member, this device being the first: the operation that it launches. An empty list where these devices have no
-  /// collectives: then copies do. Buffers of an operation: broadcast: the parts'; gather: root: for each other member
+  /// By member, this device being the first: the operation that it launches. An empty list if these devices have no
+  /// collectives: then copies do the work. Buffers of an operation: broadcast: the parts'; gather: root: for each other member
   /// its parts, in rank order; others: their parts; reduce: the parts', root's being also the results.
   virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request, std::span<Device* const> members) {
     return std::vector<Prepared>{};

@@ -14,20 +14,20 @@ namespace sheaf {
 struct DeviceSpec {
   std::string kind = "cpu";  ///< its backend's name (runtime/device/backend.h)
   int index = 0;
-  bool host = false;  ///< the list `cpu` alone: host-only mode
+  bool host = false;  ///< the list is just `cpu`: host-only mode
   bool operator==(const DeviceSpec&) const = default;
 };
 
 /// "cpu:0", "cuda:1"; "cpu" for host-only mode.
 std::string to_string(const DeviceSpec& spec);
 
-/// Parses "cpu:0,cpu:1", "cpu:0-3", "cuda:0,cpu:0" or "cpu". `cpu` alone is host-only mode; in a longer list it
-/// means cpu:0, as `cuda` means cuda:0. A device may stand twice. Every error is one of spelling (an empty entry,
-/// a kind that no backend has, a bad index, a range that runs backwards, more than kMostDevices): the command line reports it as
-/// its own fault. Whether the devices exist is open_device's business.
+/// Parses "cpu:0,cpu:1", "cpu:0-3", "cuda:0,cpu:0" or "cpu". `cpu` by itself is host-only mode; in a longer list it means
+/// cpu:0, as `cuda` means cuda:0. A device may be listed twice. Every error is one of spelling (an empty entry, a kind that no
+/// backend has, a bad index, a range that runs backwards, more than kMostDevices): the command line reports it as its own
+/// fault. Whether the devices exist is open_device's business.
 Result<std::vector<DeviceSpec>> parse_devices(std::string_view text);
 
-/// True for an empty list and for `cpu` alone.
+/// True for an empty list and for just `cpu`.
 bool is_host_only(const std::vector<DeviceSpec>& devices);
 
 }  // namespace sheaf

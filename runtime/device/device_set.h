@@ -16,14 +16,14 @@ using LaneId = Id<struct Lane>;
 inline constexpr LaneId kHostLane{0};
 
 /// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
-/// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. With shards, all lists do. In host-only mode, and
-/// where the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
+/// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. With shards, all lists do. In
+/// host-only mode, and if the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
 class DeviceSet {
  public:
-  /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores share them out (each at least 1).
-  /// `names[k]` is what messages call entry k. Without entries: host-only mode. `shards`: parts that each region cuts its rows
-  /// into, whatever the entries; then every lane has as many threads as if there were one for each shard, since how a library
-  /// adds up may depend on their number. 0: a part for each device.
+  /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them among themselves (each
+  /// at least 1). `names[k]` is what messages call entry k. Without entries: host-only mode. `shards`: parts that each region
+  /// cuts its rows into, whatever the entries; then every lane has as many threads as if there were one for each shard, since
+  /// how a library adds up may depend on their number. 0: a part for each device.
   DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
             int threads, int shards = 0);
 

@@ -1,5 +1,5 @@
-// The contract between binding and a backend's operations: a step with concrete sizes becomes an
-// Executable, with the layouts that it wants for its operands.
+// The contract between binding and a backend's operations: a step with concrete sizes becomes an Executable, with its preferred
+// layouts for its operands.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -41,10 +41,10 @@ int64_t element_count(const TensorSpec& tensor);
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// `buffers`: the step's inputs, then its outputs, in step order. `scratch`: 64-byte aligned, of the
-  /// size asked for. Returns nothing: what can fail, fails in prepare(), unless `Prepared::can_fail` is set.
+  /// `buffers`: the step's inputs, then its outputs, in step order. `scratch`: 64-byte aligned, of the requested size. Returns
+  /// nothing: what can fail fails in prepare(), unless `Prepared::can_fail` is set.
   virtual void run(void* const* buffers, void* scratch) = 0;
-  /// Of an operation that checks its data (an index beyond a table's end): why the last run() failed, empty if it
+  /// For an operation that checks its data (an index beyond a table's end): why the last run() failed, empty if it
   /// didn't. A failed run leaves its outputs unspecified, and touches no memory but its own.
   virtual std::string failure() const { return {}; }
   virtual bool failed() const { return false; }
@@ -58,35 +58,35 @@ class Executable {
 struct PrepareRequest {
   const Step& step;
   const Plan& plan;
-  std::span<const TensorSpec> inputs;   ///< in the formats in which they are at hand
+  std::span<const TensorSpec> inputs;   ///< in their present formats
   std::span<const TensorSpec> outputs;  ///< dims and dtype; formats to be chosen by the operation
   int threads = 1;                      ///< of the lane
   bool fast_numerics = false;           ///< --numerics fast: Winograd (CPU), TF32 (CUDA) allowed
-  /// Inputs that depend on weights alone: a reordering of them is done once, so any format may be asked for.
+  /// Inputs that depend only on weights: they are reordered once, so any format may be requested.
   std::span<const bool> constant;
-  /// Of op `kernel`: the loaded objects (null where a binding is only planned: then there is no executable), and the
-  /// step's `extents` and `work` (for CPUs) with the symbols' values put in.
+  /// For op `kernel`: the loaded objects (null if a binding is only planned: then there is no executable), and the step's
+  /// `extents` and `work` (for CPUs) with the symbols' values filled in.
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
-  bool explain = false;       ///< `Prepared::reason` shall name the alternatives too, which takes time to find out
-  bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order in which threads come
-  int64_t gpu_work = 0;       ///< as `work`, of the kernel's form for GPUs
+  bool explain = false;       ///< `Prepared::reason` names the alternatives too, which takes time to find out
+  bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order of threads
+  int64_t gpu_work = 0;       ///< as `work`, for the kernel's form for GPUs
 };
 
 struct Prepared {
   std::unique_ptr<Executable> executable;
-  std::vector<TensorSpec> inputs;   ///< as wanted; where one differs from the request, binding inserts a reorder
+  std::vector<TensorSpec> inputs;   ///< as wanted; if one differs from the request, binding inserts a reorder
   std::vector<TensorSpec> outputs;  ///< as produced
   size_t scratch_bytes = 0;
-  /// Of a device that is only planned for: why scratch_bytes, or what is kept for the backward pass, is not what a run takes, and
-  /// what was counted instead. Empty: it is.
+  /// For a device that is only planned for: why scratch_bytes, or what is kept for the backward pass, is not what a run takes,
+  /// and what was counted instead. Empty: it is.
   std::string uncertain;
   std::string implementation;  ///< for explain: "jit:avx512_core", "generated", …
-  std::string reason;          ///< for explain: why that one and no other, a sentence or two
+  std::string reason;          ///< for explain: why that one and not another, in a sentence or two
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;
-  bool can_fail = false;  ///< Executable::failed() is asked after each run
+  bool can_fail = false;  ///< Executable::failed() is called after each run
 };
 
 }  // namespace sheaf

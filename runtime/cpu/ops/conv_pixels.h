@@ -24,7 +24,8 @@ namespace sheaf {
 enum class ConvResult { y, dx, dweight };
 
 /// Whether products over the batch are the better choice on this CPU. Depends on sizes and instructions, on --numerics and on
-/// whether the weight stays, so that results do not depend on the machine's mood. An activation (forward) can only be a ReLU, with any slope below zero.
+/// whether the weight stays, so that results are reproducible. An activation (forward) can only be a ReLU, with any slope below
+/// zero.
 bool pixels_pay(const Operation& operation, const ConvShape& shape, ConvResult result);
 
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape);
