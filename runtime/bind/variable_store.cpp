@@ -85,12 +85,12 @@ void ConstantStore::set_home(NodeId variable, Device& device) {
 NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
   if (memory_space(variable) == device.memory_space()) return variable;
   for (const NodeId copy : at(variable).copies) {
-    // A node that was requested in vain has lost its device.
-    if (!settled(copy) || memory_space(copy) == device.memory_space()) {
-      if (!settled(copy)) at(copy).device = &device;
-      at(copy).wanted = true;
-      return copy;
-    }
+    // A node that was requested in vain has lost its device: it serves any.
+    const bool free = !settled(copy) && !at(copy).wanted;
+    if (!free && memory_space(copy) != device.memory_space()) continue;
+    if (free) at(copy).device = &device;
+    at(copy).wanted = true;
+    return copy;
   }
   const TensorSpec& spec = at(variable).spec;
   const NodeId copy = add_node(plain_tensor(spec.dtype, spec.dims), device);
