@@ -1,4 +1,4 @@
-// What is assumed of a GPU that is planned for and that no driver describes.
+// What is assumed about a GPU that is planned for but that no driver describes.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -14,7 +14,7 @@ inline constexpr const char* kAssumedGpu = R"({
   "l2CacheSize": 62914560, "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000, "deviceName": "NVIDIA H200"
 })";
 
-/// The same as a driver would tell them.
+/// The same, as a driver would report them.
 DeviceProperties assumed_properties();
 
 }  // namespace sheaf::cuda

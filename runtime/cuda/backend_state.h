@@ -29,12 +29,12 @@ class BackendState {
   Backend& backend() { return *backend_; }
   MemoryMap memory;
 
-  /// Whether `device` reaches `peer`'s memory; makes it so when first asked.
+  /// Whether `device` reaches `peer`'s memory; the first call enables the access.
   Result<bool> reaches(int device, int peer);
-  /// The communicator of a list of devices, opened when first asked for. Null, with the reason in `why`, where there is none.
+  /// The communicator of a list of devices, opened on first request. Null, with the reason in `why`, if there is none.
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
 
-  /// What it takes to tell a queue's guarded work that it must do nothing, while other work of the queue still goes on.
+  /// The means to tell a queue's guarded work to do nothing, while other work of the queue still goes on.
   struct Alarm {
     int32_t* flag = nullptr;  ///< in the device's memory
     Stream stream = nullptr;  ///< of its own
@@ -43,23 +43,23 @@ class BackendState {
   void watch(Progress* queue, std::shared_ptr<PinnedRing> results, const Alarm& alarm);
   void forget(Progress* queue);
 
-  /// A queue takes no more work, because of `why`. Guarded work of all queues does nothing from here on; then what waits for
-  /// a member that won't come is ended (what it was to bring isn't there, and must not reach a variable); later communicators
-  /// are opened anew. Returns why the first of the queues that there are has failed: what others met came from that.
+  /// A queue takes no more work, because of `why`. Guarded work of all queues does nothing from here on; then work that waits
+  /// for a member that won't come is ended (its data aren't there, and must not reach a variable); later communicators are
+  /// opened anew. Returns why the first of the present queues failed, which caused the others' failures.
   std::shared_ptr<const Error> stop(Progress* queue, std::shared_ptr<const Error> why);
-  /// Returns when nothing more is on its way from a GPU to this memory of the host's, but for what is in `except`. Errors: as
+  /// Returns when no more data are on their way from a GPU to this host memory, except those in `except`. Errors: as
   /// wait_until().
   Result<void> settle(const Rows& memory, const PinnedRing* except = nullptr);
   /// Grows while any queue's work goes on.
   uint64_t progress();
-  /// What each queue's device ran last, a line each.
+  /// What each queue's device ran last, one line each.
   std::vector<std::string> report();
 
   /// `why`, why work failed, with what each queue's device ran last.
   Error explain(Error why);
 
-  /// A wait was in vain: the device may never come back, so that from here on nobody waits for it, nor frees what it may
-  /// still use. `lost()` is then why; null before.
+  /// A wait was in vain: the device may never come back, so from here on nobody waits for it, nor frees what it may still use.
+  /// `lost()` is then why; null before.
   const Error& lose(Error why);
   const Error* lost() const { return lost_.load(std::memory_order_acquire); }
 
@@ -90,12 +90,12 @@ class BackendState {
   std::atomic<const Error*> lost_{nullptr};
 };
 
-/// Paces the questions of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait when for `deadline`
-/// nothing has got done on any of the backend's devices, since their queues may wait for each other.
+/// Paces the polls of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait once nothing has been
+/// done on any of the backend's devices for `deadline`, because their queues may wait for each other.
 class Patience {
  public:
   Patience(BackendState& state, Seconds deadline);
-  /// Call while what is waited for isn't done. Errors: somebody has waited in vain, this one or another.
+  /// Call while the awaited work isn't done. Errors: somebody has waited in vain, this wait or another.
   Result<void> wait();
 
  private:

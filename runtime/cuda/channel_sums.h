@@ -7,7 +7,7 @@ namespace sheaf::cuda {
 
 // `kernels` null (the binding is only planned): only the scratch memory is taken. They throw OperationError.
 
-/// sums[c] = Σ x over all dims but the channels, in f32 and in an order that depends on the sizes alone. x: dims [N, C, s…],
+/// sums[c] = Σ x over all dims but the channels, in f32 and in an order that depends only on the sizes. x: dims [N, C, s…],
 /// plain or with channels last; f32, bf16 or f16.
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                       const Dims& dims, bool channels_last, size_t& scratch_bytes);
@@ -16,8 +16,8 @@ void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memor
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 
-/// A batch norm in whatever format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; what is none is left out.
-/// `mask`: 1 bit an element (mask_bytes()), set where ReLU lets through.
+/// A batch norm in any format; [N, C, s…]. Statistics, weight and bias are f32 of shape [C]; absent ones are left out.
+/// `mask`: 1 bit per element (mask_bytes()), set where ReLU passes its input.
 struct BatchNormCall {
   DType dtype = DType::float32;
   Dims dims;

@@ -1,7 +1,7 @@
-// What the CUDA backend asks of a driver: memory, streams, events, modules, graphs. Three kinds implement it: NVIDIA's
+// What the CUDA backend needs from a driver: memory, streams, events, modules, graphs. Three kinds implement it: NVIDIA's
 // (vendor/driver.h, opened at run time), the recording one of the tests (tests/sim), and none. It mirrors the CUDA
-// driver interface call by call, so that all logic above it is the same with and without a GPU.
-// No header of CUDA is included here: the backend but vendor/ is built everywhere.
+// driver interface call by call, so all logic above it is the same with and without a GPU. This file includes no CUDA header:
+// the backend except vendor/ is built everywhere.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -43,10 +43,10 @@ struct Launch {
   void** arguments = nullptr;  ///< addresses of the parameters; read during the call
 };
 
-/// A multiple of this is what a driver's allocations begin at, and what libraries want of scratch memory: cuBLASLt (since 12.9)
-/// for its workspace, tensor maps 128.
+/// A driver's allocations begin at multiples of this, which libraries require of scratch memory: cuBLASLt (since 12.9) for its
+/// workspace; tensor maps require 128.
 inline constexpr size_t kAlignment = 256;
-/// What cuDNN's graphs take for granted of a tensor.
+/// The alignment that cuDNN's graphs assume of a tensor.
 inline constexpr size_t kOperandAlignment = 16;
 
 /// A range of memory that enqueued work touches.
@@ -60,14 +60,14 @@ struct Access {
 /// Where a copy's end lies.
 inline constexpr int kHost = -1;
 
-/// Every call may be made from any thread and makes the device current that it needs. `device` counts as
-/// CUDA_VISIBLE_DEVICES has it. Errors name the call and the reason ("cuMemAlloc: out of memory"). The calls that are
-/// made in a step (from record() on) allocate no host memory where they succeed.
+/// Any thread may make every call; a call makes its device current. `device` counts as in CUDA_VISIBLE_DEVICES. Errors name the
+/// call and the reason ("cuMemAlloc: out of memory"). The calls made in a step (from record() on) allocate no host memory if
+/// they succeed.
 class Driver {
  public:
   virtual ~Driver() = default;
 
-  /// Makes the device's context the calling thread's: what operations of libraries do before they call those. Allocates nothing.
+  /// Makes the device's context the calling thread's, as library operations must before they call a library. Allocates nothing.
   virtual Result<void> make_current(int device) { return {}; }
 
   virtual int devices() const = 0;
@@ -79,9 +79,9 @@ class Driver {
   /// Page-locked host memory that every device reaches.
   virtual Result<void*> allocate_pinned(size_t bytes) = 0;
   virtual void release_pinned(void* memory) = 0;
-  /// Whether it is host memory that the caller page-locked himself, with this driver's knowledge.
+  /// Whether it is host memory that the caller page-locked, with this driver's knowledge.
   virtual bool is_pinned(const void* memory) { return false; }
-  /// Lets `device` reach `peer`'s memory. False where they cannot; copies between them then go through the host.
+  /// Lets `device` reach `peer`'s memory. False if it cannot; copies between them then go through the host.
   virtual Result<bool> enable_peer(int device, int peer) = 0;
 
   virtual Result<Stream> make_stream(int device) = 0;

@@ -13,17 +13,17 @@ namespace sheaf::cuda {
 /// Used by any number of threads. The driver outlives it.
 class OwnKernels {
  public:
-  /// Kernels are loaded when they are first asked for. Error: a build without nvcc has none.
+  /// Kernels are loaded on first request. Error: a build without nvcc has none.
   static Result<std::shared_ptr<OwnKernels>> open(Driver& driver, int device);
   ~OwnKernels();
 
   Driver& driver() const { return driver_; }
   int device() const { return device_; }
-  /// The kernel of this name; `file`: the .cu that it is in, without ending. Errors: what the driver's compiler says.
+  /// The kernel of this name; `file`: the .cu file that it is in, without extension. Errors: what the driver's compiler says.
   Result<Function> find(const std::string& file, const std::string& name);
   /// Leaves what is loaded to the process (Library::abandon()).
   void abandon();
-  /// Blocks that fill the device several times over: more wouldn't be quicker.
+  /// Blocks that fill the device several times over: more wouldn't be faster.
   unsigned most_blocks() const { return most_blocks_; }
 
  private:

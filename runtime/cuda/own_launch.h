@@ -62,7 +62,7 @@ class KernelCall {
   std::vector<Patch> patches_;
 };
 
-/// An operation that is nothing but such launches.
+/// An operation that consists only of such launches.
 class KernelOperation final : public Operation {
  public:
   KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable)
@@ -79,11 +79,11 @@ class KernelOperation final : public Operation {
 /// "f32", "bf16" or "f16", the kernels' names end so; empty for other dtypes.
 std::string kernel_suffix(DType dtype);
 
-/// The kernel `name` of `file`; throws OperationError where it cannot be had.
+/// The kernel `name` of `file`; throws OperationError if it is unavailable.
 Function own_kernel(OwnKernels& kernels, const char* file, const std::string& name);
 
-/// sums[c] = Σ x[r, c] over the rows of x [rows, columns] (f32, bf16, f16), in f32 and in an order that depends on the sizes
-/// alone. Takes scratch. `kernels` null: only that. Throws OperationError.
+/// sums[c] = Σ x[r, c] over the rows of x [rows, columns] (f32, bf16, f16), in f32 and in an order that depends only on the
+/// sizes. Takes scratch. `kernels` null: only that. Throws OperationError.
 void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                      int64_t rows, int64_t columns, size_t& scratch_bytes);
 
@@ -94,7 +94,7 @@ struct KernelActivation {
   std::string name;           ///< as the step has it: "leaky_relu"
 };
 
-/// The step's attribute `activation`; empty where it has none. Throws OperationError.
+/// The step's attribute `activation`; empty if it has none. Throws OperationError.
 std::optional<KernelActivation> kernel_activation_of(const Step& step);
 
 /// y = activation(x + bias + residual), all but the bias (f32) of `dtype`; y may be x or the residual.

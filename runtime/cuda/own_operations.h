@@ -1,4 +1,4 @@
-// Operations that are kernels of the project's own (runtime/cuda/kernels), because no library has them.
+// Operations that run the project's own kernels (runtime/cuda/kernels), because no library has them.
 #pragma once
 
 #include "runtime/cuda/own_launch.h"
@@ -10,7 +10,7 @@ namespace sheaf::cuda {
 
 // `kernels` null: the binding is only planned, the executable is null.
 
-/// Between the plain format and channels last, or a copy where both are the same: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
+/// Between the plain format and channels last, or a copy if both are the same: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
 /// and more. Guardable. Errors: other formats; from and to are not the same tensor.
 Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels);
 
@@ -23,9 +23,8 @@ Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr
 Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
 /// max_pool, avg_pool, adaptive_avg_pool, max_pool_train, and the three's gradients, in f32, bf16, f16, with PyTorch's rules,
-/// in the format in which x (dy) is at hand. `why`: why no library does it.
-/// The workspace of max_pool_train is read by max_pool_backward of this function alone; the latter gives dx the format that x
-/// had.
+/// in x's (dy's) present format. `why`: why no library does it.
+/// Only this function's max_pool_backward reads the workspace of its max_pool_train; it gives dx the format that x had.
 Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels, const std::string& why);
 bool is_own_pool_workspace(const TensorSpec& tensor);
 
@@ -34,7 +33,7 @@ using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std
 /// Null: the project has no kernel for it.
 PrepareOwn find_own_operation(Op op);
 
-/// An operation on an empty chunk: all outputs have zero elements, so that there is nothing to compute. `planned`: without an
+/// An operation on an empty chunk: all outputs have zero elements, so there is nothing to compute. `planned`: without an
 /// executable.
 Prepared prepare_nothing(const PrepareRequest& request, bool planned);
 

@@ -10,13 +10,13 @@
 
 namespace sheaf::cuda {
 
-/// The pieces of one direction, of one queue. The queue's thread adds them; any thread may finish those that have come to
-/// the host: then they are copied out to where the caller wants them.
+/// The pieces of one direction, of one queue. The queue's thread adds them; any thread may finish those that have reached the
+/// host: they are then copied out to the caller's memory.
 class PinnedRing {
  public:
   struct Piece {
     DriverEvent event = nullptr;   ///< recorded behind the piece's copy, if `stream` is null
-    Stream stream = nullptr;       ///< the copy is done when all of this stream is: for the queue's thread alone to ask
+    Stream stream = nullptr;       ///< the copy is done when all of this stream is; only the queue's thread may ask
     uint64_t number = 0;           ///< of the queue's pieces of both directions
     uintptr_t begin = 0, end = 0;  ///< what it touches in the device's memory; empty: it is in the compute stream
     char* pinned = nullptr;
@@ -32,10 +32,10 @@ class PinnedRing {
   /// The largest piece.
   size_t most() const { return bytes_ / 4; }
   /// Room for a piece; waits while there is none. `number`: greater than all before. 0 bytes: for memory that needs no
-  /// staging. The piece is the queue's to fill in until it takes the next one. Errors: as wait_until().
+  /// staging. The queue may fill in the piece until it takes the next one. Errors: as wait_until().
   Result<Piece*> take(size_t bytes, uint64_t number);
 
-  /// The piece, whose copy is in its stream, shall be copied out to `target` as `shape` says.
+  /// The piece, whose copy is in its stream, is to be copied out to `target` as `shape` says.
   void deliver(Piece& piece, void* target, const CopyPiece& shape);
 
   /// Finishes the pieces up to `number`, which are done.
@@ -59,7 +59,7 @@ class PinnedRing {
   PinnedRing(std::shared_ptr<BackendState> state, size_t bytes, size_t pieces, Seconds deadline)
       : state_(std::move(state)), deadline_(deadline), bytes_(bytes), ring_(bytes, pieces), pieces_(pieces) {}
   void finish_oldest();  ///< mutex_ is held
-  /// Waits for a copy of a piece, which keeps what is waited for while others use its entry again.
+  /// Waits for a piece's transfer. Pass a copy of the piece: others may reuse its entry meanwhile.
   Result<void> wait_for(const Piece& piece);
 
   std::shared_ptr<BackendState> state_;

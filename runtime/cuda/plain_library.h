@@ -1,4 +1,4 @@
-// Library operations as a build without NVIDIA's headers knows them: what they take and make, not how.
+// Library operations as a build without NVIDIA's headers knows them: their operands and results, not how they work.
 #pragma once
 
 #include "runtime/cuda/library.h"

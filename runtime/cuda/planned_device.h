@@ -1,4 +1,4 @@
-// A GPU that isn't there, to plan bindings for: operations are chosen and memory is laid out as on a GPU, as far as that is known
+// A GPU that isn't there, to plan bindings for: operations are chosen and memory is laid out as on a GPU, as far as is known
 // without one. Nothing can be allocated or run.
 #pragma once
 
@@ -17,8 +17,8 @@ struct PlanningLibrary {
   std::string no_engines;    ///< why cuDNN chooses no engines, so that their workspaces aren't counted; empty: it does
 };
 
-/// The process's, for the properties in assumed_gpu.h. With NVIDIA's headers in the build: their libraries' formats, and cuDNN's
-/// engines where cuDNN can choose them. Without: library operations on plain tensors, without workspaces.
+/// The process's, for the properties in assumed_gpu.h. With NVIDIA's headers in the build: their libraries' formats, and
+/// cuDNN's engines if cuDNN can choose them. Without: library operations on plain tensors, without workspaces.
 const PlanningLibrary& planning_library();
 
 /// The GPU that is planned for: cuda:`index`. `why`: why none is opened.

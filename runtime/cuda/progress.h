@@ -1,4 +1,4 @@
-// How far a queue's work has come: what a report of a wait in vain says, at the cost of an event every few operations.
+// How far a queue's work has come, for the report of a wait in vain, at the cost of an event every few operations.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -11,7 +11,7 @@
 
 namespace sheaf::cuda {
 
-/// Marks are put into the stream by the queue's thread; any thread may ask how far it has come.
+/// The queue's thread puts marks into the stream; any thread may ask how far it has come.
 class Progress {
  public:
   /// `name`: the device's ("cuda:0"). Errors: the driver's.
@@ -47,8 +47,8 @@ class Progress {
   std::string name_;
   std::mutex mutex_;
   Note last_, done_;
-  /// In the order of the stream. One that isn't done is not given up for a newer one: where the work stands still is what
-  /// counts, and that is at the oldest.
+  /// In the order of the stream. A mark that isn't done is not dropped for a newer one: the oldest shows where the work stands
+  /// still, which is what counts.
   std::array<Mark, kMarks> marks_;
   size_t first_ = 0, count_ = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace sheaf::cuda {
 
-/// What end_recording() of a CudaQueue makes.
+/// The result of a CudaQueue's end_recording().
 class CudaRecordedWork final : public RecordedWork {
  public:
   CudaRecordedWork(std::shared_ptr<BackendState> state, Graph graph, std::string what)
@@ -67,7 +67,7 @@ class CudaQueue final : public Queue {
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
   void fail(Error error, std::string_view what);
-  /// Takes no more work, and sees to it that the other queues neither wait for it nor go on with what it didn't do.
+  /// Takes no more work, and ensures that the other queues neither wait for it nor use what it didn't make.
   void stop(Error error);
   void keep(const Result<void>& done, std::string_view what) {
     if (!done) fail(done.error(), what);
@@ -78,7 +78,7 @@ class CudaQueue final : public Queue {
   Result<void> join(const Range& range);
   Result<void> join_all();
   Result<void> join_until(const PinnedRing::Piece* fetch, const PinnedRing::Piece* result);
-  /// The copy stream waits for what is in the compute stream.
+  /// The copy stream waits for the compute stream's work so far.
   Result<void> follow_compute();
 
   Result<void> enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded);

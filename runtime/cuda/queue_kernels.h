@@ -8,7 +8,7 @@
 
 namespace sheaf::cuda {
 
-/// A module of a device's, unloaded with the last that uses it.
+/// A device's module, unloaded with its last user.
 class LoadedModule {
  public:
   static Result<std::shared_ptr<LoadedModule>> load(std::shared_ptr<BackendState> state, int device, const std::string& ptx);
@@ -30,10 +30,10 @@ class QueueKernels {
   static Result<std::shared_ptr<const QueueKernels>> load(std::shared_ptr<BackendState> state, int device);
   static const char* ptx();
 
-  /// A copy between memories that the device reaches, left out if *guard isn't 0 when it is its turn.
+  /// A copy between memories that the device reaches, skipped if *guard isn't 0 when its turn comes.
   Result<void> copy(Stream stream, void* target, const void* source, const CopyShape& shape, const int32_t* guard) const;
 
-  /// What a lookup found (runtime/steps/kernel_step.h): report[0] = *status; where that isn't 0 also report[1] = the index that
+  /// What a lookup found (runtime/steps/kernel_step.h): report[0] = *status; if that isn't 0, also report[1] = the index that
   /// was out of range, and *flag = 1. `report` is pinned host memory; indices are of `index_bytes`, 4 or 8.
   Result<void> report(Stream stream, const int64_t* status, const void* indices, int64_t index_bytes, int64_t* report,
                       int32_t* flag) const;

@@ -1,4 +1,4 @@
-// The arithmetic of staging: what pieces a copy is made in, and where in a ring of pinned memory each goes.
+// The arithmetic of staging: the pieces of a copy, and where in a ring of pinned memory each goes.
 #pragma once
 
 #include "runtime/device/device.h"
@@ -9,7 +9,7 @@
 
 namespace sheaf::cuda {
 
-/// A copy's shape with what doesn't matter settled: one row, if the rows touch on both sides.
+/// A copy's shape in canonical form: one row, if the rows touch on both sides.
 CopyShape normal_shape(CopyShape shape);
 /// Bytes from a copy's first to its last, at an end with this pitch.
 size_t span_of(const CopyShape& shape, size_t pitch);
@@ -19,8 +19,8 @@ struct Rows {
   const void* data = nullptr;
   size_t row_bytes = 0, rows = 1, pitch = 0;
 };
-/// Whether they have a byte in common. Columns of one matrix that lie side by side have none; where the pitches differ, those
-/// that lie between each other count as common.
+/// Whether they have a byte in common. Columns of one matrix that lie side by side have none; if the pitches differ,
+/// interleaved ones count as common.
 bool overlap(const Rows& a, const Rows& b);
 
 /// Part of a copy: offsets of its first byte, and its shape in the caller's pitches.
@@ -30,7 +30,7 @@ struct CopyPiece {
   size_t bytes() const { return shape.row_bytes * shape.rows; }
 };
 
-/// Cuts a copy into pieces of at most `most` bytes: whole rows where one fits, else parts of a row.
+/// Cuts a copy into pieces of at most `most` bytes: whole rows if one fits, else parts of a row.
 class CopyPieces {
  public:
   CopyPieces(const CopyShape& shape, size_t most) : shape_(normal_shape(shape)), most_(most) {}
@@ -46,7 +46,7 @@ class CopyPieces {
 void pack(void* packed, const void* source, const CopyPiece& piece, int threads);
 void unpack(void* target, const void* packed, const CopyPiece& piece, int threads);
 
-/// A ring of bytes and of entries, each of which holds a piece of it. They are given back in the order in which they were taken.
+/// A ring of bytes and of entries, each of which holds a piece of it. They are returned in the order in which they were taken.
 class Ring {
  public:
   Ring(size_t bytes, size_t entries) : bytes_(bytes), used_by_(entries, 0) {}
@@ -54,8 +54,8 @@ class Ring {
     size_t entry = 0;   ///< less than the number of entries
     size_t offset = 0;  ///< a multiple of kAlignment
   };
-  /// `bytes` in one piece, none of them where that is 0. Nothing where there is no room now; an empty ring has room for all
-  /// that isn't larger than itself.
+  /// `bytes` in one piece, none if that is 0. Nothing if there is no room now; an empty ring has room for anything not larger
+  /// than itself.
   std::optional<Taken> take(size_t bytes);
   /// The oldest entry and its bytes.
   void give_back();

@@ -1,4 +1,4 @@
-// What a binding says of itself, as the C++ interface shows it.
+// What a binding says about itself, as the C++ interface shows it.
 #pragma once
 
 #include "runtime/bind/binding.h"

@@ -1,4 +1,4 @@
-// What a model is bound to for a whole batch, and for smaller ones as they come.
+// A model's bindings for a whole batch, and for smaller ones as they come.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -13,12 +13,12 @@
 
 namespace sheaf {
 
-/// By number of rows, what was used last in front. Of the smaller batches those used longest ago are dropped. References stay valid
-/// for as long as what they refer to is kept.
+/// By number of rows, the most recently used first. Of the smaller batches, the least recently used are dropped. References
+/// stay valid as long as their targets are kept.
 template <typename Bound>
 class BoundSizes {
  public:
-  /// Batches of at most `batch` rows, of at most `most` sizes at a time. `holder` stands for it in messages: "trainer".
+  /// Batches of at most `batch` rows, of at most `most` sizes at a time. `holder` names it in messages: "trainer".
   BoundSizes(const char* holder, int64_t batch, size_t most) : holder_(holder), batch_(batch), most_(most) {}
 
   int64_t batch() const { return batch_; }
@@ -45,7 +45,7 @@ class BoundSizes {
     return &bound_.front().second;
   }
 
-  /// What the whole batch is bound to, which must have been asked for first.
+  /// The whole batch's binding, which must have been made first.
   const Bound& whole() const { return std::ranges::find(bound_, batch_, &std::pair<int64_t, Bound>::first)->second; }
 
  private:

@@ -25,16 +25,16 @@ std::vector<GivenTensor> given_tensors(std::span<const View> views) {
   return given;
 }
 
-/// `given` in the order of `values`: by name, or as they come where none has one. `what` they are: "input". Errors: some have names
-/// and some don't; one is missing, superfluous or given twice.
+/// `given` in the order of `values`: by name, or in the given order if none has one. `what` they are: "input". Errors: some
+/// have names and some don't; one is missing, superfluous or given twice.
 Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const ValueInfo> values,
                                           std::vector<GivenTensor> given);
 
-/// Rows of `given`, which are in the order of `values`: those of the first whose sizes depend on the batch; none where none does.
+/// Rows of `given`, which are in the order of `values`: those of the first whose sizes depend on the batch; none if none does.
 std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given);
 
-/// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements and no
-/// address.
+/// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements but
+/// no address.
 Result<const void*> buffer_of(std::string_view what, const ValueInfo& value, std::span<const int64_t> shape,
                               const GivenTensor& tensor);
 

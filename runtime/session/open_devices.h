@@ -9,13 +9,13 @@ namespace sheaf {
 Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec);
 
 /// A device for a binding that is only planned (runtime/bind/planned_binding.h): it prepares operations and has neither memory
-/// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. Errors: this kind has no such.
+/// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. Errors: this kind has no such device.
 Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why);
 
-/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as DeviceSet has them.
+/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as in DeviceSet.
 Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
-/// The same for bindings that are only planned: where a device cannot be opened, those of its kind are planned for instead.
+/// The same for bindings that are only planned: if a device cannot be opened, the devices of its kind are planned for instead.
 Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
 }  // namespace sheaf

@@ -14,7 +14,7 @@ namespace sheaf {
 /// As a JSON string, quotes included. Bytes that aren't UTF-8 are replaced.
 std::string json_string(std::string_view text);
 
-/// An operation's name, category and arguments; the last argument and the closing brace are yet to come.
+/// An operation's name, category and arguments; the last argument and the closing brace are still to come.
 std::string slice_text(const TracedOperation& operation);
 
 /// Times are nanoseconds from the trace's beginning; the file has microseconds with three decimals.

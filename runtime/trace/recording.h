@@ -28,10 +28,10 @@ struct TracedLane {
   double flops_per_second = 0, bytes_per_second = 0;  ///< the device's roofline
   std::vector<TracedOperation> operations;            ///< in the lane's order
   std::vector<std::vector<int>> waits_for;            ///< by operation: lanes
-  std::vector<size_t> live_bytes;                     ///< of the arena, by operation; empty where there is no arena
+  std::vector<size_t> live_bytes;                     ///< of the arena, by operation; empty if there is no arena
 };
 
-/// Copied from a binding, so that a trace can be read when that is gone.
+/// Copied from a binding, so that a trace can be read after the binding is gone.
 struct TracedProgram {
   std::string model, program;  ///< program: "infer", "train"
   int64_t batch = 0;
@@ -47,17 +47,17 @@ struct StepTimes {
   int64_t number = 0;          ///< among the trace's steps of the same program, from 1
 };
 
-/// The last `capacity()` steps, each in a slot of its own: binding has said how many operations a step has, so times
-/// need no more than their place.
+/// The last `capacity()` steps, each in its own slot: binding has said how many operations a step has, so recording times
+/// allocates nothing.
 class Recording {
  public:
   /// `owner`: the trace's identity, kept alive. `counter`: of steps of the program.
   Recording(TracedProgram program, size_t most_operations, std::shared_ptr<const void> owner, std::shared_ptr<int64_t> counter);
 
   const void* owner() const { return owner_.get(); }
-  /// Where the next step's times go, by lane. One that isn't committed is recorded over.
+  /// Where the next step's times go, by lane. A step that isn't committed is overwritten.
   std::span<OperationTimes* const> begin();
-  /// `calls`: what was asked of drivers meanwhile.
+  /// `calls`: the driver calls made meanwhile.
   void commit(int64_t begin, int64_t end, std::span<const CallLog::Call> calls);
 
   const TracedProgram& program() const { return program_; }

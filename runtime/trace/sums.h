@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// Of a recording that has steps.
+/// For a recording that has steps.
 Profile profile_of(const Recording& recording, const TickScale::Fixed& scale);
 
 }  // namespace sheaf
