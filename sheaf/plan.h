@@ -29,7 +29,7 @@ class SharedPlan {
   std::string strategy() const;
   /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches.
   std::vector<std::string> programs() const;
-  /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty where it has none.
+  /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty if it has none.
   std::string training() const;
 
   /// The plan file's content. Equal plans give equal bytes.

@@ -14,7 +14,7 @@
 namespace sheaf {
 
 /// A tensor of the caller's, dense and row-major, read in place. `data` holds the product of `shape` times size_of(dtype) bytes,
-/// aligned to the element's size, for as long as the call that it is given to; it may be null where the tensor has no elements.
+/// aligned to the element's size, for as long as the call that it is given to; it may be null if the tensor has no elements.
 struct TensorView {
   std::string name;
   DType dtype = DType::float32;

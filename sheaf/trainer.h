@@ -70,7 +70,7 @@ class Trainer {
   static constexpr size_t kMostSizes = 8;
 
   /// After a step whose loss wasn't finite, with the same values: the first layer, in the order of the step, with an output that
-  /// isn't ("net.conv1"), found by running the step once more and looking at each result; empty where none is.
+  /// isn't ("net.conv1"), found by running the step once more and looking at each result; empty if none is.
   Result<std::string> first_not_finite(std::span<const TensorView> values);
   Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> values);
 

@@ -12,7 +12,7 @@ namespace sheaf {
 /// for a model file. Errors: the file can't be read; what parse_plan() and compile() say.
 Result<Plan> read_model_or_plan(const std::string& file, const CompileOptions& compilation);
 
-/// The model in `file`; none where it holds a plan. Errors: as above.
+/// The model in `file`; none if it holds a plan. Errors: as above.
 Result<std::optional<frontend::Model>> read_model(const std::string& file);
 
 }  // namespace sheaf

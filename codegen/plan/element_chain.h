@@ -15,7 +15,7 @@ sheaf::Symbol offset_symbol(const sheaf::Symbol& chunk);
 
 /// Element-wise ops of a fused group, in order, as a kernel's scalar body. A tensor that they read is an operand with
 /// the shape that aligns it with the result; the same tensor aligned in two ways is two operands. `element` is the
-/// value that the kernel hands over itself, as the first scalar: null where it hands over none. Coordinates come last.
+/// value that the kernel hands over itself, as the first scalar: null if it hands over none. Coordinates come last.
 class ElementChain {
  public:
   ElementChain(mlir::Value element, const ir::TensorShape& shape) : element_(element), shape_(shape) {}

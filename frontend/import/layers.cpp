@@ -102,7 +102,7 @@ Values recurrent_weights(const Context& c) {
 mlir::Value optional_input(const Context& c, size_t index) { return index < c.inputs.size() ? c.inputs[index] : mlir::Value(); }
 
 /// Recurrent layers with a dropout between them, in training: PyTorch's one module as one op a layer. `build` makes layer
-/// i of it from its input, its states (null where none are given) and its weights.
+/// i of it from its input, its states (null if none are given) and its weights.
 template <typename Build>
 Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
   int64_t layers = c.argument("num_layers").get<int64_t>(), directions = c.argument("bidirectional").get<bool>() ? 2 : 1;

@@ -76,7 +76,7 @@ mlir::Type promoted(mlir::Type a, mlir::Type b);
 /// The type in which values of `element` are summed, and statistics of them kept: f32 for bf16 and f16.
 mlir::Type sum_type(mlir::Type element);
 
-/// x with elements of the floating-point type `element`: x itself where it has them, else an nn.cast.
+/// x with elements of the floating-point type `element`: x itself if it has them, else an nn.cast.
 Value cast_to(mlir::OpBuilder& builder, Location loc, Value x, mlir::Type element);
 
 /// The file position in an op's location, for diagnostics.

@@ -24,7 +24,7 @@ dist::ReplicatedAttr only_use(BlockArgument parameter) {
   return layout;
 }
 
-/// How the parameter's gradient comes to its home: the sum over the replicas of `group`; null where it is made otherwise.
+/// How the parameter's gradient comes to its home: the sum over the replicas of `group`; null if it is made otherwise.
 dist::ReduceOp sum_of(mlir::Value gradient, FlatSymbolRefAttr group) {
   auto reduce = gradient.getDefiningOp<dist::ReduceOp>();
   if (!reduce || !reduce->hasOneUse()) return {};

@@ -126,7 +126,7 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     return failure();
   }
 
-  /// Why `producer` doesn't join `consumer`; empty where it does.
+  /// Why `producer` doesn't join `consumer`; empty if it does.
   static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer, const Alone& alone) {
     mlir::Value made = producer.getResult(0);
     if (producer->getNumResults() != 1 || !producer->hasOneUse()) return "something else needs the result between them";

@@ -12,14 +12,14 @@ using namespace mlir;
 
 namespace {
 
-/// Why an activation of `call`'s result is no post-op of it; empty where it becomes one.
+/// Why an activation of `call`'s result is no post-op of it; empty if it becomes one.
 template <typename Op>
 std::string obstacle_to_activation(Op call) {
   if (!call->hasOneUse()) return "something else needs the result before it";
   return call.getActivation() ? "it has an activation already" : "";
 }
 
-/// Why the sum of `call`'s result and `other` is no post-op of it; empty where it becomes one.
+/// Why the sum of `call`'s result and `other` is no post-op of it; empty if it becomes one.
 template <typename Op>
 std::string obstacle_to_residual(Op call, mlir::Value other) {
   if (!call->hasOneUse()) return "something else needs the result before it";

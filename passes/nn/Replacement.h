@@ -32,7 +32,7 @@ class Replacement {
 /// A loss as softmax, element-wise ops and sums.
 struct LossParts {
   mlir::Value loss;
-  /// What the sum over a whole batch is to be divided by; null where it is the loss itself.
+  /// What the sum over a whole batch is to be divided by; null if it is the loss itself.
   mlir::Value divisor;
 };
 

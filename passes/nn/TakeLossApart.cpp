@@ -42,7 +42,7 @@ class Loss {
   mlir::Value product(mlir::Value x, mlir::Value y) { return with_.make<nn::MulOp>(x.getType(), x, y)->getResult(0); }
   mlir::Value quotient(mlir::Value x, mlir::Value y) { return with_.make<nn::DivOp>(with_.scalar(), x, y)->getResult(0); }
 
-  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null where there
+  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null if there
   /// are none.
   mlir::Value numbers(StringRef name, int64_t rank, int64_t dim) {
     auto list = op_.getArguments().getAs<ArrayAttr>(name);

@@ -17,7 +17,7 @@ struct Location {
 
 enum class Severity { error, warning, note };
 
-/// One message with its place. `layer` and `device` are empty where they do not apply.
+/// One message with its place. `layer` and `device` are empty if they do not apply.
 struct Diagnostic {
   Severity severity = Severity::error;
   Location location;

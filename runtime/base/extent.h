@@ -25,7 +25,7 @@ struct Extent {
   bool operator==(const Extent&) const = default;
   Extent operator+(const Extent& other) const;
   Extent operator*(int64_t factor) const;
-  /// The expression divided by `divisor`, or an error where a coefficient is not divisible.
+  /// The expression divided by `divisor`, or an error if a coefficient is not divisible.
   Result<Extent> divided_by(int64_t divisor) const;
 };
 

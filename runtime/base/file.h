@@ -41,7 +41,7 @@ class InputFile {
 
   const std::string& name() const { return name_; }
   uint64_t size() const { return size_; }
-  /// Fills `bytes` from `offset`; an error where the file ends before.
+  /// Fills `bytes` from `offset`; an error if the file ends before.
   Result<void> read_at(uint64_t offset, std::span<std::byte> bytes) const;
 
  private:
@@ -63,7 +63,7 @@ Result<std::string> read_stream(const std::string& file, uint64_t limit);
 /// How long the other end of a named pipe is waited for.
 inline constexpr double kPatienceSeconds = 5;
 
-/// Replaces the content of FILE by `bytes`, or leaves everything as it was, also where the process is killed: the bytes
+/// Replaces the content of FILE by `bytes`, or leaves everything as it was, even if the process is killed: the bytes
 /// go to a file without a name (O_TMPFILE; with a temporary one where the file system has no such), are flushed to the
 /// disk and then take FILE's name. Where FILE is a symbolic link, the file behind it is replaced or made. A FILE that is
 /// not a regular file (a pipe, /dev/null, /dev/stdout) is written to directly. An existing file's permissions are

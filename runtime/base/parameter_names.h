@@ -12,7 +12,7 @@ namespace sheaf {
 /// `name` without its parts that are "module", which DataParallel adds: "net.module.0.bias" gives "net.0.bias".
 std::string without_module(std::string_view name);
 
-/// Finds, for each of `given`, the index of the name among `known` that it means; none where there is none.
+/// Finds, for each of `given`, the index of the name among `known` that it means; none if there is none.
 ///
 /// A given name means the known name that it equals; otherwise the one that it equals once both are stripped of their
 /// `module.` parts, if there is only one. Where all known names begin alike ("net.module.", a model that is wrapped as a

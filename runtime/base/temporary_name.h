@@ -9,7 +9,7 @@ namespace sheaf {
 /// `name` as a file is called that isn't yet whole or not yet in its place: "w.safetensors.sheaf-new". `ending` tells
 /// apart those that must not meet. Shorter where a file's name could not be so long.
 std::string temporary_name(std::string_view name, std::string_view ending);
-/// What temporary_name() made `name` of; empty where it made none.
+/// What temporary_name() made `name` of; empty if it made none.
 std::string_view finished_name(std::string_view name);
 
 /// While one of these exists, a signal that ends the process removes the file first: HUP, INT, TERM, QUIT, PIPE, ALRM,

@@ -26,8 +26,8 @@ struct CheckScope {
   std::unordered_map<std::string, const Parameter*> state;
 };
 
-/// Keeps the first problem; what is asked for after it gets harmless answers, so that checks of an operation
-/// need to stop only where they would go on with operands that aren't there.
+/// Keeps the first problem; later queries get harmless answers, so an operation's checks need to stop only before they would
+/// use operands that aren't there.
 class StepCheck {
  public:
   /// Indices of inputs and outputs must have been checked.

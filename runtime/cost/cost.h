@@ -29,11 +29,11 @@ struct Cost {
 
 /// The cost of a step of `plan`, or of an operation that binding adds ("reduce" over more inputs, "check_finite").
 /// `inputs` and `outputs` have concrete sizes, as in Executable::run. Views and prints cost nothing; data movement
-/// and reorders have bytes alone. Formulas: docs/estimate.md.
+/// and reorders have only bytes. Formulas: docs/estimate.md.
 Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
                     std::span<const TensorSpec> outputs);
 
-/// The type whose products an operation adds up: bfloat16 or float16 where it multiplies such operands, else float32
+/// The type whose products an operation adds up: bfloat16 or float16 if it multiplies such operands, else float32
 /// (generated kernels, and all that is no matrix product, compute in f32: docs/precision.md).
 DType multiplied(Op op, std::span<const TensorSpec> inputs);
 

@@ -15,7 +15,7 @@ struct DeviceDescriptions {
   std::string source;  ///< where the figures come from: "FILE", "a guess from the CPU's model"
   std::map<std::string, DeviceDescription, std::less<>> kinds;  ///< by backend's name
 
-  /// All zeros where nothing is known.
+  /// All zeros if nothing is known.
   const DeviceDescription& of(const DeviceInfo& device) const;
 };
 

@@ -27,7 +27,7 @@ std::vector<int64_t> strides_of(const TensorSpec& tensor);
 /// The same as strides_of(): those of channels last, even where the tensor is plain because both are the same.
 std::vector<int64_t> channels_last_strides(const std::vector<int64_t>& dims);
 
-/// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain where there is no such format.
+/// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain if there is no such format.
 TensorSpec same_layout_of(const TensorSpec& tensor, DType dtype);
 
 }  // namespace sheaf::cuda

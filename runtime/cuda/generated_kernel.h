@@ -16,7 +16,7 @@ namespace sheaf::cuda {
 Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_ptr<BackendState>& state, int device,
                                                               const Plan& plan);
 
-/// Binds a step of op `kernel` (runtime/steps/kernel_step.h). `queue_kernels`: for those that report a lookup; null where a
+/// Binds a step of op `kernel` (runtime/steps/kernel_step.h). `queue_kernels`: for those that report a lookup; null if a
 /// binding is only planned.
 Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state, int device,
                                           const std::shared_ptr<const QueueKernels>& queue_kernels);

@@ -13,9 +13,9 @@ namespace sheaf::cuda {
 struct Installation {
   struct Library {
     std::string name;     ///< "cuDNN"
-    std::string version;  ///< "9.19.0"; empty where it cannot be opened
+    std::string version;  ///< "9.19.0"; empty if it cannot be opened
     std::string path;     ///< the file
-    std::string problem;  ///< why it cannot be opened; empty where it can
+    std::string problem;  ///< why it cannot be opened; empty if it can
   };
   struct Gpu {
     DeviceProperties properties;

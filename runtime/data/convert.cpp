@@ -25,7 +25,7 @@ void store_float(HostTensor& tensor, size_t i, float value) {
   }
 }
 
-/// False where the type can't represent `value`.
+/// False if the type can't represent `value`.
 bool store_integer(HostTensor& tensor, size_t i, int64_t value) {
   switch (tensor.dtype) {
     case DType::int64: tensor.as<int64_t>()[i] = value; return true;

@@ -1,4 +1,4 @@
-// Decompression by zlib, never beyond what the reader asks for.
+// Decompression by zlib, never beyond what the reader requests.
 #pragma once
 
 #include "runtime/base/error.h"

@@ -1,4 +1,4 @@
-// Which of a plan's objects the CPU at hand can run.
+// Which of a plan's objects this CPU can run.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ bool has_bf16();
 /// Whether it multiplies whole matrices of bf16 (AMX), as oneDNN sees it.
 bool has_amx();
 
-/// The CPU's name as it states it itself ("AMD EPYC …"); "unknown CPU" where it doesn't.
+/// The CPU's name as it states it itself ("AMD EPYC …"); "unknown CPU" if it doesn't.
 std::string cpu_model_name();
 
 }  // namespace sheaf

@@ -1,6 +1,6 @@
 // Threads that do work together: the team of the thread that starts the work, which is one of them.
 //
-// Work comes in shares. What a share computes depends on its number alone, so any member may take it: each takes its own
+// Work comes in shares. What a share computes depends only on its number, so any member may take it: each takes its own
 // first (what the last share of that number left in the cache is still there), and whoever is done takes one that nobody has
 // begun. A member that has no core, on a machine that others use, holds up no more than the share that it is in.
 // A wait is a short spin, then sleep: the core goes to whoever is waited for.
@@ -16,7 +16,7 @@ namespace sheaf {
 
 class Team {
  public:
-  /// The calling thread's. Made when it is first asked for; its threads end with the calling thread.
+  /// The calling thread's. Made on first request; its threads end with the calling thread.
   static Team& own();
   ~Team();
   Team(const Team&) = delete;
@@ -57,7 +57,7 @@ class Team {
   void (*body_)(void*) = nullptr;
   void* data_ = nullptr;
   int shares_ = 0;
-  std::atomic<int32_t> started_{0};                  ///< number of the work at hand; may wrap around
+  std::atomic<int32_t> started_{0};                  ///< number of the present work; may wrap around
   std::atomic<int32_t> finished_{0};                 ///< of its shares
   std::unique_ptr<std::atomic<int32_t>[]> claimed_;  ///< by share: the last work in which it was taken
   std::atomic<int32_t> arrived_{0}, phase_{0};       ///< of wait_for_all()

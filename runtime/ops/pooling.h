@@ -5,12 +5,12 @@
 
 namespace sheaf {
 
-/// Of a pooling operation or its gradient: whether it takes the largest element of a window, or the average.
+/// For a pooling operation or its gradient: whether it takes the largest element of a window, or the average.
 bool takes_maximum(Op op);
 /// Whether its windows come from the sizes of input and result, rather than from attributes.
 bool is_adaptive(Op op);
 
-/// The error where a window's padding is more than half of what it spans: PyTorch's rule, so that each window has an element.
+/// The error if a window's padding is more than half of what it spans: PyTorch's rule, so that each window has an element.
 Result<void> check_pool_padding(const SlidingWindow& window);
 
 /// y's shape for x [N, C, s…] (or [C, s…], if `unbatched`).

@@ -29,18 +29,18 @@ struct OpShapes {
   const nlohmann::ordered_json& attributes;
   std::span<const std::string> roles;  ///< of the inputs
   std::span<const Shape> inputs;
-  /// Results as a plan states them; none where the compiler infers them. For rules whose sizes are those of the result alone.
+  /// Results as a plan states them; none if the compiler infers them. For rules whose sizes are those of the result alone.
   std::span<const Shape> results = {};
   /// Whether x may lack the batch dimension, as a layer's input may in PyTorch. A plan's steps always have it.
   bool unbatched = false;
 
-  /// The operand of a role; null where the operation hasn't one.
+  /// The operand of a role; null if the operation hasn't one.
   const Shape* find(std::string_view role) const;
   /// The same of one that its traits require.
   const Shape& operand(std::string_view role) const { return *find(role); }
   int64_t integer(const char* name) const;
   std::vector<int64_t> integers(const char* name) const;
-  /// False where the attribute is absent.
+  /// False if the attribute is absent.
   bool flag(const char* name) const;
   bool has(const char* name) const { return attributes.contains(name); }
 };
@@ -62,9 +62,9 @@ struct SizedOp {
   std::span<const std::string> roles;  ///< of the inputs; of what binding adds, none
   std::vector<std::span<const int64_t>> inputs, outputs;
 
-  std::span<const int64_t> input(std::string_view role) const;  ///< empty where there is none
+  std::span<const int64_t> input(std::string_view role) const;  ///< empty if there is none
   bool has(std::string_view role) const;
-  double input_elements(std::string_view role) const;  ///< 0 where there is none
+  double input_elements(std::string_view role) const;  ///< 0 if there is none
   double first_input_elements() const;
   double output_elements(size_t index = 0) const;
 };

@@ -47,7 +47,7 @@ struct AttributeRow {
   std::string_view name;
   int64_t least = 0, most = 0;  ///< integer, per_dimension; `least` of a number
   bool optional = false;
-  bool implied = false;  ///< of the nn op alone: in a plan the results' shapes say it
+  bool implied = false;  ///< only on the nn op: in a plan the results' shapes imply it
 };
 
 /// The role of what a forward operation kept for its gradient.

@@ -19,7 +19,7 @@ namespace sheaf {
 /// Among Plan::objects: PTX, which a GPU's driver compiles.
 inline constexpr const char* kPtxObject = "ptx";
 
-/// JSON that keeps the order of keys, so that a plan reads in the order it was written.
+/// JSON that keeps the order of keys, so a plan reads in the order in which it was written.
 using Json = nlohmann::ordered_json;
 
 /// Where a value lives or a step runs, before the device list is known.
@@ -99,7 +99,7 @@ struct Step {
   std::string reason;              ///< inserted and placed steps: one sentence
   std::vector<std::string>
       notes;          ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
-  bool once = false;  ///< depends on parameters and buffers alone: runs when weights are set, not each step
+  bool once = false;  ///< depends only on parameters and buffers: runs when weights are set, not each step
 };
 
 /// What the step is called in plans and reports.
@@ -110,7 +110,7 @@ struct Output {
   int value = -1;
 };
 
-/// After a run, the parameter, buffer or state `name` holds `value`, which lies where that does.
+/// After a run, the parameter, buffer or state `name` holds `value`, which lives in the same place.
 struct Update {
   std::string name;
   int value = -1;
@@ -154,7 +154,7 @@ struct Parameter {
   bool buffer = false;
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();        ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
-  bool transient = false;            ///< state that lives within a step alone (docs/training.md): a sum over micro-batches
+  bool transient = false;            ///< state that lives only within a step (docs/training.md): a sum over micro-batches
 };
 
 struct Plan {
@@ -171,7 +171,7 @@ struct Plan {
   std::vector<std::pair<std::string, std::string>> objects;
   Program infer;        ///< what runs
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
-  Program train;        ///< one training step; no steps where the model has no `training` section
+  Program train;        ///< one training step; no steps if the model has no `training` section
   Program train_graph;  ///< the same before fusion
   /// The same step for a batch in parts (docs/training.md): `accumulate` runs once a micro-batch, then `update` once. There
   /// where `train` is.

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// A backend's: the spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain where there is no such format.
+/// A backend's: the spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain if there is no such format.
 using SameLayout = TensorSpec (*)(const TensorSpec& tensor, DType dtype);
 
 /// For a kernel over elements without broadcasting: the operand of `request` whose format all can have, being the one that most

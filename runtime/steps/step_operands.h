@@ -19,7 +19,7 @@ void require(bool condition, const std::string& otherwise);
 
 using Dims = std::vector<int64_t>;
 
-/// Every call but find(), has() and constant() throws OperationError where the step is not as it should be.
+/// Every call except find(), has() and constant() throws OperationError if the step is not as it should be.
 class StepOperands {
  public:
   explicit StepOperands(const PrepareRequest& request);
@@ -29,7 +29,7 @@ class StepOperands {
   /// Index among the step's inputs; -1 where the step has no such operand.
   int find(std::string_view role) const;
   bool has(std::string_view role) const { return find(role) >= 0; }
-  /// What the step computes in: bfloat16 or float16 where its first operand is, else float32. Sums are float32 always.
+  /// What the step computes in: bfloat16 or float16 if its first operand is, else float32. Sums are always float32.
   DType dtype() const { return dtype_; }
   /// The operand, which must be there and of dtype().
   const TensorSpec& operand(std::string_view role) const { return operand(role, dtype_); }
@@ -44,7 +44,7 @@ class StepOperands {
   /// A list of `count` integers, or one integer for all; absent: all `otherwise`.
   Dims integers(const char* name, size_t count, int64_t otherwise, int64_t least) const;
 
-  /// All operands and outputs plain, to be changed where the operation wants something else.
+  /// All operands and outputs plain, to be changed if the operation wants something else.
   Prepared prepared() const;
 
  private:

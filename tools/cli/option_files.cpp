@@ -17,7 +17,7 @@ std::string called(const OptionInfo& declared) {
   return (declared.name.starts_with('-') ? "option '" + declared.name + "'" : "argument " + declared.name);
 }
 
-/// The file that an option's value names; empty where it is none, such as "x=random:30".
+/// The file that an option's value names; empty if it is none, such as "x=random:30".
 std::string file_in(const OptionInfo& declared, const std::string& value) {
   if (declared.file != FileUse::source) return value;
   const size_t equals = value.find('=');  // without one it is refused where sources are read

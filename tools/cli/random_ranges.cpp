@@ -10,7 +10,7 @@
 namespace sheaf {
 namespace {
 
-/// The entries of the smallest table that `input`'s elements are looked up in; 0 where there is none.
+/// The entries of the smallest table that `input`'s elements are looked up in; 0 if there is none.
 int64_t table_rows(const Program& program, int input) {
   std::set<int> same = {input};  // values that are the input's elements
   int64_t rows = 0;

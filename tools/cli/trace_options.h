@@ -22,7 +22,7 @@ struct TraceRequest {
   TraceRequest() = default;
   /// Error, of the command line: --describe without --profile.
   static Result<void> check(const Options& options);
-  /// Null where nothing is asked for. Errors: the file couldn't be written at the end; a bad description of the devices.
+  /// Null if nothing is asked for. Errors: the file couldn't be written at the end; a bad description of the devices.
   Result<std::shared_ptr<Trace>> open() const;
   /// After the run: writes the file, prints the profile on stdout. `trace` may be null.
   Result<void> finish(const Trace* trace) const;

@@ -12,7 +12,7 @@ struct NodeColours {
 };
 
 /// The class in page/style.css of data movement: "scatter", "replicate", "gather", "transfer" or "reduce", whatever the
-/// operation is called that moves so; null where nothing moves.
+/// operation is called that moves so; null if nothing moves.
 const char* class_of(const Movement& movement);
 
 /// The same colours as in page/style.css.

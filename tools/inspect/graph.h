@@ -17,7 +17,7 @@ struct PlacementTensor {
   std::string value;  ///< the plan's name of it
   DType dtype = DType::float32;
   std::vector<Extent> shape;
-  std::optional<Extent> bytes;  ///< none where it isn't linear in the symbols (two symbolic dimensions)
+  std::optional<Extent> bytes;  ///< none if it isn't linear in the symbols (two symbolic dimensions)
 };
 
 /// What became of a node between two graphs (diff.h); `none` in a graph that isn't of a difference.

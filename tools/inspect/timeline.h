@@ -13,7 +13,7 @@ namespace sheaf {
 
 /// What ran one after another: a lane, or a stream of one.
 struct TimelineTrack {
-  std::string process;  ///< empty where the trace names none
+  std::string process;  ///< empty if the trace names none
   std::string name;     ///< "cpu:0"; "track 3" where the trace names none
 };
 

@@ -30,7 +30,7 @@ bool belongs(const std::string& line, int64_t step, int64_t epochs) {
   return number != json.end() && number->is_number_integer() && number->get<int64_t>() <= (of_step ? step : epochs);
 }
 
-/// The lines of FILE that belong to what a run has done; none where there is no such regular file.
+/// The lines of FILE that belong to what a run has done; none if there is no such regular file.
 std::string lines_so_far(const std::string& file, int64_t step, int64_t epochs) {
   const auto text = read_file(file, uint64_t{4} << 30);
   std::string kept;

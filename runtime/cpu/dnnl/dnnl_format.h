@@ -47,18 +47,18 @@ DnnlDesc any_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::mem
 dnnl::memory::data_type dnnl_type(DType dtype);
 DType dtype_of(const DnnlDesc& desc);
 
-/// True where both put every element, padding included, at the same byte: 1x1 nchw and nhwc are the same.
+/// True if both put every element, padding included, at the same byte: 1x1 nchw and nhwc are the same.
 bool same_layout(const DnnlDesc& a, const DnnlDesc& b);
 
-/// The spec of a tensor of shape `dims` and of desc's type that lies as `desc`; plain where that is what `desc` amounts to.
+/// The spec of a tensor of shape `dims` and of desc's type that lies as `desc`; plain if that is what `desc` amounts to.
 TensorSpec dnnl_tensor(const std::vector<int64_t>& dims, const DnnlDesc& desc, const DnnlDesc& plain,
                        const std::string& letters, std::vector<int> block_order = {});
 
-/// How `spec` lies, in the dims of `plain`; `plain` itself where it is plain, or in another backend's format,
-/// or in one with other dims (the operation then asks for what it wants, and binding reorders).
+/// How `spec` lies, in the dims of `plain`; `plain` itself if it is plain, or in another backend's format,
+/// or in one with other dims (the operation then states what it wants, and binding reorders).
 DnnlDesc desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);
 
-/// The spec of a tensor of `dtype` whose elements lie as those of `spec`, a tensor of another type; plain where there is
+/// The spec of a tensor of `dtype` whose elements lie as those of `spec`, a tensor of another type; plain if there is
 /// no such layout.
 TensorSpec same_layout_of(const TensorSpec& spec, DType dtype);
 

@@ -10,7 +10,7 @@
 namespace sheaf {
 
 /// Why oneDNN's implementation `pd` is taken. `why`: a sentence on what was asked of oneDNN and why that; empty where
-/// there was only one way to ask. `passed_over`: what it would have taken next, in its order; null where that isn't known.
+/// there was only one way to ask. `passed_over`: what it would have taken next, in its order; null if that isn't known.
 std::string library_reason(std::string why, const std::vector<std::string>* passed_over);
 
 /// The other implementations that oneDNN has for what `pd` does, in its order of preference; nothing for a backward pass,

@@ -31,7 +31,7 @@ convolution_forward::primitive_desc describe(const ConvShape& g, prop_kind kind,
 
 bool is(const convolution_forward::primitive_desc& pd, const char* part) { return pd && std::strstr(pd.impl_info_str(), part); }
 
-/// Direct convolution in channel blocks of 16; none where the channels don't fill them.
+/// Direct convolution in channel blocks of 16; none if the channels don't fill them.
 convolution_forward::primitive_desc choose_blocked(const ConvShape& g, const dnnl::primitive_attr& attributes) {
   if (g.x.size() != 4 || g.groups != 1) return {};
   if (g.y[1] % 16 != 0 || (g.x[1] % 16 != 0 && g.x[1] > 4)) return {};

@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-/// `prepared`, which `prepare` made of `operation`, so that NaN is kept; as it is where nothing cuts it (Operation::nan_cut).
+/// `prepared`, which `prepare` made of `operation`, changed to keep NaN; unchanged if nothing cuts it (Operation::nan_cut).
 ///
 /// What cuts NaN raises the CPU's flag of invalid operations (runtime/machine/invalid_flag.h). Where that is down after a run,
 /// there was no NaN, and that is all that a run costs. Where it is up, the operation finds out which results are NaN, which

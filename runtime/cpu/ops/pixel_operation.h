@@ -10,7 +10,7 @@ namespace sheaf {
 /// Products over the batch are made of at least so many images.
 constexpr int64_t least_pixel_images = 32;
 
-/// The arithmetic for the operation's dtype; null where the CPU has none. `narrow`: bf16 operands may stay bf16.
+/// The arithmetic for the operation's dtype; null if the CPU has none. `narrow`: bf16 operands may stay bf16.
 const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow);
 
 /// Whether the arithmetic can do the convolution (or its gradients) at all: 2-D, one group, undilated, channels in whole

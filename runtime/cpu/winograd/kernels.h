@@ -7,7 +7,7 @@
 //
 // at the points 0, ±5/8, ±3/2 and ∞, whose powers are exact in binary and keep the rounding small. In two dimensions
 // each is applied along both, which makes 36 positions; at each of them the sum over channels (or images) is a product of
-// matrices: 36 multiplications in place of 144.
+// matrices: 36 multiplications instead of 144.
 //
 // The operands of those products are f32. For the gradients of bf16 activations they may be bf16 instead, two and two in a
 // 32-bit element, as the CPU's instruction multiplies them: with twice the speed, and an error of 1% of the result's root
@@ -89,7 +89,7 @@ struct KernelTable {
 
 enum class Element { f32, bf16 };
 
-/// The best table that the CPU at hand can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
+/// The best table that this CPU can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
 /// `narrow`: operands may be bf16, as `element` is.
 const KernelTable* kernels_of(Element element, bool narrow);
 

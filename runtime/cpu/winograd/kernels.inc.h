@@ -1,5 +1,5 @@
 // Body of the tables of kernels.h, compiled once for each instruction set with `lanes` and `most_rows` given (kernels_v3.cpp,
-// kernels_v4.cpp, kernels_v4_bf16.cpp). Those files are compiled with instructions that the CPU at hand may lack: so
+// kernels_v4.cpp, kernels_v4_bf16.cpp). Those files are compiled with instructions that this CPU may lack: so
 // everything here has internal linkage, and no header is included whose inline functions another file might be given by
 // the linker.
 //

@@ -18,7 +18,7 @@ MemoryRef input(const StepOperands& operands, std::string_view role) {
 struct Epilogue {
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   bool activation = false;  ///< done by it
-  std::string why;          ///< for explain: empty where there is no activation
+  std::string why;          ///< for explain: empty if there is no activation
 };
 
 Epilogue epilogue_of(const std::optional<KernelActivation>& activation, DType dtype, bool fast) {

@@ -45,7 +45,7 @@ class CudnnBuilder {
   OwnKernels* kernels();
   EngineChoice choice() const;
 
-  MemoryRef input(std::string_view role) const;  ///< none where the step has no such operand
+  MemoryRef input(std::string_view role) const;  ///< none if the step has no such operand
   MemoryRef output(size_t index = 0) const { return {int(operands.request.inputs.size() + index), 0}; }
   MemoryRef scratch(size_t bytes) { return take_scratch(prepared.scratch_bytes, bytes); }
 

@@ -16,7 +16,7 @@ class CublasLt;  // vendor/cublaslt.h
 /// What operations of one device are prepared with. A library that cannot be opened leaves the reason: only the operations
 /// that want it fail.
 struct LibraryContext {
-  Driver* driver = nullptr;  ///< null where a binding is only planned, for a device that need not be there
+  Driver* driver = nullptr;  ///< null if a binding is only planned, for a device that need not be there
   int device = 0;
   DeviceProperties properties;
   std::shared_ptr<Cudnn> cudnn;
