@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 
@@ -19,7 +20,8 @@ struct SharedModel {
 };
 
 /// How a model is bound, as Python says it. Raises sheaf.Error: a value that an option can't take.
-BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches);
+BindOptions bind_options(const std::string& numerics, bool deterministic = true, int threads = 0, int64_t micro_batches = 1,
+                         std::optional<int> shards = {});
 /// Lines of Print layers go to sys.stdout.
 RunOptions run_options();
 

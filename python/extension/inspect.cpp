@@ -19,13 +19,13 @@ InspectRequest request(const std::string& program, const std::string& devices, i
   asked.program = program;
   asked.devices = devices;
   asked.batch = batch;
-  asked.bind = bind_options(numerics, true, 0, 1);
+  asked.bind = bind_options(numerics);
   return asked;
 }
 
 VerifyReport verify(const SharedModel& model, const std::string& devices, int64_t batch, uint64_t seed, int steps,
                     double tolerance, bool infer, bool train, const std::string& numerics) {
-  const VerifyRequest asked{devices, batch, seed, steps, tolerance, infer, train, bind_options(numerics, true, 0, 1)};
+  const VerifyRequest asked{devices, batch, seed, steps, tolerance, infer, train, bind_options(numerics)};
   return without_gil([&] {
     const std::shared_lock together(*model.access);
     return verify_model(model.model, asked);

@@ -6,15 +6,18 @@ namespace nb = nanobind;
 
 namespace sheaf::python {
 
-BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches) {
+BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches,
+                         std::optional<int> shards) {
   if (numerics != "strict" && numerics != "fast") raise(Error("numerics '" + numerics + "': expected strict or fast"));
   if (threads < 0) raise(Error("threads " + std::to_string(threads) + ": expected 0, for all that there are, or more"));
   if (micro_batches < 1) raise(Error("micro_batches " + std::to_string(micro_batches) + ": expected 1 or more"));
+  if (shards && *shards < 1) raise(Error("shards " + std::to_string(*shards) + ": expected 1 or more, or None"));
   BindOptions options;
   options.fast_numerics = numerics == "fast";
   options.deterministic = deterministic;
   options.threads = threads;
   options.micro_batches = micro_batches;
+  options.shards = shards.value_or(0);
   return options;
 }
 

@@ -13,9 +13,10 @@ namespace sheaf::python {
 namespace {
 
 nb::tuple compile(const std::string& model, bool is_file, const std::string& name, const std::string& precision,
-                  const std::string& training, int64_t device_memory) {
+                  const std::string& strategy, const std::string& training, int64_t device_memory) {
   CompilerOptions options;
   options.precision = precision;
+  options.strategy = strategy;
   options.training = training;
   options.device_memory = device_memory;
   auto compiled = without_gil([&] { return is_file ? compile_file(model, options) : compile_text(model, options, name); });
@@ -58,8 +59,8 @@ void add_plan(nb::module_& module) {
       .def(
           "_save", [](const SharedPlan& plan, const std::string& file) { without_gil([&] { return plan.write(file); }); },
           "file"_a);
-  module.def("compile", &compile, "model"_a, "is_file"_a, "name"_a, "precision"_a, "training"_a, "device_memory"_a,
-             "(plan, warnings, mixes_rows) of a model file, or of its text.");
+  module.def("compile", &compile, "model"_a, "is_file"_a, "name"_a, "precision"_a, "strategy"_a, "training"_a,
+             "device_memory"_a, "(plan, warnings, mixes_rows) of a model file, or of its text.");
 }
 
 }  // namespace sheaf::python

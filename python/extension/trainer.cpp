@@ -4,6 +4,7 @@
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -112,8 +113,8 @@ void add_trainer(nb::module_& module) {
   trainer.def(
       "__init__",
       [](BoundTrainer* self, const SharedModel& model, const std::string& devices, int64_t batch, const std::string& numerics,
-         bool deterministic, int threads, int64_t micro_batches) {
-        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches);
+         bool deterministic, int threads, int64_t micro_batches, std::optional<int> shards) {
+        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches, shards);
         auto bound = without_gil([&] {
           const std::shared_lock together(*model.access);
           return Trainer::bind(model.model, devices, batch, options);
@@ -121,7 +122,7 @@ void add_trainer(nb::module_& module) {
         new (self) BoundTrainer{model, devices, std::move(bound)};
       },
       "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
-      "micro_batches"_a = 1);
+      "micro_batches"_a = 1, "shards"_a = nb::none());
   add_steps(trainer);
   add_progress(trainer);
 }

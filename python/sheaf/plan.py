@@ -2,6 +2,7 @@
 import json
 import os
 import warnings
+from pathlib import Path
 
 from . import _sheaf
 from .error import Error
@@ -57,7 +58,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     """The Plan of a model: a ModelFile, a model file as a dict, or the path of one.
 
     `precision`: "f32", "bf16" or "f16", the arithmetic; parameters, statistics and sums stay f32.
-    `strategy`: how a model is put on devices. "data_parallel" is what its DataParallel layers say.
+    `strategy`: "data_parallel" or "replicated", what each replica of a training step keeps.
     `loss`, `optimizer`: the training section, in place of what the model file says: a torch.nn loss and a torch.optim optimizer, a
     type's name, or a dict as in a model file ({"type": "SGD", "lr": 0.1}). `targets`: {name: {"shape", "dtype"}}; by default "label",
     class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses. `schedule`,
@@ -66,18 +67,21 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
 
     Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for all that is
     wrong with it."""
-    if strategy != "data_parallel":
-        raise Error(f"strategy '{strategy}': expected data_parallel")
     text, is_file, name, file = _source(model)
 
-    def compiled(training):
-        return _sheaf.compile(text, is_file, name, precision, training, device_memory)
+    def compiled(training, strategy=strategy):
+        return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory)
 
     section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics)
     training = ""
     if section.given:
-        document = json.loads(open(text, encoding="utf-8").read()) if is_file else json.loads(text)
-        known = lambda: _sheaf.Model(compiled("")[0]).outputs  # noqa: E731 — what the outputs are only the compiler knows
+        try:
+            document = json.loads(Path(text).read_text(encoding="utf-8") if is_file else text)
+        except (OSError, ValueError):
+            compiled("")  # raises what is wrong with the file, and where
+            raise
+        # What the outputs are only the compiler knows; strategies are of training.
+        known = lambda: _sheaf.Model(compiled("", "data_parallel")[0]).outputs  # noqa: E731
         training = json.dumps(section.complete(document.get("training") or {}, known))
     plan, notes, mixes_rows = compiled(training)
     for note in notes:

@@ -14,11 +14,13 @@ class Trainer(_sheaf.Trainer):
 
     Parameters are the model's: its sessions see each step. Threads take turns, and wait without holding the GIL."""
 
-    def __init__(self, model, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1):
+    def __init__(self, model, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1,
+                 shards=None):
         super().__init__(model, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads,
-                         micro_batches=micro_batches)
+                         micro_batches=micro_batches, shards=shards)
         self.model = model
         self._evaluation = None
+        self._how = {"numerics": numerics, "deterministic": deterministic, "threads": threads, "shards": shards}
 
     def fit(self, batches, epochs=1, eval=None, progress=False):
         """Trains on all of `batches`, `epochs` times. Gives the History.
@@ -64,7 +66,7 @@ class Trainer(_sheaf.Trainer):
         """{"loss", "rows", and the model's metrics ("accuracy")} of the model as it is now, over all of `batches`, in inference mode. There
         is no loss where it has no mean."""
         if self._evaluation is None:
-            self._evaluation = self.model.bind(self.devices, self.batch)
+            self._evaluation = self.model.bind(self.devices, self.batch, **self._how)
         metrics = _sheaf.Metrics(self.model)
         inputs = [value.name for value in self.model.inputs]
         for batch in batches:

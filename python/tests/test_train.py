@@ -58,6 +58,24 @@ def test_values_by_name(plan):
     assert losses[0] == losses[1] == losses[2]
 
 
+def test_shards_give_the_same_bits_on_all_devices(plan):
+    def trained(devices):
+        trainer = sheaf.Model(plan).trainer(devices, batch=20, shards=4)
+        losses = [trainer.step(X, LABEL) for _ in range(3)]
+        return losses, trainer.model.state_dict(), trainer.evaluate([(X, LABEL)])
+
+    (losses, weights, evaluated), (others, same, likewise) = trained("cpu:0"), trained("cpu:0-2")
+    assert losses == others and evaluated == likewise and all((value == same[name]).all() for name, value in weights.items())
+    with pytest.raises(sheaf.Error, match="shards 0"):
+        sheaf.Model(plan).trainer("cpu:0", batch=20, shards=0)
+
+
+def test_the_strategy():
+    losses = [sheaf.Model(compiled(net(), strategy=strategy)).trainer("cpu:0,cpu:1", batch=20).step(X, LABEL)
+              for strategy in ("data_parallel", "replicated")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+
+
 @pytest.mark.parametrize("given, message", [
     ((X,), "1 inputs are given"), ((X, LABEL.int()), r"int32 \[20\]; expected int64"), ((X, LABEL[:5]), r"\[5\]; expected int64 \[20\]"),
     ((X.repeat(2, 1), LABEL.repeat(2)), "a batch of 40 rows")])
@@ -144,6 +162,10 @@ def test_the_training_section(tmp_path):
     assert own["loss"]["type"] == "L1Loss" and own["optimizer"]["type"] == "Adam"
     file.save(tmp_path / "net.json")
     assert sheaf.compile(tmp_path / "net.json", loss="MSELoss").training["loss"]["type"] == "MSELoss"
+    (tmp_path / "bad.json").write_text("{")
+    for name in ("bad.json", "none.json"):
+        with pytest.raises(sheaf.Error, match=name):
+            sheaf.compile(tmp_path / name, loss="MSELoss", optimizer="SGD")
     with pytest.raises(sheaf.Error, match="has no optimizer"):
         compiled(module, optimizer=None)
     with pytest.raises(sheaf.Error, match="2 parameter groups"):
