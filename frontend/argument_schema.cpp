@@ -1,5 +1,7 @@
 #include "frontend/argument_schema.h"
 
+#include "frontend/declarations.h"
+
 #include <cmath>
 
 namespace sheaf::frontend {
@@ -74,6 +76,15 @@ Json value_schema(const Argument& argument, int rank, bool in_layer) {
     case Kind::sizes: return any_of({integer_schema(type), list_of(integer_schema(type), in_layer, 1, 0)});
     case Kind::integers: return list_of(integer_schema(type), in_layer, 1, 0);
     case Kind::factors: return any_of({number_schema(type), list_of(number_schema(type), in_layer, 1, 0)});
+    case Kind::shape: {
+      Json item = integer_schema(type);
+      if (!type.choices.empty()) item = any_of({item, {{"enum", type.choices}}});
+      Json schema = list_of(item, in_layer, 0, 0);
+      schema["maxItems"] = most_dimensions;
+      return schema;
+    }
+    case Kind::scalar: return {{"type", {"number", "boolean"}}};
+    case Kind::tensor: return {{"type", {"number", "boolean", "array"}}};
     case Kind::numbers: return list_of(number_schema(type), in_layer, std::max<size_t>(type.count, 1), type.count);
     case Kind::device_ids: return list_of(device_schema(false), in_layer, 0, 0);
     case Kind::output_device: return device_schema(true);

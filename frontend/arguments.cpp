@@ -1,5 +1,6 @@
 #include "frontend/arguments.h"
 
+#include "frontend/declarations.h"
 #include "frontend/device.h"
 #include "runtime/base/suggest.h"
 
@@ -86,6 +87,32 @@ std::optional<Json> number_list(const ArgumentType& type, const JsonValue& value
   return list;
 }
 
+std::optional<Json> size_list(const ArgumentType& type, const JsonValue& value, Problems& problems) {
+  if (!value.is(Node::array) || value.node->items.size() > most_dimensions) return {};
+  Json list = Json::array();
+  for (const JsonValue& item : items(value, problems)) {
+    auto one = item.known() ? one_integer(type, item) : Json(1);
+    if (item.is(Node::string) && std::ranges::find(type.choices, item.node->string) != type.choices.end()) one = Json(-2);
+    if (!one || *one == 0) return {};
+    list.push_back(*one);
+  }
+  return list;
+}
+
+std::optional<Json> nested_scalars(const JsonValue& value, Problems& problems, size_t depth) {
+  if (value.is(Node::boolean)) return Json(value.node->boolean);
+  if (value.is(Node::integer)) return Json(value.node->integer);
+  if (value.is(Node::number) && std::isfinite(value.node->number)) return Json(value.node->number);
+  if (!value.is(Node::array) || value.node->items.empty() || depth == most_dimensions) return {};
+  Json list = Json::array();
+  for (const JsonValue& item : items(value, problems)) {
+    auto one = item.known() ? nested_scalars(item, problems, depth + 1) : Json(0);
+    if (!one) return {};
+    list.push_back(std::move(*one));
+  }
+  return list;
+}
+
 // A device as device_ids and output_device name it: an index, "cuda:k"; the host where `host` allows it.
 std::optional<Json> one_device(const JsonValue& value, bool host) {
   if (value.is(Node::integer)) {
@@ -162,6 +189,9 @@ std::optional<Json> canonical(const Argument& argument, int rank, const JsonValu
         return Json::array({value.node->number});
       return number_list(type, value, problems);
     case Kind::numbers: return number_list(type, value, problems);
+    case Kind::shape: return size_list(type, value, problems);
+    case Kind::scalar: return value.is(Node::array) ? std::nullopt : nested_scalars(value, problems, 0);
+    case Kind::tensor: return nested_scalars(value, problems, 0);
     case Kind::device_ids: return device_list(value, problems);
     case Kind::output_device: return one_device(value, true);
   }
@@ -190,6 +220,10 @@ std::string type_phrase(const Argument& argument, int rank) {
     case Kind::integers: return "a list, each " + range_phrase(type, "integer");
     case Kind::numbers:
       return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " + range_phrase(type, "number");
+    case Kind::shape:
+      return "a list of sizes, each " + range_phrase(type, "integer") + (type.choices.empty() ? "" : " or \"batch\"");
+    case Kind::scalar: return "a number, true or false";
+    case Kind::tensor: return "a number, true or false, or nested lists of such";
     case Kind::device_ids: return "a list of device indices (2 or 'cuda:2')";
     case Kind::output_device: return "a device index, 'cuda:k', or 'cpu' (or -1) for the host";
   }

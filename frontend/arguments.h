@@ -30,6 +30,9 @@ struct ArgumentType {
     sizes,         ///< integer or list of integers → a list
     integers,      ///< list of integers
     factors,       ///< number or list of numbers → a list
+    shape,         ///< list of sizes, which may be empty; an item may be "batch" (then -2) where `choices` has it
+    scalar,        ///< number, true or false
+    tensor,        ///< scalar, or nested lists of scalars
     numbers,       ///< list of `count` numbers, of any number but 0 where that is 0
     device_ids,    ///< list of device indices → integers; null = every device of the run
     output_device  ///< device index, "cuda:k", "cpu" or -1 → an integer, -1 for the host

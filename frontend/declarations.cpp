@@ -44,7 +44,7 @@ void read_dtype(const LocatedNode& node, const std::string& owner, InputDecl& de
     return refuse({&node, nullptr, {}, {}}, "'dtype' of " + owner, "the name of a type", problems);
   }
   auto dtype = dtype_from_name(node.string);
-  static const std::vector<std::string> names = {"float32", "int64", "int32", "uint8", "float16", "bfloat16"};
+  static const std::vector<std::string> names = {"float32", "int64", "int32", "uint8", "bool", "float16", "bfloat16"};
   if (!dtype) {
     problems.add(node.place, "unknown dtype '" + node.string + "'" + suggestion(node.string, names));
     return;

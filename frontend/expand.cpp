@@ -104,11 +104,19 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
     layer.path = joined(around.path, layer.name);
     bool inputs_known = building.inputs_known;
     JsonValue names = forced_name ? JsonValue{} : member(value, "inputs", problems_);
-    layer.inputs = read_inputs(building, names, "layer '" + layer.name + "'", inputs_known);
+    const JsonValue type = member(value, "type", problems_);
+    const LayerType* leaf = type.is(NodeKind::string) ? find_layer_type(type.node->string) : nullptr;
+    // What is made of no inputs has none by default either.
+    if (leaf && leaf->most_inputs == 0 && absent(names)) inputs_known = true;
+    else layer.inputs = read_inputs(building, names, "layer '" + layer.name + "'", inputs_known);
     JsonValue device = member(value, "device", problems_);
     auto own = absent(device) ? std::nullopt : read_device(device, problems_);
     if (own && around.region) check_device(layer, own, *around.region, device.place());
     layer.device = own && !around.region ? own : around.device;
+    JsonValue trainable = member(value, "trainable", problems_);
+    if (trainable.known() && !trainable.is(NodeKind::boolean))
+      refuse(trainable, "'trainable' of layer '" + layer.name + "'", "true or false", problems_);
+    layer.trainable = around.trainable && !(trainable.is(NodeKind::boolean) && !trainable.node->boolean);
     outputs = expand_type(layer, value, inputs_known, around, own);
   }
   building.layer_of.emplace(layer.name, static_cast<int>(building.graph.layers.size()));

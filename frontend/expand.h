@@ -17,7 +17,8 @@ namespace sheaf::frontend {
 /// "share" entries as written; frontend/share.h ties them once all layers are known.
 struct ShareEntry {
   std::string layer_path;
-  std::string own;
+  /// Of the layer; without one, all parameters and buffers of the layer and of those in it are tied to those of `target`, a layer.
+  std::optional<std::string> own;
   TextPlace own_place;
   std::string target;
   TextPlace target_place;
@@ -57,6 +58,7 @@ class Expander {
   struct Surroundings {
     std::string path;
     std::optional<DeviceRef> device;
+    bool trainable = true;
     const Region* region = nullptr;
     int depth = 0;
   };
@@ -86,7 +88,8 @@ class Expander {
 
   std::string read_name(const Building& building, const JsonValue& value, size_t position);
   std::vector<ValueRef> read_inputs(Building& building, const JsonValue& names, const std::string& owner, bool& known);
-  void read_share(const Layer& layer, const LayerType& type, const JsonValue& value);
+  /// `type`: null for a container.
+  void read_share(const Layer& layer, const LayerType* type, const JsonValue& value);
   void check_module(const std::string& name, const LocatedMember& member);
   void check_device(const Layer& layer, const std::optional<DeviceRef>& own, const Region& region, TextPlace place);
   bool check_arity(const Layer& layer, int least, int most, int step, TextPlace place);

@@ -44,6 +44,7 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   Surroundings inside = around;
   inside.path = layer.path;
   inside.device = layer.device;
+  inside.trainable = layer.trainable;
   if (++inside.depth > deepest) {
     problems_.add(value.place(), "layers are nested more than " + std::to_string(deepest) + " deep");
     complete_ = false;
@@ -51,12 +52,7 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   }
   auto module = modules_.find(layer.type);
   const LayerType* leaf = find_layer_type(layer.type);
-  bool has_share = value.node->find("share") != nullptr;
-  if (has_share && leaf) read_share(layer, *leaf, value);
-  if (has_share && !leaf) {
-    problems_.add(value.node->find("share")->place,
-                  "'share' stands on the layer that has the parameter; " + layer.type + " has none of its own");
-  }
+  if (value.node->find("share")) read_share(layer, leaf, value);
   if (layer.type == "Sequential") return expand_sequential(layer, value, inputs_known, inside);
   if (layer.type == "DataParallel") return expand_parallel(layer, value, inputs_known, inside, own_device);
   if (module != modules_.end()) return expand_module(layer, module->second, value, inputs_known, inside);
@@ -194,13 +190,24 @@ bool Expander::check_arity(const Layer& layer, int least, int most, int step, Te
   return false;
 }
 
-void Expander::read_share(const Layer& layer, const LayerType& type, const JsonValue& value) {
+void Expander::read_share(const Layer& layer, const LayerType* leaf, const JsonValue& value) {
   JsonValue share = member(value, "share", problems_);
   if (!share.known()) return;
-  if (!share.is(NodeKind::object)) {
-    refuse(share, "'share' of layer '" + layer.name + "'", "an object: own parameter → full name of another", problems_);
+  if (share.is(NodeKind::string)) {
+    if (!discarding_) shares_.push_back({layer.path, std::nullopt, share.place(), share.node->string, share.place()});
     return;
   }
+  if (!share.is(NodeKind::object)) {
+    refuse(share, "'share' of layer '" + layer.name + "'",
+           "the full name of a layer, or an object: own parameter → full name of another", problems_);
+    return;
+  }
+  if (!leaf) {
+    problems_.add(share.place(), "parameters are shared one by one on the layer that has them; " + layer.type +
+                                     " has none of its own: give the full name of another " + layer.type);
+    return;
+  }
+  const LayerType& type = *leaf;
   for (const LocatedMember& entry : share.node->members) {
     if (!may_have_parameter(type, entry.key)) {
       problems_.add(entry.place, type.name + " has no parameter '" + entry.key + "'" +

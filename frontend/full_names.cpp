@@ -27,7 +27,7 @@ void collect_names(const Graph& graph, NamesFound& found, Problems& problems) {
     const LayerType* type = layer.body ? nullptr : find_layer_type(layer.type);
     if (!type || !type->parameters) continue;
     for (const LayerParameter& parameter : type->parameters(layer.arguments)) {
-      insert_name(found.parameters, layer.path + "." + parameter.name, layer, "parameters", problems);
+      insert_name(found.parameters, full_parameter_name(layer.path, parameter.name), layer, "parameters", problems);
     }
   }
 }

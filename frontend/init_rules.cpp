@@ -15,7 +15,7 @@ using NodeKind = LocatedNode::Kind;
 std::vector<std::string> types_with_parameters() {
   std::vector<std::string> names;
   for (const LayerType& row : layer_types()) {
-    if (row.parameters) names.push_back(row.name);
+    if (!row.parameter_names.empty()) names.push_back(row.name);
   }
   return names;
 }

@@ -8,9 +8,9 @@ namespace sheaf::frontend {
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
     std::vector<LayerType> all;
-    for (auto family :
-         {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers, recurrent_layers,
-          tensor_layers, line_and_volume_pooling_layers, indexing_layers, reduction_layers, resampling_layers}) {
+    for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
+                        recurrent_layers, elementwise_layers, tensor_layers, value_layers, line_and_volume_pooling_layers,
+                        indexing_layers, reduction_layers, resampling_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;
@@ -20,6 +20,10 @@ const std::vector<LayerType>& layer_types() {
 
 int outputs_of(const LayerType& type, const Json& arguments) {
   return type.outputs_by_arguments ? type.outputs_by_arguments(arguments) : type.outputs;
+}
+
+std::string full_parameter_name(const std::string& path, const std::string& own_name) {
+  return own_name.empty() ? path : path + "." + own_name;
 }
 
 const LayerType* find_layer_type(const std::string& name) {
@@ -49,7 +53,7 @@ const std::vector<Argument>& data_parallel_arguments() {
 }
 
 const std::vector<std::string>& layer_fields() {
-  static const std::vector<std::string> fields = {"name", "type", "inputs", "device", "share"};
+  static const std::vector<std::string> fields = {"name", "type", "inputs", "device", "share", "trainable"};
   return fields;
 }
 

@@ -10,11 +10,18 @@
 
 namespace sheaf::frontend {
 
-/// A parameter of a layer under PyTorch's name, and its shape.
+/// A parameter of a layer under PyTorch's name, and its shape; or a buffer, or a constant's numbers.
 struct LayerParameter {
-  std::string name;
+  std::string name;  ///< the layer's own name stands in front; empty: that is the whole name
   std::vector<int64_t> shape;
+  bool buffer = false;  ///< not trained
+  DType dtype = DType::float32;
+  double fill = 0;                    ///< a buffer's elements at first
+  std::optional<std::string> data{};  ///< a constant's elements, in base64: no weights file has it
 };
+
+/// PyTorch's name of a parameter of the layer `path`: "fc.weight".
+std::string full_parameter_name(const std::string& path, const std::string& own_name);
 
 /// What a row's check sees once every argument by itself is right.
 class LayerCheck {
@@ -48,7 +55,8 @@ struct LayerType {
   std::function<int(const Json& arguments)> outputs_by_arguments{};
   std::function<void(LayerCheck&)> check{};  ///< relations between arguments
   std::function<std::vector<LayerParameter>(const Json& arguments)> parameters{};
-  std::string parameter_names{};  ///< all names that `parameters` may give: a regular expression
+  std::string parameter_names{};  ///< the names that `parameters` may give and that can be tied: a regular expression
+  std::string function{};         ///< of a row in ir/ElementFunctions.cpp, whose numbers are the arguments in their order
 };
 
 /// How many values a layer of this type has with these arguments; any_number if only its input tells.
@@ -79,10 +87,12 @@ std::vector<LayerType> normalization_layers();
 std::vector<LayerType> activation_layers();
 std::vector<LayerType> pooling_layers();
 std::vector<LayerType> recurrent_layers();
+std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> tensor_layers();
 std::vector<LayerType> line_and_volume_pooling_layers();
 std::vector<LayerType> indexing_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> resampling_layers();
+std::vector<LayerType> value_layers();
 
 }  // namespace sheaf::frontend

@@ -19,7 +19,13 @@ LayerType batch_norm(std::string name, std::string summary) {
           .parameters =
               [](const Json& a) {
                 bool own = a["affine"].get<bool>();
-                return affine({a["num_features"].get<int64_t>()}, own, own);
+                std::vector<int64_t> shape = {a["num_features"].get<int64_t>()};
+                std::vector<LayerParameter> all = affine(shape, own, own);
+                if (!a["track_running_stats"].get<bool>()) return all;
+                all.push_back({.name = "running_mean", .shape = shape, .buffer = true});
+                all.push_back({.name = "running_var", .shape = shape, .buffer = true, .fill = 1});
+                all.push_back({.name = "num_batches_tracked", .shape = {}, .buffer = true, .dtype = DType::int64});
+                return all;
               },
           .parameter_names = "weight|bias"};
 }

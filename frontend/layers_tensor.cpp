@@ -1,4 +1,4 @@
-// Layers without a class in torch.nn: arithmetic, shapes, Print.
+// Layers without a class in torch.nn: matrix products, shapes, Print.
 #include "frontend/layer_table.h"
 
 #include <set>
@@ -7,10 +7,6 @@ namespace sheaf::frontend {
 namespace {
 
 using Kind = ArgumentType::Kind;
-
-LayerType binary(std::string name, std::string summary) {
-  return {.name = std::move(name), .summary = std::move(summary), .least_inputs = 2, .most_inputs = 2};
-}
 
 void check_permute(LayerCheck& layer) {
   Json& dims = layer.arguments["dims"];
@@ -61,10 +57,7 @@ std::vector<LayerType> tensor_layers() {
   Argument shape = typed("shape", Kind::integers);
   shape.type.minimum = -1;
   return {
-      binary("Add", "x + y, broadcast"),
-      binary("Sub", "x - y, broadcast"),
-      binary("Mul", "x · y, broadcast"),
-      binary("MatMul", "the matrix product, as torch.matmul"),
+      {.name = "MatMul", .summary = "the matrix product, as torch.matmul", .least_inputs = 2, .most_inputs = 2},
       {.name = "Concat",
        .summary = "its inputs, one after another along `dim`",
        .arguments = {typed("dim", Kind::integer)},

@@ -47,6 +47,7 @@ struct Layer {
   int values = 1;                            ///< how many of its values are named: all up to the last one that is
   std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that names one
   std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
+  bool trainable = true;                     ///< false: its own parameters are buffers, by its own or a container's word
   std::unique_ptr<Graph> body;               ///< Sequential, DataParallel, modules
 };
 

@@ -28,11 +28,14 @@ Json layer_properties(const std::string& parameters) {
   Json share = {{"type", "object"}, {"additionalProperties", or_parameter({{"type", "string"}})}};
   if (parameters.empty()) share["maxProperties"] = 0;
   if (!parameters.empty()) share["propertyNames"] = {{"pattern", "^(" + parameters + ")$"}};
+  Json layer = {{"type", "string"}};
+  share = Json{{"anyOf", {layer, share}}};
   return {{"name", or_parameter(ref("layer_name"))},
           {"type", {{"type", "string"}}},
           {"inputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
           {"device", or_parameter(ref("device"))},
-          {"share", or_parameter(share)}};
+          {"share", or_parameter(share)},
+          {"trainable", or_parameter({{"type", "boolean"}, {"default", true}})}};
 }
 
 std::vector<std::string> add_arguments(Json& properties, const std::vector<Argument>& arguments, int rank, bool in_layer) {
@@ -54,7 +57,6 @@ Json leaf_schema(const LayerType& type) {
 
 Json container_schema(const char* field, Json content, const std::vector<Argument>& arguments) {
   Json properties = layer_properties("");
-  properties.erase("share");
   properties[field] = std::move(content);
   add_arguments(properties, arguments, 0, true);
   return object_schema(std::move(properties), {field});
@@ -75,7 +77,6 @@ Json layer_schema() {
 /// parameters.
 Json module_call_schema() {
   Json properties = layer_properties("");
-  properties["share"] = false;
   for (const char* taken : {"outputs", "output", "layers", "module"}) properties[taken] = false;
   return {{"type", "object"}, {"properties", properties}};
 }
@@ -100,7 +101,7 @@ Json declarations_schema() {
   Json size = {{"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}}, {{"const", "batch"}}}}};
   Json shape = list_schema(size, 0);
   shape.update({{"maxItems", most_dimensions}, {"contains", {{"const", "batch"}}}, {"minContains", 0}, {"maxContains", 1}});
-  Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "float16", "bfloat16"}}, {"default", "float32"}};
+  Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "bool", "float16", "bfloat16"}}, {"default", "float32"}};
   return {{"type", "object"},
           {"minProperties", 1},
           {"maxProperties", most_declarations},

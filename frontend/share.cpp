@@ -12,7 +12,7 @@ void collect(Graph& graph, std::map<std::string, OwnedParameter>& found) {
     const LayerType* type = layer.body ? nullptr : find_layer_type(layer.type);
     if (!type || !type->parameters) continue;
     for (LayerParameter& parameter : type->parameters(layer.arguments)) {
-      found[layer.path + "." + parameter.name] = {&layer, parameter.name, std::move(parameter.shape)};
+      found[full_parameter_name(layer.path, parameter.name)] = {&layer, parameter.name, std::move(parameter.shape)};
     }
   }
 }
@@ -23,6 +23,26 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
+/// The entries of single parameters that tie all of a layer's to those of another. Constants have numbers of their own.
+std::vector<ShareEntry> taken_apart(const ShareEntry& whole, const std::map<std::string, OwnedParameter>& parameters,
+                                    Problems& problems) {
+  std::vector<ShareEntry> entries;
+  auto begins = [](const std::string& name, const std::string& path) {
+    return name.starts_with(path) && (name.size() == path.size() || name[path.size()] == '.');
+  };
+  bool known = false;
+  for (auto at = parameters.lower_bound(whole.layer_path); at != parameters.end() && at->first.starts_with(whole.layer_path);
+       ++at) {
+    const auto& [name, parameter] = *at;
+    if (!begins(name, whole.layer_path) || parameter.layer->type == "Constant") continue;
+    known = true;
+    std::string target = whole.target + name.substr(whole.layer_path.size());
+    entries.push_back({parameter.layer->path, parameter.own_name, whole.own_place, std::move(target), whole.target_place});
+  }
+  if (!known) problems.add(whole.own_place, "layer '" + whole.layer_path + "' has no parameters to share");
+  return entries;
+}
+
 }  // namespace
 
 std::map<std::string, OwnedParameter> parameters_of(Graph& graph) {
@@ -31,9 +51,15 @@ std::map<std::string, OwnedParameter> parameters_of(Graph& graph) {
   return found;
 }
 
-void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Problems& problems) {
-  if (entries.empty()) return;
+void tie_parameters(Graph& graph, const std::vector<ShareEntry>& written, Problems& problems) {
+  if (written.empty()) return;
   auto parameters = parameters_of(graph);
+  std::vector<ShareEntry> entries;
+  for (const ShareEntry& entry : written) {
+    if (entry.own) entries.push_back(entry);
+    else
+      for (ShareEntry& one : taken_apart(entry, parameters, problems)) entries.push_back(std::move(one));
+  }
   std::map<std::string, std::string> by_short_name;
   std::vector<std::string> names;
   for (const auto& [name, parameter] : parameters) {
@@ -42,7 +68,7 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
   }
   std::map<std::string, std::string> tied;  // full name → full name
   for (const ShareEntry& entry : entries) {
-    std::string own = entry.layer_path + "." + entry.own;
+    std::string own = full_parameter_name(entry.layer_path, *entry.own);
     auto mine = parameters.find(own);
     if (mine == parameters.end()) {
       std::vector<std::string> own_names;
@@ -50,8 +76,8 @@ void tie_parameters(Graph& graph, const std::vector<ShareEntry>& entries, Proble
         if (problems.full()) break;
         if (parameter.layer->path == entry.layer_path) own_names.push_back(parameter.own_name);
       }
-      problems.add(entry.own_place,
-                   "layer '" + entry.layer_path + "' has no parameter '" + entry.own + "'" + suggestion(entry.own, own_names));
+      problems.add(entry.own_place, "layer '" + entry.layer_path + "' has no parameter '" + *entry.own + "'" +
+                                        suggestion(*entry.own, own_names));
       continue;
     }
     std::string target = entry.target;

@@ -87,6 +87,11 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
   Type from = x.getType();
   if (from == to) return x;
   if (isa<FloatType>(from) && isa<FloatType>(to)) return x;  // scalars of all float dtypes are f32
+  if (to.isInteger(1)) {
+    Value zero = b.create<arith::ConstantOp>(loc, b.getZeroAttr(from));
+    if (isa<FloatType>(from)) return b.create<arith::CmpFOp>(loc, CmpFPredicate::UNE, x, zero);
+    return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, x, zero);
+  }
   if (isa<FloatType>(from)) {
     // Through 64 bits, as PyTorch does for uint8: -1.0 becomes 255.
     Value wide = b.create<arith::FPToSIOp>(loc, to_unsigned ? b.getI64Type() : to, x);

@@ -33,7 +33,7 @@ Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, doub
 Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps);
 
 /// One element from one dtype's scalar (spec.h) to another's, as torch.Tensor.to: floats to integers towards
-/// zero, integers among themselves modulo 2^n, uint8 being unsigned.
+/// zero, integers among themselves modulo 2^n, uint8 and bool being unsigned; a bool is whether it isn't 0.
 Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, mlir::Type to, bool to_unsigned);
 
 // Random numbers.

@@ -15,6 +15,7 @@ Type scalar_type(OpBuilder& builder, DType dtype) {
     case DType::int64: return builder.getI64Type();
     case DType::int32: return builder.getI32Type();
     case DType::uint8: return builder.getI8Type();
+    case DType::boolean: return builder.getI1Type();
     default: return builder.getF32Type();
   }
 }

@@ -52,7 +52,8 @@ Type Emitter::storage_type(DType dtype) {
     case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
     case DType::int64: return builder.getI64Type();
     case DType::int32: return builder.getI32Type();
-    case DType::uint8: return builder.getI8Type();
+    case DType::uint8:
+    case DType::boolean: return builder.getI8Type();
   }
   return {};
 }
@@ -118,6 +119,10 @@ Value Emitter::buffer(int buffer) { return function_.front().getArgument(buffer)
 Value Emitter::load(int buffer, Value offset) {
   Value value = builder.create<memref::LoadOp>(loc, this->buffer(buffer), offset);
   if (buffers_[buffer] == DType::float16) return builder.create<arith::ExtFOp>(loc, builder.getF32Type(), value);
+  if (buffers_[buffer] == DType::boolean) {
+    Value zero = builder.create<arith::ConstantIntOp>(loc, 0, 8);
+    return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, value, zero);
+  }
   if (buffers_[buffer] != DType::bfloat16) return value;
   Value wide = builder.create<arith::ExtUIOp>(loc, builder.getI32Type(), value);
   Value sixteen = builder.create<arith::ConstantIntOp>(loc, 16, 32);
@@ -125,7 +130,9 @@ Value Emitter::load(int buffer, Value offset) {
 }
 
 void Emitter::store(int buffer, Value offset, Value value) {
-  if (buffers_[buffer] == DType::float16) {
+  if (buffers_[buffer] == DType::boolean) {
+    value = builder.create<arith::ExtUIOp>(loc, builder.getI8Type(), value);
+  } else if (buffers_[buffer] == DType::float16) {
     value = builder.create<arith::TruncFOp>(loc, builder.getF16Type(), value);
   } else if (buffers_[buffer] == DType::bfloat16) {
     // Round to nearest even on the bits; a NaN's payload could round to infinity, so it becomes a fixed one.

@@ -186,7 +186,7 @@ KernelUse Mean::by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, co
 
 Result<KernelUse> Mean::build() {
   const DType x = spec_.x.dtype;
-  if (!spec_.prologue.body && (x == DType::int64 || x == DType::int32 || x == DType::uint8))
+  if (!spec_.prologue.body && (x == DType::int64 || x == DType::int32 || x == DType::uint8 || x == DType::boolean))
     return Error(spec_.name + ": integers are summed as floats, which needs a cast fused into it");
   SHEAF_TRY(find_loops());
   x_ = e_.add_buffer(spec_.x.dtype);

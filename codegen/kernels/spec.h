@@ -27,8 +27,8 @@ struct Operand {
 };
 
 /// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and must be given back) as
-/// f32; int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number). One result
-/// per output. The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags
+/// f32; int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number), a boolean as i1. One
+/// result per output. The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags
 /// itself; NaN and infinities keep their meaning.
 using ScalarBody = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
 

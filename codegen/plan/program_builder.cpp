@@ -37,6 +37,7 @@ DType dtype_of(mlir::Type element) {
   if (element.isInteger(64)) return DType::int64;
   if (element.isInteger(32)) return DType::int32;
   if (element.isInteger(8)) return DType::uint8;
+  if (element.isInteger(1)) return DType::boolean;
   return DType::float32;
 }
 

@@ -51,6 +51,7 @@ mlir::Type Importer::element_type(DType dtype) {
     case DType::int64: return builder_.getI64Type();
     case DType::int32: return builder_.getI32Type();
     case DType::uint8: return builder_.getIntegerType(8, /*isSigned=*/false);
+    case DType::boolean: return builder_.getI1Type();
   }
   llvm_unreachable("a dtype that is none");
 }
@@ -140,14 +141,16 @@ void Importer::declare_parameters(const Graph& graph) {
     else declare_layer_parameters(layer);
   }
   if (&graph != &model_.graph) return;
+  for (Parameter& constant : constants_) declare(std::move(constant));  // behind what weights files have
   // Tied parameters last, when what they are tied to is there.
   std::function<void(const Graph&)> tie = [&](const Graph& part) {
     for (const Layer& layer : part.layers) {
       if (layer.body) tie(*layer.body);
       for (const auto& [own, target] : layer.share) {
-        arguments_[layer.path + "." + own] = arguments_.at(target);
+        const std::string name = frontend::full_parameter_name(layer.path, own);
+        arguments_[name] = arguments_.at(target);
         auto parameter = llvm::find_if(parameters_, [&, &target = target](const Parameter& p) { return p.name == target; });
-        parameter->aliases.push_back(layer.path + "." + own);
+        parameter->aliases.push_back(name);
       }
     }
   };
@@ -159,20 +162,15 @@ void Importer::declare_layer_parameters(const Layer& layer) {
   if (!type || !type->parameters) return;
   for (const auto& own : type->parameters(layer.arguments)) {
     if (layer.share.count(own.name)) continue;
-    Parameter parameter;
-    parameter.name = layer.path + "." + own.name;
-    parameter.shape = own.shape;
-    parameter.init = initialisation(layer, own.name, own.shape);
-    declare(std::move(parameter));
+    Parameter parameter{frontend::full_parameter_name(layer.path, own.name), own.dtype, own.shape,
+                        own.buffer || !layer.trainable};
+    parameter.constant = own.data.has_value();
+    if (own.data) parameter.init = {{"type", "data"}, {"data", *own.data}};
+    else if (own.buffer) parameter.init = {{"type", "constant"}, {"value", own.fill}};
+    else parameter.init = initialisation(layer, own.name, own.shape);
+    if (own.data) constants_.push_back(std::move(parameter));
+    else declare(std::move(parameter));
   }
-  if (!layer.arguments.value("track_running_stats", false)) return;  // a batch norm's alone
-  int64_t features = layer.arguments["num_features"].get<int64_t>();
-  auto buffer = [&](const char* name, DType dtype, std::vector<int64_t> shape, double value) {
-    declare({layer.path + "." + name, dtype, std::move(shape), /*buffer=*/true, {}, {{"type", "constant"}, {"value", value}}});
-  };
-  buffer("running_mean", DType::float32, {features}, 0);
-  buffer("running_var", DType::float32, {features}, 1);
-  buffer("num_batches_tracked", DType::int64, {}, 0);
 }
 
 Json Importer::initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) const {
@@ -181,7 +179,7 @@ Json Importer::initialisation(const Layer& layer, const std::string& own_name, c
 }
 
 mlir::Value Importer::parameter(const Layer& layer, const std::string& own_name) {
-  auto found = arguments_.find(layer.path + "." + own_name);
+  auto found = arguments_.find(frontend::full_parameter_name(layer.path, own_name));
   return found == arguments_.end() ? mlir::Value() : found->second;
 }
 
@@ -207,7 +205,9 @@ std::vector<mlir::Value> Importer::import_layer(const Layer& layer, const std::v
   if (layer.body) return import_graph(*layer.body, inputs);
   Operation* before = builder_.getBlock()->empty() ? nullptr : &builder_.getBlock()->back();
   std::vector<mlir::Value> results = build_layer(*this, layer, location(layer), inputs);
-  for (Operation* op = before ? before->getNextNode() : &builder_.getBlock()->front(); op; op = op->getNextNode()) {
+  Block::iterator first = before ? std::next(before->getIterator()) : builder_.getBlock()->begin();
+  for (Operation& made : llvm::make_range(first, builder_.getBlock()->end())) {
+    Operation* op = &made;
     op->setAttr(nn::kType, builder_.getStringAttr(layer.type));
     // Inside a parallel region the group says where; the frontend has refused annotations that say otherwise.
     if (layer.device && parallel_depth_ == 0)

@@ -53,6 +53,7 @@ class Importer {
   mlir::func::FuncOp function_;
   llvm::SmallVector<mlir::DictionaryAttr> argument_attributes_;
   std::vector<Parameter> parameters_;
+  std::vector<Parameter> constants_;              ///< not yet declared
   std::map<std::string, mlir::Value> arguments_;  ///< by full parameter name, tied ones included
   int parallel_depth_ = 0;
 };

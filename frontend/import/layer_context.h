@@ -56,7 +56,13 @@ using Values = std::vector<mlir::Value>;
 using Build = Values (*)(const Context&);
 using Builders = std::unordered_map<std::string, Build>;
 
+/// A layer whose row names a function of ir/ElementFunctions.cpp: its numbers are the layer's arguments in their order; one
+/// that is null is an input.
+Values build_function(const Context& c);
+bool is_function(const std::string& type);
+
 // Builders by layer type, a family a file.
+Builders elementwise_builders();
 Builders indexing_builders();
 Builders reduction_builders();
 Builders spatial_builders();

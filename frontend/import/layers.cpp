@@ -62,6 +62,7 @@ template <typename Op>
 Values build_binary(const Context& c) {
   return c.one<Op>(c.inputs[0], c.inputs[1]);
 }
+
 template <bool log>
 Values build_softmax(const Context& c) {
   return c.one<nn::SoftmaxOp>(c.x(), c.integer("dim"), c.attributes().getBoolAttr(log));
@@ -129,7 +130,7 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
     auto name = mlir::StringAttr::get(c.loc.getContext(), c.layer.path + ".dropout" + std::to_string(i));
     x = c.importer
             .make<nn::DropoutOp>(mlir::NameLoc::get(name, cast<mlir::NameLoc>(c.loc).getChildLoc()), element, 1u, x,
-                                 c.number("dropout"))
+                                 c.number("dropout"), mlir::StringAttr(), IntegerAttr())
             ->getResult(0);
   }
   results.push_back(x);
@@ -219,7 +220,6 @@ const Builders& builders_here() {
        }},
       {"Softmax", build_softmax<false>},
       {"LogSoftmax", build_softmax<true>},
-      {"Dropout", [](const Context& c) { return c.one<nn::DropoutOp>(c.x(), c.number("p")); }},
       {"MaxPool2d", build_max_pool},
       {"AvgPool2d", build_avg_pool},
       {"AdaptiveAvgPool2d", build_adaptive_pool},
@@ -229,9 +229,6 @@ const Builders& builders_here() {
       {"GRU", build_gru},
       {"MultiheadAttention", build_attention},
       {"ScaledDotProductAttention", build_scaled_dot_product_attention},
-      {"Add", build_binary<nn::AddOp>},
-      {"Sub", build_binary<nn::SubOp>},
-      {"Mul", build_binary<nn::MulOp>},
       {"MatMul", build_binary<nn::MatMulOp>},
       {"Concat", [](const Context& c) { return c.one<nn::ConcatOp>(ValueRange(c.inputs), c.integer("dim")); }},
       {"Permute", [](const Context& c) { return c.one<nn::PermuteOp>(c.x(), c.integers("dims")); }},
@@ -250,7 +247,7 @@ const Builders& builders_here() {
 const Builders& builders() {
   static const Builders all = [] {
     Builders made = builders_here();
-    for (auto family : {indexing_builders, reduction_builders, spatial_builders}) made.merge(family());
+    for (auto family : {elementwise_builders, indexing_builders, reduction_builders, spatial_builders}) made.merge(family());
     // Pools are built alike over one dimension, two and three.
     for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool"})
       for (const char* dims : {"1d", "3d"}) made.emplace(pool + dims, made.at(pool + "2d"));
@@ -264,9 +261,11 @@ const Builders& builders() {
 std::vector<mlir::Value> build_layer(Importer& importer, const Layer& layer, mlir::Location loc,
                                      const std::vector<mlir::Value>& inputs) {
   // The frontend accepts only types of its table; a unit test asserts that each of them has a builder here.
-  return builders().at(layer.type)({importer, layer, loc, inputs});
+  const Context context{importer, layer, loc, inputs};
+  auto found = builders().find(layer.type);
+  return found != builders().end() ? found->second(context) : build_function(context);
 }
 
-bool has_builder(const std::string& type) { return builders().count(type) > 0; }
+bool has_builder(const std::string& type) { return builders().count(type) > 0 || is_function(type); }
 
 }  // namespace sheaf::import

@@ -137,6 +137,10 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   int region = data_parallel_regions_++;
   Block& body = parallel.getBody().front();
   for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
+    if (parallel.isReplicated(argument.getArgNumber())) {
+      set(argument, of(input));
+      continue;
+    }
     auto dim = normalize_dim(parallel.getDim(), of(input).rank());
     if (!dim)
       return op.emitError("cannot split an input of shape ")

@@ -76,13 +76,17 @@ Value GradientBuilder::matmul(Value a, Value b, bool transpose_a, bool transpose
 }
 
 Value GradientBuilder::sum_to(Value gradient, Value operand) const {
-  ArrayRef<int64_t> from = type(gradient).getShape(), to = type(operand).getShape();
-  size_t added = from.size() - to.size();
-  SmallVector<int64_t> leading, stretched;
-  for (size_t i = 0; i < added; ++i) leading.push_back(static_cast<int64_t>(i));
-  gradient = sum(gradient, leading, /*keepdim=*/false);
-  for (size_t i = 0; i < to.size(); ++i)
-    if (to[i] == 1 && from[added + i] != 1) stretched.push_back(static_cast<int64_t>(i));
+  const int64_t rank = type(gradient).getRank();
+  return sum_to(gradient, operand, llvm::to_vector(llvm::seq<int64_t>(rank - type(operand).getRank(), rank)));
+}
+
+Value GradientBuilder::sum_to(Value gradient, Value operand, ArrayRef<int64_t> dims) const {
+  SmallVector<int64_t> from(type(gradient).getShape()), added, stretched;
+  for (int64_t i = 0; i < static_cast<int64_t>(from.size()); ++i)
+    if (!llvm::is_contained(dims, i)) added.push_back(i);
+  gradient = sum(gradient, added, /*keepdim=*/false);
+  for (auto [i, size] : llvm::enumerate(type(operand).getShape()))
+    if (size == 1 && from[dims[i]] != 1) stretched.push_back(static_cast<int64_t>(i));
   return sum(gradient, stretched, /*keepdim=*/true);
 }
 

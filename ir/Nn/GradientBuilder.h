@@ -56,6 +56,8 @@ class GradientBuilder {
   /// `gradient`, of the shape that an operand was broadcast to, summed to the shape of `operand` (a forward value,
   /// used for its type alone).
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand) const;
+  /// The same where the operand's dimension i runs along dims[i] of the gradient, ascending.
+  mlir::Value sum_to(mlir::Value gradient, mlir::Value operand, llvm::ArrayRef<int64_t> dims) const;
   /// The elements in row-major order under `shape`. An error is emitted where more than one size is kDynamic.
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
   /// x broadcast to the shape of `like`; x's dimension i runs along dims[i].

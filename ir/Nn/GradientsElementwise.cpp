@@ -62,6 +62,10 @@ SHEAF_GRADIENT(CastOp) {
     operands[0] = cast_to(gradients.builder, gradients.loc, results[0], gradients.type(getX()).getElementType());
 }
 
+SHEAF_GRADIENT(ExpandOp) {
+  if (gradients.needed(0u)) operands[0] = gradients.sum_to(results[0], getX());
+}
+
 SHEAF_GRADIENT(ScaleOp) {
   if (gradients.needed(0u)) operands[0] = gradients.scale(results[0], getValue().convertToDouble());
 }
@@ -103,9 +107,10 @@ SHEAF_GRADIENT(DivOp) {
 /// The same mask again: it follows from seed, step, layer and position.
 SHEAF_GRADIENT(DropoutTrainOp) {
   if (gradients.needed(0u))
-    operands[0] = gradients.make<DropoutTrainOp>(
-        results[0].getType(), results[0], gradients.forward(getStep()), gradients.forward(getSeed()),
-        getFirstRow() ? gradients.forward(getFirstRow()) : Value(), getPAttr(), getLayerAttr(), getRowsAttr());
+    operands[0] =
+        gradients.make<DropoutTrainOp>(results[0].getType(), results[0], gradients.forward(getStep()),
+                                       gradients.forward(getSeed()), getFirstRow() ? gradients.forward(getFirstRow()) : Value(),
+                                       getPAttr(), getLayerAttr(), getRowsAttr(), getMaskDimsAttr());
 }
 
 SHEAF_GRADIENT(ElementwiseLossOp) {

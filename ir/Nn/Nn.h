@@ -66,6 +66,9 @@ bool is_row_op(mlir::Operation* op);
 /// The floating-point type of a dtype's name ("bfloat16"); null for other names.
 mlir::FloatType float_type(mlir::MLIRContext* context, llvm::StringRef dtype);
 
+/// The element type of a dtype's name ("int64"); null for other names.
+mlir::Type element_type(mlir::MLIRContext* context, llvm::StringRef dtype);
+
 /// The dtype's name of an element type, as a model file has it.
 llvm::StringRef dtype_name(mlir::Type element);
 

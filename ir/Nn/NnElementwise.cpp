@@ -23,18 +23,17 @@ SHEAF_ELEMENTWISE(TanhOp, same_shape)
 SHEAF_ELEMENTWISE(SigmoidOp, same_shape)
 SHEAF_ELEMENTWISE(HardtanhOp, same_shape)
 SHEAF_ELEMENTWISE(ScaleOp, same_shape)
-SHEAF_ELEMENTWISE(AddOp, broadcast_shape)
-SHEAF_ELEMENTWISE(SubOp, broadcast_shape)
-SHEAF_ELEMENTWISE(MulOp, broadcast_shape)
+SHEAF_ELEMENTWISE(AddOp, broadcast_numbers)
+SHEAF_ELEMENTWISE(SubOp, broadcast_numbers)
+SHEAF_ELEMENTWISE(MulOp, broadcast_numbers)
 SHEAF_ELEMENTWISE(DivOp, broadcast_shape)
 SHEAF_ELEMENTWISE(ExpOp, same_shape)
 SHEAF_ELEMENTWISE(RsqrtOp, same_shape)
 #undef SHEAF_ELEMENTWISE
 
 LogicalResult CastOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  mlir::Type element = float_type(getContext(), getTo());
-  if (!element) return emitError("expects to: float32, bfloat16 or float16, but got '") << getTo() << "'";
-  if (failed(require_float(*this, operands))) return failure();
+  mlir::Type element = element_type(getContext(), getTo());
+  if (!element) return emitError("expects to: the name of a dtype, but got '") << getTo() << "'";
   results.push_back({element, operands[0].dims});
   return success();
 }
@@ -43,6 +42,45 @@ std::optional<int64_t> CastOp::splitDim(unsigned operand, int64_t rank, int64_t 
 }
 /// To the type that it has already.
 OpFoldResult CastOp::fold(FoldAdaptor) { return getX().getType() == getY().getType() ? getX() : OpFoldResult(); }
+
+LogicalResult ExpandOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  const auto rank = static_cast<int64_t>(getShape().size());
+  if (rank < x.rank())
+    return emitError("expects a size for each of the ") << x.rank() << " dimensions of its input, but got " << rank;
+  TensorShape y{x.element, {}};
+  for (auto [i, size] : llvm::enumerate(getShape())) {
+    const int64_t own = static_cast<int64_t>(i) - (rank - x.rank());
+    if (size == -1) {
+      if (own < 0) return emitError("keeps (-1) a size that its input ") << ir::to_string(x) << " doesn't have";
+      y.dims.push_back(x.dims[own]);
+      continue;
+    }
+    Extent wanted(size);
+    if (size == -2) {
+      if (operands.size() < 2) return emitError("has \"batch\" in its shape, but no second input, whose rows it would have");
+      auto dim = valid_dim(*this, getLikeDim(), operands[1]);
+      if (!dim) return failure();
+      wanted = operands[1].dims[*dim];
+    }
+    if (own >= 0 && x.dims[own] != Extent(1) && !ir::may_be_equal(x.dims[own], wanted))
+      return emitError("cannot repeat an input of shape ")
+             << ir::to_string(x) << " to size " << sheaf::to_string(wanted) << " in dimension " << i << " of " << rank;
+    y.dims.push_back(wanted);
+  }
+  results.push_back(y);
+  return success();
+}
+bool ExpandOp::operandIsRead(unsigned operand) { return operand == 0; }
+SmallVector<int64_t> ExpandOp::operandDims(unsigned, int64_t operandRank, int64_t resultRank) {
+  return llvm::to_vector(llvm::seq<int64_t>(resultRank - operandRank, resultRank));
+}
+std::optional<int64_t> ExpandOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  if (operand == 0) return aligned_split(*this, operand, rank, dim);
+  auto found = llvm::find(getShape(), -2);
+  if (ir::normalize_dim(getLikeDim(), rank) != dim || found == getShape().end()) return std::nullopt;
+  return found - getShape().begin();
+}
 
 LogicalResult BatchNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   if (operands[0].rank() < 2)

@@ -44,10 +44,36 @@ def Nn_AddOp : Nn_BinaryOp<"add", "a + b, broadcast as in PyTorch">;
 def Nn_SubOp : Nn_BinaryOp<"sub", "a - b, broadcast as in PyTorch">;
 def Nn_MulOp : Nn_BinaryOp<"mul", "a · b, broadcast as in PyTorch">;
 
-def Nn_CastOp : Nn_UnaryOp<"cast", "x with elements of the floating-point type `to`", (ins StrAttr:$to)> {
+def Nn_MapOp : Nn_ElementwiseOp<"map", [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, ["operandDims"]>,
+                                        DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
+  let summary = "a function of one element of each input, by its name in ir/ElementFunctions.cpp";
   let description = [{
-    `to` is float32, bfloat16 or float16; narrowing rounds to nearest, ties to even, NaN stays NaN. nn-set-precision
-    inserts it. The gradient of its result may be wider than the result: what is computed as float32 stays so.
+    Inputs broadcast as in PyTorch, but those that run along dimension 1 (the slopes of prelu). `numbers` are the function's
+    own, such as a slope; where there is one input too few, the last number stands for it.
+  }];
+  let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$function, DenseF64ArrayAttr:$numbers);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$function $inputs attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_ExpandOp : Nn_ElementwiseOp<"expand", [
+    DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, ["operandIsRead", "operandDims"]>,
+    DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
+  let summary = "x repeated along dimensions of size 1, and along new ones in front";
+  let description = [{
+    `shape` has a size for each dimension of the result: -1 is x's own, -2 that of dimension `like_dim` of `like`, of which
+    nothing else is used.
+  }];
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$like, DenseI64ArrayAttr:$shape, I64Attr:$like_dim);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x (`like` $like^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_CastOp : Nn_UnaryOp<"cast", "x with elements of the type `to`", (ins StrAttr:$to)> {
+  let description = [{
+    `to` is a dtype's name. Narrowing floats round to nearest, ties to even, NaN stays NaN; floats become integers towards
+    zero; a bool is whether the element isn't 0. nn-set-precision inserts casts among floats. The gradient of its result may
+    be wider than the result: what is computed as float32 stays so.
   }];
   let hasFolder = 1;
 }

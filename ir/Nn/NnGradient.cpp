@@ -112,6 +112,9 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
              << ir::to_string(setting) << " of " << setting.element;
   double p = getP().convertToDouble();
   if (!(p >= 0 && p <= 1)) return emitError("expects a probability, but got ") << p;
+  for (int64_t dim : getMaskDims().value_or(ArrayRef<int64_t>()))
+    if (dim < 0 || dim >= operands[0].rank())
+      return emitError("has a mask along dimension ") << dim << " of " << ir::to_string(operands[0]);
   if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
     return emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(operands[0]);
   results.push_back(operands[0]);
@@ -122,16 +125,18 @@ Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   auto type = cast<RankedTensorType>(getY().getType());
   ValueRange coordinates = in.drop_front(getFirstRow() ? 4 : 3);
   auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
+  auto in_mask = [&](int64_t dim) { return !getMaskDims() || llvm::is_contained(*getMaskDims(), dim); };
+  bool by_rows = false;
   // The size of the dimension that depends on the batch isn't known: counted outermost, it isn't needed.
   Value position = integer(0);
   for (int64_t i = 0; i < type.getRank(); ++i)
-    if (type.isDynamicDim(i)) position = coordinates[i];
-  if (getFirstRow()) {
+    if (type.isDynamicDim(i) && in_mask(i)) position = coordinates[i], by_rows = true;
+  if (getFirstRow() && by_rows) {
     Value before = b.create<arith::MulIOp>(loc, in[3], integer(static_cast<int64_t>(getRows())));
     position = b.create<arith::AddIOp>(loc, position, before);
   }
   for (int64_t i = 0; i < type.getRank(); ++i) {
-    if (type.isDynamicDim(i)) continue;
+    if (type.isDynamicDim(i) || !in_mask(i)) continue;
     position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
     position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
   }

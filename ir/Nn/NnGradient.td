@@ -64,6 +64,18 @@ def Nn_ActivationBackwardOp : Nn_TrainingElementwiseOp<"activation_backward"> {
   let assemblyFormat = "$dy `,` $value attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_MapBackwardOp : Nn_TrainingElementwiseOp<"map_backward", ["operandDims"]> {
+  let summary = "dy · the derivative of nn.map's function along its operand number `along`";
+  let description = [{
+    `values` are those of its operands and its result that the derivative reads; `reads` says which, the result's number being
+    that of the operands.
+  }];
+  let arguments = (ins AnyTensor:$dy, Variadic<AnyTensor>:$values, StrAttr:$function, DenseF64ArrayAttr:$numbers,
+                       I64Attr:$along, DenseI64ArrayAttr:$reads);
+  let results = (outs AnyTensor:$dx);
+  let assemblyFormat = "$function $dy (`,` $values^)? attr-dict `:` functional-type(operands, results)";
+}
+
 def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordinates"],
     [Nn_Gradient]> {
   let summary = "x / (1 - p) where a random number is at least p, 0 elsewhere";
@@ -71,10 +83,11 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
     The number is Philox's (ir/Scalars.h) for `seed`, `step` (0-dimensional int64), the stream `layer` and the element's
     index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one. So the
     mask belongs to the element, however the batch is split. Of a micro-batch, `first_row` (0-dimensional int64) is where
-    it begins in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it.
+    it begins in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it. With
+    `mask_dims`, elements that differ in other dimensions alone have one number.
   }];
   let arguments = (ins AnyTensor:$x, AnyTensor:$step, AnyTensor:$seed, Optional<AnyTensor>:$first_row, F64Attr:$p,
-                       I64Attr:$layer, DefaultValuedAttr<I64Attr, "1">:$rows);
+                       I64Attr:$layer, DefaultValuedAttr<I64Attr, "1">:$rows, OptionalAttr<DenseI64ArrayAttr>:$mask_dims);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = [{
     $x `step` `(` $step `)` `seed` `(` $seed `)` (`first_row` `(` $first_row^ `)`)? attr-dict `:`

@@ -12,10 +12,20 @@ FloatType float_type(MLIRContext* context, StringRef dtype) {
   return {};
 }
 
+Type element_type(MLIRContext* context, StringRef dtype) {
+  if (FloatType real = float_type(context, dtype)) return real;
+  if (dtype == "int64") return IntegerType::get(context, 64);
+  if (dtype == "int32") return IntegerType::get(context, 32);
+  if (dtype == "uint8") return IntegerType::get(context, 8, IntegerType::Unsigned);
+  if (dtype == "bool") return IntegerType::get(context, 1);
+  return {};
+}
+
 StringRef dtype_name(Type element) {
   if (element.isF32()) return "float32";
   if (element.isBF16()) return "bfloat16";
   if (element.isF16()) return "float16";
+  if (element.isInteger(1)) return "bool";
   return element.getIntOrFloatBitWidth() == 64 ? "int64" : element.getIntOrFloatBitWidth() == 32 ? "int32" : "uint8";
 }
 

@@ -1,6 +1,6 @@
 // Scalar definitions of element-wise ops: what one element of the result is. Generated kernels for every target
 // are made from these, alone or fused. The arithmetic itself stands in ir/Scalars.h.
-#include "ir/Scalars.h"
+#include "ir/ScalarExpression.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,11 +24,18 @@ SHEAF_SCALAR(HardtanhOp) {
   return scalar::hardtanh(b, loc, in[0], getMinVal().convertToDouble(), getMaxVal().convertToDouble());
 }
 SHEAF_SCALAR(ScaleOp) { return b.create<arith::MulFOp>(loc, in[0], scalar::constant(b, loc, getValue().convertToDouble())); }
-// Kernels compute in f32; they widen what they load and round what they store.
-SHEAF_SCALAR(CastOp) { return in[0]; }
-SHEAF_SCALAR(AddOp) { return b.create<arith::AddFOp>(loc, in[0], in[1]); }
-SHEAF_SCALAR(SubOp) { return b.create<arith::SubFOp>(loc, in[0], in[1]); }
-SHEAF_SCALAR(MulOp) { return b.create<arith::MulFOp>(loc, in[0], in[1]); }
+SHEAF_SCALAR(CastOp) {
+  // Kernels compute in f32; they widen what they load and round what they store.
+  mlir::Type from = cast<RankedTensorType>(getX().getType()).getElementType();
+  mlir::Type to = cast<RankedTensorType>(getY().getType()).getElementType();
+  mlir::Type element = isa<FloatType>(to) ? mlir::Type(b.getF32Type()) : b.getIntegerType(to.getIntOrFloatBitWidth());
+  return scalar::cast(b, loc, in[0], from.isUnsignedInteger() || from.isInteger(1), element, to.isUnsignedInteger());
+}
+SHEAF_SCALAR(ExpandOp) { return in[0]; }
+// Of floats or integers.
+SHEAF_SCALAR(AddOp) { return (scalar::Expression{&b, loc, in[0]} + scalar::Expression{&b, loc, in[1]}).value; }
+SHEAF_SCALAR(SubOp) { return (scalar::Expression{&b, loc, in[0]} - scalar::Expression{&b, loc, in[1]}).value; }
+SHEAF_SCALAR(MulOp) { return (scalar::Expression{&b, loc, in[0]} * scalar::Expression{&b, loc, in[1]}).value; }
 SHEAF_SCALAR(DivOp) { return b.create<arith::DivFOp>(loc, in[0], in[1]); }
 SHEAF_SCALAR(ExpOp) { return b.create<math::ExpOp>(loc, in[0]); }
 SHEAF_SCALAR(RsqrtOp) { return scalar::batch_norm_factor(b, loc, /*gamma=*/Value(), in[0], getEps().convertToDouble()); }

@@ -29,6 +29,10 @@ LogicalResult DataParallelOp::verify() {
   for (auto [input, argument] : llvm::zip(getInputs(), body.getArguments())) {
     auto outer = dyn_cast<RankedTensorType>(input.getType()), inner = dyn_cast<RankedTensorType>(argument.getType());
     if (!outer || !inner) continue;  // before shape inference
+    if (isReplicated(argument.getArgNumber())) {
+      if (outer != inner) return emitOpError("replicates ") << outer << ", but its body takes " << inner;
+      continue;
+    }
     auto dim = ir::normalize_dim(getDim(), outer.getRank());
     if (!dim) return emitOpError("cannot split ") << outer << " along dimension " << static_cast<int64_t>(getDim());
     bool fits = outer.getRank() == inner.getRank() && inner.isDynamicDim(*dim);
@@ -36,6 +40,15 @@ LogicalResult DataParallelOp::verify() {
     if (!fits) return emitOpError("splits ") << outer << " along dimension " << *dim << ", but its body takes " << inner;
   }
   return success();
+}
+
+bool DataParallelOp::isReplicated(unsigned input) {
+  auto has_rows = [](mlir::Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && !tensor.hasStaticShape();
+  };
+  return isa<RankedTensorType>(getInputs()[input].getType()) && !has_rows(getInputs()[input].getType()) &&
+         llvm::any_of(getInputs().getTypes(), has_rows);
 }
 
 LogicalResult FusedOp::verify() {

@@ -16,12 +16,17 @@ def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerm
   let description = [{
     Inputs are split along `dim` over the devices `device_ids` (entries of the run's device list; all of them where
     absent), results are concatenated along `dim` on `output_device`. Parameters are used from outside the body.
-    The body's arguments are chunks: their dimension `dim` is `?`.
+    The body's arguments are chunks: their dimension `dim` is `?`. An input of which no size depends on the batch is whole
+    on each device, where another input has rows.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$name, I64Attr:$dim,
                        OptionalAttr<DenseI64ArrayAttr>:$device_ids, OptionalAttr<I64Attr>:$output_device);
   let results = (outs Variadic<AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
+  let extraClassDeclaration = [{
+    /// Whether each replica has the whole of an input. Where its shape isn't known yet: no.
+    bool isReplicated(unsigned input);
+  }];
   let assemblyFormat = "$name `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
   let hasVerifier = 1;
 }

@@ -32,6 +32,20 @@ std::optional<int64_t> SoftmaxOp::splitDim(unsigned, int64_t rank, int64_t dim) 
   return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
 }
 
+LogicalResult GluOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  auto dim = valid_dim(*this, getDim(), operands[0]);
+  if (!dim || failed(same_shape(*this, operands, results))) return failure();
+  Extent& size = results[0].dims[*dim];
+  if (size.terms.count("?")) return success();
+  if (!size.is_static() || size.constant % 2 != 0)
+    return emitError("expects an even size along dimension ") << *dim << " of its input " << ir::to_string(operands[0]);
+  size = Extent(size.constant / 2);
+  return success();
+}
+std::optional<int64_t> GluOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
+}
+
 LogicalResult MeanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   if (failed(require_float(*this, operands))) return failure();
   return reduced_shape(*this, getDims(), getKeepdim(), operands, results);

@@ -30,7 +30,16 @@ def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr
     DefaultValuedAttr<I64Attr, "1">:$step)> {
   let summary = "`size` entries of x along `dim`: that at `begin`, then those `step` further on each (back where it is negative)";
 }
-def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p), []> { let summary = "the identity in inference"; }
+def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p, OptionalAttr<StrAttr>:$mask, OptionalAttr<I64Attr>:$spatial_dims), []> {
+  let summary = "the identity in inference";
+  let description = [{
+    `mask` is what is dropped as one: "channel" (all of the last `spatial_dims` dimensions; torch.nn.Dropout1d, 2d, 3d), "row"
+    or "batch" (torchvision's StochasticDepth), else each element. "alpha": each element, as torch.nn.AlphaDropout.
+  }];
+}
+def Nn_GluOp : Nn_TensorOp<"glu", (ins I64Attr:$dim), []> {
+  let summary = "a · sigmoid(b), x being a and b one after the other along `dim`";
+}
 def Nn_IdentityOp : Nn_TensorOp<"identity", (ins)> { let summary = "x itself"; }
 
 def Nn_ConcatOp : Nn_LayerOp<"concat", [Nn_Gradient]> {

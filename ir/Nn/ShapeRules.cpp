@@ -16,6 +16,22 @@ LogicalResult require_float(Operation* op, Shapes operands) {
   return success();
 }
 
+LogicalResult require_one_kind(Operation* op, Shapes operands, bool bools) {
+  const Type first = operands[0].element;
+  for (const TensorShape& shape : operands) {
+    const bool known = isa<FloatType>(shape.element) || shape.element.isSignlessInteger(64) ||
+                       shape.element.isSignlessInteger(32) || (bools && shape.element.isSignlessInteger(1));
+    if (!known)
+      return op->emitError("computes with floating-point numbers, int64")
+             << (bools ? ", int32 and bool" : " and int32") << ", but an input is " << dtype_name(shape.element)
+             << "; put a Cast before it";
+    if (shape.element != first && !(isa<FloatType>(shape.element) && isa<FloatType>(first)))
+      return op->emitError("computes with inputs of one type, but they are ")
+             << dtype_name(first) << " and " << dtype_name(shape.element) << "; put a Cast before one of them";
+  }
+  return success();
+}
+
 LogicalResult require_vectors(Operation* op, Shapes vectors, const Extent& size) {
   for (const TensorShape& vector : vectors)
     if (vector.rank() != 1 || !ir::may_be_equal(vector.dims[0], size))
@@ -48,10 +64,9 @@ LogicalResult same_shape(Operation* op, Shapes operands, ShapeList& results) {
   return success();
 }
 
-LogicalResult broadcast_shape(Operation* op, Shapes operands, ShapeList& results) {
-  if (failed(require_float(op, operands))) return failure();
-  const TensorShape &a = operands[0], &b = operands[1];
-  TensorShape y{promoted(a.element, b.element), {}};
+LogicalResult broadcast_dims(Operation* op, TensorShape& y, const TensorShape& b) {
+  const TensorShape a = y;
+  y.dims.clear();
   y.dims.resize(std::max(a.rank(), b.rank()));
   for (int64_t i = 0; i < y.rank(); ++i) {
     int64_t ia = i - (y.rank() - a.rank()), ib = i - (y.rank() - b.rank());
@@ -67,8 +82,23 @@ LogicalResult broadcast_shape(Operation* op, Shapes operands, ShapeList& results
              << ir::to_string(a) << " and " << ir::to_string(b);
     }
   }
+  return success();
+}
+
+static LogicalResult broadcast_pair(Operation* op, Shapes operands, ShapeList& results) {
+  TensorShape y = operands[0];
+  if (failed(broadcast_dims(op, y, operands[1]))) return failure();
+  y.element = promoted(operands[0].element, operands[1].element);
   results.push_back(y);
   return success();
+}
+
+LogicalResult broadcast_shape(Operation* op, Shapes operands, ShapeList& results) {
+  return failed(require_float(op, operands)) ? failure() : broadcast_pair(op, operands, results);
+}
+
+LogicalResult broadcast_numbers(Operation* op, Shapes operands, ShapeList& results) {
+  return failed(require_one_kind(op, operands, /*bools=*/false)) ? failure() : broadcast_pair(op, operands, results);
 }
 
 LogicalResult reduced_shape(Operation* op, ArrayRef<int64_t> dims, bool keepdim, Shapes operands, ShapeList& results) {

@@ -11,6 +11,9 @@ using Shapes = llvm::ArrayRef<ir::TensorShape>;
 /// What computes does so on floating-point numbers, as PyTorch's layers do: integers are an error, which says what to do.
 llvm::LogicalResult require_float(mlir::Operation* op, Shapes operands);
 
+/// All are floats, or all of one of int64 and int32; with `bools` all may be bools.
+llvm::LogicalResult require_one_kind(mlir::Operation* op, Shapes operands, bool bools);
+
 /// Each of `vectors` must be [size].
 llvm::LogicalResult require_vectors(mlir::Operation* op, Shapes vectors, const Extent& size);
 
@@ -24,8 +27,13 @@ llvm::LogicalResult require_fit(mlir::Operation* op, const ir::TensorShape& expe
 /// The result has the first operand's shape; all operands are of floating point.
 llvm::LogicalResult same_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
 
-/// torch.broadcast_tensors: dimensions aligned at the end, a size of 1 stretches.
+/// torch.broadcast_tensors: dimensions aligned at the end, a size of 1 stretches. `y` becomes what it and x broadcast to; its
+/// element type stays.
+llvm::LogicalResult broadcast_dims(mlir::Operation* op, ir::TensorShape& y, const ir::TensorShape& x);
+/// Of two floating-point operands.
 llvm::LogicalResult broadcast_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
+/// Of two floating-point operands, or two integers of one type.
+llvm::LogicalResult broadcast_numbers(mlir::Operation* op, Shapes operands, ShapeList& results);
 
 /// The result of a reduction over `dims`, which may be negative.
 llvm::LogicalResult reduced_shape(mlir::Operation* op, llvm::ArrayRef<int64_t> dims, bool keepdim, Shapes operands,

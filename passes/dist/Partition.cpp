@@ -150,6 +150,12 @@ class Partitioner {
     SmallVector<mlir::Value> old_inputs, inputs;
     for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
       auto tensor = cast<RankedTensorType>(argument.getType());
+      if (parallel.isReplicated(argument.getArgNumber())) {
+        old_inputs.push_back(argument);
+        inputs.push_back(move<dist::ReplicateOp>(placed_.lookup(input), tensor, dist::ReplicatedAttr::get(context, group), loc,
+                                                 layer + " gives each replica the whole input, which has no batch dimension"));
+        continue;
+      }
       auto split = dist::SplitAttr::get(context, group, *ir::normalize_dim(parallel.getDim(), tensor.getRank()));
       old_inputs.push_back(argument);
       inputs.push_back(move<dist::ScatterOp>(

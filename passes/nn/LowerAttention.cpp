@@ -14,7 +14,7 @@ namespace {
 /// The weights, some of them dropped with the probability `dropout`.
 mlir::Value dropped(const NnBuilder& nn, mlir::Value weights, FloatAttr dropout) {
   if (!dropout) return weights;
-  return nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout);
+  return nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout, mlir::StringAttr(), IntegerAttr());
 }
 
 /// Whether nothing but the context is wanted of long sequences: then it needn't have all weights in memory at once.

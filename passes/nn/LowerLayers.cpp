@@ -125,6 +125,20 @@ struct SplitConcat : OpRewritePattern<nn::ConcatOp> {
   }
 };
 
+/// A gated linear unit is a product of two halves.
+struct LowerGlu : OpRewritePattern<nn::GluOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::GluOp op, PatternRewriter& rewriter) const override {
+    NnBuilder nn{rewriter, op.getLoc()};
+    auto type = cast<RankedTensorType>(op.getY().getType());
+    const int64_t dim = *ir::normalize_dim(op.getDim(), type.getRank()), half = type.getDimSize(dim);
+    mlir::Value gate = nn.make<nn::SigmoidOp>(type, nn.slice(op.getX(), dim, half, half));
+    rewriter.replaceOp(op, nn.make<nn::MulOp>(type, nn.slice(op.getX(), dim, 0, half), gate));
+    return success();
+  }
+};
+
 /// Of a scalar, as PyTorch has it: that of a vector of one element.
 struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -168,8 +182,9 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
     RewritePatternSet patterns(&getContext());
     if (keepAttention) patterns.add<KeepAttention>(&getContext());
     else patterns.add<LowerAttention<nn::AttentionOp>>(&getContext());
-    patterns.add<LowerAttention<nn::MultiheadAttentionOp>, PadBorder, SplitConcat, ScalarSoftmax, AddSequenceBatch<nn::LstmOp>,
-                 AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>, AddBatch>(&getContext());
+    patterns.add<LowerAttention<nn::MultiheadAttentionOp>, LowerGlu, PadBorder, SplitConcat, ScalarSoftmax,
+                 AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>,
+                 AddBatch>(&getContext());
     add_indexing_patterns(patterns);
     add_reduction_patterns(patterns);
     add_resampling_patterns(patterns);

@@ -8,6 +8,8 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/xxhash.h"
 
+#include <cmath>
+
 namespace sheaf::passes {
 #define GEN_PASS_DEF_NNTRAININGMODE
 #include "passes/Passes.h.inc"
@@ -30,7 +32,7 @@ class TrainingMode {
       if (auto norm = dyn_cast<nn::BatchNormOp>(op)) {
         if (failed(train(norm))) return failure();
       } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
-        train(dropout);
+        if (failed(train(dropout))) return failure();
       } else {
         train(cast<nn::LossOp>(op));
       }
@@ -98,20 +100,61 @@ class TrainingMode {
     return success();
   }
 
-  void train(nn::DropoutOp op) {
+  /// The dimensions along which what is dropped differs; null: all.
+  FailureOr<DenseI64ArrayAttr> mask_dims(nn::DropoutOp op) {
+    StringRef mask = op.getMask().value_or("");
+    const int64_t rank = type_of(op.getX()).getRank(), spatial = op.getSpatialDims().value_or(0);
+    Builder builder(op.getContext());
+    if (mask.empty() || mask == "alpha") return DenseI64ArrayAttr();
+    if (mask == "batch") return builder.getDenseI64ArrayAttr({});
+    // One dimension less than [N, C, …] is [C, …]; of Dropout2d PyTorch takes it as [N, C, L].
+    const int64_t channels = mask == "row" ? 1 : rank == spatial + 2 || spatial == 2 ? 2 : 1;
+    if (rank < channels || (mask == "channel" && rank != spatial + 2 && rank != spatial + 1))
+      return op.emitError("expects an input with more dimensions than ") << rank;
+    return builder.getDenseI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(channels)));
+  }
+
+  LogicalResult train(nn::DropoutOp op) {
     if (op.getP().isZero()) {
       op.getY().replaceAllUsesWith(op.getX());
       op.erase();
-      return;
+      return success();
     }
+    FailureOr<DenseI64ArrayAttr> dims = mask_dims(op);
+    if (failed(dims)) return failure();
     Replacement with(op);
     // The stream belongs to the layer's name, so a layer more or less leaves the others' masks as they are.
     auto stream = static_cast<int64_t>(llvm::xxh3_64bits(nn::layer_of(op)) & 0xffffffff);
-    auto dropout = with.make<nn::DropoutTrainOp>(op.getY().getType(), op.getX(), setting("step"), setting("seed"),
-                                                 accumulate_ ? setting("first_row") : mlir::Value(), op.getPAttr(),
-                                                 with.builder.getI64IntegerAttr(stream), with.builder.getI64IntegerAttr(1));
-    op.getY().replaceAllUsesWith(dropout->getResult(0));
+    auto drop = [&](mlir::Value x) {
+      return with
+          .make<nn::DropoutTrainOp>(x.getType(), x, setting("step"), setting("seed"),
+                                    accumulate_ ? setting("first_row") : mlir::Value(), op.getPAttr(),
+                                    with.builder.getI64IntegerAttr(stream), with.builder.getI64IntegerAttr(1), *dims)
+          ->getResult(0);
+    };
+    mlir::Value y = op.getMask() == "alpha" ? alpha_dropout(with, op, drop) : drop(op.getX());
+    op.getY().replaceAllUsesWith(y);
     op.erase();
+    return success();
+  }
+
+  /// torch.nn.AlphaDropout: a · (x where it is kept, else -αλ of SELU) + b, which leaves a mean of 0 and a variance of 1 as
+  /// they are. The mask, m, comes out of a dropout of ones: y = a · m · (x + αλ) + (b - a · αλ).
+  static mlir::Value alpha_dropout(Replacement& with, nn::DropoutOp op, llvm::function_ref<mlir::Value(mlir::Value)> drop) {
+    constexpr double alpha = 1.7580993408473766;
+    const double p = op.getP().convertToDouble();
+    // With p = 1 nothing is left, as in PyTorch.
+    const double a = p < 1 ? 1 / std::sqrt((alpha * alpha * p + 1) * (1 - p)) : 0, b = a * alpha * p;
+    RankedTensorType type = type_of(op.getX());
+    auto map = [&](mlir::Value x, StringRef function, ArrayRef<double> numbers) {
+      return with
+          .make<nn::MapOp>(type, ValueRange(x), with.builder.getStringAttr(function),
+                           with.builder.getDenseF64ArrayAttr(numbers))
+          ->getResult(0);
+    };
+    mlir::Value mask = drop(map(op.getX(), "power", {0}));
+    mlir::Value kept = with.make<nn::MulOp>(type, mask, map(op.getX(), "add", {alpha}))->getResult(0);
+    return map(map(kept, "mul", {a * (1 - p)}), "add", {p < 1 ? b - a * alpha : 0});
   }
 
   /// The loss becomes its parts; what it is to be divided by, if anything, a further result.

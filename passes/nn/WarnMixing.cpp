@@ -22,7 +22,7 @@ struct NnWarnMixing : impl::NnWarnMixingBase<NnWarnMixing> {
     DenseMap<mlir::Value, int64_t> cut;
     Block& body = parallel.getBody().front();
     for (BlockArgument argument : body.getArguments())
-      if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType()); type && !parallel.isReplicated(argument.getArgNumber()))
         if (auto dim = ir::normalize_dim(parallel.getDim(), type.getRank())) cut[argument] = *dim;
     for (Operation& op : body.without_terminator()) {
       if (split_results(op, cut)) continue;

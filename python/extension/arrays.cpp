@@ -12,7 +12,7 @@ namespace nb = nanobind;
 namespace sheaf::python {
 namespace {
 
-/// DLPack's element types, and sheaf's. A bool is a byte.
+/// DLPack's element types, and sheaf's.
 constexpr struct {
   nb::dlpack::dtype_code code;
   uint8_t bits;
@@ -21,7 +21,7 @@ constexpr struct {
     {nb::dlpack::dtype_code::Float, 32, DType::float32}, {nb::dlpack::dtype_code::Int, 64, DType::int64},
     {nb::dlpack::dtype_code::Int, 32, DType::int32},     {nb::dlpack::dtype_code::UInt, 8, DType::uint8},
     {nb::dlpack::dtype_code::Float, 16, DType::float16}, {nb::dlpack::dtype_code::Bfloat, 16, DType::bfloat16},
-    {nb::dlpack::dtype_code::Bool, 8, DType::uint8},
+    {nb::dlpack::dtype_code::Bool, 8, DType::boolean},
 };
 
 std::optional<DType> dtype_of(nb::dlpack::dtype type) {

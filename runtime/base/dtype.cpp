@@ -6,13 +6,14 @@
 namespace sheaf {
 
 namespace {
-constexpr std::array<std::pair<DType, std::string_view>, 6> kNames = {{
+constexpr std::array<std::pair<DType, std::string_view>, 7> kNames = {{
     {DType::float32, "float32"},
     {DType::int64, "int64"},
     {DType::int32, "int32"},
     {DType::uint8, "uint8"},
     {DType::float16, "float16"},
     {DType::bfloat16, "bfloat16"},
+    {DType::boolean, "bool"},
 }};
 }  // namespace
 

@@ -8,7 +8,8 @@
 
 namespace sheaf {
 
-enum class DType : uint8_t { float32, int64, int32, uint8, float16, bfloat16 };
+/// A boolean is a byte, 0 or 1.
+enum class DType : uint8_t { float32, int64, int32, uint8, float16, bfloat16, boolean };
 
 /// Bytes of one element.
 constexpr size_t size_of(DType dtype) {
@@ -18,7 +19,8 @@ constexpr size_t size_of(DType dtype) {
     case DType::int32: return 4;
     case DType::float16:
     case DType::bfloat16: return 2;
-    case DType::uint8: return 1;
+    case DType::uint8:
+    case DType::boolean: return 1;
   }
   return 0;
 }

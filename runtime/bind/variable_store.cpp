@@ -1,5 +1,6 @@
 // Variables in the constant store: their homes, and their values as the caller sees them.
 #include "runtime/bind/constants.h"
+#include "runtime/plan/base64.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,6 +47,11 @@ Result<NodeId> ConstantStore::variable(const std::string& name) {
   at(node).kind = state ? Kind::state : parameter->buffer ? Kind::buffer : Kind::parameter;
   // The plan's check has ensured that this is a number, and the state float32.
   if (state) at(node).fill = state->init.value("value", 0.0F);
+  // Of a constant, that it has as many bytes as the tensor.
+  if (parameter && parameter->constant) {
+    SHEAF_ASSIGN(const auto bytes, from_base64(parameter->init.value("data", std::string())));
+    SHEAF_TRY(write(node, bytes.data()));
+  }
   return variables_[name] = node;
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/check/check_program.h"
 #include "runtime/check/check_training.h"
+#include "runtime/plan/base64.h"
 
 #include <algorithm>
 #include <optional>
@@ -38,6 +39,16 @@ Problem problem_of(const Parameter& parameter) {
       return "the parameter is too large";
   }
   if (!parameter.init.is_object()) return "'init' must be an object";
+  if (parameter.constant) {
+    const auto text = parameter.init.find("data");
+    if (text == parameter.init.end() || !text->is_string()) return "a constant's 'init' has its elements as 'data'";
+    const auto data = from_base64(text->get_ref<const std::string&>());
+    int64_t size = static_cast<int64_t>(size_of(parameter.dtype));
+    for (const int64_t dim : parameter.shape) size *= dim;
+    if (!data || static_cast<int64_t>(data->size()) != size)
+      return "its 'data' isn't " + std::to_string(size) + " bytes in base64";
+    if (!parameter.buffer || !parameter.aliases.empty()) return "a constant is a buffer without other names";
+  }
   return std::nullopt;
 }
 
@@ -82,6 +93,14 @@ Result<void> check_list(const std::vector<T>& items, const std::string& file, co
   return {};
 }
 
+/// Weights files have those before the constants.
+Result<void> check_constants(const Plan& plan, const std::string& file) {
+  for (size_t i = 1; i < plan.parameters.size(); ++i)
+    if (plan.parameters[i - 1].constant && !plan.parameters[i].constant)
+      return Error({file, 0, 0}, "parameters[" + std::to_string(i) + "]: it stands behind a constant");
+  return {};
+}
+
 /// No name, alias or not, stands for two parameters.
 Result<void> check_aliases(const Plan& plan, const std::string& file) {
   std::unordered_set<std::string> names;
@@ -103,6 +122,7 @@ Result<void> check(const Plan& plan, const std::string& file) {
   if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
   if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
   if (auto done = check_aliases(plan, file); !done) return done;
+  if (auto done = check_constants(plan, file); !done) return done;
   const auto state_problem = [](const Parameter& state) -> Problem {
     if (Problem problem = problem_of(state)) return problem;
     return problem_of_state(state);

@@ -57,13 +57,14 @@ Region region_at(const JsonNode& node) {
 }
 
 Parameter parameter_at(const JsonNode& node) {
-  node.only({"name", "dtype", "shape", "buffer", "transient", "aliases", "init"});
+  node.only({"name", "dtype", "shape", "buffer", "constant", "transient", "aliases", "init"});
   Parameter parameter;
   parameter.name = node.field("name").text();
   parameter.dtype = dtype_at(node.field("dtype"));
   const JsonNode shape = node.field("shape");
   for (size_t i = 0; i < shape.size(); ++i) parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
+  if (node.has("constant")) parameter.constant = node.field("constant").boolean();
   if (node.has("transient")) parameter.transient = node.field("transient").boolean();
   if (node.has("aliases")) parameter.aliases = node.field("aliases").texts();
   parameter.init = node.field("init").json();

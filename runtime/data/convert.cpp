@@ -31,6 +31,7 @@ bool store_integer(HostTensor& tensor, size_t i, int64_t value) {
     case DType::int64: tensor.as<int64_t>()[i] = value; return true;
     case DType::int32: tensor.as<int32_t>()[i] = static_cast<int32_t>(value); return value == static_cast<int32_t>(value);
     case DType::uint8: tensor.as<uint8_t>()[i] = static_cast<uint8_t>(value); return value == static_cast<uint8_t>(value);
+    case DType::boolean: tensor.as<uint8_t>()[i] = value != 0; return value == 0 || value == 1;
     default: break;
   }
   // Integers up to 2^24 are exact in float32; the narrower types must give the same number back.

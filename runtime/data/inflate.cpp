@@ -29,7 +29,9 @@ Inflater::Inflater(std::string_view packed, Wrapping wrapping) : state_(std::mak
   state_->rest = packed;
   state_->packed = packed.size();
   state_->wrapping = wrapping;
-  state_->ready = inflateInit2(&state_->stream, wrapping == raw ? -MAX_WBITS : 16 + MAX_WBITS) == Z_OK;
+  state_->ready = inflateInit2(&state_->stream, wrapping == raw    ? -MAX_WBITS
+                                                : wrapping == zlib ? MAX_WBITS
+                                                                   : 16 + MAX_WBITS) == Z_OK;
 }
 
 Inflater::~Inflater() {
@@ -43,7 +45,7 @@ Result<void> Inflater::read(std::span<std::byte> bytes) {
     if (state_->ended) {
       // gzip files may consist of several members, one after another.
       state_->feed();
-      if (state_->wrapping == raw || stream.avail_in == 0) return Error("the compressed data ends too early");
+      if (state_->wrapping != gzip || stream.avail_in == 0) return Error("the compressed data ends too early");
       if (inflateReset(&stream) != Z_OK) return Error("zlib has no memory");
       state_->ended = false;
     }

@@ -15,7 +15,7 @@ namespace sheaf {
 /// the memory; that there are no more is checked at the end. Errors have no place.
 class Inflater {
  public:
-  enum Wrapping { raw, gzip };
+  enum Wrapping { raw, zlib, gzip };
 
   /// `packed` must outlive this.
   Inflater(std::string_view packed, Wrapping wrapping);

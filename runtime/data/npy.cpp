@@ -134,6 +134,7 @@ struct ElementType {
 constexpr ElementType kElementTypes[] = {
     {"<f4", 4, DType::float32, "float32"}, {"<f8", 8, DType::float32, "float64"}, {"<f2", 2, DType::float16, "float16"},
     {"<i8", 8, DType::int64, "int64"},     {"<i4", 4, DType::int32, "int32"},     {"|u1", 1, DType::uint8, "uint8"},
+    {"|b1", 1, DType::boolean, "bool"},
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ constexpr std::array<SafetensorsType, 17> kSafetensorsTypes = {{
     {"U16", 2, {}},
     {"U32", 4, {}},
     {"U64", 8, {}},
-    {"BOOL", 1, {}},
+    {"BOOL", 1, DType::boolean},
     {"F8_E5M2", 1, {}},
     {"F8_E4M3", 1, {}},
     {"F8_E8M0", 1, {}},

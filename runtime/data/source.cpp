@@ -87,6 +87,7 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
     fill(made->as<float>(), request.seed, stream);
   } else {
     int64_t bound = request.random.below > 0 ? request.random.below : 2;
+    if (request.dtype == DType::boolean) bound = 2;
     if (request.dtype == DType::uint8) bound = std::min<int64_t>(bound, 256);
     if (request.dtype == DType::int32) bound = std::min<int64_t>(bound, INT32_MAX);
     fill_integers(made->as<int64_t>(), bound, request.seed, stream);

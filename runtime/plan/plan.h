@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -146,7 +147,7 @@ struct Kernel {
   int gpu_block = 0, gpu_items = 0;
 };
 
-/// A parameter or buffer of the model, under its PyTorch name with every `module.` in place.
+/// A parameter or buffer of the model, under its PyTorch name with every `module.` in place. Constants stand behind the others.
 struct Parameter {
   std::string name;
   DType dtype = DType::float32;
@@ -155,9 +156,17 @@ struct Parameter {
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();        ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
   bool transient = false;            ///< state that lives only within a step (docs/training.md): a sum over micro-batches
+  bool constant = false;             ///< a buffer that no weights file has: `init` is {"type": "data", "data": base64}
 };
 
 struct Plan {
+  /// Those of the parameters and buffers that weights files have.
+  std::span<const Parameter> weights() const {
+    size_t count = parameters.size();
+    while (count > 0 && parameters[count - 1].constant) --count;
+    return std::span(parameters).first(count);
+  }
+
   std::string file;  ///< that it was read from, for messages; not part of the plan
   std::string producer;
   std::string name;  ///< the model's name

@@ -35,6 +35,7 @@ Json json_of(const Region& region) {
 Json json_of(const Parameter& parameter) {
   Json json = {{"name", parameter.name}, {"dtype", std::string(name_of(parameter.dtype))}, {"shape", parameter.shape}};
   if (parameter.buffer) json["buffer"] = true;
+  if (parameter.constant) json["constant"] = true;
   if (parameter.transient) json["transient"] = true;
   if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
   json["init"] = parameter.init;

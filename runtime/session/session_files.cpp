@@ -40,7 +40,7 @@ Result<void> Model::save_parameters(const std::string& file) const try {
   SHEAF_ASSIGN(auto tensors, read_parameters());
   std::vector<TensorView> views = views_of(tensors);
   // PyTorch saves a tied parameter under each of its names.
-  const auto& parameters = state_->plan->parameters;
+  const auto parameters = state_->plan->weights();
   for (size_t i = 0; i < parameters.size(); ++i) {
     for (const std::string& alias : parameters[i].aliases) {
       views.push_back(views[i]);

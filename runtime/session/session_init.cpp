@@ -76,7 +76,7 @@ bool numbers_only(const Json& init) {
 }  // namespace
 
 Result<void> Model::initialise_parameters(uint64_t seed) try {
-  const auto& parameters = state_->plan->parameters;
+  const auto parameters = state_->plan->weights();
   const auto constants = state_->constants->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];

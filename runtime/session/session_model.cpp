@@ -37,7 +37,7 @@ Result<Model> Model::from_plan(SharedPlan plan) try {
   for (const Output& output : made.infer.outputs) {
     state->outputs.push_back(describe_value(made.infer.values[static_cast<size_t>(output.value)], output.name));
   }
-  for (const Parameter& parameter : made.parameters) {
+  for (const Parameter& parameter : made.weights()) {
     state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
   }
   state->constants = std::make_shared<ConstantStore>(cpu_device(), made.parameters, made.state);

@@ -64,13 +64,13 @@ class Assignment {
   };
 
   Assignment(const Plan& plan, std::span<const TensorView> tensors, Wanted wanted)
-      : plan_(plan), wanted_(wanted), found_(plan.parameters.size()), tied_(plan.parameters.size()) {
-    for (size_t i = 0; i < plan.parameters.size(); ++i) {
-      known_.push_back(plan.parameters[i].name);
+      : plan_(plan), wanted_(wanted), found_(plan.weights().size()), tied_(plan.weights().size()) {
+    for (size_t i = 0; i < plan.weights().size(); ++i) {
+      known_.push_back(plan.weights()[i].name);
       parameter_of_.push_back(i);
     }
-    for (size_t i = 0; i < plan.parameters.size(); ++i) {
-      for (const std::string& alias : plan.parameters[i].aliases) {
+    for (size_t i = 0; i < plan.weights().size(); ++i) {
+      for (const std::string& alias : plan.weights()[i].aliases) {
         known_.push_back(alias);
         parameter_of_.push_back(i);
       }
@@ -81,16 +81,16 @@ class Assignment {
     for (size_t i = 0; i < tensors.size(); ++i) place(tensors[i], matches[i]);
     for (size_t i = 0; i < found_.size(); ++i) {
       settle(i);
-      if (found_[i].tensor || counts_batches(plan.parameters[i].name)) continue;
-      match_.missing.push_back(plan.parameters[i].name);
+      if (found_[i].tensor || counts_batches(plan.weights()[i].name)) continue;
+      match_.missing.push_back(plan.weights()[i].name);
       if (wanted_ == all) {
         mismatches_.add(Mismatches::missing,
-                        "'" + plan.parameters[i].name + "', " + described(plan.parameters[i].dtype, plan.parameters[i].shape));
+                        "'" + plan.weights()[i].name + "', " + described(plan.weights()[i].dtype, plan.weights()[i].shape));
       }
     }
     // Nothing fits by its name: a pair of examples says more than a list.
-    if (mismatches_.count(Mismatches::superfluous) > 0 && mismatches_.count(Mismatches::missing) == plan.parameters.size()) {
-      hint_ = "no name is one of this model's, which has '" + plan.parameters[0].name + "' where the weights have '" +
+    if (mismatches_.count(Mismatches::superfluous) > 0 && mismatches_.count(Mismatches::missing) == plan.weights().size()) {
+      hint_ = "no name is one of this model's, which has '" + plan.weights()[0].name + "' where the weights have '" +
               match_.unexpected[0] +
               "': names are taken with or without `module.` and with or without what all of them begin with; rename the rest";
     }
@@ -118,8 +118,8 @@ class Assignment {
       return;
     }
     const size_t index = parameter_of_[*match];
-    const Parameter& parameter = plan_.parameters[index];
-    const bool alias = *match >= plan_.parameters.size();
+    const Parameter& parameter = plan_.weights()[index];
+    const bool alias = *match >= plan_.weights().size();
     Found& found = (alias ? tied_ : found_)[index];
     if (found.tensor && !alias) {
       mismatches_.add(Mismatches::doubled,
@@ -145,7 +145,7 @@ class Assignment {
 
   /// PyTorch saves tied parameters under all their names.
   void settle(size_t index) {
-    const Parameter& parameter = plan_.parameters[index];
+    const Parameter& parameter = plan_.weights()[index];
     Found& own = found_[index];
     const Found& tied = tied_[index];
     if (!tied.tensor) return;

@@ -8,7 +8,7 @@ namespace sheaf {
 
 std::vector<const Parameter*> checkpoint_tensors(const Plan& plan) {
   std::vector<const Parameter*> all;
-  for (const Parameter& parameter : plan.parameters) all.push_back(&parameter);
+  for (const Parameter& parameter : plan.weights()) all.push_back(&parameter);
   for (const Parameter& state : lasting_state(plan)) all.push_back(&state);
   return all;
 }

@@ -9,8 +9,8 @@ import struct
 import zipfile
 from pathlib import Path
 
-CODES = {"F32": "f", "F64": "d", "F16": "H", "BF16": "H", "I64": "q", "I32": "i", "U8": "B"}  # halves as their bits
-NPY = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
+CODES = {"F32": "f", "F64": "d", "F16": "H", "BF16": "H", "I64": "q", "I32": "i", "U8": "B", "BOOL": "B"}  # halves as their bits
+NPY = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 
 
 class Tensor:

@@ -9,9 +9,9 @@ import torch
 
 from tensors import Tensor
 
-TORCH = {"F32": torch.float32, "I64": torch.int64, "I32": torch.int32}
-NAMES = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32"}
-CODES = {"float32": "F32", "int64": "I64", "int32": "I32"}
+TORCH = {"F32": torch.float32, "I64": torch.int64, "I32": torch.int32, "BOOL": torch.bool}
+NAMES = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32", torch.bool: "BOOL"}
+CODES = {"float32": "F32", "int64": "I64", "int32": "I32", "bool": "BOOL"}
 
 
 def to_torch(tensor):
@@ -24,8 +24,8 @@ def from_torch(tensor):
 
 def weight_range(name, tensor):
     """Ranges that keep activations near 1 and leave nothing at a value that would hide a mistake."""
-    if tensor.dtype == torch.int64:
-        return 0, 1
+    if not tensor.is_floating_point():
+        return (0, 1) if name.endswith("num_batches_tracked") else (0, 2) if tensor.dtype == torch.bool else (-9, 10)
     if name.endswith(("running_var", "weight")) and tensor.dim() == 1:
         return 0.5, 1.5
     if tensor.dim() >= 2:
@@ -35,6 +35,10 @@ def weight_range(name, tensor):
 
 
 def input_range(name, decl, spec):
+    if decl.get("dtype") == "bool":
+        return 0, 2
+    if name.startswith("number"):
+        return -9, 10
     if decl.get("dtype", "float32") != "float32":
         # A table's rows, or what the input's name says: a mask is of 0 and 1, an index below 3.
         tables = [v["num_embeddings"] for v in walk(spec) if isinstance(v, dict) and "num_embeddings" in v]

@@ -1,6 +1,6 @@
 """Makes the golden files from PyTorch: tests/golden/{layers,models}/NAME.json and NAME.safetensors.
 
-    python make_goldens.py        (needs torch; the files are checked in, so the tests don't)
+    python make_goldens.py [NAME...]        (needs torch; the files are checked in, so the tests don't)
 
 NAME.json is the model file. NAME.safetensors holds the expected outputs; its metadata says how weights and inputs
 are drawn (tensors.drawn: numbers that depend on the name alone), the batch size, the tolerance and, where it
@@ -15,7 +15,7 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-import layer_cases, model_cases, tensor_cases  # noqa: F401  (adds its cases to those of layer_cases)
+import elementwise_cases, layer_cases, model_cases, tensor_cases  # noqa: F401  (some add their cases to those of layer_cases)
 from golden_files import CODES, NAMES, from_torch, input_range, pretty, to_torch, weight_range
 from tensors import drawn, write_safetensors
 from torch_reference import Model
@@ -60,14 +60,17 @@ def make(folder, name, spec, batch, tolerance, devices=None):
 
 def main():
     torch.set_num_threads(1)
+    wanted = sys.argv[1:]
     for folder in ("layers", "models"):
         (HERE / folder).mkdir(exist_ok=True)
-        for old in (HERE / folder).iterdir():
+        for old in (HERE / folder).iterdir() if not wanted else ():
             old.unlink()
-    for name, spec, batch in layer_cases.CASES:
-        make("layers", name, spec, batch, 1e-5)
+    for name, spec, batch in layer_cases.CASES + elementwise_cases.CASES:
+        if not wanted or name in wanted:
+            make("layers", name, spec, batch, 1e-5)
     for name, spec, batch, devices in model_cases.CASES:
-        make("models", name, spec, batch, 1e-4, devices)
+        if not wanted or name in wanted:
+            make("models", name, spec, batch, 1e-4, devices)
     files = [f for folder in ("layers", "models") for f in (HERE / folder).iterdir()]
     print(f"{len(layer_cases.CASES)} layer cases, {len(model_cases.CASES)} model cases, {sum(f.stat().st_size for f in files) / 1024:.0f} KiB")
 

@@ -1,6 +1,6 @@
 """Makes the golden files of training from PyTorch: tests/golden/train/NAME.json and NAME.safetensors.
 
-    python make_train_goldens.py        (needs torch; the files are checked in, so the tests don't)
+    python make_train_goldens.py [NAME...]        (needs torch; the files are checked in, so the tests don't)
 
 NAME.safetensors holds, for each number of replicas N that makes a difference, `N/loss` (one value a step) and every
 parameter and buffer after three steps as `N/NAME`. Its metadata says how initial weights, inputs and targets are
@@ -16,7 +16,7 @@ from torch import nn
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-import tensor_train_cases  # noqa: F401  (adds its cases to those of train_cases)
+import elementwise_train_cases, tensor_train_cases  # noqa: F401  (add their cases to those of train_cases)
 import train_cases
 from golden_files import CODES, NAMES, input_range, pretty, to_torch, walk, weight_range
 from tensors import Tensor, drawn, write_safetensors
@@ -24,9 +24,10 @@ from torch_reference import Model, Parallel
 
 STEPS = 3
 # Parameters that the loss does not reach: they must keep their bits.
-WITHOUT_GRADIENT = {"several_inputs_and_outputs": {"net.module.unused.weight", "net.module.unused.bias"}, "attention_cross": {"net.out_proj.weight"}}
+WITHOUT_GRADIENT = {"frozen": {"net.module.0.weight", "net.module.0.bias", "net.module.2.0.weight", "net.module.2.0.bias", "offset"},
+                    "several_inputs_and_outputs": {"net.module.unused.weight", "net.module.unused.bias"}, "attention_cross": {"net.out_proj.weight"}}
 # Here functions are saturated, and gradients of almost nothing are right.
-SATURATED = {"activations_far"}
+SATURATED = {"activations_far", "element_activations_far"}
 
 
 def precise(tensor):
@@ -163,10 +164,12 @@ def make(case):
 def main():
     torch.set_num_threads(1)
     (HERE / "train").mkdir(exist_ok=True)
-    for old in (HERE / "train").iterdir():
+    wanted = sys.argv[1:]
+    for old in (HERE / "train").iterdir() if not wanted else ():
         old.unlink()
     for case in train_cases.CASES:
-        make(case)
+        if not wanted or case.name in wanted:
+            make(case)
     files = list((HERE / "train").iterdir())
     print(f"{len(train_cases.CASES)} cases, {sum(f.stat().st_size for f in files) / 1024:.0f} KiB")
 

@@ -4,10 +4,13 @@ DataParallel is emulated on the CPU with its documented semantics: torch.chunk a
 outputs concatenated in order, and buffers (batch-norm statistics) kept from replica 0 alone.
 Needs: torch.
 """
+import base64
+import zlib
+
 import torch
 from torch import nn
 
-NOT_ARGS = {"name", "type", "inputs", "outputs", "device", "layers", "module", "share", "output"}
+NOT_ARGS = {"name", "type", "inputs", "outputs", "device", "layers", "module", "share", "output", "trainable"}
 
 
 def substitute(obj, params):
@@ -37,10 +40,47 @@ class Fn(nn.Module):
         return self.fn(*xs)
 
 
+def two(function):
+    """Of two inputs, or of one and the number `other`."""
+    return lambda a: (lambda x: function(x, a["other"])) if a.get("other") is not None else function
+
+
+def plain(name):
+    return lambda a: getattr(torch, name)
+
+
+def expand(a):
+    def function(x, like=None):
+        sizes = [like.shape[a.get("like_dim", 0)] if size == "batch" else size for size in a["shape"]]
+        return x.expand(*sizes)
+    return function
+
+
+DTYPES = {"float32": torch.float32, "int64": torch.int64, "int32": torch.int32, "bool": torch.bool}
+
+
+def constant(a):
+    dtype = DTYPES[a.get("dtype", "float32")]
+    if a.get("value") is not None:
+        return torch.tensor(a["value"], dtype=dtype)
+    return torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(a["data"]))), dtype=dtype).reshape(a["shape"])
+
+
 FUNCTIONS = {
-    "Add": lambda a: lambda x, y: x + y,
-    "Sub": lambda a: lambda x, y: x - y,
-    "Mul": lambda a: lambda x, y: x * y,
+    "Add": two(torch.add), "Sub": two(torch.sub), "Mul": two(torch.mul), "Div": two(torch.div),
+    "Minimum": two(lambda x, y: torch.minimum(x, torch.as_tensor(y, dtype=x.dtype))),
+    "Maximum": two(lambda x, y: torch.maximum(x, torch.as_tensor(y, dtype=x.dtype))),
+    "Pow": lambda a: (lambda x: x ** a["exponent"]) if a.get("exponent") is not None else torch.pow,
+    **{kind: two(getattr(torch, kind.lower())) for kind in ("Eq", "Ne", "Lt", "Le", "Gt", "Ge")},
+    "LogicalAnd": two(torch.logical_and), "LogicalOr": two(torch.logical_or), "LogicalNot": plain("logical_not"),
+    **{kind: plain(kind.lower()) for kind in ("Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin",
+                                              "Cos", "Erf", "Floor", "Ceil", "Round", "Trunc")},
+    "Clamp": lambda a: lambda x: torch.clamp(x, a.get("min"), a.get("max")),
+    "Where": plain("where"),
+    "Cast": lambda a: lambda x: x.to(x.dtype if x.dtype == torch.float64 and a["dtype"] == "float32" else DTYPES[a["dtype"]]),
+    "Expand": expand,
+    "Constant": lambda a: lambda value=constant(a): value.clone(),
+    "StochasticDepth": lambda a: lambda x: x,
     "MatMul": lambda a: lambda x, y: x @ y,
     "Concat": lambda a: lambda *xs: torch.cat(xs, dim=a["dim"]),
     "Permute": lambda a: lambda x: x.permute(*a["dims"]),
@@ -120,10 +160,20 @@ class Graph(nn.Module):
     def __init__(self, spec, layers, inputs, outputs):
         super().__init__()
         self.inputs, self.wires, previous = list(inputs), [], None
+        object.__setattr__(self, "home", self)  # who holds its own tensors
         for position, layer in enumerate(layers):
             name = layer.get("name", str(position))
-            self.add_module(name, build(spec, layer))
-            sources = layer.get("inputs") or ([previous] if previous else self.inputs)
+            if layer["type"] == "Parameter":
+                self.register_parameter(name, nn.Parameter(torch.zeros(layer["shape"])))
+            elif layer["type"] == "Buffer":
+                self.register_buffer(name, torch.zeros(layer["shape"], dtype=DTYPES[layer.get("dtype", "float32")]))
+            else:
+                self.add_module(name, build(spec, layer))
+            if layer.get("trainable") is False:
+                for parameter in self._modules[name].parameters() if name in self._modules else [self._parameters[name]]:
+                    parameter.requires_grad_(False)
+            given = [] if layer["type"] in ("Parameter", "Buffer", "Constant") else None
+            sources = layer.get("inputs") or ([previous] if previous else self.inputs) if given is None else given
             self.wires.append((name, sources))
             previous = name
         self.outputs = outputs or [previous]
@@ -131,7 +181,8 @@ class Graph(nn.Module):
     def forward(self, *xs):
         values = dict(zip(self.inputs, xs))
         for name, sources in self.wires:
-            results = flat(self._modules[name](*[values[s] for s in sources]))
+            own = name in self._modules
+            results = flat(self._modules[name](*[values[s] for s in sources]) if own else getattr(self.home, name))
             values[name] = results[0]
             values.update({f"{name}:{i}": r for i, r in enumerate(results)})
         outs = [values[o] for o in self.outputs]
@@ -148,7 +199,10 @@ class Parallel(nn.Module):
 
     def forward(self, *xs):
         n = len(self.device_ids) if self.device_ids is not None and Parallel.replicas > 1 else Parallel.replicas
-        pieces = list(zip(*[torch.chunk(x, n, self.dim) for x in xs]))
+        # Inputs of the model without a batch dimension are whole on each device.
+        chunks = [None if getattr(x, "whole", False) else torch.chunk(x, n, self.dim) for x in xs]
+        count = next(len(c) for c in chunks if c is not None)
+        pieces = list(zip(*[[x] * count if c is None else c for x, c in zip(xs, chunks)]))
         buffers = [(m, k, b.clone()) for m in self.module.modules() for k, b in m._buffers.items() if b is not None]
         results, kept = [], None
         for piece in pieces:
@@ -193,12 +247,24 @@ class Model(nn.Module):
         graph = Graph(spec, spec["layers"], spec["inputs"], spec.get("outputs"))
         for name, child in graph.named_children():
             self.add_module(name, child)
+        for name, parameter in graph.named_parameters(recurse=False):
+            self.register_parameter(name, parameter)
+        for name, buffer in graph.named_buffers(recurse=False):
+            self.register_buffer(name, buffer)
+        object.__setattr__(graph, "home", self)
         object.__setattr__(self, "graph", graph)
+        self.without_rows = ["batch" not in decl["shape"] for decl in spec["inputs"].values()]
         for layer in spec["layers"]:
+            if isinstance(layer.get("share"), str):
+                for holder in (graph, self):
+                    holder._modules[layer["name"]] = self.get_submodule(layer["share"])
+                continue
             for own, other in layer.get("share", {}).items():
                 setattr(self.get_submodule(layer["name"]), own, self.get_parameter(other))
 
     def forward(self, *xs):
+        for x, whole in zip(xs, self.without_rows):
+            x.whole = whole and not all(self.without_rows)
         return self.graph(*xs)
 
     def train(self, mode=True):

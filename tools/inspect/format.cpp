@@ -26,6 +26,7 @@ std::string_view short_name(DType dtype) {
     case DType::int64: return "i64";
     case DType::int32: return "i32";
     case DType::uint8: return "u8";
+    case DType::boolean: return "bool";
     case DType::float16: return "f16";
     case DType::bfloat16: return "bf16";
   }

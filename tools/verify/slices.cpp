@@ -96,6 +96,7 @@ void set_number(HostTensor& tensor, int64_t index, double number) {
     case DType::int64: at<int64_t>(tensor, index) = static_cast<int64_t>(number); return;
     case DType::int32: at<int32_t>(tensor, index) = static_cast<int32_t>(number); return;
     case DType::uint8: at<uint8_t>(tensor, index) = static_cast<uint8_t>(number); return;
+    case DType::boolean: at<uint8_t>(tensor, index) = number != 0; return;
     case DType::float16: at<uint16_t>(tensor, index) = half_from_float(static_cast<float>(number)); return;
     case DType::bfloat16: at<uint16_t>(tensor, index) = bfloat16_from_float(static_cast<float>(number)); return;
   }

@@ -32,7 +32,8 @@ double rounding_error(DType dtype) {
     case DType::bfloat16: return 0x1p-8;
     case DType::int64:
     case DType::int32:
-    case DType::uint8: return 0;
+    case DType::uint8:
+    case DType::boolean: return 0;
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/data/source.h"
 #include "runtime/base/suggest.h"
+#include "runtime/plan/base64.h"
 #include "tools/cli/random_ranges.h"
 #include "sheaf/model.h"
 #include "tools/verify/named_values.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -159,6 +161,13 @@ Result<NamedTensors> weights_of(const Model& model) {
   NamedTensors weights;
   SHEAF_ASSIGN(auto tensors, model.read_parameters());
   for (NamedTensor& named : tensors) weights[named.name] = std::move(named.tensor);
+  for (const Parameter& parameter : model.plan()->parameters) {
+    if (!parameter.constant) continue;
+    SHEAF_ASSIGN(auto tensor, make_tensor(parameter.dtype, parameter.shape));
+    SHEAF_ASSIGN(const auto bytes, from_base64(parameter.init.value("data", std::string())));
+    std::memcpy(tensor.bytes.data(), bytes.data(), std::min(bytes.size(), tensor.bytes.size()));
+    weights[parameter.name] = std::move(tensor);
+  }
   return weights;
 }
 

@@ -26,7 +26,7 @@ struct VerifyOptions {
 
 using NamedTensors = std::map<std::string, HostTensor>;
 
-/// A model's parameters and buffers, by name. They must have been set.
+/// A model's parameters, buffers and constants, by name. They must have been set.
 Result<NamedTensors> weights_of(const Model& model);
 /// Rows for a plan's inputs and targets, by name: from `sources` (runtime/data/source.h), the rest random: normal numbers, and
 /// integers that tables have rows for. Errors: a source for no input or target; those of load_source.

@@ -29,7 +29,8 @@ ncclDataType_t data_type(DType dtype) {
     case DType::bfloat16: return ncclBfloat16;
     case DType::int64: return ncclInt64;
     case DType::int32: return ncclInt32;
-    case DType::uint8: return ncclUint8;
+    case DType::uint8:
+    case DType::boolean: return ncclUint8;
   }
   return ncclUint8;
 }

@@ -138,6 +138,7 @@ Buffers::Buffers(const PlanKernel& kernel, unsigned seed, Numbers numbers) : dty
       case DType::float16: fill<uint16_t>(block, [&] { return double_to_half(number(elements)); }); break;
       case DType::int64: fill<int64_t>(block, [&] { return static_cast<int64_t>(engine() % 3); }); break;
       case DType::int32: fill<int32_t>(block, [&] { return static_cast<int32_t>(engine() % 3); }); break;
+      case DType::boolean:
       case DType::uint8: fill<uint8_t>(block, [&] { return static_cast<uint8_t>(engine() % 2); }); break;
     }
   }
@@ -156,6 +157,7 @@ double Buffers::value(size_t i, int64_t element) const {
     case DType::float16: return half_to_float(read(uint16_t{}));
     case DType::int64: return static_cast<double>(read(int64_t{}));
     case DType::int32: return read(int32_t{});
+    case DType::boolean:
     case DType::uint8: return read(uint8_t{});
   }
   return 0;

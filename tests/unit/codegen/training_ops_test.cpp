@@ -132,6 +132,28 @@ TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
   });
 }
 
+/// With a mask along some dimensions alone, what differs in others is kept or dropped together.
+TEST(TrainingOps, DropoutMasksOfWholeRowsAndChannels) {
+  const double p = 0.3;
+  int64_t step = 5, seed = 11;
+  auto kept = [&](int64_t position) {
+    auto words = philox({uint32_t(position), uint32_t(position >> 32), uint32_t(step), 7}, uint64_t(seed));
+    return (words[0] >> 8) * 0x1p-24 >= p;
+  };
+  std::vector<float> x(60, 2), y(60, 99);
+  for (const auto& [dims, position] : {std::pair<std::string, int64_t (*)(int64_t)>("0", [](int64_t i) { return i / 6; }),
+                                       {"0, 1", [](int64_t i) { return i / 2; }},
+                                       {"", [](int64_t) { return int64_t{0}; }}}) {
+    OpKernel op("%x: tensor<?x3x2xf32>, %t: tensor<i64>, %s: tensor<i64>",
+                "%y = nn.dropout_train %x step(%t) seed(%s) {p = 0.3 : f64, layer = 7 : i64, mask_dims = array<i64" +
+                    (dims.empty() ? dims : ": " + dims) +
+                    ">} : (tensor<?x3x2xf32>, tensor<i64>, tensor<i64>) -> tensor<?x3x2xf32>");
+    op.run({x.data(), &step, &seed, y.data()}, {{"batch", 10}}, [&] {
+      for (int64_t i = 0; i < 60; ++i) ASSERT_FLOAT_EQ(y[size_t(i)], kept(position(i)) ? float(2 / (1 - p)) : 0) << dims << i;
+    });
+  }
+}
+
 TEST(TrainingOps, DropoutOfEverythingGivesZeros) {
   OpKernel op("%x: tensor<4xf32>, %t: tensor<i64>, %s: tensor<i64>",
               "%y = nn.dropout_train %x step(%t) seed(%s) {p = 1.0 : f64, layer = 7 : i64} : (tensor<4xf32>, tensor<i64>, "

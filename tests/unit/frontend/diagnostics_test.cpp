@@ -65,7 +65,7 @@ TEST(Diagnostics, Values) {
          "",
          {"5:29: the value 'b' is used before the layer that makes it"}});
   check({{linear}, R"("outputs": ["1"])", {"7:13: there is no value '1'; expected one of 'x', '0'"}});
-  check({{R"({"type": "Add"})"}, "", {"5:1: Add '0' takes 2 inputs, but has 1"}});
+  check({{R"({"type": "Add"})"}, "", {"5:1: 'other' of Add '0' is needed where there is one input"}});
   check({{R"({"type": "LSTM", "input_size": 8, "hidden_size": 8, "inputs": ["x", "x"]})"},
          "",
          {"5:1: LSTM '0' takes 1 or 3 inputs, but has 2"}});

@@ -120,9 +120,9 @@ TEST(PlanDamage, SurvivesAnyFieldOfATrainingProgramReplacedByAnything) {
 
 TEST(PlanDamage, EveryFieldIsNeededOrHasADefault) {
   Json document = sample_document();
-  const std::set<std::string> optional = {"buffer",     "aliases",  "elementwise", "device_ids", "output_device",
-                                          "attributes", "fused",    "reason",      "once",       "kernel",
-                                          "source",     "in_place", "location",    "activation"};
+  const std::set<std::string> optional = {"buffer",        "constant",   "aliases",  "elementwise", "device_ids",
+                                          "output_device", "attributes", "fused",    "reason",      "once",
+                                          "kernel",        "source",     "in_place", "location",    "activation"};
   for_each_node(document, [&](Json& node) {
     if (!node.is_object()) return;
     const Json original = node;

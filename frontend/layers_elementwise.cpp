@@ -1,0 +1,109 @@
+// Functions of one element of each input that have no class in torch.nn: arithmetic, comparisons, logic. What they compute
+// stands in ir/ElementFunctions.cpp, under the name given last.
+#include "frontend/layer_table.h"
+
+namespace sheaf::frontend {
+namespace {
+
+using Kind = ArgumentType::Kind;
+
+LayerType unary(std::string name, std::string summary, std::string function) {
+  return {.name = std::move(name), .summary = std::move(summary), .function = std::move(function)};
+}
+
+/// Of two inputs, or of one and the number `other`.
+LayerType binary(std::string name, std::string summary, std::string function) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {nullable(typed("other", Kind::scalar, Json(nullptr)))},
+          .most_inputs = 2,
+          .check =
+              [](LayerCheck& layer) {
+                if (layer.inputs == any_number) return;
+                const bool given = !layer.arguments["other"].is_null();
+                if (given == (layer.inputs == 2))
+                  layer.refuse("other",
+                               given ? "stands for a second input, but there are two" : "is needed where there is one input");
+              },
+          .function = std::move(function)};
+}
+
+LayerType pow() {
+  LayerType row = binary("Pow", "x to the power of y, or of `exponent`", "pow");
+  row.arguments = {nullable(number("exponent", Json(nullptr)))};
+  row.check = [](LayerCheck& layer) {
+    if (layer.inputs == any_number) return;
+    const bool given = !layer.arguments["exponent"].is_null();
+    if (given == (layer.inputs == 2))
+      layer.refuse("exponent", given ? "stands for a second input, but there are two" : "is needed where there is one input");
+  };
+  return row;
+}
+
+LayerType clamp() {
+  LayerType row = unary("Clamp", "x, but at least `min` and at most `max`", "clamp");
+  row.arguments = {nullable(number("min", Json(nullptr))), nullable(number("max", Json(nullptr)))};
+  row.check = [](LayerCheck& layer) {
+    if (layer.arguments["min"].is_null() && layer.arguments["max"].is_null()) layer.refuse("min", "or 'max' must be given");
+  };
+  return row;
+}
+
+}  // namespace
+
+std::vector<LayerType> elementwise_layers() {
+  Argument shape = typed("shape", Kind::shape);
+  shape.type.minimum = -1;
+  shape.type.choices = {"batch"};
+  Argument dtype = choice("dtype", {"float32", "int64", "int32", "uint8", "bool", "float16", "bfloat16"}, Json());
+  dtype.fallback.reset();
+  return {
+      binary("Add", "x + y, broadcast as in PyTorch; y is the second input, or the number `other`", "add"),
+      binary("Sub", "x - y", "sub"),
+      binary("Mul", "x · y", "mul"),
+      binary("Div", "x / y", "div"),
+      binary("Minimum", "the smaller of x and y", "minimum"),
+      binary("Maximum", "the larger of x and y", "maximum"),
+      pow(),
+      unary("Exp", "eˣ", ""),
+      unary("Log", "log x", "log"),
+      unary("Log1p", "log(1 + x)", "log1p"),
+      unary("Expm1", "eˣ - 1", "expm1"),
+      unary("Sqrt", "√x", "sqrt"),
+      unary("Rsqrt", "1 / √x", ""),
+      unary("Reciprocal", "1 / x", "reciprocal"),
+      unary("Abs", "the absolute value", "abs"),
+      unary("Neg", "-x", "neg"),
+      unary("Sign", "-1, 0 or 1", "sign"),
+      unary("Sin", "sin x", "sin"),
+      unary("Cos", "cos x", "cos"),
+      unary("Erf", "the error function", "erf"),
+      unary("Floor", "the next integer below", "floor"),
+      unary("Ceil", "the next integer above", "ceil"),
+      unary("Round", "the nearest integer, halves to even", "round"),
+      unary("Trunc", "the next integer towards 0", "trunc"),
+      clamp(),
+      binary("Eq", "x = y, a bool", "eq"),
+      binary("Ne", "x ≠ y, a bool", "ne"),
+      binary("Lt", "x < y, a bool", "lt"),
+      binary("Le", "x ≤ y, a bool", "le"),
+      binary("Gt", "x > y, a bool", "gt"),
+      binary("Ge", "x ≥ y, a bool", "ge"),
+      binary("LogicalAnd", "whether both are true, or not 0", "logical_and"),
+      binary("LogicalOr", "whether one is true, or not 0", "logical_or"),
+      unary("LogicalNot", "whether x is false, or 0", "logical_not"),
+      {.name = "Where",
+       .summary = "x where the condition is true, y elsewhere; inputs condition (bool), x, y",
+       .least_inputs = 3,
+       .most_inputs = 3,
+       .function = "where"},
+      {.name = "Cast", .summary = "x in another type", .arguments = {dtype}},
+      {.name = "Expand",
+       .summary = "x repeated to `shape`: -1 keeps a size, \"batch\" is that of dimension `like_dim` of the second input; "
+                  "dimensions may be added in front",
+       .arguments = {shape, typed("like_dim", Kind::integer, Json(0))},
+       .most_inputs = 2},
+  };
+}
+
+}  // namespace sheaf::frontend

@@ -1,0 +1,47 @@
+// Functions of one element of each operand, one row each: the value and the derivatives. nn.map is any of them by name, so a
+// new one is a row here and a row of layers (frontend/layers_activation.cpp, layers_elementwise.cpp).
+#pragma once
+
+#include "ir/ScalarExpression.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <functional>
+
+namespace sheaf::ir {
+
+struct ElementFunction {
+  /// Which elements it takes. All operands are of one kind, but the condition of a choice, which is a bool.
+  enum Takes {
+    floats,
+    signed_numbers,  ///< floats, int64 or int32
+    any              ///< bools too
+  };
+  using Expression = scalar::Expression;
+  using Operands = llvm::ArrayRef<Expression>;
+  using Numbers = llvm::ArrayRef<double>;
+  /// y from the operands and the function's own numbers, such as a slope.
+  using Of = std::function<Expression(Operands x, Numbers n)>;
+  /// dy · ∂y/∂x[operand]. What it doesn't use, the backward pass needn't keep.
+  using Slope = std::function<Expression(unsigned operand, Expression dy, Operands x, Expression y, Numbers n)>;
+
+  llvm::StringRef name;  ///< "softplus"
+  unsigned operands;
+  Of of;
+  Slope slope;           ///< null: 0 wherever there is a derivative
+  unsigned numbers = 0;  ///< its own; one more stands for the last operand where that is a number
+  Takes takes = floats;
+  bool boolean = false;     ///< the result is a bool, whatever the operands are; else it is as they are
+  bool wide = false;        ///< computed in f32 by torch.autocast
+  bool by_channel = false;  ///< the second operand runs along dimension 1
+  bool choice = false;      ///< the first operand is a bool
+};
+
+/// The row of a name; null if there is none.
+const ElementFunction* find_element_function(llvm::StringRef name);
+
+/// What the slope along `operand` reads: the numbers of the operands, and the number of operands for the result.
+llvm::SmallVector<int64_t> read_by_slope(mlir::MLIRContext* context, const ElementFunction& function, unsigned operand,
+                                         llvm::ArrayRef<double> numbers);
+
+}  // namespace sheaf::ir
