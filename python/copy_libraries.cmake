@@ -13,4 +13,6 @@ foreach(library ${found})
   if(NOT name STREQUAL real)
     file(RENAME ${SHEAF_LIBRARIES}/${real} ${SHEAF_LIBRARIES}/${name})
   endif()
+  # Where a library has a path of its own, the extension's isn't searched for what it needs.
+  file(RPATH_REMOVE FILE ${SHEAF_LIBRARIES}/${name})
 endforeach()
