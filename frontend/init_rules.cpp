@@ -91,7 +91,8 @@ void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problem
   for (const InitRule& rule : rules) {
     for (const auto& [own_name, distribution] : rule.distributions) {
       std::string kind = distribution["type"].get<std::string>();
-      if (!kind.starts_with("xavier") && !kind.starts_with("kaiming")) continue;
+      // Xavier's scales a standard deviation by the fans, Kaiming's has one of them for its mode.
+      if (!distribution.contains("gain") && !distribution.contains("mode")) continue;
       for (const std::string& type : rule.types) {
         auto found = vectors.find({type, own_name});
         if (found == vectors.end()) continue;

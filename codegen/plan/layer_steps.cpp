@@ -18,6 +18,7 @@ Result<void> LayerSteps::add_steps(ProgramBuilder& program, Operation& op, const
   if (const auto same = op_from_name(step.type); same && moves(*same)) step.type = op.getName().stripDialect().str();
   step.attributes = nn::attributes_of(op);
   step.roles = nn::operand_roles(op);
+  if (isa<nn::DropoutOp, nn::IdentityOp>(op)) step.notes.push_back("it gives its input as it is, so no step is left of it");
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
   program.add(std::move(step));

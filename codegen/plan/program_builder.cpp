@@ -1,9 +1,12 @@
 #include "codegen/plan/program_builder.h"
 
 #include "codegen/plan/element_chain.h"
+#include "codegen/plan/purposes.h"
+#include "ir/Analysis/GradientAnalysis.h"
 #include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
-#include "ir/Analysis/ParameterAnalysis.h"
+#include "ir/Nn/Phase.h"
+#include "runtime/plan/names.h"
 
 #include <set>
 
@@ -89,6 +92,7 @@ int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
   const ir::TensorShape& shape = shapes_.of(value);
   int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
   program_.values[id].layout = layouts_->of(value);
+  if (gradients_.contains(value)) program_.values[id].purpose = sheaf::Value::Purpose::gradients;
   ids_[value] = id;
   return id;
 }
@@ -104,6 +108,7 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
   if (auto reason = op.getAttrOfType<StringAttr>(nn::kReason)) step.reason = reason.getValue().str();
   if (auto notes = op.getAttrOfType<ArrayAttr>(nn::kNotes))
     for (Attribute note : notes) step.notes.push_back(cast<StringAttr>(note).str());
+  step.phase = nn::phase_of(op.getLoc());
   step.once = op.getNumResults() > 0 && llvm::all_of(op.getResults(), [&](mlir::Value result) {
                 return ir::depends_on_parameters_alone(result, parameters_alone_);
               });
@@ -119,14 +124,11 @@ void ProgramBuilder::add_arguments() {
     const ir::TensorShape& shape = shapes_.of(argument);
     int id = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place_of(placed.getLayout()));
     sheaf::Value& value = program_.values[id];
-    value.role = role == "input"                            ? sheaf::Value::input
-                 : role == "target"                         ? sheaf::Value::target
-                 : role == "setting"                        ? sheaf::Value::setting
-                 : role == "buffer"                         ? sheaf::Value::buffer
-                 : role == "state" || role == "accumulator" ? sheaf::Value::state
-                                                            : sheaf::Value::parameter;
+    const bool accumulates = role == "accumulator";
+    value.role = accumulates ? sheaf::Value::state : *value_role_from_name(role);
     value.layout = layouts_->of(argument);
     if (value.role != sheaf::Value::setting) value.source = name;
+    if (accumulates) accumulators_.insert(name);
     ids_[argument] = id;
   }
 }
@@ -144,6 +146,7 @@ void ProgramBuilder::add_movement(Operation& op) {
                      (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
   int output = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
   program_.values[output].layout = layouts_->of(op.getResult(0));
+  if (gradients_.contains(op.getResult(0))) program_.values[output].purpose = sheaf::Value::Purpose::gradients;
   ids_[op.getResult(0)] = output;
   step.outputs = {output};
   for (dist::PlacedType end : {from, to}) {  // the region that it enters or leaves
@@ -196,6 +199,7 @@ Result<Program> ProgramBuilder::build() {
   if (failed(shapes_.run(function_))) return Error("the sizes of the partitioned program cannot be expressed");
   program_.symbols = shapes_.symbols();
   layouts_.emplace(function_, shapes_);
+  gradients_ = ir::parameter_gradients(function_);
   add_arguments();
   Block& block = function_.getBody().front();
   for (Operation& op : block.without_terminator()) SHEAF_TRY(visit(op));
@@ -206,6 +210,7 @@ Result<Program> ProgramBuilder::build() {
   if (auto updated = function_->getAttrOfType<ArrayAttr>(nn::kUpdates))
     for (auto [name, value] : llvm::zip(updated, block.getTerminator()->getOperands().drop_front(names.size())))
       program_.updates.push_back({cast<StringAttr>(name).str(), id(value)});
+  add_purposes(program_, accumulators_);
   return std::move(program_);
 }
 

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -60,6 +61,8 @@ class ProgramBuilder {
   ir::ShapeAnalysis shapes_;
   std::optional<LayoutAnalysis> layouts_;
   ir::KnownValues parameters_alone_;
+  llvm::DenseSet<mlir::Value> gradients_;
+  std::set<std::string> accumulators_;  ///< states that micro-batches add up
   Program program_;
   llvm::DenseMap<mlir::Value, int> ids_;
   std::unordered_set<std::string> names_;

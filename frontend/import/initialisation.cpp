@@ -29,8 +29,6 @@ double gain_of(const std::string& nonlinearity, double slope) {
   return 1;
 }
 
-bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
-
 }  // namespace
 
 Json default_initialisation(const frontend::Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) {
@@ -47,15 +45,16 @@ Json default_initialisation(const frontend::Layer& layer, const std::string& own
     if (own_name == "in_proj_weight") return uniform(std::sqrt(6.0 / (4 * width)));
     return own_name == "out_proj.weight" ? uniform(1 / std::sqrt(width)) : constant(0);
   }
-  if (type == "Linear" || starts_with(type, "Conv")) {
+  const Json& a = layer.arguments;
+  const bool convolves = a.contains("in_channels") && a.contains("kernel_size");
+  if (type == "Linear" || convolves) {
     // kaiming_uniform(a = √5) is ±1/√fan_in, for the weight and, by definition, for the bias.
-    const Json& a = layer.arguments;
     double fan_in = 1;
-    if (type == "Linear") {
+    if (!convolves) {
       fan_in = a["in_features"].get<double>();
     } else {
       // The weight's dimension 1 counts: input channels of a convolution, output channels of a transposed one.
-      bool transposed = starts_with(type, "ConvTranspose");
+      bool transposed = a.contains("output_padding");
       fan_in = a[transposed ? "out_channels" : "in_channels"].get<double>() / a["groups"].get<double>();
       for (const Json& size : a["kernel_size"]) fan_in *= size.get<double>();
     }
@@ -73,14 +72,14 @@ Json definite_distribution(const Json& distribution, const std::vector<int64_t>&
   if (type == "ones" || type == "zeros") return constant(type == "ones" ? 1 : 0);
   Fans fans = fans_of(shape);
   double std = 0;
-  if (starts_with(type, "xavier")) {
+  if (type == "xavier_uniform" || type == "xavier_normal") {
     std = distribution["gain"].get<double>() * std::sqrt(2.0 / (fans.in + fans.out));
   } else {
     double fan = distribution["mode"] == "fan_out" ? fans.out : fans.in;
     std = gain_of(distribution["nonlinearity"].get<std::string>(), distribution["a"].get<double>()) / std::sqrt(fan);
   }
   // A uniform distribution of that standard deviation.
-  return type.find("uniform") != std::string::npos ? uniform(std::sqrt(3.0) * std) : normal(0, std);
+  return type == "xavier_uniform" || type == "kaiming_uniform" ? uniform(std::sqrt(3.0) * std) : normal(0, std);
 }
 
 }  // namespace sheaf

@@ -1,5 +1,6 @@
 // dist-accumulate: a step over several micro-batches as two programs, one for each micro-batch and one for the end.
 #include "ir/Analysis/ShapeAnalysis.h"
+#include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
 
@@ -41,6 +42,7 @@ class Accumulation {
 
   LogicalResult run() {
     if (failed(tell_rows())) return failure();
+    Operation* before = end_->getPrevNode();
     auto gradients = step_->getAttrOfType<ArrayAttr>(nn::kGradients);
     auto outputs = step_->getAttrOfType<ArrayAttr>(nn::kOutputs);
     SmallVector<mlir::Value> results(end_->getOperands());
@@ -55,6 +57,7 @@ class Accumulation {
       mlir::Value parameter = parameters_.at(name.getValue());
       accumulate((name.getValue() + ".grad").str(), gradient, layout_of(parameter));
     }
+    nn::set_phase(before ? std::next(before->getIterator()) : end_->getBlock()->begin(), end_->getIterator(), Phase::update);
     llvm::append_range(kept, sums_);
     end_->setOperands(kept);
     build_update(gradients, divides);
@@ -142,6 +145,7 @@ class Accumulation {
             return {inner.create<nn::MulOp>(loc, in[0].getType(), in[0], one)};
           })[0]);
     }
+    nn::set_phase(update_.getBody().front().begin(), end->getIterator(), Phase::update);
     end->setOperands(results);
     update_->setAttr(nn::kOutputs, b.getStrArrayAttr({"loss"}));
     for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm})

@@ -1,4 +1,5 @@
 // dist-differentiate: the backward pass of a partitioned program, op by op in reverse.
+#include "ir/Nn/Phase.h"
 #include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -166,8 +167,10 @@ class Differentiator {
     gradients_[loss] = apply_one(loss.getLoc(), layout_of(loss), {}, [&](OpBuilder& builder, ValueRange) -> mlir::Value {
       return builder.create<nn::FillOp>(loss.getLoc(), tensor_of(loss), builder.getF64FloatAttr(1));
     });
+    Operation* first = gradients_[loss].getDefiningOp();
     for (Operation* op : llvm::reverse(forward))
       if (failed(visit(op))) return failure();
+    nn::set_phase(first->getIterator(), end->getIterator(), Phase::backward);
     return return_gradients(block);
   }
 

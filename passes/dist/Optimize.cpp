@@ -1,4 +1,5 @@
 // dist-optimize: gradients become the parameters' new values, where the parameters live.
+#include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
 #include "passes/dist/Optimizers.h"
@@ -30,8 +31,10 @@ class Optimization {
     SmallVector<mlir::Value> results(end_->getOperands()), values(ArrayRef(results).take_back(gradients.size()));
     results.resize(results.size() - gradients.size());
     if (known) llvm::append_range(names_, known);
+    Operation* before = end_->getPrevNode();
     if (auto norm = function_->getAttrOfType<FloatAttr>(nn::kClipNorm)) clip(values, norm);
     for (auto [name, gradient] : llvm::zip(gradients, values)) update(cast<StringAttr>(name), gradient);
+    nn::set_phase(before ? std::next(before->getIterator()) : end_->getBlock()->begin(), end_->getIterator(), Phase::update);
     llvm::append_range(results, updated_);
     end_->setOperands(results);
     function_->removeAttr(nn::kGradients);

@@ -6,12 +6,6 @@
 namespace sheaf {
 namespace {
 
-std::string describe_tensor(const Tensor& tensor) {
-  std::string text = tensor.name + " " + std::string(name_of(tensor.spec.dtype)) + " ";
-  for (size_t i = 0; i < tensor.spec.dims.size(); ++i) text += (i ? "x" : "") + std::to_string(tensor.spec.dims[i]);
-  return text + " " + (tensor.spec.plain() ? "plain" : tensor.spec.format->name());
-}
-
 /// What binding made of a step, or inserted.
 Op op_of(const Instance& instance, const Program& program) {
   if (instance.is<Instance::Reorder>()) return Op::reorder;
@@ -64,12 +58,12 @@ std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const 
     describe_work(instance, info);
     for (TensorId tensor : instance.inputs) {
       const Tensor& home = bound.home(tensor);
-      info.inputs.push_back(describe_tensor(bound.tensors[tensor]));
+      info.inputs.push_back(bound.tensors[tensor].name);
       info.input_specs.push_back(bound.tensors[tensor].spec);
       info.from_weights.push_back(home.lies<Tensor::Stored>() && !home.variable());
     }
     for (TensorId tensor : instance.outputs) {
-      info.outputs.push_back(describe_tensor(bound.tensors[tensor]));
+      info.outputs.push_back(bound.tensors[tensor].name);
       info.output_specs.push_back(bound.tensors[tensor].spec);
     }
     operations.push_back(std::move(info));

@@ -24,8 +24,8 @@ struct OperationInfo {
   std::string implementation;                         ///< "jit:avx512_core", "generated", "reorder nchw to nChw16c"
   std::string reason;                                 ///< why that implementation; of a reorder: what asked for it
   std::string uncertain;                              ///< Prepared::uncertain
-  std::vector<std::string> inputs, outputs;           ///< "x f32 64x3x28x28 plain"
-  std::vector<TensorSpec> input_specs, output_specs;  ///< the same as data, in step order
+  std::vector<std::string> inputs, outputs;           ///< names of values, in step order
+  std::vector<TensorSpec> input_specs, output_specs;  ///< of the same
   std::vector<bool> from_weights;                     ///< by input: made when weights are set, not at each run
 };
 

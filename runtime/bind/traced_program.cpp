@@ -1,5 +1,6 @@
 #include "runtime/bind/traced_program.h"
 
+#include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 
@@ -16,10 +17,8 @@ Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& oper
 }
 
 std::string implementation_of(const Plan& plan, const OperationInfo& operation) {
-  for (const Kernel& kernel : plan.kernels) {
-    if (operation.op == Op::kernel && kernel.name == operation.kernel) return kernel.name + ": " + kernel.description;
-  }
-  return operation.implementation;
+  const Kernel* kernel = operation.op == Op::kernel ? find_kernel(plan, operation.kernel) : nullptr;
+  return kernel ? kernel->name + ": " + kernel->description : operation.implementation;
 }
 
 /// The step's name, or that of what binding adds.

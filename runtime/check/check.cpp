@@ -119,38 +119,38 @@ Result<void> check(const Plan& plan, const std::string& file) {
     return Error({file, 0, 0}, "precision: '" + plan.precision.substr(0, 80) + "' is not f32, bf16 or f16");
   if (!plan.training.is_null() && !plan.training.is_object())
     return Error({file, 0, 0}, "training: expected an object or null");
-  if (auto done = check_list(plan.regions, file, "regions"); !done) return done;
-  if (auto done = check_list(plan.parameters, file, "parameters"); !done) return done;
-  if (auto done = check_aliases(plan, file); !done) return done;
-  if (auto done = check_constants(plan, file); !done) return done;
+  SHEAF_TRY(check_list(plan.regions, file, "regions"));
+  SHEAF_TRY(check_list(plan.parameters, file, "parameters"));
+  SHEAF_TRY(check_aliases(plan, file));
+  SHEAF_TRY(check_constants(plan, file));
   const auto state_problem = [](const Parameter& state) -> Problem {
     if (Problem problem = problem_of(state)) return problem;
     return problem_of_state(state);
   };
-  if (auto done = check_list<Parameter>(plan.state, file, "state", state_problem); !done) return done;
-  if (auto done = check_list(plan.kernels, file, "kernels"); !done) return done;
-  if (auto done = check_list(plan.objects, file, "objects"); !done) return done;
+  SHEAF_TRY(check_list<Parameter>(plan.state, file, "state", state_problem));
+  SHEAF_TRY(check_list(plan.kernels, file, "kernels"));
+  SHEAF_TRY(check_list(plan.objects, file, "objects"));
   if (!plan.kernels.empty() && plan.objects.empty())
     return Error({file, 0, 0}, "objects: there are kernels, but no object that holds their code");
   if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Kernel& kernel) { return kernel.gpu_block != 0; }) &&
       std::none_of(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == kPtxObject; }))
     return Error({file, 0, 0},
                  std::string("objects: there are kernels for GPUs, but no '") + kPtxObject + "' that holds their code");
-  if (auto done = check_training(plan, file); !done) return done;
-  if (auto done = check_program(plan, plan.infer, false, file, "programs.infer"); !done) return done;
+  SHEAF_TRY(check_training(plan, file));
+  SHEAF_TRY(check_program(plan, plan.infer, false, file, "programs.infer"));
   for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"},
                                       {&plan.accumulate, "programs.accumulate"},
                                       {&plan.update, "programs.update"}}) {
     if (program->steps.empty()) continue;
-    if (auto done = check_program(plan, *program, false, file, path); !done) return done;
+    SHEAF_TRY(check_program(plan, *program, false, file, path));
   }
   const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {
     if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
     return check_program(plan, graph, true, file, path);
   };
-  if (auto done = check_graph(plan.infer_graph, "graphs.infer"); !done) return done;
-  if (auto done = check_graph(plan.train_graph, "graphs.train"); !done) return done;
-  if (auto done = check_graph(plan.accumulate_graph, "graphs.accumulate"); !done) return done;
+  SHEAF_TRY(check_graph(plan.infer_graph, "graphs.infer"));
+  SHEAF_TRY(check_graph(plan.train_graph, "graphs.train"));
+  SHEAF_TRY(check_graph(plan.accumulate_graph, "graphs.accumulate"));
   return check_graph(plan.update_graph, "graphs.update");
 }
 

@@ -123,6 +123,9 @@ class ProgramCheck {
       if (!in_range(input)) return "there is no value " + std::to_string(input);
       const Value& value = program_.values[static_cast<size_t>(input)];
       if (!made_[static_cast<size_t>(input)]) return "'" + value.name + "' is used before it is made";
+      if (phase_[static_cast<size_t>(input)] > step.phase)
+        return "'" + value.name + "' is made in a later phase of the step, " +
+               std::string(name_of(phase_[static_cast<size_t>(input)]));
       if (!moves(step.op) && value.place != step.place)
         return "'" + value.name + "' is at " + to_string(value.place) + ", the step at " + to_string(step.place);
       if (step.once && !constant_[static_cast<size_t>(input)])
@@ -140,6 +143,7 @@ class ProgramCheck {
       if (!moves(step.op) && replicated(value))
         if (Problem problem = unlike(step, value)) return problem;
       made_[static_cast<size_t>(output)] = true;
+      phase_[static_cast<size_t>(output)] = step.phase;
       constant_[static_cast<size_t>(output)] = step.once;
     }
     StepCheck check(scope_, step);
@@ -199,6 +203,7 @@ class ProgramCheck {
   std::unordered_set<int> counted_;  ///< regions that have a `replicas` symbol
   std::vector<bool> made_ = std::vector<bool>(program_.values.size(), false);
   std::vector<bool> constant_ = std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
+  std::vector<Phase> phase_ = std::vector<Phase>(program_.values.size(), Phase::forward);
 };
 
 }  // namespace
@@ -212,12 +217,12 @@ Result<void> check_program(const Plan& plan, const Program& program, bool graph,
   if (program.outputs.empty()) return refuse(".outputs: a program needs an output");
 
   ProgramCheck check(plan, program, graph);
-  if (auto done = check.list(symbols, &ProgramCheck::symbol, file, path + ".symbols"); !done) return done;
-  if (auto done = check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"); !done) return done;
-  if (auto done = check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"); !done) return done;
+  SHEAF_TRY(check.list(symbols, &ProgramCheck::symbol, file, path + ".symbols"));
+  SHEAF_TRY(check.list(program.values.size(), &ProgramCheck::value, file, path + ".values"));
+  SHEAF_TRY(check.list(program.steps.size(), &ProgramCheck::step, file, path + ".steps"));
   if (const auto value = check.unmade())
     return refuse(".values[" + std::to_string(*value) + "]: no step makes '" + program.values[*value].name + "'");
-  if (auto done = check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs"); !done) return done;
+  SHEAF_TRY(check.list(program.outputs.size(), &ProgramCheck::output, file, path + ".outputs"));
   return check.list(program.updates.size(), &ProgramCheck::update, file, path + ".updates");
 }
 

@@ -3,17 +3,13 @@
 #include "runtime/base/file.h"
 #include "runtime/plan/base64.h"
 #include "runtime/check/check.h"
+#include "runtime/check/plan_header.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/kernel_signature.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
-#include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
-#include "runtime/plan/strategy.h"
-
-#include <charconv>
 
 namespace sheaf {
 
@@ -22,11 +18,13 @@ namespace {
 constexpr uint64_t kLargestFile = uint64_t{512} << 20;
 constexpr int64_t kMostKernelOperands = 1 << 20;
 
-DType dtype_at(const JsonNode& node) {
+/// One of an enumeration, by its name.
+template <typename T>
+T named_at(const JsonNode& node, const char* what, std::optional<T> (*find)(std::string_view)) {
   const std::string name = node.text();
-  if (const auto dtype = dtype_from_name(name)) return *dtype;
-  node.fail("unknown dtype '" + name.substr(0, 80) + "'");
-  return DType::float32;
+  const std::optional<T> known = find(name);
+  if (!known) node.fail(std::string("unknown ") + what + " '" + name.substr(0, 80) + "'");
+  return known.value_or(T{});
 }
 
 /// A string that `parse` (parse_extent, parse_place) understands.
@@ -60,7 +58,7 @@ Parameter parameter_at(const JsonNode& node) {
   node.only({"name", "dtype", "shape", "buffer", "constant", "transient", "aliases", "init"});
   Parameter parameter;
   parameter.name = node.field("name").text();
-  parameter.dtype = dtype_at(node.field("dtype"));
+  parameter.dtype = named_at(node.field("dtype"), "dtype", dtype_from_name);
   const JsonNode shape = node.field("shape");
   for (size_t i = 0; i < shape.size(); ++i) parameter.shape.push_back(shape.element(i).integer(0, kLargestDim));
   if (node.has("buffer")) parameter.buffer = node.field("buffer").boolean();
@@ -108,27 +106,28 @@ Symbol symbol_at(const JsonNode& node) {
   node.only({"name", "kind", "region", "of"});
   Symbol symbol;
   symbol.name = node.field("name").text();
-  const std::string kind = node.field("kind").text();
-  if (const auto known = symbol_kind_from_name(kind)) symbol.kind = *known;
-  else node.field("kind").fail("unknown kind of symbol '" + kind.substr(0, 80) + "'");
+  symbol.kind = named_at(node.field("kind"), "kind of symbol", symbol_kind_from_name);
   if (symbol.kind != Symbol::batch) symbol.region = node.field("region").number();
   if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) symbol.of = parsed_at(node.field("of"), parse_extent);
   return symbol;
 }
 
 Value value_at(const JsonNode& node) {
-  node.only({"name", "dtype", "shape", "place", "role", "source", "layout"});
+  node.only({"name", "dtype", "shape", "place", "role", "source", "layout", "purpose"});
   Value value;
   value.name = node.field("name").text();
-  value.dtype = dtype_at(node.field("dtype"));
+  value.dtype = named_at(node.field("dtype"), "dtype", dtype_from_name);
   const JsonNode shape = node.field("shape");
   for (size_t i = 0; i < shape.size(); ++i) value.shape.push_back(parsed_at(shape.element(i), parse_extent));
   value.place = parsed_at(node.field("place"), parse_place);
-  const std::string role = node.field("role").text();
-  if (const auto known = value_role_from_name(role)) value.role = *known;
-  else node.field("role").fail("unknown role '" + role.substr(0, 80) + "'");
+  value.role = named_at(node.field("role"), "role", value_role_from_name);
   if (node.has("source")) value.source = node.field("source").text();
   if (node.has("layout")) value.layout = parsed_at(node.field("layout"), parse_layout);
+  if (node.has("purpose")) {
+    value.purpose = named_at(node.field("purpose"), "purpose", purpose_from_name);
+    if (value.role != Value::temporary)
+      node.field("purpose").fail("what a value that a step doesn't make is for, its role says");
+  }
   return value;
 }
 
@@ -145,7 +144,7 @@ void read_op(const JsonNode& node, bool logical, Step& step) {
 template <bool logical>
 Step step_at(const JsonNode& node) {
   node.only({"op", "kernel", "inputs", "roles", "outputs", "attributes", "place", "layer", "location", "fused", "reason",
-             "notes", "once"});
+             "notes", "once", "phase"});
   Step step;
   read_op(node.field("op"), logical, step);
   if (node.has("kernel")) step.kernel = node.field("kernel").text();
@@ -164,6 +163,7 @@ Step step_at(const JsonNode& node) {
   if (node.has("reason")) step.reason = node.field("reason").text();
   if (node.has("notes")) step.notes = node.field("notes").texts();
   if (node.has("once")) step.once = node.field("once").boolean();
+  if (node.has("phase")) step.phase = named_at(node.field("phase"), "phase", phase_from_name);
   return step;
 }
 
@@ -195,34 +195,6 @@ std::pair<std::string, std::string> object_at(const JsonNode& node) {
 
 constexpr int kFirstWithSignatures = 4;  ///< minor number from which on every kernel says what it was made for
 
-/// The format, its version and the features that the plan needs, before anything else is looked at. Gives the minor number.
-int check_header(const JsonNode& root) {
-  if (root.json().is_object() && root.has("sheaf") && root.has("layers"))
-    root.fail("a model file, not a plan; `sheaf compile` makes a plan of it");
-  if (!root.json().is_object() || !root.has("format") || root.field("format").json() != "sheaf-plan")
-    root.fail("not a plan: the field \"format\": \"sheaf-plan\" is missing");
-  const JsonNode version = root.field("version");
-  const std::string text = version.text();
-  int major = 0;
-  int minor = 0;
-  if (root.failed()) return minor;
-  const char* end = text.data() + text.size();
-  const auto dot = std::from_chars(text.data(), end, major);
-  const bool has_minor = dot.ec == std::errc() && dot.ptr != end && *dot.ptr == '.';
-  const auto last = has_minor ? std::from_chars(dot.ptr + 1, end, minor) : dot;
-  if (!has_minor || last.ec != std::errc() || last.ptr != end || major < 0 || minor < 0)
-    version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
-  if (major != kPlanMajor || minor > kPlanMinor)
-    version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) + ".0 to " +
-                 std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
-                 "; compile the model again, or take a newer sheaf");
-  const JsonNode required = root.field("requires");
-  for (const std::string& feature : required.texts())
-    if (feature != "bf16" && feature != "f16" && !strategy_from_name(feature))
-      required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
-  return minor;
-}
-
 /// Every step that runs a kernel is one that the kernel's code was made for; a plan that has been edited would have it write
 /// past its operands.
 Result<void> check_signatures(const Plan& plan, const JsonNode& kernels, const JsonReading& reading) {
@@ -238,16 +210,6 @@ Result<void> check_signatures(const Plan& plan, const JsonNode& kernels, const J
         return Error({reading.file, 0, 0},
                      "kernels: '" + kernel + "' was not made for a step that runs it, " + signature.substr(0, 200));
   return {};
-}
-
-/// The digest covers the compact text of the whole document without the field itself.
-void verify_digest(const JsonNode& root, Json& document) {
-  const std::string expected = root.field("sha256").text();
-  if (root.failed()) return;
-  document.erase("sha256");
-  const std::string found = sha256(document.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (found != expected)
-    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " + expected.substr(0, 80));
 }
 
 }  // namespace

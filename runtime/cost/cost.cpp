@@ -1,19 +1,17 @@
 #include "runtime/cost/cost.h"
 
 #include "runtime/ops/traits.h"
+#include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
-
-#include <algorithm>
 
 namespace sheaf {
 namespace {
 
 double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
                     std::span<const TensorSpec> outputs) {
-  const auto kernel =
-      std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& known) { return known.name == step.kernel; });
+  const Kernel* kernel = find_kernel(plan, step.kernel);
   double flops = 0;
-  if (kernel == plan.kernels.end()) return flops;
+  if (!kernel) return flops;
   for (const KernelArithmetic& term : kernel->arithmetic) {
     const auto operand = static_cast<size_t>(term.operand);
     const bool input = operand < inputs.size();

@@ -85,6 +85,7 @@ class CpuDevice : public Device {
 
   Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) override { return load_cpu_kernels(plan); }
 
+  Result<void> supports(Op op, DType dtype) override { return supports_cpu_library_op(op, dtype); }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const TeamSize team(request.threads);  // oneDNN splits work by the size that it sees here
     if (request.step.op == Op::kernel) return prepare_cpu_kernel(request);

@@ -126,11 +126,11 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
 
 Result<Prepared> prepare_cpu_kernel(const PrepareRequest& request) {
   auto* loaded = dynamic_cast<const CpuKernels*>(request.kernels);
-  if (request.kernels && !loaded) return kernel_error(request, "was not loaded for the CPU");
+  if (request.kernels && !loaded) return Error("was not loaded for the CPU");
   SHEAF_ASSIGN(auto step, prepare_kernel_step(request, same_layout_of));
   if (!loaded) return std::move(step.prepared);
   const auto function = loaded->functions.find(request.step.kernel);
-  if (function == loaded->functions.end()) return kernel_error(request, "was not loaded");
+  if (function == loaded->functions.end()) return Error("was not loaded");
   const auto grain = request.step.attributes.value("grain", int64_t{1});
   // The shared_ptr that owns the code: request.kernels is a plain pointer, so take part in its ownership here.
   auto owner = std::static_pointer_cast<const CpuKernels>(request.kernels->shared_from_this());

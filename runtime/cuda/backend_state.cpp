@@ -103,7 +103,7 @@ Result<void> BackendState::settle(const Rows& memory, const PinnedRing* except) 
       results = next->results;
     }
     if (results.get() == except) continue;
-    if (auto settled = results->settle(memory); !settled) return settled;
+    SHEAF_TRY(results->settle(memory));
   }
 }
 

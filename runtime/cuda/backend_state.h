@@ -116,7 +116,7 @@ Result<void> wait_until(BackendState& state, Seconds deadline, Done&& done) {
     auto answer = done();
     if (!answer) return state.explain(std::move(answer.error()));
     if (*answer) return {};
-    if (auto more = patience.wait(); !more) return more;
+    SHEAF_TRY(patience.wait());
   }
 }
 

@@ -80,6 +80,10 @@ class CudaDevice final : public Device {
     return load_generated_kernels(state_, device_, plan);
   }
 
+  Result<void> supports(Op op, DType dtype) override {
+    SHEAF_ASSIGN(auto library, open_library());
+    return library->supports(op, dtype);
+  }
   Result<Prepared> prepare(const PrepareRequest& request) override {
     const Step& step = request.step;
     const std::string what = (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +

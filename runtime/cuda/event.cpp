@@ -25,7 +25,7 @@ Result<void> CudaEvent::synchronize() {
     if (!done || !*done || !copies) return done;
     return driver.done(copied);
   };
-  if (auto done = wait_until(*state_, deadline, is_done); !done) return done;
+  SHEAF_TRY(wait_until(*state_, deadline, is_done));
   if (results) results->finish(results_until);
   return {};
 }

@@ -37,8 +37,8 @@ class LookupKernel final : public GeneratedLaunch {
 
   Result<void> enqueue(const Enqueue& at) override {
     auto* status = static_cast<int64_t*>(at.buffers[lookup_.status]);
-    if (auto ok = driver().fill(at.stream, status, 0, sizeof *status); !ok) return ok;
-    if (auto ok = GeneratedLaunch::enqueue(at); !ok) return ok;
+    SHEAF_TRY(driver().fill(at.stream, status, 0, sizeof *status));
+    SHEAF_TRY(GeneratedLaunch::enqueue(at));
     return kernels_->report(at.stream, status, at.buffers[0], static_cast<int64_t>(size_of(lookup_.dtype)), found(), at.flag);
   }
   bool failed() const override { return found()[0] != 0; }
@@ -100,18 +100,17 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
 Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state, int device,
                                           const std::shared_ptr<const QueueKernels>& queue_kernels) {
   auto* loaded = dynamic_cast<const PtxKernels*>(request.kernels);
-  if (request.kernels && !loaded) return kernel_error(request, "was not loaded for GPUs");
-  if (loaded && loaded->module && loaded->module->device() != device)
-    return kernel_error(request, "was loaded for another GPU");
+  if (request.kernels && !loaded) return Error("was not loaded for GPUs");
+  if (loaded && loaded->module && loaded->module->device() != device) return Error("was loaded for another GPU");
   SHEAF_ASSIGN(auto step, prepare_kernel_step(request, same_layout_of));
   const Kernel& kernel = *step.kernel;
   if (kernel.gpu_block <= 0 || kernel.gpu_items <= 0) {
-    Error error = kernel_error(request, "has no form for GPUs in this plan");
+    Error error("has no form for GPUs in this plan");
     return error.note("compile the model again: sheaf compile writes them unless its --targets leaves them out");
   }
   if (!loaded) return std::move(step.prepared);
   const auto entry = loaded->entries.find(kernel.name);
-  if (entry == loaded->entries.end()) return kernel_error(request, "was not loaded");
+  if (entry == loaded->entries.end()) return Error("was not loaded");
   GeneratedLaunch launch(std::static_pointer_cast<const PtxKernels>(request.kernels->shared_from_this()), entry->second, kernel,
                          request.extents.first(static_cast<size_t>(kernel.extents)), request.gpu_work,
                          request.inputs.size() + request.outputs.size(), state->driver().properties(device).multiprocessors);

@@ -13,6 +13,8 @@ namespace sheaf::cuda {
 class Library {
  public:
   virtual ~Library() = default;
+  /// As Device::supports().
+  virtual Result<void> supports(Op op, DType dtype) = 0;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// A device of the process is lost: what is open is left to the process, since giving it back would wait for that device.

@@ -1,14 +1,13 @@
 // One launch of K_many(table, count, guard) for many of K: an optimiser's updates of all parameters.
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/generated_launch.h"
+#include "runtime/cuda/grid.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace sheaf::cuda {
 namespace {
-
-constexpr size_t kMostRows = 65535;  ///< of a grid's y
 
 /// Row i of the table is the i-th part's work, then its buffers' addresses. Those are known at the first launch and rarely
 /// change: then the table is sent to the device again.
@@ -56,7 +55,7 @@ class MergedLaunch final : public Operation {
 
   Result<void> enqueue(const Enqueue& at) override {
     Driver& driver = state().driver();
-    if (auto ok = send_table(at); !ok) return ok;
+    SHEAF_TRY(send_table(at));
     uint64_t table = reinterpret_cast<uint64_t>(table_), count = rows_, guard = reinterpret_cast<uint64_t>(at.guard);
     void* arguments[] = {&table, &count, &guard};
     Launch launch;
@@ -83,7 +82,7 @@ class MergedLaunch final : public Operation {
     if (same) return {};
     Driver& driver = state().driver();
     // The host's copy may still be on its way to the device.
-    if (auto gone = wait_until(state(), at.deadline, [&] { return driver.done(sent_); }); !gone) return gone;
+    SHEAF_TRY(wait_until(state(), at.deadline, [&] { return driver.done(sent_); }));
     for (size_t row = 0; row < rows_; ++row) {
       for (size_t i = 1; i < columns_; ++i) {
         host_[row * columns_ + i] = reinterpret_cast<uint64_t>(at.buffers[row * (columns_ - 1) + i - 1]);
@@ -91,8 +90,8 @@ class MergedLaunch final : public Operation {
     }
     sent_once_ = false;
     const CopyShape shape{bytes(), 1, bytes(), bytes()};
-    if (auto ok = driver.copy(at.stream, table_, kernels_->module->device(), host_, kHost, shape); !ok) return ok;
-    if (auto ok = driver.record(sent_, at.stream); !ok) return ok;
+    SHEAF_TRY(driver.copy(at.stream, table_, kernels_->module->device(), host_, kHost, shape));
+    SHEAF_TRY(driver.record(sent_, at.stream));
     sent_once_ = true;
     return {};
   }
@@ -113,7 +112,7 @@ class MergedLaunch final : public Operation {
 std::unique_ptr<Operation> merge_generated_kernels(std::span<Executable* const> parts) {
   std::vector<const GeneratedLaunch*> launches;
   for (Executable* part : parts) launches.push_back(dynamic_cast<const GeneratedLaunch*>(part));
-  if (launches.size() < 2 || launches.size() > kMostRows) return nullptr;
+  if (launches.size() < 2 || launches.size() > kMostGridRows) return nullptr;
   for (const GeneratedLaunch* launch : launches) {
     const bool same = launch && launch->entry().many && launch->extents() == 0 && launches.front() &&
                       launch->entry().many == launches.front()->entry().many &&

@@ -83,8 +83,7 @@ Result<void> KernelCall::enqueue(Driver& driver, const Enqueue& at) {
 }
 
 Result<void> KernelOperation::enqueue(const Enqueue& at) {
-  for (KernelCall& call : calls_)
-    if (auto done = call.enqueue(kernels_->driver(), at); !done) return done;
+  for (KernelCall& call : calls_) SHEAF_TRY(call.enqueue(kernels_->driver(), at));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/cuda/own_operations.h"
 
 #include "runtime/cuda/format.h"
+#include "runtime/cuda/grid.h"
 
 #include <algorithm>
 #include <bit>
@@ -45,8 +46,8 @@ KernelCall transpose(Function function, uint64_t batch, uint64_t rows, uint64_t 
   if (column_bits <= row_bits) row_bits = 10 - column_bits;
   else column_bits = 10 - row_bits;
   const auto tiles = [](uint64_t size, uint32_t bits) { return (size + (uint64_t{1} << bits) - 1) >> bits; };
-  KernelCall call(function, {tiles(columns, column_bits), std::min<uint64_t>(tiles(rows, row_bits), 65535),
-                             std::min<uint64_t>(batch, 65535)});
+  KernelCall call(function, {tiles(columns, column_bits), std::min<uint64_t>(tiles(rows, row_bits), kMostGridRows),
+                             std::min<uint64_t>(batch, kMostGridRows)});
   call.address({1, 0}).address({0, 0});
   return call.value(batch).value(rows).value(columns).value(row_bits).value(column_bits).guard();
 }

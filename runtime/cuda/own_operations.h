@@ -33,6 +33,9 @@ using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std
 /// Null: the project has no kernel for it.
 PrepareOwn find_own_operation(Op op);
 
+/// As Device::supports(), of a GPU with cuDNN and cuBLASLt.
+Result<void> supports_gpu_op(Op op, DType dtype);
+
 /// An operation on an empty chunk: all outputs have zero elements, so there is nothing to compute. `planned`: without an
 /// executable.
 Prepared prepare_nothing(const PrepareRequest& request, bool planned);

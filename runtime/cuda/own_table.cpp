@@ -52,6 +52,15 @@ PrepareOwn find_own_operation(Op op) {
   return found == std::end(operations) ? nullptr : found->prepare;
 }
 
+Result<void> supports_gpu_op(Op op, DType dtype) {
+  if (!find_own_operation(op) && !is_library(op)) return Error("the CUDA backend has no library operation of this name");
+  if (kernel_suffix(dtype).empty()) return Error("it computes on floating-point numbers alone");
+  const auto recurrent = recurrent_ops();
+  const bool layer = std::any_of(recurrent.begin(), recurrent.end(), [&](const OpTraits& row) { return row.op == op; });
+  if (layer && dtype != DType::float32) return Error("it computes in float32 alone on GPUs");
+  return {};
+}
+
 Prepared prepare_nothing(const PrepareRequest& request, bool planned) {
   Prepared prepared = StepOperands(request).prepared();
   if (!planned) prepared.executable = std::make_unique<Nothing>();

@@ -82,7 +82,7 @@ Result<void> PinnedRing::settle(const Rows& memory) {
       if (last == 0 || ring_.empty() || pieces_[ring_.oldest()].number > last) return {};
       oldest = pieces_[ring_.oldest()];
     }
-    if (auto done = wait_for(oldest); !done) return done;
+    SHEAF_TRY(wait_for(oldest));
     finish(oldest.number);
   }
 }

@@ -2,7 +2,6 @@
 
 #include "runtime/steps/empty_step.h"
 #include "runtime/steps/step_operands.h"
-#include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"
 
 namespace sheaf::cuda {
@@ -17,7 +16,7 @@ Result<Prepared> PlainLibrary::prepare(const PrepareRequest& request) {
     prepared.uncertain = "its library's workspaces and layouts are left out: this build has no CUDA backend";
     return prepared;
   } catch (const OperationError& error) {
-    return Error("operation '" + op_name(request.step) + "': " + error.what());
+    return Error(error.what());
   }
 }
 

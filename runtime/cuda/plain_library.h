@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/own_operations.h"
 
 namespace sheaf::cuda {
 
@@ -9,6 +10,7 @@ namespace sheaf::cuda {
 /// (Prepared::uncertain says so).
 class PlainLibrary final : public Library {
  public:
+  Result<void> supports(Op op, DType dtype) override { return supports_gpu_op(op, dtype); }
   Result<Prepared> prepare(const PrepareRequest& request) override;
 };
 

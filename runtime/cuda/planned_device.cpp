@@ -47,6 +47,7 @@ class PlanningDriver final : public Driver {
 /// The devices share it.
 class SharedLibrary final : public Library {
  public:
+  Result<void> supports(Op op, DType dtype) override { return planning_library().library->supports(op, dtype); }
   Result<Prepared> prepare(const PrepareRequest& request) override { return planning_library().library->prepare(request); }
 };
 

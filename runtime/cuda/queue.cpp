@@ -33,7 +33,7 @@ Result<void> CudaQueue::open() {
     SHEAF_ASSIGN(auto opened, PinnedRing::open(state_, device_, bytes, kPieces, deadline_));
     *ring = std::move(opened);
   }
-  if (auto ok = progress_.open(device_); !ok) return ok;
+  SHEAF_TRY(progress_.open(device_));
   state_->watch(&progress_, results_, {flag_, alarm_});
   begin_run();  // the flag is 0 also for those who never begin a run
   return failure_ ? Result<void>(*failure_) : Result<void>();
@@ -82,14 +82,14 @@ Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void
   if (joined_ != pieces_) {
     for (size_t i = 0; i < operation.operands.size(); ++i) {
       const auto begin = reinterpret_cast<uintptr_t>(buffers[i]);
-      if (auto ok = join({begin, begin + operation.operands[i].bytes, operation.operands[i].writes}); !ok) return ok;
+      SHEAF_TRY(join({begin, begin + operation.operands[i].bytes, operation.operands[i].writes}));
     }
     const auto begin = reinterpret_cast<uintptr_t>(scratch);
-    if (auto ok = join({begin, begin + operation.scratch_bytes, true}); !ok) return ok;
+    SHEAF_TRY(join({begin, begin + operation.scratch_bytes, true}));
   }
   if (driver_.watches()) watch(operation, buffers, scratch, guarded);
   pending_ = compute_ahead_ = true;
-  if (auto ok = operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_}); !ok) return ok;
+  SHEAF_TRY(operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_}));
   if (!recording_) {
     progress_.enqueued(operation.what, compute_);
     return {};
@@ -152,7 +152,7 @@ Result<void> CudaQueue::drain() {
     if (!done || !*done || !copying_) return done;
     return driver_.done(copies_);
   };
-  if (auto done = wait_until(*state_, deadline_, is_done); !done) return done;
+  SHEAF_TRY(wait_until(*state_, deadline_, is_done));
   fetches_->finish(pieces_);
   {
     const TeamSize team(copy_threads_);
@@ -184,8 +184,8 @@ Result<void> CudaQueue::begin_recording() {
   if (failure_) return *failure_;
   if (recording_) return Error(name_ + ": this queue records already");
   // What is noted down must not depend on copies outside of it.
-  if (auto ok = join_all(); !ok) return ok;
-  if (auto ok = driver_.begin_capture(compute_); !ok) return ok;
+  SHEAF_TRY(join_all());
+  SHEAF_TRY(driver_.begin_capture(compute_));
   recording_ = true;
   recording_error_.diagnostics.clear();
   recorded_ = 0;

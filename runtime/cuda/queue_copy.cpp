@@ -12,7 +12,7 @@ Result<void> CudaQueue::join_until(const PinnedRing::Piece* fetch, const PinnedR
   const PinnedRing::Piece* newest = !fetch || (result && result->number > fetch->number) ? result : fetch;
   if (!newest || newest->number <= joined_) return {};
   compute_ahead_ = pending_ = true;
-  if (auto ok = driver_.wait(compute_, newest->event); !ok) return ok;
+  SHEAF_TRY(driver_.wait(compute_, newest->event));
   joined_ = newest->number;
   return {};
 }
@@ -27,15 +27,15 @@ Result<void> CudaQueue::join(const Range& range) {
 Result<void> CudaQueue::join_all() {
   if (joined_ == pieces_) return {};
   const auto any = [](const PinnedRing::Piece& piece) { return piece.begin != piece.end; };  // of the copy stream
-  if (auto ok = join_until(fetches_->newest(joined_, any), results_->newest(joined_, any)); !ok) return ok;
+  SHEAF_TRY(join_until(fetches_->newest(joined_, any), results_->newest(joined_, any)));
   joined_ = pieces_;  // those that are in no ring any more are done
   return {};
 }
 
 Result<void> CudaQueue::follow_compute() {
   if (!compute_ahead_) return {};
-  if (auto ok = driver_.record(computed_, compute_); !ok) return ok;
-  if (auto ok = driver_.wait(copies_, computed_); !ok) return ok;
+  SHEAF_TRY(driver_.record(computed_, compute_));
+  SHEAF_TRY(driver_.wait(copies_, computed_));
   compute_ahead_ = false;
   return {};
 }
@@ -67,7 +67,7 @@ Result<void> CudaQueue::copy_on_devices(void* target, int target_device, const v
   const Range ranges[] = {{at, at + span_of(shape, shape.source_pitch), false},
                           {to, to + span_of(shape, shape.target_pitch), true}};
   for (const Range& range : ranges) {
-    if (auto ok = join(range); !ok) return ok;
+    SHEAF_TRY(join(range));
   }
   bool reached = true;
   for (int other : {target_device, source_device}) {
@@ -120,7 +120,7 @@ Result<void> CudaQueue::put(Stream stream, PinnedRing::Piece& piece, void* targe
     if (joined_ == pieces_) joined_ = piece.number;
     pieces_ = piece.number;
     compute_ahead_ = true;
-    if (auto ok = driver_.copy(compute_, target, target_device, source, source_device, shape); !ok) return ok;
+    SHEAF_TRY(driver_.copy(compute_, target, target_device, source, source_device, shape));
     // Others may wait for what goes to the host, also while this queue records: the stream itself cannot be asked then.
     if (to_host) return driver_.record(piece.event, compute_);
     piece.stream = compute_;
@@ -130,7 +130,7 @@ Result<void> CudaQueue::put(Stream stream, PinnedRing::Piece& piece, void* targe
   piece.end = piece.begin + span_of(shape, to_host ? shape.source_pitch : shape.target_pitch);
   pieces_ = piece.number;
   copying_ = true;
-  if (auto ok = driver_.copy(copies_, target, target_device, source, source_device, shape); !ok) return ok;
+  SHEAF_TRY(driver_.copy(copies_, target, target_device, source, source_device, shape));
   return driver_.record(piece.event, copies_);
 }
 
@@ -140,7 +140,7 @@ bool CudaQueue::pinned(const void* memory, size_t bytes) {
 
 Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
   // Another queue's results may still be on their way to what is read here.
-  if (auto ok = state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}); !ok) return ok;
+  SHEAF_TRY(state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}));
   const auto begin = reinterpret_cast<uintptr_t>(target);
   SHEAF_ASSIGN(auto stream,
                stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true}));
@@ -158,14 +158,14 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
       as.source_pitch = as.row_bytes;
     }
     void* to = static_cast<char*>(target) + part.target_offset;
-    if (auto ok = put(stream, *taken, to, device, from, kHost, as); !ok) return ok;
+    SHEAF_TRY(put(stream, *taken, to, device, from, kHost, as));
   }
   return {};
 }
 
 Result<void> CudaQueue::copy_to_host(void* target, const void* source, const CopyShape& shape) {
   // The queue's own results come to the host in order; another's must not come after.
-  if (auto ok = state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}, results_.get()); !ok) return ok;
+  SHEAF_TRY(state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}, results_.get()));
   const auto begin = reinterpret_cast<uintptr_t>(source);
   SHEAF_ASSIGN(auto stream,
                stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.source_pitch), false}));
@@ -181,7 +181,7 @@ Result<void> CudaQueue::copy_to_host(void* target, const void* source, const Cop
       as.target_pitch = as.row_bytes;
     }
     const void* from = static_cast<const char*>(source) + part.source_offset;
-    if (auto ok = put(stream, *taken, to, kHost, from, device, as); !ok) return ok;
+    SHEAF_TRY(put(stream, *taken, to, kHost, from, device, as));
     if (!direct) results_->deliver(*taken, target, part);
   }
   return {};
@@ -201,7 +201,7 @@ void CudaQueue::fetch(void* target, const void* const* sources, std::span<const 
 
 Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes) {
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (auto ok = state_->settle({sources[i], parts[i].bytes, 1, parts[i].bytes}); !ok) return ok;
+    SHEAF_TRY(state_->settle({sources[i], parts[i].bytes, 1, parts[i].bytes}));
   }
   const auto begin = reinterpret_cast<uintptr_t>(target);
   SHEAF_ASSIGN(auto stream, stream_for_copies(bytes, {begin, begin + bytes, true}));
@@ -212,8 +212,8 @@ Result<void> CudaQueue::fetch_staged(void* target, const void* const* sources, s
 }
 
 Result<void> CudaQueue::copy_on_host(void* target, const void* source, const CopyShape& shape) {
-  if (auto ok = state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}); !ok) return ok;
-  if (auto ok = state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}); !ok) return ok;
+  SHEAF_TRY(state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}));
+  SHEAF_TRY(state_->settle({target, shape.row_bytes, shape.rows, shape.target_pitch}));
   for (size_t row = 0; row < shape.rows; ++row) {
     std::memcpy(static_cast<char*>(target) + row * shape.target_pitch,
                 static_cast<const char*>(source) + row * shape.source_pitch, shape.row_bytes);

@@ -1,12 +1,13 @@
 #include "runtime/cuda/queue_kernels.h"
 
+#include "runtime/cuda/grid.h"
+
 #include <algorithm>
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr size_t kMostRows = 65535;  ///< of a grid's y
 
 }  // namespace
 
@@ -53,7 +54,7 @@ Result<void> QueueKernels::copy(Stream stream, void* target, const void* source,
   Launch launch;
   launch.function = copy.function;
   launch.block = kThreads;
-  launch.grid[1] = static_cast<unsigned>(std::min(shape.rows, kMostRows));
+  launch.grid[1] = static_cast<unsigned>(std::min(shape.rows, kMostGridRows));
   const uint64_t across = std::max<uint64_t>(1, most_blocks_ / launch.grid[1]);
   launch.grid[0] = static_cast<unsigned>(std::clamp<uint64_t>((values[2] + kThreads - 1) / kThreads, 1, across));
   launch.arguments = arguments;

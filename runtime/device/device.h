@@ -149,7 +149,11 @@ class Device {
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
   /// Loads what a plan carries for this kind of device; an error if it holds nothing that this one can run.
   virtual Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) = 0;
-  /// Binds a library operation or a generated kernel (`request.kernels` must be this device's) to sizes.
+  /// Whether it has `op`, a library operation, for a first input of type `dtype`: what prepare() then takes, but for sizes. The
+  /// error is the reason why not, and where possible the mend.
+  virtual Result<void> supports(Op op, DType dtype) { return {}; }
+  /// Binds a library operation that it supports, or a generated kernel (`request.kernels` must be this device's), to sizes. Errors
+  /// leave the layer and the operation to the caller: see prepare_on().
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
@@ -165,5 +169,9 @@ class Device {
     return std::vector<Prepared>{};
   }
 };
+
+/// Asks whether `device` supports the operation, then prepares it. Errors: "layer 'x': operation 'conv': " and why, at the step's
+/// place.
+Result<Prepared> prepare_on(Device& device, const PrepareRequest& request);
 
 }  // namespace sheaf

@@ -8,7 +8,12 @@ namespace {
 constexpr std::array<std::string_view, 4> kSymbolKinds = {"batch", "chunk", "replicas", "offset"};
 constexpr std::array<std::string_view, 7> kValueRoles = {"input",  "target", "setting",  "parameter",
                                                          "buffer", "state",  "temporary"};
-static_assert(Symbol::offset == 3 && Value::temporary == 6, "the lists follow the enumerations' order");
+constexpr std::array<std::string_view, kPurposes> kPurposeNames = {"parameters",  "derived",   "gradients",    "optimizer",
+                                                                   "activations", "workspace", "communication"};
+constexpr std::array<std::string_view, 3> kPhases = {"forward", "backward", "update"};
+static_assert(Symbol::offset == 3 && Value::temporary == 6 && size_t(Value::Purpose::communication) + 1 == kPurposes &&
+                  size_t(Phase::update) == 2,
+              "the lists follow the enumerations' order");
 
 template <typename Enumeration, size_t size>
 std::optional<Enumeration> find(const std::array<std::string_view, size>& names, std::string_view name) {
@@ -20,6 +25,9 @@ std::optional<Enumeration> find(const std::array<std::string_view, size>& names,
 
 std::string_view name_of(Symbol::Kind kind) { return kSymbolKinds[kind]; }
 std::string_view name_of(Value::Role role) { return kValueRoles[role]; }
+std::string_view name_of(Value::Purpose purpose) { return kPurposeNames[static_cast<size_t>(purpose)]; }
+std::string_view name_of(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
 std::string_view name_of(const Plan& plan, const Program& program) {
   if (&program == &plan.train || &program == &plan.train_graph) return "train";
   if (&program == &plan.accumulate || &program == &plan.accumulate_graph) return "accumulate";
@@ -29,5 +37,7 @@ std::string_view name_of(const Plan& plan, const Program& program) {
 
 std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name) { return find<Symbol::Kind>(kSymbolKinds, name); }
 std::optional<Value::Role> value_role_from_name(std::string_view name) { return find<Value::Role>(kValueRoles, name); }
+std::optional<Value::Purpose> purpose_from_name(std::string_view name) { return find<Value::Purpose>(kPurposeNames, name); }
+std::optional<Phase> phase_from_name(std::string_view name) { return find<Phase>(kPhases, name); }
 
 }  // namespace sheaf

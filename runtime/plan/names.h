@@ -10,8 +10,10 @@ namespace sheaf {
 
 std::string_view name_of(Symbol::Kind kind);
 std::string_view name_of(Value::Role role);
+std::string_view name_of(Value::Purpose purpose);
 std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name);
 std::optional<Value::Role> value_role_from_name(std::string_view name);
+std::optional<Value::Purpose> purpose_from_name(std::string_view name);
 
 /// "infer", "train", "accumulate" or "update": `program`, or its logical form, is the plan's of that name.
 std::string_view name_of(const Plan& plan, const Program& program);

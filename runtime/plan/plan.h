@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/extent.h"
 #include "runtime/plan/op.h"
+#include "runtime/plan/phase.h"
 
 #include <nlohmann/json.hpp>
 
@@ -78,7 +79,15 @@ struct Value {
   enum Role { input, target, setting, parameter, buffer, state, temporary } role = temporary;
   std::string source;
   ValueLayout layout;  ///< among the replicas of the region that it lives in
+  /// What memory is for. parameters: buffers, such as running means, too, and new values that wait until the step is sure.
+  /// derived: what is made from parameters alone. gradients: by parameters, and their sums over micro-batches; those of
+  /// activations are activations. optimizer: its state, and what it computes on the way. activations: everything else that a
+  /// layer makes, forward or backward. workspace: what an operation keeps for its gradient, and scratch memory.
+  /// communication: chunks, gathered values, copies on another device, sums over replicas, what the caller gives.
+  enum class Purpose { parameters, derived, gradients, optimizer, activations, workspace, communication };
+  Purpose purpose = Purpose::activations;  ///< of a temporary; what a value of another role is for, that says (purpose_of())
 };
+inline constexpr size_t kPurposes = 7;
 
 /// One operation, run once (or once per replica of the region it is placed in).
 ///
@@ -101,6 +110,7 @@ struct Step {
   std::vector<std::string>
       notes;          ///< what the compiler decided about it (fused, folded, kept apart, by which means), a sentence each
   bool once = false;  ///< depends only on parameters and buffers: runs when weights are set, not each step
+  Phase phase = Phase::forward;  ///< of a kernel that does the work of several, the last
 };
 
 /// What the step is called in plans and reports.
@@ -191,5 +201,10 @@ struct Plan {
   std::string ir;                          ///< the dist-level IR as text, for `dump --format mlir`
   Json training;                           ///< the model's `training` section as checked by the frontend; null if absent
 };
+
+/// What `value`, of a program of `plan`, is for.
+Value::Purpose purpose_of(const Plan& plan, const Value& value);
+/// The same of the state `name`: what micro-batches add up is of gradients.
+Value::Purpose purpose_of_state(const Plan& plan, const std::string& name);
 
 }  // namespace sheaf

@@ -60,6 +60,10 @@ Json json_of(const Symbol& symbol) {
   return json;
 }
 
+bool states_purpose(const Value& value) {
+  return value.role == Value::temporary && value.purpose != Value::Purpose::activations;
+}
+
 Json json_of(const Value& value) {
   Json json = {{"name", value.name},
                {"dtype", std::string(name_of(value.dtype))},
@@ -68,6 +72,7 @@ Json json_of(const Value& value) {
                {"role", std::string(name_of(value.role))}};
   if (!value.source.empty()) json["source"] = value.source;
   if (value.layout.kind != ValueLayout::whole) json["layout"] = to_string(value.layout);
+  if (states_purpose(value)) json["purpose"] = std::string(name_of(value.purpose));
   return json;
 }
 
@@ -85,6 +90,7 @@ Json json_of(const Step& step) {
   if (!step.reason.empty()) json["reason"] = step.reason;
   if (!step.notes.empty()) json["notes"] = step.notes;
   if (step.once) json["once"] = true;
+  if (step.phase != Phase::forward) json["phase"] = std::string(name_of(step.phase));
   return json;
 }
 
@@ -137,9 +143,16 @@ bool states_layouts(const Program& program) {
                      [](const Value& value) { return value.layout.kind != ValueLayout::whole; });
 }
 
+bool states_parts(const Program& program) {
+  return std::any_of(program.values.begin(), program.values.end(), states_purpose) ||
+         std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) { return step.phase != Phase::forward; });
+}
+
 int minor_version(const Plan& plan, bool trains) {
+  const Program* all[] = {&plan.infer,      &plan.infer_graph,      &plan.train,  &plan.train_graph,
+                          &plan.accumulate, &plan.accumulate_graph, &plan.update, &plan.update_graph};
+  if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_parts(*program); })) return 5;
   if (!plan.kernels.empty()) return 4;
-  const Program* all[] = {&plan.infer, &plan.infer_graph, &plan.train, &plan.train_graph};
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
   if (holds_program(plan.accumulate)) return 2;
   return trains ? 1 : 0;
@@ -186,7 +199,7 @@ std::string serialize(const Plan& plan) {
   content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();
-  // The digest stands near the top, but is computed over all the rest: see verify_digest in reader.cpp.
+  // The digest stands near the top, but is computed over all the rest: see verify_digest in runtime/check/plan_header.h.
   document["sha256"] = sha256(hashed.dump(-1, ' ', false, Json::error_handler_t::replace));
   for (const auto& item : content.items()) document[item.key()] = item.value();
 

@@ -1,6 +1,7 @@
 // Device lists as values.
 #include "sheaf/devices.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/base/exception.h"
 #include "runtime/device/backend.h"
 #include "runtime/device/device_list.h"
@@ -26,11 +27,7 @@ std::vector<std::string> DeviceList::names() const {
   return names;
 }
 
-std::string DeviceList::text() const {
-  std::string text;
-  for (const std::string& name : names()) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
+std::string DeviceList::text() const { return joined(names(), ","); }
 
 size_t DeviceList::size() const { return static_cast<size_t>(devices_->entries()); }
 

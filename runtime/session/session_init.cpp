@@ -55,7 +55,7 @@ Result<void> draw_all(const Parameter& parameter, uint64_t seed, std::span<float
 
 /// And zeroes the row that the distribution says.
 Result<void> draw(const Parameter& parameter, uint64_t seed, std::span<float> data) {
-  if (auto drawn = draw_all(parameter, seed, data); !drawn) return drawn;
+  SHEAF_TRY(draw_all(parameter, seed, data));
   if (!parameter.init.contains("zero_row")) return {};
   const int64_t rows = parameter.shape.empty() ? 0 : parameter.shape[0];
   int64_t row = parameter.init["zero_row"].get<int64_t>();
@@ -85,9 +85,9 @@ Result<void> Model::initialise_parameters(uint64_t seed) try {
     if (tensor.bytes.empty()) continue;
     if (!parameter.init.is_object() || !numbers_only(parameter.init)) return bad_init(parameter, "is malformed");
     if (parameter.dtype == DType::float32) {  // others are counters, such as num_batches_tracked, from 0
-      if (auto drawn = draw(parameter, seed, tensor.as<float>()); !drawn) return drawn;
+      SHEAF_TRY(draw(parameter, seed, tensor.as<float>()));
     }
-    if (auto ok = state_->constants->write(variable, tensor.bytes.data()); !ok) return ok;
+    SHEAF_TRY(state_->constants->write(variable, tensor.bytes.data()));
   }
   state_->constants->changed();
   return {};

@@ -1,6 +1,6 @@
 #include "runtime/steps/kernel_step.h"
 
-#include <algorithm>
+#include "runtime/plan/kernel_lookup.h"
 
 namespace sheaf {
 namespace {
@@ -16,7 +16,7 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
       element_count(request.outputs[static_cast<size_t>(output)]) != 1 || dim < 0 ||
       dim >= static_cast<int64_t>(request.inputs[1].dims.size()) ||
       (request.inputs[0].dtype != DType::int64 && request.inputs[0].dtype != DType::int32)) {
-    return kernel_error(request, "has a 'status' that is not an output of one int64, or no indices and table to go with it");
+    return Error("has a 'status' that is not an output of one int64, or no indices and table to go with it");
   }
   return std::optional<Lookup>({request.inputs.size() + static_cast<size_t>(output), request.inputs[0].dtype,
                                 request.inputs[1].dims[static_cast<size_t>(dim)]});
@@ -29,33 +29,29 @@ std::string Lookup::failure(int64_t position, int64_t index) const {
          " of its input) is out of range; the table has entries 0 to " + std::to_string(entries - 1);
 }
 
-Error kernel_error(const PrepareRequest& request, const std::string& why) {
-  return Error("layer '" + request.step.layer + "': kernel '" + request.step.kernel + "' " + why);
-}
-
 Result<KernelStep> prepare_kernel_step(const PrepareRequest& request, SameLayout same_layout) {
   KernelStep step;
-  const auto described = std::find_if(request.plan.kernels.begin(), request.plan.kernels.end(),
-                                      [&](const Kernel& kernel) { return kernel.name == request.step.kernel; });
-  if (described == request.plan.kernels.end()) return kernel_error(request, "is not in the plan");
-  step.kernel = &*described;
-  if (static_cast<int>(request.extents.size()) < described->extents) {
-    return kernel_error(request, "reads " + std::to_string(described->extents) + " extents; the step gives " +
-                                     std::to_string(request.extents.size()));
+  step.kernel = find_kernel(request.plan, request.step.kernel);
+  if (!step.kernel) return Error("is not in the plan");
+  if (static_cast<int>(request.extents.size()) < step.kernel->extents) {
+    return Error("reads " + std::to_string(step.kernel->extents) + " extents; the step gives " +
+                 std::to_string(request.extents.size()));
   }
   SHEAF_ASSIGN(auto lookup, find_lookup(request));
   step.lookup = lookup;
   Prepared& prepared = step.prepared;
-  const TensorSpec* format = described->elementwise ? shared_format(request, same_layout) : nullptr;
+  const TensorSpec* format = step.kernel->elementwise ? shared_format(request, same_layout) : nullptr;
   adopt_format(prepared, request, format, same_layout);
-  for (const auto& pair : request.step.attributes.value("in_place", Json::array())) {
+  const auto pairs = request.step.attributes.find("in_place");
+  for (size_t i = 0; pairs != request.step.attributes.end() && i < pairs->size(); ++i) {
+    const Json& pair = (*pairs)[i];
     if (pair.is_array() && pair.size() == 2 && pair[0].is_number_integer() && pair[1].is_number_integer()) {
       prepared.in_place.emplace_back(pair[0].get<int>(), pair[1].get<int>());
     }
   }
   prepared.can_fail = step.lookup.has_value();
   prepared.implementation = "generated";
-  prepared.reason = reason_for_layout(*described, format);
+  prepared.reason = reason_for_layout(*step.kernel, format);
   return step;
 }
 

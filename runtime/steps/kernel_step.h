@@ -31,7 +31,4 @@ struct KernelStep {
 /// extents, a `status` that is none.
 Result<KernelStep> prepare_kernel_step(const PrepareRequest& request, SameLayout same_layout);
 
-/// "layer 'x': kernel 'k' WHY".
-Error kernel_error(const PrepareRequest& request, const std::string& why);
-
 }  // namespace sheaf

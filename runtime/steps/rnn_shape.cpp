@@ -2,6 +2,8 @@
 
 #include "runtime/ops/recurrent.h"
 
+#include <algorithm>
+
 namespace sheaf {
 namespace {
 
@@ -49,6 +51,37 @@ RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vect
   for (const RecurrentWeight& weight : recurrent_weights(sizes, Extent(s.features)))
     check(operation, weight.role, weight.shape);
   return s;
+}
+
+bool RnnGradients::has(std::string_view role) const { return std::find(roles.begin(), roles.end(), role) != roles.end(); }
+
+size_t RnnGradients::of(std::string_view role) const {
+  const auto found = std::find(roles.begin(), roles.end(), role);
+  require(found != roles.end(), "operand '" + std::string(role) + "' is missing");
+  return static_cast<size_t>(found - roles.begin());
+}
+
+RnnGradients rnn_gradients(const StepOperands& operation, const RnnShape& shape) {
+  RnnGradients gradients;
+  for (const char* role : {"x", "h0", "c0"})
+    if (operation.has(role)) gradients.roles.emplace_back(role);
+  gradients.first_weight = gradients.roles.size();
+  const RecurrentSizes sizes{shape.gates, shape.hidden, shape.layers, shape.directions, shape.batch_first, shape.bias};
+  for (RecurrentWeight& weight : recurrent_weights(sizes, Extent(shape.features)))
+    gradients.roles.push_back(std::move(weight.role));
+  const size_t count = gradients.roles.size();
+  require(operation.request.outputs.size() == count,
+          "expected " + std::to_string(count) + " outputs: dx, the states' gradients and the weights'");
+  for (size_t i = 0; i < count; ++i) {
+    const Dims &found = operation.output(i).dims, &expected = operation.operand(gradients.roles[i]).dims;
+    require(found == expected,
+            "output " + std::to_string(i) + " has shape " + to_string(found) + ", expected " + to_string(expected));
+  }
+  for (const auto& [gradient, value] : {std::pair("dy", "y"), std::pair("dh", "h"), std::pair("dc", "c")})
+    if (operation.has(gradient))
+      require(operation.operand(gradient).dims == operation.operand(value).dims,
+              std::string(gradient) + " should have the shape of " + value);
+  return gradients;
 }
 
 std::vector<Dims> output_dims(const StepOperands& operation) {

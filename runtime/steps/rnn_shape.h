@@ -1,9 +1,11 @@
 // Sizes and operands of a recurrent step (LSTM, GRU), checked.
 #pragma once
 
-#include <string>
-
 #include "runtime/steps/step_operands.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace sheaf {
 
@@ -22,6 +24,18 @@ struct RnnShape {
 /// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N
 /// where x is.
 RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results);
+
+/// What a backward step gives: the gradients of x, of the initial states that are there, then of the weights and biases.
+struct RnnGradients {
+  std::vector<std::string> roles;  ///< of the operands, by output
+  size_t first_weight = 1;         ///< an output
+  bool has(std::string_view role) const;
+  /// The output with the gradient of an operand, which must be there.
+  size_t of(std::string_view role) const;
+};
+
+/// Those of a step of these sizes, whose outputs and given gradients have the shapes that go with them.
+RnnGradients rnn_gradients(const StepOperands& operation, const RnnShape& shape);
 
 /// Shapes of the step's outputs that are values: workspaces left out.
 std::vector<Dims> output_dims(const StepOperands& operation);

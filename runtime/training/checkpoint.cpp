@@ -1,19 +1,12 @@
 #include "runtime/training/checkpoint.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "runtime/training/checkpoint_json.h"
 
 namespace sheaf {
-namespace {
-
-std::string list_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string plan_hash(const Plan& plan) {
   Plan same;
@@ -76,7 +69,7 @@ std::vector<std::string> rounding_differences(const RunIdentity& then, const Run
   };
   const auto shards = [](const RunIdentity& run) { return run.shards > 0 ? std::to_string(run.shards) : "as many as devices"; };
   compare("shards", shards(then), shards(now));
-  if (then.shards != now.shards || now.shards == 0) compare("devices", list_of(then.devices), list_of(now.devices));
+  if (then.shards != now.shards || now.shards == 0) compare("devices", joined(then.devices, ","), joined(now.devices, ","));
   compare("numerics", then.numerics, now.numerics);
   compare("CPU", then.cpu, now.cpu);
   return differences;

@@ -111,7 +111,7 @@ Result<std::optional<CheckpointFolder::Found>> CheckpointFolder::newest(const Ru
 }
 
 Result<void> CheckpointFolder::save(const Checkpoint& checkpoint, std::span<const TensorView> tensors) {
-  if (auto ok = write_checkpoint(folder_, name_of_step(checkpoint.state.step), checkpoint, tensors); !ok) return ok;
+  SHEAF_TRY(write_checkpoint(folder_, name_of_step(checkpoint.state.step), checkpoint, tensors));
   int kept = 0;
   for (const File& found : list()) {
     if (found.step <= checkpoint.state.step && kept++ < keep_) continue;

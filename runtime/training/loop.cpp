@@ -73,7 +73,7 @@ class Loop {
     state_.curve.add(record.loss);
     last_lr_ = record.lr;
     if (hooks_.step) {
-      if (auto ok = hooks_.step(record); !ok) return ok;
+      SHEAF_TRY(hooks_.step(record));
     }
     const bool due = settings_.checkpoint_every > 0 && state_.step % settings_.checkpoint_every == 0;
     return due && state_.position < per_epoch_ ? save() : Result<void>();

@@ -1,6 +1,9 @@
 // Memory, copies, queues and events.
 #include "backend.h"
 
+#include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
+
 #include <cstdint>
 #include <numeric>
 
@@ -28,6 +31,27 @@ TEST_P(DeviceContract, OpeningAgainGivesTheSameDevice) {
   auto again = opener.device(GetParam());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->get(), device.get());
+}
+
+TEST_P(DeviceContract, SupportsTheLibraryOperationsInFloat32AndNoMovements) {
+  for (size_t i = 0; i < kOps; ++i) {
+    const Op op = static_cast<Op>(i);
+    if (is_library(op)) EXPECT_TRUE(bool(device->supports(op, DType::float32))) << to_string(op);
+  }
+  EXPECT_FALSE(bool(device->supports(Op::scatter, DType::float32)));
+}
+
+TEST_P(DeviceContract, WhatItDoesNotSupportIsAnErrorOfTheLayer) {
+  Step step;
+  step.op = Op::scatter;
+  step.layer = "net.fc";
+  step.location = {"m.json", 7, 3};
+  const Plan plan;
+  const std::vector<TensorSpec> operands = {plain_tensor(DType::float32, {2})};
+  const auto prepared = prepare_on(*device, {step, plan, operands, operands});
+  ASSERT_FALSE(bool(prepared));
+  EXPECT_TRUE(to_string(prepared.error()).starts_with("m.json:7:3: error: layer 'net.fc': operation 'scatter': "))
+      << to_string(prepared.error());
 }
 
 TEST_P(DeviceContract, MemoryIsAlignedAndApart) {

@@ -184,11 +184,5 @@ TEST(PlannedRecurrent, AnEmptySequencePassesItsStates) {
   EXPECT_TRUE(layers.gradient(train->outputs.back()).prepare(prepare_rnn));
 }
 
-TEST(PlannedRecurrent, RefusesNarrowTypes) {
-  Planned step = Recurrent(true, false).training();
-  for (TensorSpec& input : step.inputs) input = plain_tensor(DType::bfloat16, input.dims);
-  EXPECT_EQ(step.prepare(prepare_rnn).error().message(), "it computes in float32 alone");
-}
-
 }  // namespace
 }  // namespace sheaf::cuda

@@ -125,6 +125,14 @@ class Floors(unittest.TestCase):
             own = {f"python/extension/{other.name}" for other in files}
             self.assertEqual(set(includes(file.read_text(encoding="utf-8"))) - public - own, set(), file.name)
 
+    def test_files_with_unit_tests_are_told_from_fixtures_by_name(self):
+        tests = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST)\(", re.MULTILINE)
+        files = sorted((self.root / "tests").rglob("*.cpp"))
+        self.assertGreater(len(files), 100)
+        for file in files:
+            has_tests = tests.search(file.read_text(encoding="utf-8")) is not None
+            self.assertEqual(has_tests, file.name.endswith("_test.cpp"), file)
+
     def test_the_rules_would_notice(self):
         self.assertEqual(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}), ["a", "b", "c", "a"])
         self.assertEqual(circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}), [])

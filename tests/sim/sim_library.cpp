@@ -181,6 +181,10 @@ Result<Prepared> SimLibrary::prepare_reorder(const TensorSpec& from, const Tenso
   return prepared;
 }
 
+Result<void> SimLibrary::supports(Op op, DType dtype) {
+  return (options_.operations ? *options_.operations : *cpu_device()).supports(op, dtype);
+}
+
 Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   if (request.step.op == Op::reorder) return prepare_reorder(request.inputs[0], request.outputs[0]);
   // The CPU sees plain operands, whatever they are here.

@@ -22,6 +22,7 @@ struct LibraryOptions {
 class SimLibrary final : public cuda::Library {
  public:
   SimLibrary(SimDriver& driver, LibraryOptions options) : driver_(driver), options_(std::move(options)) {}
+  Result<void> supports(Op op, DType dtype) override;
   Result<Prepared> prepare(const PrepareRequest& request) override;
 
  private:

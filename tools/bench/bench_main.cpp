@@ -82,7 +82,7 @@ Result<void> bench(const BenchSettings& settings) {
     SHEAF_ASSIGN(before, read_report(settings.compare));
   }
   for (const std::string* file : {&settings.output, &settings.trace.file}) {
-    if (auto ok = check_output(*file); !ok) return ok;
+    SHEAF_TRY(check_output(*file));
   }
   SHEAF_ASSIGN(auto model, Model::load(settings.plan));
   auto weights = settings.weights.empty() ? model.initialise_parameters(static_cast<uint64_t>(settings.seed))
@@ -109,7 +109,7 @@ Result<void> bench(const BenchSettings& settings) {
     text += comparison_text(report["compared"], *before, report);
   }
   if (!settings.output.empty()) {
-    if (auto ok = write_file_atomically(settings.output, report.dump(2) + "\n"); !ok) return ok;
+    SHEAF_TRY(write_file_atomically(settings.output, report.dump(2) + "\n"));
   }
   std::fputs((settings.json ? report.dump(2) + "\n" : text).c_str(), stdout);
   TraceRequest rest = settings.trace;
@@ -120,7 +120,7 @@ Result<void> bench(const BenchSettings& settings) {
 
 /// --calibrate: to FILE, or stdout where that is "".
 Result<void> measure_devices(const std::string& file) {
-  if (auto ok = check_output(file); !ok) return ok;
+  SHEAF_TRY(check_output(file));
   SHEAF_ASSIGN(auto devices, calibrate());
   const std::string text = devices_text(devices);
   if (!file.empty()) return write_file_atomically(file, text);

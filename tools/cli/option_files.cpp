@@ -51,7 +51,7 @@ Result<void> check_files(std::span<const OptionInfo> positionals, std::span<cons
   }
   for (size_t i = 0; i < files.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (auto ok = compare(files[i], files[j]); !ok) return ok;
+      SHEAF_TRY(compare(files[i], files[j]));
     }
   }
   return {};

@@ -98,7 +98,7 @@ class BatchRunner {
     alignas(64) static std::byte nothing;
     for (auto& pointer : in) pointer = pointer ? pointer : &nothing;
     for (auto& pointer : out) pointer = pointer ? pointer : &nothing;
-    if (auto ok = session_.run(in, out, options); !ok) return ok;
+    SHEAF_TRY(session_.run(in, out, options));
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (out[i] != staged_outputs_[i].data() || staged_outputs_[i].empty()) continue;
       const int dim = model_.outputs()[i].batch_dim;

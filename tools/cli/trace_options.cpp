@@ -35,7 +35,7 @@ Result<std::shared_ptr<Trace>> TraceRequest::open() const {
 Result<void> TraceRequest::finish(const Trace* trace) const {
   if (!trace) return {};
   if (!file.empty()) {
-    if (auto ok = trace->write(file); !ok) return ok;
+    SHEAF_TRY(trace->write(file));
   }
   if (profile) std::fputs(profiles_text(trace->profiles()).c_str(), stdout);
   return {};

@@ -1,5 +1,6 @@
 #include "tools/estimate/bound_text.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/base/printable.h"
 #include "runtime/bind/print.h"
 #include "runtime/plan/names.h"
@@ -12,8 +13,7 @@ namespace sheaf {
 Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
                                int shards) {
   if (program.steps.empty()) return Error("the plan holds no executable program");
-  std::string list;
-  for (const std::string& device : devices) list += (list.empty() ? "" : ",") + device;
+  const std::string list = joined(devices, ",");
   SHEAF_ASSIGN(const auto parsed, parse_devices(list));
   SHEAF_ASSIGN(const auto opened, plan_devices(parsed, 0, shards));
   SHEAF_ASSIGN(const auto planned, plan_program(plan, program, opened, batch, {}));

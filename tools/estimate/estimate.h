@@ -5,7 +5,7 @@
 #include "runtime/bind/memory_profile.h"
 #include "runtime/bind/operation_info.h"
 #include "runtime/cost/description.h"
-#include "tools/estimate/memory_classes.h"
+#include "tools/estimate/purposes.h"
 #include "runtime/plan/plan.h"
 #include "sheaf/model.h"
 
@@ -21,7 +21,7 @@ class DeviceSet;
 struct LiveTensor {
   std::string name;   ///< of a value; of scratch memory the layer
   std::string layer;  ///< whose step makes it; empty for tensors that are there from the start
-  MemoryClass kind = MemoryClass::activations;
+  Value::Purpose kind = Value::Purpose::activations;
   size_t bytes = 0;   ///< in memory
   std::string shape;  ///< "f32 64x3x28x28"; empty for scratch memory
 };
@@ -30,9 +30,9 @@ struct LiveTensor {
 struct DeviceEstimate {
   std::string device;  ///< "host", "cpu:1"
   int threads = 1;
-  MemoryByClass lasting = {};       ///< there from start to end, outside of the arena
-  MemoryByClass at_peak = {};       ///< in the arena at its fullest
-  MemoryByClass most = {};          ///< in the arena, the most of each class at any time
+  MemoryByPurpose lasting = {};     ///< there from start to end, outside of the arena
+  MemoryByPurpose at_peak = {};     ///< in the arena at its fullest
+  MemoryByPurpose most = {};        ///< in the arena, the most of each class at any time
   size_t arena_bytes = 0;           ///< as a run allocates
   size_t arena_bound = 0;           ///< live at the fullest; the rest of the arena is gaps
   size_t peak_bytes = 0;            ///< arena and lasting

@@ -1,12 +1,13 @@
 #include "tools/estimate/print_estimate.h"
+#include "runtime/plan/names.h"
 #include "tools/estimate/planned_program.h"
 
 namespace sheaf {
 namespace {
 
-Json json_of(const MemoryByClass& bytes) {
+Json json_of(const MemoryByPurpose& bytes) {
   Json json = Json::object();
-  for (size_t i = 0; i < kMemoryClasses; ++i) json[name_of(static_cast<MemoryClass>(i))] = bytes[i];
+  for (size_t i = 0; i < kPurposes; ++i) json[std::string(name_of(static_cast<Value::Purpose>(i)))] = bytes[i];
   return json;
 }
 
@@ -15,7 +16,7 @@ Json json_of(const Cost& cost) {
 }
 
 Json json_of(const LiveTensor& tensor) {
-  Json json = {{"name", tensor.name}, {"class", name_of(tensor.kind)}, {"bytes", tensor.bytes}};
+  Json json = {{"name", tensor.name}, {"class", std::string(name_of(tensor.kind))}, {"bytes", tensor.bytes}};
   if (!tensor.layer.empty()) json["layer"] = tensor.layer;
   if (!tensor.shape.empty()) json["shape"] = tensor.shape;
   return json;

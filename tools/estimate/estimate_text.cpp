@@ -1,4 +1,6 @@
 #include "tools/estimate/planned_program.h"
+#include "runtime/base/joined.h"
+#include "runtime/plan/names.h"
 #include "tools/estimate/print_estimate.h"
 #include "tools/inspect/format.h"
 
@@ -71,8 +73,8 @@ std::string memory_table(const Estimate& estimate) {
   std::vector<std::string> heading = {"memory at the peak"};
   for (const DeviceEstimate& device : estimate.devices) heading.push_back(device.device);
   table.row(heading);
-  for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
-    std::vector<std::string> cells = {name_of(static_cast<MemoryClass>(kind))};
+  for (size_t kind = 0; kind < kPurposes; ++kind) {
+    std::vector<std::string> cells = {std::string(name_of(static_cast<Value::Purpose>(kind)))};
     for (const DeviceEstimate& device : estimate.devices)
       cells.push_back(size_text(device.lasting[kind] + device.at_peak[kind]));
     table.row(cells);
@@ -102,11 +104,9 @@ std::string assumptions(const Estimate& estimate) {
   }
   if (!estimate.uncertain.empty()) text += "\nmemory that isn't known without the device:\n";
   for (const UncertainMemory& part : estimate.uncertain) {
-    std::string devices;
-    for (const std::string& device : part.devices) devices += (devices.empty() ? "" : ", ") + device;
     text += "  " + to_string(part.op) + " (" + std::to_string(part.operations) +
-            (part.operations == 1 ? " operation on " : " operations on ") + printable(devices) + "): " + printable(part.why) +
-            "\n";
+            (part.operations == 1 ? " operation on " : " operations on ") + printable(joined(part.devices)) +
+            "): " + printable(part.why) + "\n";
   }
   return text;
 }
@@ -121,7 +121,7 @@ std::string peaks(const Estimate& estimate) {
     text += "\n";
     Table table;
     for (const LiveTensor& tensor : device.largest) {
-      table.row({printable(tensor.name), name_of(tensor.kind), tensor.shape, size_text(tensor.bytes)});
+      table.row({printable(tensor.name), std::string(name_of(tensor.kind)), tensor.shape, size_text(tensor.bytes)});
     }
     text += table.text("  ", 3);
   }
@@ -213,10 +213,8 @@ std::string largest_text(const LargestBatch& largest) {
 }  // namespace
 
 std::string estimate_text(const Estimate& estimate, const LargestBatch* largest) {
-  std::string list;
-  for (const std::string& device : estimate.list) list += (list.empty() ? "" : ",") + device;
   std::string text = printable(estimate.model) + ", program " + estimate.program + ", " +
-                     batch_text(estimate.batch, estimate.shards) + " on " + list + "\n\n";
+                     batch_text(estimate.batch, estimate.shards) + " on " + joined(estimate.list, ",") + "\n\n";
   text += memory_table(estimate);
   text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " +
           size_text(estimate.output_bytes) + "\n";

@@ -19,13 +19,13 @@ std::string shape_of(const TensorSpec& spec) {
 
 class LaneMeasure {
  public:
-  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const IdVector<TensorId, MemoryClass>& classes,
+  LaneMeasure(const Plan& plan, const PlannedProgram& planned, const IdVector<TensorId, Value::Purpose>& purposes,
               const Estimate& estimate, LaneId lane)
       : plan_(plan),
         binding_(planned.binding),
         arena_(binding_.memory.lanes[lane]),
         constants_(*planned.constants),
-        classes_(classes),
+        purposes_(purposes),
         estimate_(estimate),
         lane_(lane) {}
 
@@ -37,10 +37,10 @@ class LaneMeasure {
     if (!order.empty() && !peak.blocks.empty())
       device.peak_operation = order[std::min(peak.position, order.size() - 1)].number();
     for (size_t block : peak.blocks) {
-      device.at_peak[class_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes, arena_.alignment);
+      device.at_peak[purpose_of(arena_.blocks[block])] += arena_size(arena_.blocks[block].bytes, arena_.alignment);
       device.largest.push_back(live(arena_.blocks[block]));
     }
-    device.most = most_by_class();
+    device.most = most_by_purpose();
   }
 
   /// Parameters and other data outside of the arena.
@@ -48,17 +48,17 @@ class LaneMeasure {
     for (const ConstantStore::Node& node : constants_.nodes()) {
       if (node.device->memory_space() != memory_space || node.spec.bytes == 0) continue;
       const std::string name = node.name.empty() ? "made from weights" : node.name;
-      device.largest.push_back({name, "", sheaf::class_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
+      device.largest.push_back({name, "", sheaf::purpose_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
     }
   }
 
  private:
-  size_t class_of(const ArenaBlock& block) const {
-    return static_cast<size_t>(!block.tensor ? MemoryClass::workspace : classes_[block.tensor]);
+  size_t purpose_of(const ArenaBlock& block) const {
+    return static_cast<size_t>(!block.tensor ? Value::Purpose::workspace : purposes_[block.tensor]);
   }
 
   LiveTensor live(const ArenaBlock& block) const {
-    const auto kind = static_cast<MemoryClass>(class_of(block));
+    const auto kind = static_cast<Value::Purpose>(purpose_of(block));
     if (!block.tensor) {
       const std::string& layer = estimate_.operations[block.instance.index()].layer;
       return {"scratch memory", layer, kind, arena_size(block.bytes, arena_.alignment), ""};
@@ -68,13 +68,13 @@ class LaneMeasure {
     return {tensor.name, layer, kind, arena_size(block.bytes, arena_.alignment), shape_of(tensor.spec)};
   }
 
-  MemoryByClass most_by_class() const {
-    MemoryByClass most = {};
-    for (size_t kind = 0; kind < kMemoryClasses; ++kind) {
+  MemoryByPurpose most_by_purpose() const {
+    MemoryByPurpose most = {};
+    for (size_t kind = 0; kind < kPurposes; ++kind) {
       ArenaProblem problem;
       problem.alignment = arena_.alignment;
       for (const ArenaBlock& block : arena_.blocks) {
-        if (class_of(block) == kind) problem.buffers.push_back({block.bytes, block.begin, block.end});
+        if (purpose_of(block) == kind) problem.buffers.push_back({block.bytes, block.begin, block.end});
       }
       most[kind] = problem.lower_bound();
     }
@@ -85,7 +85,7 @@ class LaneMeasure {
   const PlannedBinding& binding_;
   const LaneArena& arena_;
   const ConstantStore& constants_;
-  const IdVector<TensorId, MemoryClass>& classes_;
+  const IdVector<TensorId, Value::Purpose>& purposes_;
   const Estimate& estimate_;
   LaneId lane_;
 };
@@ -94,13 +94,13 @@ class LaneMeasure {
 
 void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
                 Estimate& estimate) {
-  const auto classes = classes_of_tensors(planned.binding.program, plan, program);
+  const auto purposes = purposes_of_tensors(planned.binding.program, plan, program, *planned.constants);
   for (LaneId lane : devices.lanes()) {
     DeviceEstimate device;
     device.device = devices.name(lane);
     device.threads = devices.threads(lane);
     device.lasting = planned.lasting[lane];
-    LaneMeasure measure(plan, planned, classes, estimate, lane);
+    LaneMeasure measure(plan, planned, purposes, estimate, lane);
     measure.add_to(device);
     if (sum(device.lasting) > 0) measure.add_lasting(device, devices.device(lane).memory_space());
     device.peak_bytes = device.arena_bytes + sum(device.lasting);

@@ -4,7 +4,7 @@
 #include <numeric>
 
 namespace sheaf {
-size_t sum(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
+size_t sum(const MemoryByPurpose& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
 
 size_t PlannedProgram::peak_bytes() const {
   size_t most = 0;
@@ -29,7 +29,7 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
     for (LaneId lane : devices.lanes()) {
       if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
-      planned.lasting[lane][static_cast<size_t>(class_of(plan, node))] += node.spec.bytes;
+      planned.lasting[lane][static_cast<size_t>(purpose_of(plan, node))] += node.spec.bytes;
       break;
     }
   }

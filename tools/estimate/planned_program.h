@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/bind/planned_binding.h"
-#include "tools/estimate/memory_classes.h"
+#include "tools/estimate/purposes.h"
 #include "sheaf/model.h"
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace sheaf {
 struct PlannedProgram {
   std::unique_ptr<ConstantStore> constants;
   PlannedBinding binding;
-  IdVector<LaneId, MemoryByClass> lasting;  ///< constants in its memory; if several lanes share a memory, the first has them
+  IdVector<LaneId, MemoryByPurpose> lasting;  ///< constants in its memory; if several lanes share a memory, the first has them
 
   /// What the fullest lane needs.
   size_t peak_bytes() const;
@@ -23,6 +23,6 @@ struct PlannedProgram {
 Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
                                     const BindOptions& options);
 
-size_t sum(const MemoryByClass& bytes);
+size_t sum(const MemoryByPurpose& bytes);
 
 }  // namespace sheaf

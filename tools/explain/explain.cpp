@@ -1,5 +1,7 @@
 #include "tools/explain/explain.h"
 
+#include "runtime/plan/kernel_lookup.h"
+
 #include "tools/explain/operations.h"
 #include "tools/explain/select.h"
 #include "tools/inspect/dump.h"
@@ -13,9 +15,8 @@ namespace {
 bool is_frame(const PlacementNode& node) { return node.kind != PlacementNode::operation; }
 
 std::string description_of(const Plan& plan, const Step& step) {
-  for (const Kernel& kernel : plan.kernels)
-    if (!step.kernel.empty() && kernel.name == step.kernel) return kernel.description;
-  return "";
+  const Kernel* kernel = find_kernel(plan, step.kernel);
+  return kernel ? kernel->description : "";
 }
 
 /// Layers in the order of their first node, each with its nodes.
@@ -31,8 +32,15 @@ std::vector<ExplainedLayer> layers_of(const PlacementGraph& graph) {
   return layers;
 }
 
+/// Why no step is left of a layer, as its step of the logical program says.
+std::string why_vanished(const Program& graph, const std::string& layer) {
+  for (const Step& step : graph.steps)
+    if (step.layer == layer && !moves(step.op) && !step.notes.empty()) return step.notes.front();
+  return "the compiler simplified it away";
+}
+
 /// Each layer gets the steps that stem from it and those of others that do its work.
-void add_steps(const Plan& plan, const Program& program, std::vector<ExplainedLayer>& layers) {
+void add_steps(const Plan& plan, const Program& program, const Program& graph, std::vector<ExplainedLayer>& layers) {
   std::map<std::string, ExplainedLayer*> by_name;
   for (ExplainedLayer& layer : layers) by_name[layer.layer] = &layer;
   for (const Step& step : program.steps) {
@@ -45,9 +53,7 @@ void add_steps(const Plan& plan, const Program& program, std::vector<ExplainedLa
   for (ExplainedLayer& layer : layers) {
     const auto computes = [](const PlacementNode& node) { return !node.inserted; };
     if (!layer.steps.empty() || std::none_of(layer.nodes.begin(), layer.nodes.end(), computes)) continue;
-    const bool passes = std::any_of(layer.nodes.begin(), layer.nodes.end(),
-                                    [](const PlacementNode& node) { return node.op == "dropout" || node.op == "identity"; });
-    layer.vanished = passes ? "it gives its input as it is, so no step is left of it" : "the compiler simplified it away";
+    layer.vanished = why_vanished(graph, layer.layer);
   }
 }
 
@@ -126,7 +132,8 @@ Result<Explanation> explain(const Plan& plan, const ExplainRequest& request) {
   result.batch = graph.batch;
   result.regions = graph.regions;
   result.layers = layers_of(graph);
-  add_steps(plan, request.program == "train" ? plan.train : plan.infer, result.layers);
+  const bool trains = request.program == "train";
+  add_steps(plan, trains ? plan.train : plan.infer, trains ? plan.train_graph : plan.infer_graph, result.layers);
   if (!request.devices.empty()) {
     SHEAF_ASSIGN(auto planned, add_operations(plan, request, result.layers));
     result.planned = std::move(planned);

@@ -1,5 +1,6 @@
 #include "tools/explain/operations.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/bind/binding.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
@@ -21,8 +22,7 @@ struct BoundPlan {
 };
 
 Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const ExplainRequest& request) {
-  std::string list;
-  for (const std::string& device : request.devices) list += (list.empty() ? "" : ",") + device;
+  const std::string list = joined(request.devices, ",");
   BindOptions options = request.bind;
   options.explain = true;
   SHEAF_ASSIGN(auto parsed, parse_devices(list));
@@ -45,14 +45,6 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   return bound;
 }
 
-/// "conv1 float32 4x8 plain" without its last words: the names of values are the model's.
-std::string value_name(const std::string& description, const TensorSpec& spec) {
-  std::string rest = " " + std::string(name_of(spec.dtype)) + " ";
-  for (size_t i = 0; i < spec.dims.size(); ++i) rest += (i ? "x" : "") + std::to_string(spec.dims[i]);
-  rest += " " + (spec.plain() ? "plain" : spec.format->name());
-  return description.ends_with(rest) ? description.substr(0, description.size() - rest.size()) : description;
-}
-
 ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info, bool host_only) {
   ExplainedOperation operation;
   operation.op = info.op == Op::reorder || info.op == Op::check_finite || info.implementation != "copy" ? info.op : Op::copy;
@@ -66,11 +58,10 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
                          : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
-    operation.inputs.push_back({of_step ? step.roles[i] : "x" + (i ? std::to_string(i) : ""),
-                                value_name(info.inputs[i], info.input_specs[i]), info.input_specs[i], info.from_weights[i]});
+    operation.inputs.push_back({of_step ? step.roles[i] : "x" + (i ? std::to_string(i) : ""), info.inputs[i],
+                                info.input_specs[i], info.from_weights[i]});
   for (size_t i = 0; i < info.outputs.size(); ++i)
-    operation.outputs.push_back(
-        {"y" + (i ? std::to_string(i) : ""), value_name(info.outputs[i], info.output_specs[i]), info.output_specs[i], false});
+    operation.outputs.push_back({"y" + (i ? std::to_string(i) : ""), info.outputs[i], info.output_specs[i], false});
   if (operation.op == Op::reorder || operation.op == Op::copy) {
     // A copy may be of a part of either: of a chunk from the whole, or of a chunk into it.
     const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);

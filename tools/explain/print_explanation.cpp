@@ -1,5 +1,6 @@
 // An explanation as text: a paragraph a layer, facts under headings in one column.
 #include "runtime/plan/op_list.h"
+#include "runtime/base/joined.h"
 #include "tools/explain/explain.h"
 #include "tools/inspect/format.h"
 
@@ -31,12 +32,6 @@ std::string fact(const std::string& heading, const std::string& text, size_t ind
     start = end + 1;
   }
   return result + "\n";
-}
-
-std::string list_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable(name);
-  return text;
 }
 
 std::string amount(double count, const char* unit) {
@@ -99,8 +94,9 @@ std::string step_text(const ExplainedStep& explained, bool bound, bool alone) {
     for (const std::string& note : step.notes) text += fact("", "- " + printable(note));
     if (!alone) return text;
   } else {
-    text = fact("computed",
-                "by " + name + (step.fused.empty() ? "" : ", which does the work of " + list_text(step.fused) + " too"));
+    text =
+        fact("computed",
+             "by " + name + (step.fused.empty() ? "" : ", which does the work of " + printable(joined(step.fused)) + " too"));
     for (const std::string& note : step.notes) text += fact("", "- " + printable(note));
   }
   if (step.once) return text + fact("runs", "once, when weights are set: it depends on nothing else");
@@ -153,7 +149,7 @@ std::string where_text(const ExplainedLayer& layer) {
 std::string print_text(const Explanation& explanation) {
   const bool bound = !explanation.devices.empty(), alone = explanation.layers.size() == 1;
   std::string text = "model " + printable(explanation.model) + ", program " + printable(explanation.program);
-  text += bound ? " on " + list_text(explanation.devices) + " with batch " + std::to_string(explanation.batch)
+  text += bound ? " on " + printable(joined(explanation.devices)) + " with batch " + std::to_string(explanation.batch)
                 : ", any device list and batch";
   text += "\n";
   for (const PlannedDevice& device : explanation.planned)

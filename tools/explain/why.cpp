@@ -171,8 +171,8 @@ Result<Why> why(const Plan& plan, const ExplainRequest& request, const std::stri
     return Chain(plan, request.program == "train" ? plan.train_graph : plan.infer_graph, graph, static_cast<int>(n)).build();
   }
   std::vector<std::string> replicas;  // "s3" where there are s3_r0, s3_r1
-  for (const std::string& known : ids)
-    if (known.starts_with(id + "_r")) replicas.push_back(known);
+  for (const PlacementNode& node : graph.nodes)
+    if (node.replica >= 0 && node.id == id + "_r" + std::to_string(node.replica)) replicas.push_back(node.id);
   if (!replicas.empty()) return select_name("id", id, replicas).error();
   return select_name("id", id, ids).error().note("`sheaf dump --format json` shows the ids, for the same devices and batch");
 }

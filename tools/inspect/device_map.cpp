@@ -1,5 +1,6 @@
 #include "tools/inspect/device_map.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/device/shards.h"
 
 #include <numeric>
@@ -12,9 +13,8 @@ const std::string kHost = "host";
 
 /// "the device list has 2 entries (cpu:0,cpu:1)", for messages about an index beyond its end.
 std::string entries_text(const std::vector<std::string>& names) {
-  std::string text = "the device list has " + std::to_string(names.size()) + (names.size() == 1 ? " entry (" : " entries (");
-  for (size_t i = 0; i < names.size(); ++i) text += (i ? "," : "") + names[i];
-  return text + ")";
+  const std::string count = std::to_string(names.size()) + (names.size() == 1 ? " entry" : " entries");
+  return "the device list has " + count + " (" + joined(names, ",") + ")";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tools/inspect/diff.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/base/parameter_names.h"
 #include "tools/inspect/format.h"
 
@@ -91,15 +92,9 @@ std::vector<PropertyChange> compare(const DiffSide& a, int before, const DiffSid
   return changes;
 }
 
-std::string comma_separated(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 std::string region_text(const PlacementRegion& region) {
   return "dimension " + std::to_string(region.dim) + " split over " +
-         (region.devices.empty() ? "all devices" : comma_separated(region.devices)) + ", gathered on " + region.output_device;
+         (region.devices.empty() ? "all devices" : joined(region.devices, ",")) + ", gathered on " + region.output_device;
 }
 
 std::vector<PropertyChange> compare_headers(const PlacementGraph& a, const PlacementGraph& b) {
@@ -108,7 +103,7 @@ std::vector<PropertyChange> compare_headers(const PlacementGraph& a, const Place
     if (old_text != new_text) changes.push_back({what, old_text, new_text});
   };
   note("model", a.model, b.model);
-  note("devices", comma_separated(a.devices), comma_separated(b.devices));
+  note("devices", joined(a.devices, ","), joined(b.devices, ","));
   std::map<std::string, std::pair<std::string, std::string>> regions;
   for (const PlacementRegion& region : a.regions) regions[region.name].first = region_text(region);
   for (const PlacementRegion& region : b.regions) regions[region.name].second = region_text(region);

@@ -36,6 +36,7 @@ struct PlacementNode {
   int replica = -1;    ///< expanded and in a region: its index
   int region = -1;     ///< the region it is in, or moves data to or from
   bool inserted = false;
+  Phase phase = Phase::forward;  ///< of a training step
   Json attributes = Json::object();
   std::vector<int64_t> chunks;           ///< expanded scatter, gather: sizes along the dimension
   std::optional<Extent> bytes_moved;     ///< inserted: bytes that go from one device to another (docs/dump.md)

@@ -111,8 +111,7 @@ Result<void> GraphBuilder::add_outputs() {
     if (place.kind == Place::region) node.region = place.index;
     const int index = static_cast<int>(graph_.nodes.size());
     graph_.nodes.push_back(std::move(node));
-    for (int r = 0; r < replicas(place); ++r)
-      if (Result<void> done = connect(index, output.value, r); !done) return done;
+    for (int r = 0; r < replicas(place); ++r) SHEAF_TRY(connect(index, output.value, r));
   }
   return {};
 }
@@ -161,6 +160,7 @@ Result<void> GraphBuilder::add_computation(size_t index) {
     node.layer = step.layer;
     node.device = device(step.place, r);
     node.reason = step.reason;
+    node.phase = step.phase;
     node.location = step.location;
     node.attributes = step.attributes;
     if (moves(step.op)) {
@@ -173,8 +173,7 @@ Result<void> GraphBuilder::add_computation(size_t index) {
     }
     const int at = static_cast<int>(graph_.nodes.size());
     graph_.nodes.push_back(std::move(node));
-    for (int input : step.inputs)
-      if (Result<void> done = connect(at, input, r); !done) return done;
+    for (int input : step.inputs) SHEAF_TRY(connect(at, input, r));
     for (int output : step.outputs) producers_[static_cast<size_t>(output)].push_back(at);
   }
   return {};

@@ -47,6 +47,7 @@ int GraphBuilder::movement_node(size_t index) {
   node.movement = movement;
   node.layer = step.layer;
   node.reason = step.reason;
+  node.phase = step.phase;
   node.location = step.location;
   node.inserted = true;
   node.attributes = step.attributes;
@@ -67,8 +68,7 @@ Result<void> GraphBuilder::add_movement(size_t index) {
   const int at = movement_node(index);
   for (size_t i = 0; i < step.outputs.size() && i < step.inputs.size(); ++i) {
     const int input = step.inputs[i], output = step.outputs[i];
-    for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(input).place)); ++r)
-      if (Result<void> done = connect(at, input, r); !done) return done;
+    for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(input).place)); ++r) SHEAF_TRY(connect(at, input, r));
     SHEAF_ASSIGN(auto made, tensor(output, 0));
     Result<Extent> bytes = Extent(0);
     std::optional<Extent> symbolic;

@@ -1,5 +1,7 @@
 #include "tools/inspect/page_data.h"
 
+#include "runtime/base/joined.h"
+#include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 #include "tools/inspect/colours.h"
 #include "tools/inspect/format.h"
@@ -8,11 +10,20 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace sheaf {
 
 namespace {
+
+/// Whether it is of a training step: in inference, and of a program that only updates, all is one phase.
+bool has_phases(const PlacementGraph& graph) {
+  std::set<Phase> phases;
+  for (const PlacementNode& node : graph.nodes)
+    if (node.kind == PlacementNode::operation) phases.insert(node.phase);
+  return phases.size() > 1;
+}
 
 std::string subtitle_of(const PageContent& content) {
   const PlacementGraph& graph = content.graph;
@@ -20,9 +31,7 @@ std::string subtitle_of(const PageContent& content) {
   if (content.difference)
     text = printable(content.difference->before.label) + " → " + printable(content.difference->after.label) + ", " + text;
   if (!graph.expanded) return text + "any device list and batch";
-  text += "batch " + std::to_string(graph.batch) + " on ";
-  for (size_t i = 0; i < graph.devices.size(); ++i) text += (i ? ", " : "") + graph.devices[i];
-  return text;
+  return text + "batch " + std::to_string(graph.batch) + " on " + joined(graph.devices);
 }
 
 std::string place_text(const Location& at) {
@@ -71,7 +80,7 @@ void say_difference(Json& json, const GraphDiff& difference, size_t n) {
 
 Json nodes_json(const PageContent& content) {
   const PlacementGraph& graph = content.graph;
-  const std::vector<std::string> phases = phases_of(graph);
+  const bool phases = has_phases(graph);
   const std::map<std::string, std::string> with = computed_with(content.executable);
   Json nodes = Json::array();
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -80,7 +89,7 @@ Json nodes_json(const PageContent& content) {
     if (content.difference) say_difference(json, *content.difference, n);
     json["region"] = node.region;
     json["inserted"] = node.inserted;
-    if (!phases[n].empty()) json["phase"] = phases[n];
+    if (phases) json["phase"] = std::string(name_of(node.phase));
     if (const std::string place = place_text(node.location); !place.empty()) json["location"] = place;
     if (node.inserted) json["moved"] = bytes_text(node.bytes_moved);
     if (node.parameter_bytes > 0) json["parameters"] = bytes_text(Extent(node.parameter_bytes));
@@ -152,8 +161,8 @@ Json operations_json() {
     Json json = Json::object();
     if (const char* movement = class_of(row.movement)) json["movement"] = movement;
     if (row.source == Source::program) json["planned"] = true;
-    if (row.pass == Pass::backward) json["phase"] = "backward";
-    if (row.op == Op::update) json["phase"] = "update";
+    if (row.pass == Pass::backward) json["phase"] = name_of(Phase::backward);
+    if (row.op == Op::update) json["phase"] = name_of(Phase::update);
     operations[to_string(row.op)] = std::move(json);
   }
   return operations;
@@ -210,7 +219,7 @@ Json page_data(const PageContent& content) {
                {"program", graph.program},
                {"devices", graph.devices},
                {"subtitle", subtitle_of(content)},
-               {"phases", graph.program == "train" || graph.program == "accumulate"}};
+               {"phases", has_phases(graph)}};
   // In a symbolic graph a region's name stands for the devices of its replicas.
   data["each_replica"] = Json::array();
   if (!graph.expanded)

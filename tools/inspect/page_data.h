@@ -29,8 +29,4 @@ Json page_data(const PageContent& content);
 /// One self-contained page (tools/inspect/page/).
 std::string print_html(const PageContent& content);
 
-/// Which part of a training step a node belongs to: "forward", "backward" or "update" (the gradients' sums over the
-/// replicas included). By node; in inference all are empty.
-std::vector<std::string> phases_of(const PlacementGraph& graph);
-
 }  // namespace sheaf

@@ -1,4 +1,5 @@
 #include "tools/inspect/colours.h"
+#include "runtime/base/joined.h"
 #include "tools/inspect/format.h"
 #include "tools/inspect/picture.h"
 #include "tools/inspect/print.h"
@@ -122,9 +123,7 @@ class DotPrinter {
   std::string title() const {
     std::string text = graph_.model + ", program " + graph_.program;
     if (!graph_.expanded) return text + ", any device list and batch";
-    text += ", batch " + std::to_string(graph_.batch) + " on ";
-    for (size_t i = 0; i < graph_.devices.size(); ++i) text += (i ? "," : "") + graph_.devices[i];
-    return text;
+    return text + ", batch " + std::to_string(graph_.batch) + " on " + joined(graph_.devices, ",");
   }
 
   void print_device(const std::string& device, const std::vector<int>& boxes) {

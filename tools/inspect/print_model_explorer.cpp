@@ -1,6 +1,7 @@
 // Model Explorer's graph format (pypi.org/project/ai-edge-model-explorer, graph_builder.py): a collection of graphs,
 // each a flat list of nodes whose `namespace` says which boxes they lie in.
 #include "tools/inspect/colours.h"
+#include "runtime/base/joined.h"
 #include "tools/inspect/format.h"
 #include "tools/inspect/print.h"
 
@@ -102,8 +103,7 @@ Json graph_to_model_explorer(const PlacementGraph& graph) {
   Json of_graph = {{"model", printable(graph.model)}, {"program", graph.program}};
   Json groups = Json::object();
   for (const PlacementRegion& region : graph.regions) {
-    std::string devices;
-    for (const std::string& device : region.devices) devices += (devices.empty() ? "" : ",") + printable(device);
+    const std::string devices = printable(joined(region.devices, ","));
     of_graph["DataParallel " + printable(region.name)] = "dimension " + std::to_string(region.dim) + " split over " +
                                                          (devices.empty() ? "all devices" : devices) + ", gathered on " +
                                                          printable(region.output_device);

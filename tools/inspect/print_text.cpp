@@ -1,4 +1,5 @@
 #include "tools/inspect/format.h"
+#include "runtime/base/joined.h"
 #include "tools/inspect/print.h"
 
 #include <algorithm>
@@ -11,12 +12,6 @@ namespace {
 enum Column { kDevice, kReplica, kOp, kLayer, kResult, kBytes, kMoved, kColumns };
 using Row = std::array<std::string, kColumns>;
 constexpr size_t kWidest = 138;
-
-std::string join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + printable(part);
-  return text;
-}
 
 std::string repeat(size_t count, const char* text) {
   std::string result;
@@ -91,12 +86,12 @@ Row row_of(const PlacementGraph& graph, const PlacementNode& node) {
 
 std::string header(const PlacementGraph& graph) {
   std::string text = "model " + printable(graph.model) + ", program " + printable(graph.program);
-  text += graph.expanded ? " on " + join(graph.devices) + " with " + batch_text(graph.batch, graph.shards)
+  text += graph.expanded ? " on " + printable(joined(graph.devices, ",")) + " with " + batch_text(graph.batch, graph.shards)
                          : ", any device list and batch";
   text += "\n";
   for (const PlacementRegion& region : graph.regions) {
     text += "region " + printable(region.name) + ": dimension " + std::to_string(region.dim) + " split over ";
-    text += region.devices.empty() ? "all devices" : join(region.devices);
+    text += region.devices.empty() ? "all devices" : printable(joined(region.devices, ","));
     text += ", gathered on " + printable(region.output_device) + "\n";
   }
   return text;

@@ -117,7 +117,7 @@ void MetricsFile::remove_part(size_t written) {
 }
 
 Result<void> MetricsFile::sync() {
-  if (auto ok = flush(); !ok) return ok;
+  SHEAF_TRY(flush());
   if (::fdatasync(descriptor_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};  // pipes and devices can't
   return failure(file_);
 }

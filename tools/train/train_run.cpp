@@ -70,9 +70,9 @@ Result<void> TrainRun::load() {
   SHEAF_ASSIGN(model_, Model::load(settings_.plan));
   SHEAF_ASSIGN(loss_, loss_section(*model_->plan()));
   const std::vector<ValueInfo> values = training_values(model_->plan());
-  if (auto ok = check_names("--data", "inputs and targets", model_->name(), values, settings_.data); !ok) return ok;
+  SHEAF_TRY(check_names("--data", "inputs and targets", model_->name(), values, settings_.data));
   if (!settings_.eval.empty()) {
-    if (auto ok = check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval); !ok) return ok;
+    SHEAF_TRY(check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval));
   }
   SHEAF_ASSIGN(auto devices, open_devices(settings_.devices, 0, settings_.bind.shards));
   devices_ = std::make_shared<const DeviceSet>(std::move(devices));
@@ -124,7 +124,7 @@ Result<void> TrainRun::resume() {
     return {};
   }
   const Checkpoint& checkpoint = (*found)->checkpoint;
-  if (auto ok = set_tensors(learner_->trainer(), (*found)->tensors); !ok) return ok;
+  SHEAF_TRY(set_tensors(learner_->trainer(), (*found)->tensors));
   state_ = checkpoint.state;
   resumed_from_ = (*found)->file;
   say("resuming from " + resumed_from_ + ": " + steps_text(state_.step) + " done");
@@ -183,7 +183,7 @@ Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
 
 Result<void> TrainRun::save_checkpoint(const LoopState& state) {
   if (metrics_) {
-    if (auto ok = metrics_->sync(); !ok) return ok;
+    SHEAF_TRY(metrics_->sync());
   }
   SHEAF_ASSIGN(auto tensors, read_tensors(learner_->trainer()));
   return folder_->save({identity(), learner_->progress().lr, state}, views_of(tensors));

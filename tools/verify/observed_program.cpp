@@ -59,7 +59,7 @@ Result<void> ObservedProgram::set(const NamedTensors& variables) {
     const TensorSpec& described = constants_->spec(variable);
     if (tensor.shape != described.dims || tensor.dtype != described.dtype)
       return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described.dims));
-    if (auto ok = constants_->write(variable, tensor.bytes.data()); !ok) return ok;
+    SHEAF_TRY(constants_->write(variable, tensor.bytes.data()));
   }
   constants_->changed();
   return {};

@@ -2,6 +2,7 @@
 
 #include "runtime/base/index.h"
 #include "runtime/ops/traits.h"
+#include "runtime/plan/kernel_lookup.h"
 #include "tools/verify/slices.h"
 #include "tools/verify/tolerance.h"
 
@@ -54,9 +55,8 @@ class Terms {
   /// For a generated kernel: additions and multiplications.
   Result<double> operations() const {
     double total = 0;
-    const auto kernel = std::find_if(run_.plan.kernels.begin(), run_.plan.kernels.end(),
-                                     [&](const Kernel& k) { return k.name == step_.kernel; });
-    if (kernel == run_.plan.kernels.end()) return total;
+    const Kernel* kernel = find_kernel(run_.plan, step_.kernel);
+    if (!kernel) return total;
     for (const KernelArithmetic& part : kernel->arithmetic) {
       const size_t at = index_of(part.operand), inputs = step_.inputs.size();
       SHEAF_ASSIGN(auto count, elements(at < inputs ? step_.inputs[at] : step_.outputs[at - inputs]));

@@ -43,7 +43,7 @@ class Check {
     const ReferenceValue& reference = run_.reference.at(bound.value);
     if (reference.opaque) return {};
     SHEAF_ASSIGN(auto found, make_tensor(bound.spec.dtype, bound.spec.dims));
-    if (auto ok = run_.binding.read(bound, found.bytes.data()); !ok) return ok;
+    SHEAF_TRY(run_.binding.read(bound, found.bytes.data()));
     SHEAF_ASSIGN(auto expected, run_.reference.expected(bound.value, bound.replica));
     if (!expected) return look_at_part(bound, std::move(found));
     if (expected->shape != found.shape) {

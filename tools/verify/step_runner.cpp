@@ -35,21 +35,20 @@ class SingleStep {
       if (maker >= 0 && opaque(maker, input)) {
         makers.push_back(maker);
       } else if (asked_for) {
-        if (auto ok = add_input(input); !ok) return ok;
+        SHEAF_TRY(add_input(input));
       }
     }
     if (asked_for) own_ = inputs_.size();
-    for (const int maker : makers)
-      if (auto ok = add(maker, false); !ok) return ok;
+    for (const int maker : makers) SHEAF_TRY(add(maker, false));
     for (int& input : step.inputs) {
-      if (auto ok = add_input(input); !ok) return ok;
+      SHEAF_TRY(add_input(input));
       input = known_.at(input);
     }
     for (int& output : step.outputs) {
       const auto given = known_.find(output);  // a maker's outputs besides the workspace are given
       const int keep = given == known_.end() ? -1 : given->second;
       const int original = output;
-      if (auto ok = add_value(original, Value::temporary); !ok) return ok;
+      SHEAF_TRY(add_value(original, Value::temporary));
       output = known_.at(original);
       if (keep >= 0) known_[original] = keep;
     }
@@ -58,7 +57,7 @@ class SingleStep {
     for (const char* name : {"extents", "work", "gpu_work"}) {
       const auto found = step.attributes.find(name);
       if (found == step.attributes.end()) continue;
-      if (auto ok = put_sizes(*found, from_.steps[index_of(index)].place); !ok) return ok;
+      SHEAF_TRY(put_sizes(*found, from_.steps[index_of(index)].place));
     }
     made_.steps.push_back(std::move(step));
     return {};
@@ -78,7 +77,7 @@ class SingleStep {
 
   Result<void> add_input(int value) {
     if (known_.contains(value)) return {};
-    if (auto ok = add_value(value, Value::input); !ok) return ok;
+    SHEAF_TRY(add_value(value, Value::input));
     inputs_.push_back(value);
     return {};
   }
@@ -99,8 +98,7 @@ class SingleStep {
   /// Extents in a kernel's attributes: numbers instead of symbols.
   Result<void> put_sizes(Json& json, const Place& place) {
     if (json.is_array()) {
-      for (Json& element : json)
-        if (auto ok = put_sizes(element, place); !ok) return ok;
+      for (Json& element : json) SHEAF_TRY(put_sizes(element, place));
       return {};
     }
     if (!json.is_string()) return {};

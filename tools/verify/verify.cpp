@@ -58,16 +58,16 @@ class ProgramCheck {
     const CheckedRun run{plan_,  program_,           reference,      sizes, *options_.devices, observed.binding(),
                          inputs, observed.outputs(), options_.factor};
 
-    if (auto ok = observed.set(variables); !ok) return ok;
+    SHEAF_TRY(observed.set(variables));
     SHEAF_ASSIGN(auto divergence, check_operations(run, values_));
     result_.divergence = std::move(divergence);
     if (result_.divergence) return {};
     if (auto ok = check_updates(observed, reference); !ok || result_.divergence) return ok;
 
-    if (auto ok = observed.set(variables); !ok) return ok;
-    if (auto ok = measure_end_to_end(run, values_); !ok) return ok;
-    if (auto ok = measure_updates(observed, reference); !ok) return ok;
-    if (auto ok = check_concurrent(observed, run, variables); !ok) return ok;
+    SHEAF_TRY(observed.set(variables));
+    SHEAF_TRY(measure_end_to_end(run, values_));
+    SHEAF_TRY(measure_updates(observed, reference));
+    SHEAF_TRY(check_concurrent(observed, run, variables));
 
     for (const Update& update : program_.updates) variables[update.name] = reference.at(update.value).parts[0];
     return {};
@@ -106,9 +106,9 @@ class ProgramCheck {
     for (const Update& update : program_.updates) {
       SHEAF_ASSIGN(updated[update.name], observed.variable(update.name));
     }
-    if (auto ok = observed.set(variables); !ok) return ok;
+    SHEAF_TRY(observed.set(variables));
     const PrintSink silent = [](std::string_view) {};
-    if (auto ok = observed.binding().run(run.inputs, run.outputs, &silent); !ok) return ok;
+    SHEAF_TRY(observed.binding().run(run.inputs, run.outputs, &silent));
     const char* const why = "lanes that run at the same time give other bits than operations one by one";
     for (size_t i = 0; i < outputs.size() && !result_.divergence; ++i) {
       const Difference difference = compare(outputs[i], observed.results()[i], -1);

@@ -28,13 +28,6 @@ Instance::Work work_of(const Step& step, Prepared prepared) {
   return Instance::LibraryCall{call_of(std::move(prepared))};
 }
 
-/// A device prepares an operation for given operands.
-Result<Prepared> checked(Result<Prepared> prepared, const Step& step, size_t inputs, size_t outputs) {
-  if (prepared && (prepared->inputs.size() != inputs || prepared->outputs.size() != outputs))
-    return Error("operation " + op_name(step) + " was prepared for another number of operands");
-  return prepared;
-}
-
 }  // namespace
 
 Calls::Calls(Builder& builder, const Replicas& replicas, Formats& formats, VariableFormats& variables)
@@ -97,14 +90,18 @@ Result<void> Calls::size_kernel(Sized& sized, const Spot& spot) const {
     SHEAF_ASSIGN(const auto extent, attribute_extent(json));
     return replicas_.evaluate(extent, sized.step.place, spot);
   };
-  for (const auto& json : attributes.value("extents", Json::array())) {
-    SHEAF_ASSIGN(const auto value, value_of(json));
-    sized.extents.push_back(value);
+  if (const auto extents = attributes.find("extents"); extents != attributes.end()) {
+    for (const Json& json : *extents) {
+      SHEAF_ASSIGN(const auto value, value_of(json));
+      sized.extents.push_back(value);
+    }
   }
-  SHEAF_ASSIGN(sized.work, value_of(attributes.value("work", Json(0))));
+  if (const auto work = attributes.find("work"); work != attributes.end()) {
+    SHEAF_ASSIGN(sized.work, value_of(*work));
+  }
   sized.gpu_work = sized.work;
-  if (attributes.contains("gpu_work")) {
-    SHEAF_ASSIGN(sized.gpu_work, value_of(attributes["gpu_work"]));
+  if (const auto work = attributes.find("gpu_work"); work != attributes.end()) {
+    SHEAF_ASSIGN(sized.gpu_work, value_of(*work));
   }
   return {};
 }
@@ -124,7 +121,7 @@ Result<Prepared> Calls::prepare(const Sized& sized, const Spot& spot) const {
                          context.explain};
   request.gpu_work = sized.gpu_work;
   request.deterministic = context.deterministic;
-  return checked(builder_.device(spot.lane).prepare(request), sized.step, sized.inputs.size(), sized.output_specs.size());
+  return prepare_on(builder_.device(spot.lane), request);
 }
 
 Result<Prepared> Calls::prepare(const Step& step, std::vector<TensorId>& inputs, const std::vector<TensorSpec>& outputs,
@@ -143,7 +140,7 @@ Result<Prepared> Calls::prepare(const Step& step, std::vector<TensorId>& inputs,
                                context.kernels[spot.lane].get(),
                                {},
                                0};
-  SHEAF_ASSIGN(auto prepared, checked(builder_.device(spot.lane).prepare(request), step, inputs.size(), outputs.size()));
+  SHEAF_ASSIGN(auto prepared, prepare_on(builder_.device(spot.lane), request));
   SHEAF_TRY(formats_.bring(inputs, prepared.inputs, id, spot));
   return prepared;
 }

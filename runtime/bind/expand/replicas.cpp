@@ -62,10 +62,9 @@ Error Replicas::located(Error error, const Step& step, const Spot& spot) const {
     cause.message = "replica " + std::to_string(spot.replica) + " on device " + context_.devices.entry_name(spot.entry) + ": " +
                     cause.message;
   }
-  if (cause.location.file.empty()) cause.location = step.location;
-  if (!step.layer.empty() && cause.message.find("'" + step.layer + "'") == std::string::npos) {
-    error.note("in layer '" + step.layer + "', operation " + op_name(step));
-  }
+  if (!cause.location.file.empty()) return error;  // which names the layer, as prepare_on() does
+  cause.location = step.location;
+  if (!step.layer.empty()) error.note("in layer '" + step.layer + "', operation " + op_name(step));
   return error;
 }
 

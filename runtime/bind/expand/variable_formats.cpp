@@ -1,6 +1,7 @@
 #include "runtime/bind/expand/variable_formats.h"
 
 #include "runtime/ops/traits.h"
+#include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
@@ -18,9 +19,8 @@ bool contains(const std::vector<TensorId>& list, TensorId id) { return std::find
 
 /// Whether the step is a generated kernel that goes element by element, wherever they lie.
 bool elementwise(const Plan& plan, const Step& step) {
-  const auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(),
-                                   [&](const Kernel& described) { return described.name == step.kernel; });
-  return step.op == Op::kernel && kernel != plan.kernels.end() && kernel->elementwise;
+  const Kernel* kernel = find_kernel(plan, step.kernel);
+  return kernel && kernel->elementwise;
 }
 
 /// Passes on all of its operand unchanged in memory.

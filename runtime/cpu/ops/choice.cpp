@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops/choice.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/machine/isa.h"
 
 #include <algorithm>
@@ -54,9 +55,7 @@ std::string library_reason(std::string why, const std::vector<std::string>* pass
   reason += std::string("oneDNN's first choice for these shapes and formats on a CPU with ") + instruction_set();
   if (!passed_over) return reason;
   if (passed_over->empty()) return reason + "; it has no other for them";
-  reason += "; passed over, in its order of preference: ";
-  for (size_t i = 0; i < passed_over->size(); ++i) reason += (i ? ", " : "") + (*passed_over)[i];
-  return reason;
+  return reason + "; passed over, in its order of preference: " + joined(*passed_over);
 }
 
 void take_loop(Prepared& prepared, std::string why) {

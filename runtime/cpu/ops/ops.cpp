@@ -47,29 +47,11 @@ Prepared prepare_nothing(const Operation& operation) {
   return prepared;
 }
 
-Error failure(const Step& step, const std::string& why) {
-  const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
-  return Error(layer + "operation '" + op_name(step) + "': " + why);
-}
-
-/// Products of narrow values that this CPU would only imitate: refused, so that nobody takes them for what they aren't.
-Result<void> check_arithmetic(const PrepareRequest& request) {
-  const auto takes = [&](DType dtype) {
-    return std::any_of(request.inputs.begin(), request.inputs.end(), [&](const TensorSpec& x) { return x.dtype == dtype; });
-  };
-  const auto refused = [&](const std::string& why) {
-    return Error({request.plan.file}, "layer '" + request.step.layer + "': " + why);
-  };
-  if (takes(DType::float16)) {
-    return refused(
-        "the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
-        "on CUDA devices, or compile the model with --precision bf16 or f32");
-  }
-  if (takes(DType::bfloat16) && !has_bf16()) {
-    return refused("the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
-                   ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
-  }
-  return {};
+Result<Prepare> find_operation(Op op) {
+  const auto found =
+      std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
+  if (found == std::end(operations)) return Error("the CPU has no library operation of this name");
+  return found->prepare;
 }
 
 /// Whether a primitive's code finds room. oneDNN takes what it is given for its code unseen, and writes to address 0 where
@@ -82,29 +64,40 @@ bool room_for_code() {
 
 }  // namespace
 
+// Products of narrow values that this CPU would only imitate are refused, so that nobody takes them for what they aren't.
+Result<void> supports_cpu_library_op(Op op, DType dtype) {
+  SHEAF_TRY(find_operation(op));
+  if (dtype == DType::float16) {
+    return Error(
+        "the plan computes in float16 (compiled with --precision f16), for which oneDNN has no arithmetic on CPUs; run it "
+        "on CUDA devices, or compile the model with --precision bf16 or f32");
+  }
+  if (dtype == DType::bfloat16 && !has_bf16()) {
+    return Error("the plan computes in bfloat16 (compiled with --precision bf16), but this CPU, " + cpu_model_name() +
+                 ", has neither AVX-512 BF16 nor AMX and would only imitate it; compile the model with --precision f32");
+  }
+  if (dtype == DType::bfloat16 && takes_only_float32(op)) return Error("it computes in float32 alone on CPUs");
+  return {};
+}
+
 Result<Prepared> prepare_cpu_library_op(const PrepareRequest& request) {
-  const Step& step = request.step;
-  const Op op = step.op;
-  const auto found =
-      std::find_if(std::begin(operations), std::end(operations), [&](const Entry& entry) { return entry.op == op; });
-  if (found == std::end(operations)) return failure(step, "the CPU has no library operation of this name");
-  SHEAF_TRY(check_arithmetic(request));
-  if (!room_for_code()) return failure(step, "there is not enough memory for its code");
+  const Op op = request.step.op;
+  SHEAF_ASSIGN(const Prepare prepare, find_operation(op));
+  if (!room_for_code()) return Error("there is not enough memory for its code");
   try {
     const TeamSize threads(request.threads);
     const Operation operation(request);
-    require(operation.dtype() == DType::float32 || !takes_only_float32(op), "it computes in float32 alone");
     const bool check = op == Op::check_finite;  // the one that is run for what it finds
     require(check || !request.outputs.empty(), "the step has no output");
     if (has_nothing_to_do(request)) return prepare_nothing(operation);
-    return keep_nan(operation, found->prepare(operation), found->prepare);
+    return keep_nan(operation, prepare(operation), prepare);
   } catch (const dnnl::error& error) {
-    if (error.status == dnnl_out_of_memory) return failure(step, kNoMemory);
-    return failure(step, std::string("oneDNN refuses it: ") + error.what());
+    if (error.status == dnnl_out_of_memory) return Error(kNoMemory);
+    return Error(std::string("oneDNN refuses it: ") + error.what());
   } catch (const std::bad_alloc&) {
-    return failure(step, kNoMemory);
+    return Error(kNoMemory);
   } catch (const std::exception& error) {
-    return failure(step, error.what());
+    return Error(error.what());
   }
 }
 

@@ -5,9 +5,12 @@
 
 namespace sheaf {
 
+/// As Device::supports().
+Result<void> supports_cpu_library_op(Op op, DType dtype);
+
 /// Binds the library operation `request.step.op`, those of a training step (docs/training.md) too, in f32
-/// or, all but the recurrent ones, in bf16 with f32 sums. An unknown operation, shapes or attributes that contradict each
-/// other, and anything that oneDNN refuses are errors naming the layer and the operation.
+/// or, all but the recurrent ones, in bf16 with f32 sums. Shapes or attributes that contradict each other, and anything
+/// that oneDNN refuses, are errors.
 ///
 /// The executable sets its thread's OpenMP thread count to `request.threads` on each run. Equal inputs give
 /// equal bits for equal `threads`, wherever it runs.

@@ -33,9 +33,9 @@ class GradientBuilder {
       : operation_(operation),
         s_(shape),
         prepared_(operation.prepared()),
-        workspace_(shape, operation.input_buffer("workspace")) {
+        workspace_(shape, operation.input_buffer("workspace")),
+        gradients_(rnn_gradients(operation, shape)) {
     take_workspace(operation, s_.gates == 4 ? Op::lstm_train : Op::gru_train, prepared_);
-    check_outputs();
     for (int64_t layer = 0; layer < s_.layers; ++layer)
       for (int64_t direction = 0; direction < s_.directions; ++direction) kept_.push_back(workspace_of(layer, direction));
   }
@@ -75,30 +75,6 @@ class GradientBuilder {
   }
 
  private:
-  void check_outputs() {
-    std::vector<DnnlDims> expected = {operation_.operand("x").dims};
-    for (const char* role : {"h0", "c0"})
-      if (operation_.has(role)) {
-        state_gradients_.push_back(int(expected.size()));
-        expected.push_back(operation_.operand(role).dims);
-      }
-    for (const std::string& role : operation_.request.step.roles)
-      if (role.starts_with("weight_") || role.starts_with("bias_")) {
-        weight_gradients_.emplace_back(role, expected.size());
-        expected.push_back(operation_.operand(role).dims);
-      }
-    require(operation_.request.outputs.size() == expected.size(),
-            "expected " + std::to_string(expected.size()) + " outputs: dx, the states' gradients and the weights'");
-    for (size_t i = 0; i < expected.size(); ++i)
-      require(operation_.output(i).dims == expected[i], "output " + std::to_string(i) + " has shape " +
-                                                            to_string(operation_.output(i).dims) + ", expected " +
-                                                            to_string(expected[i]));
-    for (const auto& [gradient, value] : {std::pair("dy", "y"), std::pair("dh", "h"), std::pair("dc", "c")})
-      if (operation_.has(gradient))
-        require(operation_.operand(gradient).dims == operation_.operand(value).dims,
-                std::string(gradient) + " should have the shape of " + value);
-  }
-
   /// What the forward primitive of this cell kept; called in the order in which the forward step was built.
   BufferRef workspace_of(int64_t layer, int64_t direction) {
     if (s_.steps == 0) return {};
@@ -106,13 +82,6 @@ class GradientBuilder {
     const auto kind = dnnl::prop_kind::forward_training;
     return workspace_.take(s_.gates == 3 ? describe_gru(cell, kind).workspace_desc().get_size()
                                          : describe_lstm(cell, kind).workspace_desc().get_size());
-  }
-
-  /// Output that holds the gradient of the weight or bias `role`.
-  size_t gradient_of(const std::string& role) const {
-    for (const auto& [name, output] : weight_gradients_)
-      if (name == role) return output;
-    throw OperationError("operand '" + role + "' is missing");
   }
 
   BufferRef zeros(size_t bytes) {
@@ -160,8 +129,8 @@ class GradientBuilder {
         .argument(DNNL_ARG_DIFF_DST_LAYER, cell.y, shifted(dy, column))
         .argument(DNNL_ARG_DIFF_DST_ITER, cell.state_out, state_in("dh", state))
         .argument(DNNL_ARG_DIFF_SRC_LAYER, cell.x, direction == 0 ? dx : other_direction_)
-        .argument(DNNL_ARG_DIFF_WEIGHTS_LAYER, pd.diff_weights_layer_desc(), operation_.output_buffer(gradient_of(ih)))
-        .argument(DNNL_ARG_DIFF_WEIGHTS_ITER, pd.diff_weights_iter_desc(), operation_.output_buffer(gradient_of(hh)))
+        .argument(DNNL_ARG_DIFF_WEIGHTS_LAYER, pd.diff_weights_layer_desc(), operation_.output_buffer(gradients_.of(ih)))
+        .argument(DNNL_ARG_DIFF_WEIGHTS_ITER, pd.diff_weights_iter_desc(), operation_.output_buffer(gradients_.of(hh)))
         .argument(DNNL_ARG_DIFF_BIAS, cell.bias, dbias_);
     call.argument(DNNL_ARG_SRC_ITER, cell.state_in, state_in("h0", state))
         .argument(DNNL_ARG_DIFF_SRC_ITER, cell.state_in, state_out("h0", 1, state));
@@ -177,8 +146,8 @@ class GradientBuilder {
     take_library(operation_, pd, prepared_, "one primitive for each layer and direction, as in the forward pass");
     if (direction == 1) stages_.emplace_back(Add{other_direction_, dx, s_.steps * s_.rows * s_.width_into(layer)});
     if (s_.bias)
-      stages_.emplace_back(BiasSplit{dbias_, operation_.output_buffer(gradient_of(bias_ih)),
-                                     operation_.output_buffer(gradient_of(bias_hh)), s_.hidden, gru});
+      stages_.emplace_back(BiasSplit{dbias_, operation_.output_buffer(gradients_.of(bias_ih)),
+                                     operation_.output_buffer(gradients_.of(bias_hh)), s_.hidden, gru});
   }
 
   static dnnl::primitive primitive_of(const lstm_backward::primitive_desc& pd) { return lstm_backward(pd); }
@@ -186,7 +155,7 @@ class GradientBuilder {
 
   void weight(const std::string& role, const DnnlDesc& wanted, const DnnlDesc& gradient) {
     const DnnlDims& dims = operation_.operand(role).dims;
-    const size_t output = gradient_of(role);
+    const size_t output = gradients_.of(role);
     prepared_.inputs[size_t(operation_.find(role))] = rnn_weight(s_, dims, wanted);
     prepared_.outputs[output] = rnn_weight(s_, dims, gradient);
     stages_.emplace_back(Zero{operation_.output_buffer(output), prepared_.outputs[output].bytes});
@@ -196,11 +165,11 @@ class GradientBuilder {
   Prepared build_empty() {
     for (size_t i = 1; i < prepared_.outputs.size(); ++i)
       stages_.emplace_back(Zero{operation_.output_buffer(i), prepared_.outputs[i].bytes});
-    const char* roles[] = {"dh", "dc"};
-    for (size_t i = 0; i < state_gradients_.size(); ++i)
-      if (operation_.has(roles[i]))
-        stages_.emplace_back(
-            Copy{operation_.input_buffer(roles[i]), operation_.output_buffer(i + 1), prepared_.outputs[i + 1].bytes});
+    for (const auto& [from, state] : {std::pair("dh", "h0"), std::pair("dc", "c0")}) {
+      if (!operation_.has(from) || !gradients_.has(state)) continue;
+      const size_t to = gradients_.of(state);
+      stages_.emplace_back(Copy{operation_.input_buffer(from), operation_.output_buffer(to), prepared_.outputs[to].bytes});
+    }
     take_loop(prepared_, "a sequence of length 0: the states' gradients pass through");
     return finish();
   }
@@ -216,8 +185,7 @@ class GradientBuilder {
   Prepared prepared_;
   RnnWorkspace workspace_;
   std::vector<BufferRef> kept_;  ///< by layer and direction
-  std::vector<int> state_gradients_;
-  std::vector<std::pair<std::string, size_t>> weight_gradients_;  ///< role, output
+  RnnGradients gradients_;
   ScratchPlan scratch_;
   BufferRef x_, dx_, zero_dy_, zero_state_, unwanted_state_, between_[2], other_direction_, bias_, dbias_;
   size_t scratchpad_bytes_ = 0;  ///< behind the rest, for one primitive after the other

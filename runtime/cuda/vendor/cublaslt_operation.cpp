@@ -3,15 +3,11 @@
 namespace sheaf::cuda {
 
 Result<void> ProductOperation::enqueue(const Enqueue& at) {
-  if (auto current = driver_.make_current(device_); !current) return current;
-  for (const Zeros& range : zeros)
-    if (auto done = driver_.fill(at.stream, range.where.resolve(at), 0, range.bytes); !done) return done;
-  for (KernelCall& call : before)
-    if (auto done = call.enqueue(driver_, at); !done) return done;
-  if (product)
-    if (auto done = product->enqueue(at); !done) return done;
-  for (KernelCall& call : after)
-    if (auto done = call.enqueue(driver_, at); !done) return done;
+  SHEAF_TRY(driver_.make_current(device_));
+  for (const Zeros& range : zeros) SHEAF_TRY(driver_.fill(at.stream, range.where.resolve(at), 0, range.bytes));
+  for (KernelCall& call : before) SHEAF_TRY(call.enqueue(driver_, at));
+  if (product) SHEAF_TRY(product->enqueue(at));
+  for (KernelCall& call : after) SHEAF_TRY(call.enqueue(driver_, at));
   return {};
 }
 

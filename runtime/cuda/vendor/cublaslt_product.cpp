@@ -150,7 +150,7 @@ Result<void> LtProduct::enqueue(const Enqueue& at) {
   char *a = request_.a.resolve(at), *b = request_.b.resolve(at), *c = request_.c.resolve(at), *d = request_.d.resolve(at);
   const char* bias = request_.bias.resolve(at);
   if (has_bias(request_.epilogue)) {
-    if (auto set = set_bias(bias); !set) return set;
+    SHEAF_TRY(set_bias(bias));
   }
   for (const ProductOffsets& call : request_.calls) {
     void *call_a = a + size_t(call.a) * operand, *call_b = b + size_t(call.b) * operand, *call_d = d + size_t(call.d) * result,

@@ -5,7 +5,7 @@
 namespace sheaf::cuda {
 
 Result<void> CudnnOperation::enqueue(const Enqueue& at) {
-  if (auto current = driver_.make_current(device_); !current) return current;
+  SHEAF_TRY(driver_.make_current(device_));
   for (Part& part : parts_) {
     const auto put = [&](auto& kind) -> Result<void> {
       using Kind = std::remove_reference_t<decltype(kind)>;
@@ -13,7 +13,7 @@ Result<void> CudnnOperation::enqueue(const Enqueue& at) {
       else if constexpr (std::is_same_v<Kind, KernelCall>) return kind.enqueue(driver_, at);
       else return driver_.fill(at.stream, kind.where.resolve(at), 0, kind.bytes);
     };
-    if (auto done = std::visit(put, part); !done) return done;
+    SHEAF_TRY(std::visit(put, part));
   }
   return {};
 }

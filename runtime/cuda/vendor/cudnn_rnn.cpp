@@ -28,7 +28,6 @@ class RnnBuilder {
         lstm_(gates_of(request.step.op) == 4),
         training_(traits(request.step.op).pass == Pass::training),
         backward_(traits(request.step.op).pass == Pass::backward) {
-    require(operands_.dtype() == DType::float32, "it computes in float32 alone");
     std::vector<Dims> results = output_dims(operands_);
     if (backward_) {
       results = {operands_.operand("y").dims, operands_.operand("h").dims};
@@ -101,28 +100,10 @@ class RnnBuilder {
     require(format && (empty || format->bytes == descriptors().reserve_bytes),
             "operand 'workspace' is not one that " + to_string(lstm_ ? Op::lstm_train : Op::gru_train) + " made");
     prepared_.inputs[size_t(operation_->reserve.buffer)] = workspace;
-    std::vector<Dims> expected = {operands_.operand("x").dims};
+    gradients_ = rnn_gradients(operands_, shape_);
     operation_->dx = out(0);
-    for (const auto& [role, gradient] : {std::pair("h0", &operation_->dh0), std::pair("c0", &operation_->dc0)}) {
-      if (!operands_.has(role)) continue;
-      *gradient = out(expected.size());
-      expected.push_back(operands_.operand(role).dims);
-    }
-    for (const std::string& role : operands_.request.step.roles) {
-      if (!role.starts_with("weight_") && !role.starts_with("bias_")) continue;
-      gradients_.emplace_back(role, expected.size());
-      expected.push_back(operands_.operand(role).dims);
-    }
-    require(operands_.request.outputs.size() == expected.size(),
-            "expected " + std::to_string(expected.size()) + " outputs: dx, the states' gradients and the weights'");
-    for (size_t i = 0; i < expected.size(); ++i)
-      require(operands_.output(i).dims == expected[i], "output " + std::to_string(i) + " has shape " +
-                                                           to_string(operands_.output(i).dims) + ", expected " +
-                                                           to_string(expected[i]));
-    for (const auto& [gradient, value] : {std::pair("dy", "y"), std::pair("dh", "h"), std::pair("dc", "c")})
-      if (operands_.has(gradient))
-        require(operands_.operand(gradient).dims == operands_.operand(value).dims,
-                std::string(gradient) + " should have the shape of " + value);
+    if (gradients_.has("h0")) operation_->dh0 = out(gradients_.of("h0"));
+    if (gradients_.has("c0")) operation_->dc0 = out(gradients_.of("c0"));
   }
 
   /// A sequence of length 0: states and their gradients pass through.
@@ -138,7 +119,8 @@ class RnnBuilder {
     for (const auto& [from, to] : {std::pair("dh", operation_->dh0), std::pair("dc", operation_->dc0)})
       if (to.buffer >= 0)
         operation_->before.push_back({in(from), to, bytes(size_t(to.buffer) - operands_.request.inputs.size())});
-    for (const auto& [role, output] : gradients_) operation_->before.push_back({{}, out(output), bytes(output)});
+    for (size_t output = gradients_.first_weight; output < gradients_.roles.size(); ++output)
+      operation_->before.push_back({{}, out(output), bytes(output)});
   }
 
   void place() {
@@ -171,16 +153,11 @@ class RnnBuilder {
       o.dweights = take_scratch(scratch, d.weight_bytes);
       o.before.push_back({{}, o.dweights, d.weight_bytes});  // cuDNN adds to what it finds
       for (const RnnWeightPart& part : d.parts)
-        o.after.push_back(
-            {{o.dweights.buffer, o.dweights.offset + part.in_space}, {gradient_of(part.role).buffer, part.offset}, part.bytes});
+        o.after.push_back({{o.dweights.buffer, o.dweights.offset + part.in_space},
+                           {out(gradients_.of(part.role)).buffer, part.offset},
+                           part.bytes});
     }
     prepared_.scratch_bytes = scratch;
-  }
-
-  MemoryRef gradient_of(const std::string& role) const {
-    for (const auto& [name, output] : gradients_)
-      if (name == role) return out(output);
-    throw OperationError("operand '" + role + "' is missing");
   }
 
   void finish() {
@@ -206,7 +183,7 @@ class RnnBuilder {
   const bool lstm_, training_, backward_;
   size_t values_ = 0;
   RnnShape shape_;
-  std::vector<std::pair<std::string, size_t>> gradients_;  ///< role, output
+  RnnGradients gradients_;
   Prepared prepared_;
   std::unique_ptr<RnnOperation> operation_;
 };

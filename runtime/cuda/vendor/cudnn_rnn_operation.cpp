@@ -3,15 +3,14 @@
 namespace sheaf::cuda {
 
 Result<void> RnnOperation::enqueue(const Enqueue& at) {
-  if (auto current = driver->make_current(device); !current) return current;
-  if (auto done = copy(before, at); !done) return done;
-  if (lengths)
-    if (auto done = lengths->enqueue(*driver, at); !done) return done;
+  SHEAF_TRY(driver->make_current(device));
+  SHEAF_TRY(copy(before, at));
+  if (lengths) SHEAF_TRY(lengths->enqueue(*driver, at));
   if (descriptors) {
     const std::scoped_lock lock(cudnn->using_handle());
     const auto status = descriptors->functions->set_stream(cudnn->handle(), reinterpret_cast<cudaStream_t>(at.stream));
     if (status != CUDNN_STATUS_SUCCESS) return descriptors->functions->failure("cudnnSetStream", status);
-    if (auto done = backward ? gradients(at) : forward(at); !done) return done;
+    SHEAF_TRY(backward ? gradients(at) : forward(at));
   }
   return copy(after, at);
 }

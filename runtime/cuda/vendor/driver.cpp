@@ -12,26 +12,26 @@ Result<std::unique_ptr<Driver>> open_nvidia_driver() {
 }
 
 Result<void> NvidiaDriver::open() {
-  if (auto ok = result("cuInit", call_.cuInit(0)); !ok) return ok;
+  SHEAF_TRY(result("cuInit", call_.cuInit(0)));
   int count = 0;
-  if (auto ok = result("cuDeviceGetCount", call_.cuDeviceGetCount(&count)); !ok) return ok;
+  SHEAF_TRY(result("cuDeviceGetCount", call_.cuDeviceGetCount(&count)));
   if (count == 0) return Error("NVIDIA's driver shows no GPU");
   for (int i = 0; i < count; ++i) {
     DeviceState& device = devices_.emplace_back();
-    if (auto ok = result("cuDeviceGet", call_.cuDeviceGet(&device.handle, i)); !ok) return ok;
-    if (auto ok = read_properties(device); !ok) return ok;
+    SHEAF_TRY(result("cuDeviceGet", call_.cuDeviceGet(&device.handle, i)));
+    SHEAF_TRY(read_properties(device));
   }
   return {};
 }
 
 Result<void> NvidiaDriver::read_properties(DeviceState& device) {
   char text[256] = "";
-  if (auto ok = result("cuDeviceGetName", call_.cuDeviceGetName(text, sizeof text, device.handle)); !ok) return ok;
+  SHEAF_TRY(result("cuDeviceGetName", call_.cuDeviceGetName(text, sizeof text, device.handle)));
   device.properties.name = text;
-  if (auto ok = result("cuDeviceGetPCIBusId", call_.cuDeviceGetPCIBusId(text, sizeof text, device.handle)); !ok) return ok;
+  SHEAF_TRY(result("cuDeviceGetPCIBusId", call_.cuDeviceGetPCIBusId(text, sizeof text, device.handle)));
   device.properties.pci_bus_id = text;
   size_t memory = 0;
-  if (auto ok = result("cuDeviceTotalMem", call_.cuDeviceTotalMem(&memory, device.handle)); !ok) return ok;
+  SHEAF_TRY(result("cuDeviceTotalMem", call_.cuDeviceTotalMem(&memory, device.handle)));
   device.properties.memory_bytes = static_cast<int64_t>(memory);
   const std::pair<CUdevice_attribute, int*> attributes[] = {
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &device.properties.major},
@@ -40,7 +40,7 @@ Result<void> NvidiaDriver::read_properties(DeviceState& device) {
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &device.properties.l2_bytes},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &device.properties.shared_bytes_per_block}};
   for (const auto& [attribute, value] : attributes) {
-    if (auto ok = result("cuDeviceGetAttribute", call_.cuDeviceGetAttribute(value, attribute, device.handle)); !ok) return ok;
+    SHEAF_TRY(result("cuDeviceGetAttribute", call_.cuDeviceGetAttribute(value, attribute, device.handle)));
   }
   return {};
 }
@@ -70,7 +70,7 @@ Result<void> NvidiaDriver::make_current(Stream stream) {
 
 Result<void> NvidiaDriver::make_any_current() {
   CUcontext current = nullptr;
-  if (auto ok = result("cuCtxGetCurrent", call_.cuCtxGetCurrent(&current)); !ok) return ok;
+  SHEAF_TRY(result("cuCtxGetCurrent", call_.cuCtxGetCurrent(&current)));
   return current ? Result<void>() : make_current(0);
 }
 

@@ -13,12 +13,12 @@ constexpr size_t kMostPitch = (size_t{1} << 31) - 1;
 }  // namespace
 
 Result<void> NvidiaDriver::record(DriverEvent event, Stream stream) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuEventRecord", call_.cuEventRecord(native(event), native(stream)));
 }
 
 Result<void> NvidiaDriver::wait(Stream stream, DriverEvent event) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuStreamWaitEvent", call_.cuStreamWaitEvent(native(stream), native(event), CU_EVENT_WAIT_DEFAULT));
 }
 
@@ -41,7 +41,7 @@ Result<bool> NvidiaDriver::done(Stream stream) {
 Result<void> NvidiaDriver::copy(Stream stream, void* target, int target_device, const void* source, int source_device,
                                 const CopyShape& shape) {
   if (shape.row_bytes == 0 || shape.rows == 0) return {};
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   if (shape.rows == 1) return copy_run(stream, target, target_device, source, source_device, shape.row_bytes);
   const bool pitched = shape.source_pitch >= shape.row_bytes && shape.target_pitch >= shape.row_bytes &&
                        shape.source_pitch <= kMostPitch && shape.target_pitch <= kMostPitch;
@@ -106,19 +106,19 @@ Result<void> NvidiaDriver::copy_rows(Stream stream, void* target, int target_dev
 }
 
 Result<void> NvidiaDriver::fill(Stream stream, void* memory, uint8_t value, size_t bytes) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuMemsetD8Async", call_.cuMemsetD8Async(address(memory), value, bytes, native(stream)));
 }
 
 Result<void> NvidiaDriver::launch(Stream stream, const Launch& launch) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuLaunchKernel", call_.cuLaunchKernel(reinterpret_cast<CUfunction>(launch.function), launch.grid[0],
                                                        launch.grid[1], launch.grid[2], launch.block, 1, 1, launch.shared_bytes,
                                                        native(stream), launch.arguments, nullptr));
 }
 
 Result<void> NvidiaDriver::begin_capture(Stream stream) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuStreamBeginCapture", call_.cuStreamBeginCapture(native(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 }
 
@@ -135,7 +135,7 @@ Result<Graph> NvidiaDriver::end_capture(Stream stream) {
 }
 
 Result<void> NvidiaDriver::launch(Stream stream, Graph graph) {
-  if (auto ok = make_current(stream); !ok) return ok;
+  SHEAF_TRY(make_current(stream));
   return result("cuGraphLaunch", call_.cuGraphLaunch(reinterpret_cast<CUgraphExec>(graph), native(stream)));
 }
 

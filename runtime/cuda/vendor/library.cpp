@@ -41,31 +41,25 @@ constexpr Entry operations[] = {
     {Op::gru_backward, cudnn, prepare_rnn},
 };
 
-Error failure(const Step& step, const std::string& why) {
-  const std::string layer = step.layer.empty() ? "" : "layer '" + step.layer + "': ";
-  return Error(layer + "operation '" + op_name(step) + "': " + why);
-}
-
 class NvidiaLibrary final : public Library {
  public:
   explicit NvidiaLibrary(LibraryContext context) : context_(std::move(context)) {}
 
+  Result<void> supports(Op op, DType dtype) override { return supports_gpu_op(op, dtype); }
+
   Result<Prepared> prepare(const PrepareRequest& request) override {
-    const Step& step = request.step;
-    const Op op = step.op;
+    const Op op = request.step.op;
     const PrepareOwn own = find_own_operation(op);
     const auto entry =
         std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
-    if (!own && entry == std::end(operations)) return failure(step, "the CUDA backend has no library operation of this name");
+    if (!own && entry == std::end(operations)) return Error("neither cuDNN nor cuBLASLt is asked for it");
     try {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);
       require(!own || context_.planning() || context_.own, context_.no_own);
-      auto prepared = own ? own(request, context_.own) : entry->prepare(request, context_);
-      if (!prepared) return failure(step, prepared.error().message());
-      return prepared;
+      return own ? own(request, context_.own) : entry->prepare(request, context_);
     } catch (const OperationError& error) {
-      return failure(step, error.what());
+      return Error(error.what());
     }
   }
 

@@ -115,7 +115,7 @@ Result<void> NcclCommunicator::issue(const CollectiveRequest& request, size_t ra
 
 Result<void> NcclCommunicator::enqueue(const CollectiveRequest& request, size_t rank, void* const* buffers, Stream stream) {
   if (aborted_) return Error("NCCL: the communicator was aborted after a failure");
-  if (auto current = driver_.make_current(devices_[rank]); !current) return current;
+  SHEAF_TRY(driver_.make_current(devices_[rank]));
   if (const auto result = nccl_.group_start(); result != ncclSuccess) return nccl_.failure("ncclGroupStart", result);
   const auto issued = issue(request, rank, buffers, stream);
   const auto result = nccl_.group_end();

@@ -38,7 +38,7 @@ Estimate estimated(const Plan& plan, const Program& program, const std::string& 
   return made ? std::move(*made) : Estimate{};
 }
 
-size_t of(const MemoryByClass& bytes, MemoryClass kind) { return bytes[static_cast<size_t>(kind)]; }
+size_t of(const MemoryByPurpose& bytes, Value::Purpose kind) { return bytes[static_cast<size_t>(kind)]; }
 
 class EstimateOf : public ::testing::TestWithParam<const char*> {};
 
@@ -86,10 +86,9 @@ TEST(EstimateOfATrainingStep, FindsEachParametersGradient) {
   for (const char* name : {"data_parallel_model", "digits_cnn", "transformer_encoder", "word_language_model", "resnet18_w8"}) {
     SCOPED_TRACE(name);
     const Plan plan = plan_of(name, false);
-    const std::vector<MemoryClass> classes = classes_of_values(plan, plan.train);
     std::multiset<std::string> gradients;
-    for (size_t i = 0; i < classes.size(); ++i) {
-      if (classes[i] == MemoryClass::gradients) gradients.insert(text_of(plan.train.values[i].shape));
+    for (const Value& value : plan.train.values) {
+      if (value.purpose == Value::Purpose::gradients) gradients.insert(text_of(value.shape));
     }
     std::map<std::string, size_t> parameters;
     for (const Value& value : plan.train.values) {
@@ -114,8 +113,8 @@ TEST(EstimateOfATrainingStep, CountsEveryOperation) {
   double layers = 0;
   for (const LayerEstimate& layer : train.layers) layers += layer.cost.flops;
   EXPECT_DOUBLE_EQ(layers, train.cost.flops);
-  EXPECT_GT(of(train.devices[0].most, MemoryClass::gradients), 0u);
-  EXPECT_GT(of(train.devices[0].most, MemoryClass::activations), 0u);
+  EXPECT_GT(of(train.devices[0].most, Value::Purpose::gradients), 0u);
+  EXPECT_GT(of(train.devices[0].most, Value::Purpose::activations), 0u);
   EXPECT_GT(train.step_seconds, infer.step_seconds);
 }
 

@@ -1,5 +1,6 @@
 #include "tests/unit/cpu/step_runner.h"
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/ops/ops.h"
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/plan/op_list.h"
@@ -46,7 +47,7 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
   for (const auto& dims : c.outputs)
     bound.outputs.push_back(plain_tensor(c.bf16 && !sums ? DType::bfloat16 : DType::float32, dims));
   const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
-  return prepare_cpu_library_op({bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
+  return prepare_on(*cpu_device(), {bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
 }
 
 /// Between a tensor's floats and a plain buffer of the spec's dtype.

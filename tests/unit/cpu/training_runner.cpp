@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/cpu/dnnl/dnnl_format.h"
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/ops/ops.h"
 
 namespace sheaf::test {
@@ -61,7 +62,7 @@ Result<TrainingRun> run_training(const TrainingStep& c) {
   for (const auto& dims : c.outputs)
     outputs.push_back(plain_tensor(int(outputs.size()) == c.workspace ? DType::uint8 : DType::float32, dims));
   const PrepareRequest request{step, plan, inputs, outputs, c.threads, c.fast, {}};
-  auto prepared = c.prepare ? c.prepare(request) : prepare_cpu_library_op(request);
+  auto prepared = c.prepare ? c.prepare(request) : prepare_on(*cpu_device(), request);
   if (!prepared) return prepared.error();
   EXPECT_EQ(prepared->inputs.size(), inputs.size());
   EXPECT_EQ(prepared->outputs.size(), outputs.size());

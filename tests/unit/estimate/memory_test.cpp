@@ -21,8 +21,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-size_t total(const MemoryByClass& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
-size_t of(const MemoryByClass& bytes, MemoryClass kind) { return bytes[static_cast<size_t>(kind)]; }
+size_t total(const MemoryByPurpose& bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
+size_t of(const MemoryByPurpose& bytes, Value::Purpose kind) { return bytes[static_cast<size_t>(kind)]; }
 
 std::vector<std::string> names_of(const DeviceSet& devices) {
   std::vector<std::string> names;
@@ -48,7 +48,7 @@ void expect_equal(const Estimate& estimate, const BindingInfo& info) {
     EXPECT_EQ(device.arena_bound, info.lanes[i].arena_bound) << device.device;
     EXPECT_EQ(device.operations, info.lanes[i].operations) << device.device;
     EXPECT_EQ(total(device.at_peak), device.arena_bound) << "classes make up all that is live: " << device.device;
-    for (size_t kind = 0; kind < kMemoryClasses; ++kind) EXPECT_GE(device.most[kind], device.at_peak[kind]);
+    for (size_t kind = 0; kind < kPurposes; ++kind) EXPECT_GE(device.most[kind], device.at_peak[kind]);
   }
   EXPECT_EQ(estimate.parameter_bytes, info.parameter_bytes);
   EXPECT_EQ(estimate.derived_bytes, info.derived_bytes);
@@ -82,10 +82,10 @@ TEST(EstimatedMemory, OfATrainingStepIsByClass) {
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     expect_equal(estimate, trainer->binding().info());
     // w and row, 3 floats each, and w.m: beside the arenas, once.
-    EXPECT_EQ(of(estimate.devices[0].lasting, MemoryClass::parameters), 24u);
-    EXPECT_EQ(of(estimate.devices[0].lasting, MemoryClass::optimizer), 12u);
+    EXPECT_EQ(of(estimate.devices[0].lasting, Value::Purpose::parameters), 24u);
+    EXPECT_EQ(of(estimate.devices[0].lasting, Value::Purpose::optimizer), 12u);
     size_t gradients = 0;
-    for (const DeviceEstimate& device : estimate.devices) gradients += of(device.most, MemoryClass::gradients);
+    for (const DeviceEstimate& device : estimate.devices) gradients += of(device.most, Value::Purpose::gradients);
     // Each replica's dws, a block of 64 bytes; their sum lies over the first one.
     EXPECT_EQ(gradients, 64u * size_t(std::max(count, 1)));
   }
@@ -117,7 +117,7 @@ TEST(EstimatedMemory, TouchesNoDevice) {
   const Estimate estimate = estimated(b.plan, b.plan.infer, *devices, rows / 64);
   EXPECT_EQ(machine.driver().calls(sim::Call::allocate), 0);
   EXPECT_GT(estimate.devices[2].arena_bytes, size_t(rows) / 128 * (37 + 19) * 4 - 1) << "a chunk and its result";
-  EXPECT_GT(of(estimate.devices[2].most, MemoryClass::communication), size_t(rows) / 128 * 37 * 4 - 1)
+  EXPECT_GT(of(estimate.devices[2].most, Value::Purpose::communication), size_t(rows) / 128 * 37 * 4 - 1)
       << "the chunk, copied there";
 }
 

@@ -1,4 +1,5 @@
 // GPUs that aren't there: bindings are planned for them as for those that are.
+#include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/unit/estimate/two_layers.h"
@@ -50,14 +51,22 @@ TEST(PlannedGpu, TakesTheMemoryOfOneThatIsThere) {
     ASSERT_EQ(real->devices.size(), made->devices.size());
     for (size_t lane = 0; lane < real->devices.size(); ++lane) {
       EXPECT_EQ(real->devices[lane].operations, made->devices[lane].operations);
-      for (const MemoryClass kind :
-           {MemoryClass::parameters, MemoryClass::derived, MemoryClass::activations, MemoryClass::communication}) {
+      for (const Value::Purpose kind :
+           {Value::Purpose::parameters, Value::Purpose::derived, Value::Purpose::activations, Value::Purpose::communication}) {
         const auto i = static_cast<size_t>(kind);
         EXPECT_EQ(real->devices[lane].lasting[i], made->devices[lane].lasting[i]) << name_of(kind);
         EXPECT_EQ(real->devices[lane].most[i], made->devices[lane].most[i]) << name_of(kind);
       }
     }
   }
+}
+
+TEST(PlainLibrary, HasRecurrentLayersInFloat32Alone) {
+  cuda::PlainLibrary library;
+  EXPECT_TRUE(bool(library.supports(Op::lstm, DType::float32)));
+  const auto narrow = library.supports(Op::lstm, DType::bfloat16);
+  ASSERT_FALSE(bool(narrow));
+  EXPECT_EQ(narrow.error().message(), "it computes in float32 alone on GPUs");
 }
 
 TEST(PlainLibrary, KnowsOwnOperationsAndLeavesLibrariesOpen) {

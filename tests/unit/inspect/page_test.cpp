@@ -10,40 +10,24 @@
 namespace sheaf {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-PlacementNode node(std::string id, std::string op, int replica = -1) {
-  PlacementNode made;
-  made.id = std::move(id);
-  made.op = std::move(op);
-  made.replica = replica;
-  made.device = "cpu:0";
-  return made;
-}
-
-PlacementGraph chain(std::vector<PlacementNode> nodes, std::vector<std::pair<int, int>> edges) {
+TEST(Page, says_which_part_of_a_training_step_a_node_is_of) {
   PlacementGraph graph;
-  graph.program = "train";
-  graph.nodes = std::move(nodes);
-  for (const auto& [from, to] : edges) graph.edges.push_back({from, to, {}, false});
-  return graph;
+  graph.nodes.resize(3);
+  graph.nodes[1].phase = Phase::backward;
+  graph.nodes[2].phase = Phase::update;
+  const Json data = page_data({graph});
+  EXPECT_TRUE(data["phases"]);
+  EXPECT_EQ(data["nodes"][0]["phase"], "forward");
+  EXPECT_EQ(data["nodes"][1]["phase"], "backward");
+  EXPECT_EQ(data["nodes"][2]["phase"], "update");
 }
 
-TEST(Phases, of_a_step_on_replicas) {
-  const PlacementGraph graph =
-      chain({node("in0", "input"), node("s0_r0", "linear", 0), node("s1", "gather"), node("s2", "loss"), node("s3", "scale"),
-             node("s4", "scatter"), node("s5_r0", "linear_backward_weight", 0), node("s6", "reduce"), node("s7", "scale"),
-             node("s8", "first"), node("s9", "sgd_update"), node("out0", "output"), node("out1", "output")},
-            {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 10}, {1, 9}, {3, 11}, {1, 12}});
-  EXPECT_THAT(phases_of(graph), ElementsAre("forward", "forward", "forward", "forward", "backward", "backward", "backward",
-                                            "update", "update", "forward", "update", "forward", "forward"));
-}
-
-TEST(Phases, inference_has_none) {
-  PlacementGraph graph = chain({node("in0", "input"), node("out0", "output")}, {{0, 1}});
-  graph.program = "infer";
-  EXPECT_THAT(phases_of(graph), ElementsAre("", ""));
+TEST(Page, inference_has_no_parts) {
+  PlacementGraph graph;
+  graph.nodes.resize(2);
+  EXPECT_FALSE(page_data({graph})["phases"]);
   EXPECT_FALSE(page_data({graph})["nodes"][0].contains("phase"));
 }
 

@@ -1,6 +1,7 @@
 // Plans written by hand, for tests of binding and execution.
 #pragma once
 
+#include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/plan/plan.h"
 
@@ -77,6 +78,7 @@ class PlanBuilder {
   int step(Op op, std::vector<int> inputs, const std::string& name, std::vector<Extent> shape, Place place,
            Json attributes = Json::object(), std::vector<std::string> roles = {}) {
     const int output = value(name, std::move(shape), place);
+    if (moves(op)) program.values.back().purpose = Value::Purpose::communication;
     Step step;
     step.op = op;
     step.inputs = std::move(inputs);
@@ -95,8 +97,10 @@ class PlanBuilder {
                 in_region(r), {{"dim", dim}, {"region", r}});
   }
   int replicate(int x, int r) {
-    return step(Op::replicate, {x}, program.values[size_t(x)].name + "@replica" + std::to_string(r),
-                program.values[size_t(x)].shape, in_region(r), {{"region", r}});
+    const int copy = step(Op::replicate, {x}, program.values[size_t(x)].name + "@replica" + std::to_string(r),
+                          program.values[size_t(x)].shape, in_region(r), {{"region", r}});
+    if (program.values[size_t(x)].role == Value::parameter) program.values.back().purpose = Value::Purpose::parameters;
+    return copy;
   }
   int gather(int x, int r, int dim, std::vector<Extent> shape, Place place, const std::string& name, bool scalar = false) {
     Json attributes = {{"dim", dim}, {"region", r}};

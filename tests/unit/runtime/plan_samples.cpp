@@ -204,6 +204,13 @@ Plan training_plan() {
   builder.step(Op::first, {{"x", stat}}, {first}, {{"region", 0}}, device);
   kernel({weight, momentum, dweight, mean, first}, {new_m, new_w, new_mean}, device);
   builder.output("loss", loss);
+  for (size_t backward = 6; backward <= 10; ++backward) program.steps[backward].phase = Phase::backward;
+  program.steps.back().phase = Phase::update;
+  using enum Value::Purpose;
+  for (int value : {part, whole, dpart, one, first}) program.values[size_t(value)].purpose = communication;
+  for (int value : {weights, new_w, new_mean}) program.values[size_t(value)].purpose = parameters;
+  for (int value : {dweights, dweight}) program.values[size_t(value)].purpose = gradients;
+  program.values[new_m].purpose = optimizer;
   program.updates = {{"net.module.weight", new_w}, {plan.state[0].name, new_m}, {"net.module.mean", new_mean}};
 
   plan.train_graph = program;

@@ -70,10 +70,13 @@ TEST(PlanTraining, IsReadBackAsItWasWritten) {
   const Plan plan = training_plan();
   ASSERT_EQ(problem(plan), "");
   const std::string text = serialize(plan);
-  EXPECT_THAT(text, HasSubstr("\"version\": \"1.4\""));
+  EXPECT_THAT(text, HasSubstr("\"version\": \"1.5\""));
   const auto read = parse_plan("m.plan", text);
   ASSERT_TRUE(read) << to_string(read.error());
   EXPECT_EQ(serialize(*read), text);
+  EXPECT_EQ(read->train.steps[backward].phase, Phase::backward);
+  EXPECT_EQ(read->train.steps[update].phase, Phase::update);
+  EXPECT_EQ(read->train.values[dweight].purpose, Value::Purpose::gradients);
   EXPECT_EQ(read->state.size(), 1U);
   EXPECT_EQ(read->state[0].init, plan.state[0].init);
   EXPECT_EQ(read->train.symbols[2].kind, Symbol::offset);
@@ -91,6 +94,11 @@ TEST(PlanTraining, PlansWithoutItHaveNoneOfItsFields) {
   const std::string text = serialize(samples::sample_plan());
   for (const char* field : {"\"state\"", "\"train\"", "\"updates\""}) EXPECT_THAT(text, testing::Not(HasSubstr(field)));
   ASSERT_TRUE(parse_plan("m.plan", text));
+}
+
+TEST(PlanTraining, RefusesAStepThatReadsALaterPhase) {
+  refuse([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "train.steps[7]",
+         "'dy' is made in a later phase of the step, update");
 }
 
 TEST(PlanTraining, RefusesUnknownFieldsAndNames) {
@@ -117,6 +125,12 @@ TEST(PlanTraining, RefusesUnknownFieldsAndNames) {
               HasSubstr("programs.train.values[2].role: unknown role 'knob'"));
   EXPECT_THAT(error_of([](Json& d) { d["programs"]["train"]["symbols"][2]["kind"] = "start"; }),
               HasSubstr("unknown kind of symbol 'start'"));
+  EXPECT_THAT(error_of([](Json& d) { d["programs"]["train"]["steps"][update]["phase"] = "later"; }),
+              HasSubstr("unknown phase 'later'"));
+  EXPECT_THAT(error_of([](Json& d) { d["programs"]["train"]["values"][dweight]["purpose"] = "fun"; }),
+              HasSubstr("unknown purpose 'fun'"));
+  EXPECT_THAT(error_of([](Json& d) { d["programs"]["train"]["values"][weight]["purpose"] = "gradients"; }),
+              HasSubstr("what a value that a step doesn't make is for, its role says"));
   EXPECT_THAT(error_of([](Json& d) { d["programs"]["train"]["symbols"][2].erase("of"); }),
               HasSubstr("programs.train.symbols[2]"));
   EXPECT_THAT(error_of([](Json& d) { d["state"][0]["shape"] = {-1}; }), HasSubstr("state[0].shape"));

@@ -70,9 +70,12 @@ struct TrainingPlan {
     const int dw = b.step(Op::reduce, {dws}, "dw", {3}, home, {{"region", r}});
     if (options.refuse) b.step("refuse", {xs}, "picky", {1}, inside);
     const int late = options.slow_reader ? b.step("slow_copy", {ws}, "late", {3}, inside) : -1;
+    for (int gradient : {dws, dw}) b.program.values[size_t(gradient)].purpose = Value::Purpose::gradients;
     const int new_m = b.step("halve_and_add", {m, dw}, "new_m", {3}, home, in_place);
     const int rate = b.step(Op::transfer, {lr}, "lr.moved", {}, home);
     const int new_w = b.step(options.in_place ? "descend" : "descend_apart", {w, new_m, rate}, "new_w", {3}, home, in_place);
+    b.program.values[size_t(new_m)].purpose = Value::Purpose::optimizer;
+    for (int made : {new_row, new_w}) b.program.values[size_t(made)].purpose = Value::Purpose::parameters;
     b.program.updates = {{"row", new_row}, {"w", new_w}, {"w.m", new_m}};
     if (options.slow_reader) {
       weight("kept", Value::buffer);

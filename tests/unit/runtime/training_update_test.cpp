@@ -151,7 +151,9 @@ TEST(TrainingUpdate, ConvolutionsShareTheReorderedVariable) {
     weights.push_back(parameter_values(model, 0));
     std::map<std::string, int> reorders;
     for (const OperationInfo& operation : trainer->binding().info().operations) {
-      if (operation.op == Op::reorder && operation.inputs[0].starts_with("w ")) ++reorders[operation.outputs[0]];
+      if (operation.op != Op::reorder || operation.inputs[0] != "w") continue;
+      const TensorSpec& made = operation.output_specs[0];
+      ++reorders[made.plain() ? "plain" : made.format->name()];
     }
     for (const auto& [format, count] : reorders) EXPECT_EQ(count, 1) << "to " << format << " on " << devices << " devices";
   }

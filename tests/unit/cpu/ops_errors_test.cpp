@@ -2,6 +2,7 @@
 #include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/step_runner.h"
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/ops/ops.h"
 #include "runtime/ops/traits.h"
 
@@ -65,6 +66,13 @@ TEST(OperationErrors, each_library_operation_is_known) {
     StepCase c;
     c.op = static_cast<Op>(i);
     EXPECT_THAT(refusal(c), testing::Not(HasSubstr("no library operation"))) << to_string(c.op);
+  }
+}
+
+TEST(OperationErrors, recurrent_layers_are_of_float32) {
+  for (const OpTraits& row : recurrent_ops()) {
+    EXPECT_TRUE(bool(cpu_device()->supports(row.op, DType::float32)));
+    EXPECT_FALSE(bool(cpu_device()->supports(row.op, DType::bfloat16))) << to_string(row.op);
   }
 }
 
@@ -157,7 +165,7 @@ TEST(OperationErrors, other_dtypes) {
   const Plan plan;
   const std::vector<TensorSpec> inputs = {plain_tensor(DType::int64, {3, 5}), plain_tensor(DType::float32, {2, 5})};
   const std::vector<TensorSpec> outputs = {plain_tensor(DType::float32, {3, 2})};
-  auto prepared = prepare_cpu_library_op({step, plan, inputs, outputs, 1, false, {}});
+  auto prepared = prepare_on(*cpu_device(), {step, plan, inputs, outputs, 1, false, {}});
   ASSERT_FALSE(bool(prepared));
   EXPECT_THAT(prepared.error().message(), AllOf(HasSubstr("net.fc"), HasSubstr("int64, expected float32")));
 }

@@ -1,0 +1,65 @@
+#include "tools/estimate/purposes.h"
+
+#include <optional>
+
+namespace sheaf {
+namespace {
+
+class TensorPurposes {
+ public:
+  TensorPurposes(const BoundProgram& bound, const Plan& plan, const Program& program, const ConstantStore& constants)
+      : bound_(bound), plan_(plan), constants_(constants), known_(bound.tensors.size()) {
+    for (size_t i = 0; i < program.values.size(); ++i)
+      for (TensorId tensor : bound.values[ValueId(i)])
+        if (tensor) known_[tensor] = purpose_of(plan, program.values[i]);
+  }
+
+  IdVector<TensorId, Value::Purpose> run() {
+    IdVector<TensorId, Value::Purpose> purposes;
+    for (TensorId tensor : bound_.tensors.ids()) purposes.push_back(of(tensor));
+    return purposes;
+  }
+
+ private:
+  Value::Purpose of(TensorId tensor) {
+    if (!known_[tensor]) known_[tensor] = find(tensor);
+    return *known_[tensor];
+  }
+
+  /// What binding added: it is for what its source is for.
+  Value::Purpose find(TensorId id) {
+    const Tensor& tensor = bound_.tensors[id];
+    if (const auto* view = tensor.lies<Tensor::View>()) return of(view->of);
+    if (const auto* stored = tensor.lies<Tensor::Stored>()) return purpose_of(plan_, constants_.nodes()[stored->node]);
+    if (tensor.writers.empty()) return Value::Purpose::communication;  // the caller's
+    const Instance& writer = bound_.instances[tensor.writers.front()];
+    if (writer.inputs.empty()) return Value::Purpose::activations;
+    const Value::Purpose source = of(writer.inputs[0]);
+    // A parameter in a library's format.
+    return writer.is<Instance::Reorder>() && source == Value::Purpose::parameters ? Value::Purpose::derived : source;
+  }
+
+  const BoundProgram& bound_;
+  const Plan& plan_;
+  const ConstantStore& constants_;
+  IdVector<TensorId, std::optional<Value::Purpose>> known_;
+};
+
+}  // namespace
+
+IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
+                                                       const ConstantStore& constants) {
+  return TensorPurposes(bound, plan, program, constants).run();
+}
+
+Value::Purpose purpose_of(const Plan& plan, const ConstantStore::Node& node) {
+  switch (node.kind) {
+    case ConstantStore::Kind::parameter:
+    case ConstantStore::Kind::buffer: return Value::Purpose::parameters;
+    case ConstantStore::Kind::state: return purpose_of_state(plan, node.name);
+    case ConstantStore::Kind::derived: break;
+  }
+  return Value::Purpose::derived;
+}
+
+}  // namespace sheaf

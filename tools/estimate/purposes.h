@@ -1,0 +1,20 @@
+// What the memory of a run is for.
+#pragma once
+
+#include "runtime/bind/bound_program.h"
+
+#include <array>
+
+namespace sheaf {
+
+/// Bytes by purpose.
+using MemoryByPurpose = std::array<size_t, kPurposes>;
+
+/// By tensor of `bound`, which is `program`, of `plan`, expanded.
+IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
+                                                       const ConstantStore& constants);
+
+/// Of what lies in the constant store.
+Value::Purpose purpose_of(const Plan& plan, const ConstantStore::Node& node);
+
+}  // namespace sheaf
