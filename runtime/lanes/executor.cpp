@@ -1,6 +1,7 @@
 #include "runtime/lanes/executor.h"
 
 #include "runtime/machine/thread_pool.h"
+#include "runtime/machine/blocked_signals.h"
 #include "runtime/machine/tick_clock.h"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
   // may be the one kept off the core.
   spins_ = static_cast<int>(busy.size()) <= cores ? 200 : 20;
   workers_.reserve(worker_lanes_.size());
+  const BlockedSignals signals;
   try {
     for (Lane* lane : worker_lanes_) workers_.emplace_back([this, lane] { work(*lane); });
   } catch (const std::exception&) {  // no thread, or no memory for one

@@ -1,6 +1,7 @@
 #include "runtime/machine/team.h"
 
 #include "runtime/machine/invalid_flag.h"
+#include "runtime/machine/blocked_signals.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/machine/tick_clock.h"
 
@@ -95,6 +96,7 @@ void Team::grow(int members) {
   claimed_ = std::make_unique<std::atomic<int32_t>[]>(static_cast<size_t>(members) + 1);
   for (int i = 0; i <= members; ++i) claimed_[static_cast<size_t>(i)].store(work, std::memory_order_relaxed);
   members_.reserve(static_cast<size_t>(members));
+  const BlockedSignals signals;
   try {
     for (int i = 1; i <= members; ++i) members_.emplace_back([=, this] { member(i, members, work); });
   } catch (const std::system_error&) {

@@ -13,16 +13,21 @@ void install(int signal, struct sigaction& before) {
   if (before.sa_handler == SIG_IGN) return;
   struct sigaction action{};
   action.sa_handler = note_signal;
-  // Once: a second signal is the default's. Restart: writes of files go on.
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  // Once: a second signal is the default's. Restart: writes of files go on. A stack of its own: a kernel at work may keep data beyond
+  // the end of the thread's (runtime/machine/blocked_signals.h).
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals() : stack_(64 << 10) {
   caught_signal = 0;
+  stack_t own{};
+  own.ss_sp = stack_.data();
+  own.ss_size = stack_.size();
+  sigaltstack(&own, &before_stack_);
   install(SIGINT, before_int_);
   install(SIGTERM, before_term_);
   install(SIGHUP, before_hangup_);
@@ -32,6 +37,7 @@ StopSignals::~StopSignals() {
   sigaction(SIGINT, &before_int_, nullptr);
   sigaction(SIGTERM, &before_term_, nullptr);
   sigaction(SIGHUP, &before_hangup_, nullptr);
+  sigaltstack(&before_stack_, nullptr);
 }
 
 int StopSignals::caught() const { return caught_signal; }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <csignal>
+#include <vector>
 
 namespace sheaf {
 
 /// While one of these exists, the first of these signals is noted; the second does what it always did, so that a run
-/// that hangs can still be ended. Ignored signals (nohup and the like) stay ignored.
+/// that hangs can still be ended. It belongs to the thread that runs the steps. Ignored signals (nohup and the like) stay ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -20,6 +21,8 @@ class StopSignals {
   static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP"; }
 
  private:
+  std::vector<char> stack_;  ///< of the handler, on the thread that made this
+  stack_t before_stack_{};
   struct sigaction before_int_{}, before_term_{}, before_hangup_{};
 };
 

@@ -6,7 +6,11 @@
 
 #include <atomic>
 #include <barrier>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
+#include <unistd.h>
 
 namespace sheaf {
 namespace {
@@ -120,6 +124,30 @@ TEST(Threads, OneModelIsBoundByAllWhileAnotherSessionRuns) {
     binding.fetch_sub(1);
   });
   for (int i = 0; i < kThreads; ++i) EXPECT_TRUE(same[size_t(i)]) << "thread " << i;
+}
+
+/// SigBlk of a thread of this process, as /proc tells it.
+uint64_t blocked_signals(const std::filesystem::path& task) {
+  std::ifstream status(task / "status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("SigBlk:")) return std::stoull(line.substr(7), nullptr, 16);
+  return 0;
+}
+
+TEST(Threads, OfTheRuntimeTakeNoSignals) {
+  Model model = load(convolutions());
+  set_weights(model, 0);
+  auto session = model.bind("cpu:0,cpu:1", kBatch);
+  ASSERT_TRUE(session);
+  Buffers buffers;
+  ASSERT_TRUE(buffers.of(*session));
+  int others = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(getpid())) continue;
+    ++others;
+    EXPECT_TRUE(blocked_signals(task.path()) & 1ULL << (SIGINT - 1)) << task.path();
+  }
+  EXPECT_GT(others, 0);
 }
 
 }  // namespace

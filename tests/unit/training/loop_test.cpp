@@ -1,5 +1,6 @@
 // The loop with a fake step: steps, epochs, evaluation, stopping, and resuming bit for bit.
 #include "runtime/training/checkpoint_folder.h"
+#include "tools/train/stop_signals.h"
 #include "tests/unit/training/fake_learner.h"
 
 #include <gmock/gmock.h>
@@ -296,6 +297,23 @@ TEST(Identity, OtherPlansAndOtherDevices) {
   const auto refused = check_same_run("f", then, now);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("another plan"));
+}
+
+TEST(StopSignals, AreTakenOnAStackOfTheirOwn) {
+  stack_t before{}, during{}, after{};
+  sigaltstack(nullptr, &before);
+  {
+    const StopSignals signals;
+    sigaltstack(nullptr, &during);
+    EXPECT_FALSE(during.ss_flags & SS_DISABLE);
+    struct sigaction action{};
+    sigaction(SIGTERM, nullptr, &action);
+    EXPECT_TRUE(action.sa_flags & SA_ONSTACK);
+    std::raise(SIGTERM);
+    EXPECT_EQ(signals.caught(), SIGTERM);
+  }
+  sigaltstack(nullptr, &after);
+  EXPECT_EQ(after.ss_flags, before.ss_flags);
 }
 
 }  // namespace
