@@ -6,8 +6,6 @@
 #include "runtime/training/checkpoint_json.h"
 
 namespace sheaf {
-namespace {}  // namespace
-
 std::string plan_hash(const Plan& plan) {
   Plan same;
   same.producer = plan.producer;

@@ -79,7 +79,7 @@ TEST_F(Safetensors, ListsNamesWhereOneIsMissing) {
 }
 
 TEST_F(Safetensors, OtherTypesAreAnErrorOnlyWhenAskedFor) {
-  const auto opened = SafetensorsFile::open(file(R"({"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]},)"
+  const auto opened = SafetensorsFile::open(file(R"({"b":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]},)"
                                                  R"("f":{"dtype":"U64","shape":[],"data_offsets":[3,11]},)"
                                                  R"("x":{"dtype":"F4","shape":[3],"data_offsets":[11,13]},)"
                                                  R"("u":{"dtype":"U8","shape":[1],"data_offsets":[13,14]}})",

@@ -37,9 +37,7 @@ class KernelDevice : public TrainingDevice {
 
 /// Operations of kind `op` whose first input, or output, is the tensor `name`.
 inline int count(const Trainer& trainer, Op op, const std::string& name) {
-  const auto first = [&](const std::vector<std::string>& operands) {
-    return !operands.empty() && operands[0].starts_with(name);
-  };
+  const auto first = [&](const std::vector<std::string>& operands) { return !operands.empty() && operands[0] == name; };
   const auto& all = trainer.binding().info().operations;
   return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const OperationInfo& operation) {
     return (op == Op::copy ? operation.implementation == "copy" : operation.op == op) &&

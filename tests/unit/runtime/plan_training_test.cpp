@@ -97,7 +97,7 @@ TEST(PlanTraining, PlansWithoutItHaveNoneOfItsFields) {
 }
 
 TEST(PlanTraining, RefusesAStepThatReadsALaterPhase) {
-  refuse([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "train.steps[7]",
+  refuse([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "programs.train.steps[7]",
          "'dy' is made in a later phase of the step, update");
 }
 

@@ -66,9 +66,10 @@ TEST(TrainerFile, WhatIsNoCheckpointOfThePlanChangesNothing) {
   ASSERT_TRUE(model.save_parameters(file));
   refuse("not a sound checkpoint: its metadata has no 'sheaf_checkpoint'");
 
-  TrainingOptions options;
-  options.in_place = !options.in_place;
-  const Model other = training_model(options);
+  TrainingPlan made({});
+  made.b.plan.name = "another";
+  Model other = *Model::from_plan(std::move(made.b.plan));
+  ASSERT_TRUE(other.initialise_parameters(0));
   auto another = Trainer::bind(other, training_devices(0), 2);
   ASSERT_TRUE(another && another->save(file));
   refuse("it is of another plan");

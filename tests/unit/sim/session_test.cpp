@@ -208,7 +208,7 @@ TEST(SimSession, WhatCannotBePreparedIsNamedWithItsReplicaAndDevice) {
   const auto devices = machine.list("cuda:2,cuda:0");
   auto session = model.bind(devices, 5);  // 3 rows and 2
   ASSERT_FALSE(session);
-  EXPECT_THAT(to_string(session.error()), HasSubstr("replica 1 on device cuda:0: not today"));
+  EXPECT_THAT(to_string(session.error()), HasSubstr("replica 1 on device cuda:0: layer 'fc2': operation 'linear': not today"));
   EXPECT_EQ(run(model, devices, 6, 1), run(model, machine.list("cpu:0,cpu:1"), 6, 1)) << "the model goes on";
 }
 
