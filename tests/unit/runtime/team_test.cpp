@@ -65,7 +65,13 @@ void run_without_the_other() {
   pthread_t member{};
   std::atomic<int> there{0};
   run(team, 2, [&](const Team::Share& share) {
-    if (share.index == 1) member = pthread_self();
+    if (share.index == 1) {
+      member = pthread_self();
+      sigset_t wanted;  // members take no signals of their own accord
+      sigemptyset(&wanted);
+      sigaddset(&wanted, SIGUSR1);
+      pthread_sigmask(SIG_UNBLOCK, &wanted, nullptr);
+    }
     for (++there; there < 2;) {  // so that each is on a thread of its own
     }
   });
