@@ -6,6 +6,7 @@
 #include "runtime/training/checkpoint_json.h"
 
 namespace sheaf {
+
 std::string plan_hash(const Plan& plan) {
   Plan same;
   same.producer = plan.producer;

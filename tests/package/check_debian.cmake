@@ -1,13 +1,7 @@
 # Makes the Debian packages of a build, asks lintian for errors, and runs what they hold. Run by CTest with
 #   cmake -DBUILD=… -DSOURCE=… -DCPACK=… -DLINTIAN=… -P check_debian.cmake
 cmake_minimum_required(VERSION 3.25)
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nexit ${status}\n${out}")
-  endif()
-  set(output "${out}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(work ${BUILD}/debian-test)
 file(REMOVE_RECURSE ${work})

@@ -1,12 +1,6 @@
 # Installs a build, builds the example project against it, and runs it. Run by CTest with
 #   cmake -DBUILD=… -DSOURCE=… -DCXX=… -DPLANS_FROM=… -P check_package.cmake
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nexit ${status}\n${out}")
-  endif()
-  set(output "${out}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 # What tools/demo.sh builds is all that is installed.
 file(READ ${SOURCE}/tools/demo.sh demo)

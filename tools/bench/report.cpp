@@ -2,7 +2,8 @@
 
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
-#include "runtime/training/checkpoint.h"
+#include "runtime/plan/serialize.h"
+#include "runtime/plan/sha256.h"
 #include "tools/train/display.h"
 
 #include <cmath>
@@ -48,7 +49,7 @@ Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, c
           {"precision", plan.precision},
           {"weights", subject.weights.empty() ? "random" : subject.weights},
           {"producer", plan.producer},
-          {"plan_sha256", plan_hash(plan)},
+          {"plan_sha256", sha256(serialize(plan))},
           {"version", SHEAF_VERSION},
           {"cpu", cpu.model},
           {"isa", cpu.isa},
