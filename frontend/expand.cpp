@@ -38,13 +38,23 @@ Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::str
   return graph;
 }
 
+void name_outputs_of_wrapped(Graph& body, int count) {
+  for (int i = static_cast<int>(body.outputs.size()); i < count; ++i) {
+    body.outputs.push_back({0, i});
+    body.output_names.push_back(i == 0 ? body.layers[0].name : body.layers[0].name + ":" + std::to_string(i));
+  }
+  body.layers[0].values = std::max(body.layers[0].values, count);
+}
+
 namespace {
 
 void count_values(Graph& graph) {
   auto count = [&](const ValueRef& ref) {
     if (ref.layer < 0) return;
-    int& values = graph.layers[static_cast<size_t>(ref.layer)].values;
-    values = std::max(values, ref.output + 1);
+    Layer& layer = graph.layers[static_cast<size_t>(ref.layer)];
+    layer.values = std::max(layer.values, ref.output + 1);
+    // What is wrapped yields as many parts as are used of the whole, if its arguments alone don't tell their number.
+    if (layer.type == "DataParallel" && layer.body) name_outputs_of_wrapped(*layer.body, layer.values);
   };
   for (const Layer& layer : graph.layers) std::ranges::for_each(layer.inputs, count);
   std::ranges::for_each(graph.outputs, count);
@@ -107,7 +117,8 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
     const JsonValue type = member(value, "type", problems_);
     const LayerType* leaf = type.is(NodeKind::string) ? find_layer_type(type.node->string) : nullptr;
     // What is made of no inputs has none by default either.
-    if (leaf && leaf->most_inputs == 0 && absent(names)) inputs_known = true;
+    const bool none_named = absent(names) || (names.is(NodeKind::array) && names.node->items.empty());
+    if (leaf && leaf->most_inputs == 0 && none_named) inputs_known = true;
     else layer.inputs = read_inputs(building, names, "layer '" + layer.name + "'", inputs_known);
     JsonValue device = member(value, "device", problems_);
     auto own = absent(device) ? std::nullopt : read_device(device, problems_);

@@ -24,6 +24,9 @@ struct ShareEntry {
   TextPlace target_place;
 };
 
+/// Gives what a DataParallel wraps, the only layer of `body`, at least `count` outputs, and names them.
+void name_outputs_of_wrapped(Graph& body, int count);
+
 class Expander {
  public:
   /// Bounds on what a small file may expand to, and on what is looked up one by one.

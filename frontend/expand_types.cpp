@@ -160,11 +160,8 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
   static const std::string wrapped_name = "module";
   expand_layer(building, module, 0, inside, &wrapped_name);
   if (building.outputs.empty()) return any_number;
-  int count = building.outputs[0];
-  for (int i = 0; i < (count == any_number ? 1 : count); ++i) {
-    building.graph.outputs.push_back({0, i});
-    building.graph.output_names.push_back(i == 0 ? wrapped_name : wrapped_name + ":" + std::to_string(i));
-  }
+  const int count = building.outputs[0];
+  name_outputs_of_wrapped(building.graph, count == any_number ? 1 : count);
   layer.body = std::make_unique<Graph>(std::move(building.graph));
   return count;
 }

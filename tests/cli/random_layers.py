@@ -32,11 +32,13 @@ class Value(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """arguments(draw, shape) → dict; after(shape, arguments) → shape; inputs: how many, or a function of draw; the kind of the result, None: the input's."""
+    """arguments(draw, shape) → dict; after(shape, arguments) → shape; inputs: how many, or a function of draw; the kind of the
+    result, None: the input's; ranks of the inputs that fit."""
     arguments: Callable = lambda draw, shape: {}
     after: Callable = lambda shape, arguments: shape
     inputs: object = 1
     kind: str | None = None
+    ranks: object = range(16)
 
 
 def fitting(shape, i, otherwise=4):
@@ -68,7 +70,7 @@ def convolution(type):
             layer["padding_mode"] = draw.choice(["zeros", "zeros", "reflect", "replicate", "circular"])
         return layer
 
-    return Layer(arguments, lambda shape, a: [*shape[:max(0, len(shape) - rank - 1)], a["out_channels"], *shape[-rank:]])
+    return Layer(arguments, lambda shape, a: [*shape[:max(0, len(shape) - rank - 1)], a["out_channels"], *shape[-rank:]], ranks=[rank + 2])
 
 
 def pool(type):
@@ -86,11 +88,11 @@ def pool(type):
                 layer["divisor_override"] = draw.choice([None, None, 3, -2])
         return layer
 
-    return Layer(arguments)
+    return Layer(arguments, ranks=[rank + 2])
 
 
 def adaptive_pool(type):
-    return Layer(lambda d, s: {"output_size": d.choice([1, 2, [3, *[None] * (rank_of(type) - 1)]])})
+    return Layer(lambda d, s: {"output_size": d.choice([1, 2, [3, *[None] * (rank_of(type) - 1)]])}, ranks=[rank_of(type) + 2])
 
 
 def recurrent(draw, shape):
@@ -187,14 +189,15 @@ LAYERS = {
     "Embedding": Layer(lambda d, s: {"num_embeddings": 8, "embedding_dim": d.randint(1, 5), "padding_idx": d.choice([None, 0, -1]), "sparse": d.chance(0.3)},
                        lambda s, a: [*s, a["embedding_dim"]], kind="float"),
     "EmbeddingBag": Layer(lambda d, s: {"num_embeddings": 8, "embedding_dim": d.randint(1, 5), "mode": d.choice(["sum", "mean", "max"])},
-                          lambda s, a: [*s[:1], a["embedding_dim"]], kind="float"),
+                          lambda s, a: [*s[:1], a["embedding_dim"]], kind="float", ranks=[2]),
     **{t: convolution(t) for t in ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d")},
     **{f"BatchNorm{n}d": Layer(lambda d, s: {"num_features": fitting(s, 1), "affine": d.chance(0.7), "momentum": d.choice([0.1, None]),
-                                             "track_running_stats": d.chance(0.7)}) for n in (1, 2, 3)},
-    **{f"InstanceNorm{n}d": Layer(lambda d, s: {"num_features": fitting(s, 1), "affine": d.chance(0.5)}) for n in (1, 2, 3)},
+                                             "track_running_stats": d.chance(0.7)},
+                              ranks=[n + 2, 2] if n == 1 else [n + 2]) for n in (1, 2, 3)},
+    **{f"InstanceNorm{n}d": Layer(lambda d, s: {"num_features": fitting(s, 1), "affine": d.chance(0.5)}, ranks=[n + 2]) for n in (1, 2, 3)},
     **{t: Layer(lambda d, s: {"normalized_shape": [fitting(s, i) for i in range(-d.randint(1, max(1, len(s) - 1)), 0)], "elementwise_affine": d.chance(0.7)})
        for t in ("LayerNorm", "RMSNorm")},
-    "GroupNorm": Layer(lambda d, s: {"num_groups": math.gcd(fitting(s, 1), d.randint(1, 4)), "num_channels": fitting(s, 1), "affine": d.chance(0.7)}),
+    "GroupNorm": Layer(lambda d, s: {"num_groups": math.gcd(fitting(s, 1), d.randint(1, 4)), "num_channels": fitting(s, 1), "affine": d.chance(0.7)}, ranks=range(2, 16)),
     **{t: Layer() for t in UNARY},
     "Threshold": Layer(lambda d, s: {"threshold": d.choice([0, 0.4]), "value": d.choice([0, -1])}),
     "Clamp": Layer(lambda d, s: d.choice([{"min": 0.2}, {"max": 0.6}, {"min": 0, "max": 0.5}])),
@@ -205,9 +208,9 @@ LAYERS = {
     **{t: pool(t) for t in ("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d")},
     **{t: adaptive_pool(t) for t in ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")},
     "Flatten": Layer(lambda d, s: {"start_dim": d.randint(0, 1)}, flattened),
-    **{t: Layer(recurrent, lambda s, a: [*s[:-1], a["hidden_size"] * (2 if a["bidirectional"] else 1)]) for t in ("LSTM", "GRU")},
-    "MultiheadAttention": Layer(attention, inputs=3),
-    "ScaledDotProductAttention": Layer(lambda d, s: {"dropout_p": d.choice([0, 0, 0.2]), "is_causal": d.chance(0.4)}, inputs=3),
+    **{t: Layer(recurrent, lambda s, a: [*s[:-1], a["hidden_size"] * (2 if a["bidirectional"] else 1)], ranks=[3]) for t in ("LSTM", "GRU")},
+    "MultiheadAttention": Layer(attention, inputs=3, ranks=[3]),
+    "ScaledDotProductAttention": Layer(lambda d, s: {"dropout_p": d.choice([0, 0, 0.2]), "is_causal": d.chance(0.4)}, inputs=3, ranks=range(3, 16)),
     **{t: Layer(arithmetic, inputs=2) for t in ("Add", "Sub", "Mul", "Div", "Minimum", "Maximum")},
     **{t: Layer(arithmetic, inputs=2, kind="bool") for t in COMPARISONS},
     "LogicalAnd": Layer(inputs=2, kind="bool"), "LogicalOr": Layer(inputs=2, kind="bool"), "LogicalNot": Layer(kind="bool"),
@@ -229,9 +232,9 @@ LAYERS = {
     **{t: Layer(along(keepdim=[False, True]), without) for t in ("Mean", "Sum", "AMax", "AMin", "Var")},
     **{t: Layer(along(keepdim=[False, True]), without, kind="integer") for t in ("ArgMax", "ArgMin")},
     "CumSum": Layer(along()),
-    "Upsample": Layer(upsampled, resized),
-    "PixelShuffle": Layer(lambda d, s: {"upscale_factor": 2}), "PixelUnshuffle": Layer(lambda d, s: {"downscale_factor": 2}),
-    "ChannelShuffle": Layer(lambda d, s: {"groups": d.choice([1, 2])}),
+    "Upsample": Layer(upsampled, resized, ranks=[3, 4, 5]),
+    "PixelShuffle": Layer(lambda d, s: {"upscale_factor": 2}, ranks=[4, 5]), "PixelUnshuffle": Layer(lambda d, s: {"downscale_factor": 2}, ranks=[4, 5]),
+    "ChannelShuffle": Layer(lambda d, s: {"groups": d.choice([1, 2])}, ranks=range(3, 16)),
     "Parameter": Layer(drawn_shape, lambda s, a: a["shape"], inputs=0, kind="float"),
     "Buffer": Layer(lambda d, s: {**drawn_shape(d, s), "dtype": d.choice(["float32", "int64", "bool"])}, lambda s, a: a["shape"], inputs=0),
     "Constant": Layer(constant, lambda s, a: [len(a["value"])] if isinstance(a["value"], list) else [], inputs=0, kind="float"),
@@ -239,29 +242,47 @@ LAYERS = {
     "Print": Layer(lambda d, s: {"text": "of {0}"}),
 }
 
-# Inputs of a certain kind, by position.
-KINDS = {"Where": {0: "bool"}, "IndexSelect": {1: "integer"}, "Gather": {1: "integer"}, "Embedding": {0: "integer"}, "EmbeddingBag": {0: "integer"},
-         "LogicalAnd": {0: "bool", 1: "bool"}, "LogicalOr": {0: "bool", 1: "bool"}, "LogicalNot": {0: "bool"}}
+# The kinds that inputs want, by position; what isn't named wants numbers with a point.
+ANY, INDEX, TRUTH = ("float", "integer", "bool"), ("integer",), ("bool",)
+KINDS = {"Where": (TRUTH,), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
+         "LogicalAnd": (TRUTH, TRUTH), "LogicalOr": (TRUTH, TRUTH), "LogicalNot": (TRUTH,),
+         **{t: (ANY,) for t in ("Cast", "Concat", "Permute", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Roll", "Flip",
+                                "Select", "Print", "Identity", "Flatten", *COMPARISONS)},
+         **{t: (ANY, ANY) for t in ("Add", "Sub", "Mul")}}
 
 
-def random_layer(draw, values, name, type):
+def suiting(type, position, values):
+    """The names of the values that an input of this type may well be."""
+    wanted = KINDS.get(type, ())
+    kinds = wanted[position] if position < len(wanted) else ("float",)
+    return [name for name, value in values.items() if value.kind in kinds and (position or len(value.shape) in LAYERS[type].ranks)]
+
+
+def random_type(draw, values):
+    """A layer's type: half of the time one that any value suits, mostly one that some value suits."""
+    types = ["Linear", *UNARY, "Softmax", "LayerNorm", "Add", "Concat", "Mul"] if draw.chance(0.4) else list(LAYERS)
+    if draw.chance(0.9):
+        types = [type for type in types if suiting(type, 0, values)] or types
+    return draw.choice(types)
+
+
+def random_layer(draw, values, name):
     """A layer on some of the `values` (name → Value), the last ones above all, and its own Value."""
+    type = random_type(draw, values)
     row = LAYERS[type]
-    wanted = KINDS.get(type, {})
-
-    def of_kind(position, among):
-        """Mostly a value of the kind that the input wants."""
-        fit = [other for other in among if values[other].kind == wanted.get(position, "float")]
-        return fit if fit and draw.chance(0.9) else among
-
-    source = draw.choice(of_kind(0, list(values))[-2:])
+    source = draw.choice((suiting(type, 0, values) or list(values))[-2:])
     shape = values[source].shape
     arguments = row.arguments(draw, shape)
     count = row.inputs(draw) if callable(row.inputs) else row.inputs
     if "other" in arguments:
         count = 1
-    alike = [other for other, theirs in values.items() if theirs.shape == shape]
-    inputs = [source, *(draw.choice(of_kind(i, list(values) if i in wanted else alike)) for i in range(1, count))][:count]
+    inputs = [source][:count]
+    for position in range(1, count):
+        fit = suiting(type, position, values) if draw.chance(0.9) else list(values)
+        alike = [other for other in fit if values[other].shape == shape and values[other].kind == values[source].kind]
+        if position < len(KINDS.get(type, ())) and draw.chance(0.9) or not alike:
+            alike = fit or list(values)
+        inputs.append(draw.choice(alike))
     kind = row.kind or values[source].kind
     if "dtype" in arguments:
         kind = "bool" if arguments["dtype"] == "bool" else "integer" if arguments["dtype"].startswith("int") else "float"

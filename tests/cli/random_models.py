@@ -7,10 +7,11 @@ around some; a training section for most. `tensors_of` makes data for it.
 import json
 from pathlib import Path
 
-from random_layers import LAYERS, UNARY, B, Random, Value, fitting, random_layer
+from random_layers import B, Random, Value, fitting, random_layer
 from tensors import Tensor, drawn
 
 DTYPES = {"float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}  # halves are converted when they are read
+LEAST_CLASSES = 3  # integers below it fit every target, and every table
 
 
 def table_types(schema):
@@ -37,16 +38,12 @@ def kind_of(dtype):
     return "bool" if dtype == "bool" else "integer" if dtype in ("int64", "int32", "uint8") else "float"
 
 
-def random_type(draw):
-    """A layer's type: half of the time one that any value suits."""
-    return draw.choice(["Linear", *UNARY, "Softmax", "LayerNorm", "Add", "Concat", "Mul"] if draw.chance(0.5) else list(LAYERS))
-
-
 def training(draw, shape):
     loss = draw.choice(["MSELoss", "L1Loss", "BCEWithLogitsLoss", "CrossEntropyLoss", "CrossEntropyLoss"])
     target = {"shape": shape}
-    if loss == "CrossEntropyLoss" and draw.chance(0.6):
-        target = {"shape": [size for i, size in enumerate(shape) if i != (1 if len(shape) > 1 else 0)], "dtype": draw.choice(["int64", "int32"])}
+    classes = min(1, len(shape) - 1)  # their dimension
+    if loss == "CrossEntropyLoss" and shape[classes] != B and shape[classes] >= LEAST_CLASSES and draw.chance(0.6):
+        target = {"shape": [size for i, size in enumerate(shape) if i != classes], "dtype": draw.choice(["int64", "int32"])}
     return {"targets": {"y": target}, "loss": {"type": loss, "inputs": ["out", "y"]}, "optimizer": {"type": draw.choice(["SGD", "Adam"]), "lr": 0.001}}
 
 
@@ -57,7 +54,7 @@ def random_model(number):
     values = {name: Value(entry["shape"], kind_of(entry["dtype"])) for name, entry in inputs.items()}
     layers = []
     for position in range(draw.randint(1, 5)):
-        layer, value = random_layer(draw, values, f"l{position}", random_type(draw))
+        layer, value = random_layer(draw, values, f"l{position}")
         if len(layer["inputs"]) == 1 and draw.chance(0.35):
             name, sources = layer.pop("name"), layer.pop("inputs")
             layer = {"name": name, "type": "DataParallel", "inputs": sources, "module": layer}
@@ -76,13 +73,13 @@ def random_model(number):
     return model
 
 
-def tensors_of(declarations, rows, limit):
-    """Data for declared inputs or targets: integers below `limit`, numbers from 0 to 1."""
+def tensors_of(declarations, rows):
+    """Data for declared inputs or targets: integers below LEAST_CLASSES, numbers from 0 to 1."""
     tensors = {}
     for name, entry in declarations.items():
         dtype = DTYPES.get(entry.get("dtype", "float32"), "F32")
         shape = [rows if size == B else size for size in entry["shape"]]
-        tensors[name] = drawn(name, shape, 0, 1 if dtype == "F32" else limit, "F32" if dtype == "F32" else "I64")
+        tensors[name] = drawn(name, shape, 0, 1 if dtype == "F32" else LEAST_CLASSES, "F32" if dtype == "F32" else "I64")
         if dtype in ("I32", "U8", "BOOL"):
             tensors[name] = Tensor(dtype, shape, [min(1, n) for n in tensors[name].data] if dtype == "BOOL" else tensors[name].data)
     return tensors
