@@ -2,6 +2,8 @@
 #include "ir/ElementFunctions.h"
 #include "ir/Nn/ShapeRules.h"
 
+#include "llvm/Support/Format.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -17,6 +19,13 @@ static SmallVector<int64_t> dims_of_operand(StringRef name, unsigned operand, in
   if (function && function->by_channel && operand == 1 && operand_rank == 1 && result_rank > 0)
     return {std::min<int64_t>(1, result_rank - 1)};
   return llvm::to_vector(llvm::seq<int64_t>(result_rank - operand_rank, result_rank));
+}
+
+/// "-0.5", as a model file writes it.
+static std::string text_of(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.6g", number);
+  return text;
 }
 
 LogicalResult MapOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -35,8 +44,8 @@ LogicalResult MapOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
     return failure();
   TensorShape y = operands[first];
   if (isa<IntegerType>(y.element) && more && getNumbers().back() != std::nearbyint(getNumbers().back()))
-    return emitError("has the number ") << getNumbers().back() << " beside an input of " << dtype_name(y.element)
-                                        << "; cast the input to float32 first";
+    return emitError("has the number ") << text_of(getNumbers().back()) << " beside an input of "
+                                        << dtype_name(y.element) << "; cast the input to float32 first";
   for (auto [i, operand] : llvm::enumerate(operands)) {
     if (function->by_channel && i == 1) {
       Extent channels = y.rank() == 0 ? Extent(1) : y.dims[std::min<int64_t>(1, y.rank() - 1)];

@@ -177,8 +177,7 @@ struct NnSetPrecision : impl::NnSetPrecisionBase<NnSetPrecision> {
 
   void runOnOperation() override {
     if (getOperation().isExternal()) return;
-    // Parameters are f32: nothing else comes in but through the arguments.
-    if (precision == "f32" && !llvm::any_of(getOperation().getArgumentTypes(), is_half)) return;
+    if (precision == "f32" && !has_halves()) return;
     StringRef dtype = precision == "f32" ? "float32" : precision == "bf16" ? "bfloat16" : precision == "f16" ? "float16" : "";
     FloatType narrow = nn::float_type(&getContext(), dtype);
     if (!narrow) {
@@ -186,6 +185,16 @@ struct NnSetPrecision : impl::NnSetPrecisionBase<NnSetPrecision> {
       return signalPassFailure();
     }
     if (failed(Precision(getOperation(), narrow, precision).run())) signalPassFailure();
+  }
+
+ private:
+  /// Parameters are f32: halves come in through the arguments or are made by casts.
+  bool has_halves() {
+    if (llvm::any_of(getOperation().getArgumentTypes(), is_half)) return true;
+    WalkResult found = getOperation().walk([](nn::CastOp cast) {
+      return is_half(cast->getResult(0).getType()) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return found.wasInterrupted();
   }
 };
 

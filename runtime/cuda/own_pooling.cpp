@@ -82,7 +82,7 @@ class PoolBuilder {
     } else {
       sizes_ = pooling_of(operands_, x, y);
       pool_.count_include_pad = operands_.flag("count_include_pad", true);
-      pool_.divisor = max_ ? 0 : int32_t(operands_.integers("divisor_override", 1, 0, 0).front());
+      pool_.divisor = max_ ? 0 : int32_t(operands_.integer("divisor_override", 0));
       require(max_ || !sizes_.dilated(), "avg_pool has no dilation");
     }
     fill(pool_.x, x, 2, 1);

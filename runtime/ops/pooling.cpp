@@ -86,7 +86,7 @@ constexpr RoleRow kX[] = {{"x"}}, kGradient[] = {{"dy"}}, kGradientOfMaximum[] =
   {AttributeRow::per_dimension, "kernel_size", 1, kLargestStep}, {AttributeRow::per_dimension, "stride", 1, kLargestStep}, \
       {AttributeRow::per_dimension, "padding", 0, kLargestStep}, {AttributeRow::flag, "ceil_mode"}
 #define SHEAF_DIVISOR \
-  {AttributeRow::flag, "count_include_pad"}, { AttributeRow::integer, "divisor_override", 0, INT32_MAX }
+  {AttributeRow::flag, "count_include_pad"}, { AttributeRow::integer, "divisor_override", INT32_MIN, INT32_MAX }
 #define SHEAF_DILATION {AttributeRow::per_dimension, "dilation", 1, kLargestStep}
 #define SHEAF_SIZE {AttributeRow::per_dimension, "size", 1, kLargestSize}
 

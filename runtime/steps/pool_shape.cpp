@@ -50,10 +50,10 @@ Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y) 
 Averaging averaging_of(const StepOperands& operation, const Pooling& p) {
   require(!p.dilated(), "avg_pool has no dilation");
   Averaging average;
-  const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();
+  const int64_t divisor = operation.integer("divisor_override", 0);
   // Including the padding, a library always divides by the kernel's size: also right for any other fixed
   // divisor.
-  if (divisor > 0) {
+  if (divisor != 0) {
     average.scale = float(double(product(p.kernel, 0, p.spatial())) / double(divisor));
     return average;
   }

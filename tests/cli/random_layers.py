@@ -266,9 +266,9 @@ def random_type(draw, values):
     return draw.choice(types)
 
 
-def random_layer(draw, values, name):
-    """A layer on some of the `values` (name → Value), the last ones above all, and its own Value."""
-    type = random_type(draw, values)
+def random_layer(draw, values, name, type=None):
+    """A layer, of a random type if none is given, on some of the `values` (name → Value), the last ones above all; and its own Value."""
+    type = type or random_type(draw, values)
     row = LAYERS[type]
     source = draw.choice((suiting(type, 0, values) or list(values))[-2:])
     shape = values[source].shape

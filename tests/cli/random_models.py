@@ -7,7 +7,7 @@ around some; a training section for most. `tensors_of` makes data for it.
 import json
 from pathlib import Path
 
-from random_layers import B, Random, Value, fitting, random_layer
+from random_layers import ANY, KINDS, LAYERS, B, Random, Value, fitting, random_layer
 from tensors import Tensor, drawn
 
 DTYPES = {"float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}  # halves are converted when they are read
@@ -21,16 +21,25 @@ def table_types(schema):
     return types - {None, "Sequential", "DataParallel"}
 
 
-def random_inputs(draw):
-    shape = [draw.choice([1, 2, 3, 4, 6]) for _ in range(draw.choice([0, 1, 1, 2, 2, 3, 3, 3, 4]))]
-    if draw.chance(0.95):
-        shape.insert(0 if draw.chance(0.8) else draw.randint(0, len(shape)), B)
-    dtype = "float32" if draw.chance(0.7) else draw.choice(["int64", "int32", "uint8", "bool", "bfloat16", "float16"])
+def random_inputs(draw, first):
+    """Inputs that mostly suit a layer of type `first`."""
+    ranks = [rank for rank in LAYERS[first].ranks if 0 < rank < 6]
+    kinds = KINDS.get(first, ANY[:1])[0]
+    if draw.chance(0.3):
+        ranks, kinds = [0, 1, 2, 3, 4, 5], ANY
+    shape = [draw.choice([1, 2, 3, 4, 6]) for _ in range(draw.choice(ranks))]
+    if shape and draw.chance(0.95):
+        shape[0 if draw.chance(0.85) else draw.randint(0, len(shape) - 1)] = B
+    dtype = draw.choice([name for name in DTYPES if kind_of(name) == draw.choice(kinds)] or ["float32"])
+    if dtype == "float32" and draw.chance(0.2):
+        dtype = draw.choice(["bfloat16", "float16"])
     inputs = {"x": {"shape": shape, "dtype": dtype}}
     if draw.chance(0.2):
         inputs["z"] = {"shape": list(shape), "dtype": draw.choice(["float32", dtype, "bfloat16"])}
-    if draw.chance(0.3):
-        inputs["i"] = {"shape": draw.choice([[3], [B], list(shape)]), "dtype": draw.choice(["int64", "int32"])}
+    if draw.chance(0.9 if len(KINDS.get(first, ())) > 1 else 0.3):
+        inputs["i"] = {"shape": draw.choice([[3], [B], list(shape)]), "dtype": draw.choice(["bool"] if first.startswith("Logical") else ["int64", "int32"])}
+    if first == "Where":
+        inputs["z"] = {"shape": list(shape), "dtype": "float32"}
     return inputs
 
 
@@ -50,11 +59,12 @@ def training(draw, shape):
 def random_model(number):
     """A model file as a dict."""
     draw = Random(f"random model {number}")
-    inputs = random_inputs(draw)
+    first = draw.choice(list(LAYERS))
+    inputs = random_inputs(draw, first)
     values = {name: Value(entry["shape"], kind_of(entry["dtype"])) for name, entry in inputs.items()}
     layers = []
     for position in range(draw.randint(1, 5)):
-        layer, value = random_layer(draw, values, f"l{position}")
+        layer, value = random_layer(draw, values, f"l{position}", None if position else first)
         if len(layer["inputs"]) == 1 and draw.chance(0.35):
             name, sources = layer.pop("name"), layer.pop("inputs")
             layer = {"name": name, "type": "DataParallel", "inputs": sources, "module": layer}
@@ -64,7 +74,8 @@ def random_model(number):
         layers.append(layer)
         values[layer["name"]] = value
     # A layer with parameters at the end, so that most can be trained.
-    last = [name for name, value in values.items() if value.kind == "float" or name == layers[0]["name"]][-1]
+    fit = [name for name, value in values.items() if value.kind == "float" and value.shape and value.shape[-1] != B]
+    last = fit[-1] if fit else layers[-1]["name"]
     shape = values[last].shape
     layers.append({"name": "out", "type": "Linear", "inputs": [last], "in_features": fitting(shape, -1), "out_features": 3})
     model = {"sheaf": "1.0", "name": "random", "inputs": inputs, "layers": layers, "outputs": ["out"]}

@@ -108,7 +108,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
     return backward<Undilated>(operation, p, algorithm_of(average), x, y, operation.prepared());
   }
   if (average.windows.empty()) {  // one divisor for all windows: it stands with those of the first dimension
-    const int64_t divisor = operation.integers("divisor_override", 1, 0, 0).front();
+    const int64_t divisor = operation.integer("divisor_override", 0);
     average.windows.resize(p.spatial());
     for (size_t i = 0; i < p.spatial(); ++i) {
       for (int64_t o = 0; o < p.y[i + 2]; ++o) {

@@ -65,3 +65,14 @@ func.func @half_input(%x: tensor<?x2x2xbf16> {nn.role = "input"}, %w: tensor<2x4
   %2 = nn.softmax %0 {dim = 1 : i64, log = false} : (tensor<?x4xbf16>) -> tensor<?x4xbf16>
   return %1, %2 : tensor<?x2xf32>, tensor<?x4xbf16>
 }
+
+// A half that a cast makes is one as much as an input's.
+// WIDE-LABEL: func.func @half_made(
+// WIDE: %[[H:.*]] = nn.cast %arg0 {to = "bfloat16"}
+// WIDE: %[[X:.*]] = nn.cast %[[H]] {{.*}}to = "float32"}
+// WIDE: nn.linear %[[X]], %arg1
+func.func @half_made(%x: tensor<?x4xf32> {nn.role = "input"}, %w: tensor<2x4xf32> {nn.role = "parameter"}) -> tensor<?x2xf32> {
+  %0 = nn.cast %x {to = "bfloat16"} : (tensor<?x4xf32>) -> tensor<?x4xbf16>
+  %1 = nn.linear %0, %w : (tensor<?x4xbf16>, tensor<2x4xf32>) -> tensor<?x2xf32> loc("fc")
+  return %1 : tensor<?x2xf32>
+}
