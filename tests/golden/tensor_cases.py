@@ -64,7 +64,7 @@ family("pools_1d", {"x": [B, 3, 9]}, [
 family("pools_3d", {"x": [B, 2, 5, 6, 4]}, [
     named("largest", "MaxPool3d", "x", kernel_size=[3, 2, 2], stride=[2, 2, 1], padding=[1, 0, 1], ceil_mode=True),
     named("average", "AvgPool3d", "x", kernel_size=3, stride=2, padding=1), named("valid", "AvgPool3d", "x", kernel_size=[3, 2, 3], padding=1, count_include_pad=False),
-    named("divided", "AvgPool3d", "x", kernel_size=2, divisor_override=5), named("adaptive", "AdaptiveAvgPool3d", "x", output_size=[2, 3, None])])
+    named("divided", "AvgPool3d", "x", kernel_size=2, divisor_override=-5), named("adaptive", "AdaptiveAvgPool3d", "x", output_size=[2, 3, None])])
 family("conv3d", {"x": [B, 4, 5, 6, 4]}, [
     named("plain", "Conv3d", "x", in_channels=4, out_channels=3, kernel_size=[3, 2, 3]),
     named("strided", "Conv3d", "x", in_channels=4, out_channels=6, kernel_size=3, stride=[2, 1, 2], padding=[1, 0, 1], groups=2, bias=False),

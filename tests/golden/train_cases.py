@@ -135,7 +135,7 @@ case("pools", {"x": [B, 2, 9, 8]}, [parallel("net", chain(
      ([B], INT), "CrossEntropyLoss", {"type": "SGD", "lr": 0.2}, high=3)
 case("pools_divided", {"x": [B, 2, 7, 8]}, [parallel("net", chain(
     conv(2, 3, [4, 3], padding="same"), of("AvgPool2d", kernel_size=3, stride=2, padding=1, ceil_mode=True), TANH,
-    of("AvgPool2d", kernel_size=2, stride=1, divisor_override=3), of("AdaptiveAvgPool2d", output_size=[5, None]), of("MaxPool2d", kernel_size=2, ceil_mode=True)))],
+    of("AvgPool2d", kernel_size=2, stride=1, divisor_override=-3), of("AdaptiveAvgPool2d", output_size=[5, None]), of("MaxPool2d", kernel_size=2, ceil_mode=True)))],
      [B, 3, 3, 2], "MSELoss", {"type": "SGD", "lr": 0.5}, batch=7, devices=FEW)
 case("pools_overhanging", {"x": [B, 2, 9, 8]}, [parallel("net", chain(
     conv(2, 4, 3, padding=1), of("MaxPool2d", kernel_size=3, stride=2, padding=2, dilation=2), TANH,
