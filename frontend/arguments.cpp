@@ -236,11 +236,23 @@ std::string phrase_of(const Argument& argument, int rank) {
   return type_phrase(argument, rank) + (argument.type.nullable ? ", or null" : "");
 }
 
+namespace {
+
+/// Whether an integer stands there that no argument takes.
+bool is_too_large(const LocatedNode& node) {
+  if (node.kind == Node::integer) return std::abs(node.number) > static_cast<double>(largest_integer);
+  return node.kind == Node::array && std::ranges::any_of(node.items, is_too_large);
+}
+
+}  // namespace
+
 std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
                                    Problems& problems) {
   auto found = canonical(argument, rank, value, problems);
   if (found) return found;
-  refuse(value, what, phrase_of(argument, rank), problems, argument.mend);
+  static const std::string bounds =
+      "integers lie from -" + std::to_string(largest_integer) + " to " + std::to_string(largest_integer);
+  refuse(value, what, phrase_of(argument, rank), problems, is_too_large(*value.node) ? bounds : argument.mend);
   return std::nullopt;
 }
 

@@ -193,11 +193,12 @@ std::optional<ValueRef> Expander::value_named(const Building& building, const Js
   auto [base, output] = split_output(text);
   auto layer = building.layer_of.find(base);
   if (layer != building.layer_of.end()) {
-    int count = building.outputs[layer->second];
+    const bool told = building.outputs[layer->second] != any_number;
+    const int count = told ? building.outputs[layer->second] : most_outputs;
     if (output && *output < count) return ValueRef{layer->second, *output};
-    std::string last =
-        count == 1 ? "one output, '" + base + "'"
-                   : std::to_string(count) + " outputs, '" + base + "' to '" + base + ":" + std::to_string(count - 1) + "'";
+    const std::string last = (told ? "" : "at most ") + (count == 1 ? "one output, '" + base + "'"
+                                                                    : std::to_string(count) + " outputs, '" + base + "' to '" +
+                                                                          base + ":" + std::to_string(count - 1) + "'");
     problems_.add(name.place(), "there is no value '" + text + "': layer '" + base + "' has " + last, name.notes(problems_));
     return std::nullopt;
   }

@@ -31,6 +31,7 @@ class Expander {
  public:
   /// Bounds on what a small file may expand to, and on what is looked up one by one.
   static constexpr size_t most_layers = 100'000;
+  static constexpr int most_outputs = 4096;  // of a layer whose arguments don't tell their number
   static constexpr int deepest = 200;
   static constexpr size_t most_parameters = 256;  ///< of a module
 

@@ -9,6 +9,7 @@ namespace {
 
 /// Enough for a matrix product to be as fast as one of all of them.
 constexpr int64_t kQueries = 256;
+constexpr int64_t kMostParts = 64;
 
 RankedTensorType type_of_value(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -42,7 +43,8 @@ Value attention_weights(OpBuilder& builder, Location loc, Value query, Value key
 int64_t queries_at_a_time(AttentionOp op) {
   ArrayRef<int64_t> query = type_of_value(op.getQuery()).getShape();
   const int64_t length = query[query.size() - 2];
-  return length < kManyQueries ? length : kQueries;
+  // Each part is a few operations of the plan.
+  return length < kManyQueries ? length : std::max(kQueries, (length + kMostParts - 1) / kMostParts);
 }
 
 double scale_of(AttentionOp op) {

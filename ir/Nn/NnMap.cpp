@@ -44,8 +44,8 @@ LogicalResult MapOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
     return failure();
   TensorShape y = operands[first];
   if (isa<IntegerType>(y.element) && more && getNumbers().back() != std::nearbyint(getNumbers().back()))
-    return emitError("has the number ") << text_of(getNumbers().back()) << " beside an input of "
-                                        << dtype_name(y.element) << "; cast the input to float32 first";
+    return emitError("has the number ") << text_of(getNumbers().back()) << " beside an input of " << dtype_name(y.element)
+                                        << "; cast the input to float32 first";
   for (auto [i, operand] : llvm::enumerate(operands)) {
     if (function->by_channel && i == 1) {
       Extent channels = y.rank() == 0 ? Extent(1) : y.dims[std::min<int64_t>(1, y.rank() - 1)];

@@ -126,6 +126,15 @@ struct LowerToReshape : OpRewritePattern<Op> {
   }
 };
 
+/// An entry along `dim`, `times` over.
+mlir::Value repeated(const NnBuilder& nn, mlir::Value entry, int64_t dim, int64_t times) {
+  if (times == 1) return entry;
+  SmallVector<int64_t> to(NnBuilder::shape(entry)), sizes(to.size(), -1);
+  to[dim] = sizes[dim] = times;
+  return nn.make<nn::ExpandOp>(NnBuilder::with_shape(entry, to), entry, /*like=*/mlir::Value(),
+                               nn.builder.getDenseI64ArrayAttr(sizes), nn.builder.getI64IntegerAttr(0));
+}
+
 }  // namespace
 
 mlir::Value bordered(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t before, int64_t after, StringRef mode) {
@@ -141,9 +150,9 @@ mlir::Value bordered(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t be
     parts.push_back(x);
     if (after > 0) parts.push_back(nn.slice(x, dim, size - 2, after, -1));
   } else {
-    if (before > 0) parts.append(static_cast<size_t>(before), nn.slice(x, dim, 0, 1));
+    if (before > 0) parts.push_back(repeated(nn, nn.slice(x, dim, 0, 1), dim, before));
     parts.push_back(x);
-    if (after > 0) parts.append(static_cast<size_t>(after), nn.slice(x, dim, size - 1, 1));
+    if (after > 0) parts.push_back(repeated(nn, nn.slice(x, dim, size - 1, 1), dim, after));
   }
   return nn.concat(parts, dim);
 }

@@ -13,6 +13,17 @@ func.func @slices(%x: tensor<?x7xf32>) -> (tensor<?x7xf32>, tensor<?x2xf32>, ten
   return %0, %1, %2#0, %2#1 : tensor<?x7xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x3xf32>
 }
 
+// A wide border is one entry repeated, not as many slices.
+// CHECK-LABEL: func.func @border(
+// CHECK: %[[FIRST:.*]] = nn.slice %arg0 {begin = 0 : i64, dim = 1 : i64, size = 1 : i64}
+// CHECK: %[[BEFORE:.*]] = nn.expand %[[FIRST]] {like_dim = 0 : i64, shape = array<i64: -1, 90>}
+// CHECK: %[[AFTER:.*]] = nn.slice %arg0 {begin = 6 : i64, dim = 1 : i64, size = 1 : i64}
+// CHECK: nn.concat %[[BEFORE]], %arg0, %[[AFTER]]
+func.func @border(%x: tensor<?x7xf32>) -> tensor<?x98xf32> {
+  %0 = nn.border %x {pad = array<i64: 90, 1>, mode = "replicate", value = 0.0 : f64} : (tensor<?x7xf32>) -> tensor<?x98xf32>
+  return %0 : tensor<?x98xf32>
+}
+
 // A lookup of rows of a table is an embedding; one of anything else has a kernel of its own.
 // CHECK-LABEL: func.func @lookups(
 // CHECK: %[[T:.*]] = nn.reshape %arg0 {shape = array<i64: 5, 6>}

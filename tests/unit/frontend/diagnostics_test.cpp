@@ -61,6 +61,10 @@ TEST(Diagnostics, Values) {
   check({{R"({"name": "rnn", "type": "LSTM", "input_size": 8, "hidden_size": 8})", R"({"type": "ReLU", "inputs": ["rnn:3"]})"},
          "",
          {"6:29: there is no value 'rnn:3': layer 'rnn' has 3 outputs, 'rnn' to 'rnn:2'"}});
+  check({{R"({"name": "s", "type": "Split", "split_size_or_sections": 1, "dim": 1})",
+          R"({"type": "ReLU", "inputs": ["s:4096"]})"},
+         "",
+         {"6:29: there is no value 's:4096': layer 's' has at most 4096 outputs, 's' to 's:4095'"}});
   check({{R"({"type": "ReLU", "inputs": ["b"]})", R"({"name": "b", "type": "ReLU"})"},
          "",
          {"5:29: the value 'b' is used before the layer that makes it"}});
