@@ -83,6 +83,6 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # What a program that links the libraries needs beside them; sheaf::compiler asks for MLIR's packages too.
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libdnnl-dev, zlib1g-dev, ocl-icd-opencl-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libdnnl-dev, zlib1g-dev, libjpeg62-turbo-dev, libpng-dev, ocl-icd-opencl-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libmlir-19-dev, liblld-19-dev")
 include(CPack)

@@ -44,7 +44,7 @@ Error foreign_file(const std::string& file, const std::string& expected) {
     if (!input->read_at(0, std::as_writable_bytes(std::span(bytes).first(first.size())))) first = {};
   }
   const auto is = [&](const std::string& what) { return Error({file, 0, 0}, what + ", not " + expected); };
-  const std::string readable = "sheaf reads .npy, .npz:KEY, .safetensors:KEY and IDX files";
+  const std::string readable = "sheaf reads .npy, .npz:KEY, .safetensors:KEY and IDX files, and images:DIR";
   // The command is there to be pasted into a shell, so a name that a shell would read otherwise stays out of it.
   const bool plain = std::ranges::all_of(
       file, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
@@ -62,8 +62,7 @@ Error foreign_file(const std::string& file, const std::string& expected) {
     case Format::safetensors:
       return is("a safetensors file")
           .note("its name must end in .safetensors, and which tensor is meant be said: FILE.safetensors:KEY");
-    case Format::image:
-      return is("an image").note("put the images into one array: numpy.save('images.npy', numpy.stack([...])); " + readable);
+    case Format::image: return is("an image").note("images:DIR takes the pictures of a folder (docs/data.md)");
     case Format::parquet:
     case Format::hdf5: return is("a table").note("write its columns as arrays: numpy.save('x.npy', ...); " + readable);
     case Format::unknown: break;

@@ -137,9 +137,17 @@ constexpr ElementType kElementTypes[] = {
     {"|b1", 1, DType::boolean, "bool"},
 };
 
-}  // namespace
+/// What a header says.
+struct Layout {
+  const ElementType* type = nullptr;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+  uint64_t count = 0;  ///< elements
+  size_t data_at = 0;  ///< bytes before the first of them
+};
 
-Result<FileTensor> parse_npy(std::string_view bytes) {
+/// `bytes`: the file's first ones, at least kLargestHeader + 12 or all of it. `size`: how many it has.
+Result<Layout> parse_layout(std::string_view bytes, uint64_t size) {
   if (bytes.size() < 10 || !bytes.starts_with("\x93NUMPY")) return Error("not a NumPy array");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
@@ -153,37 +161,59 @@ Result<FileTensor> parse_npy(std::string_view bytes) {
     length |= byte(10) << 16 | byte(11) << 24;
   }
   if (length > kLargestHeader || length > bytes.size() - start) return Error("the NumPy array ends within its header");
-  const auto header = HeaderParser(bytes.substr(start, length)).parse();
+  auto header = HeaderParser(bytes.substr(start, length)).parse();
   if (!header) return Error("the NumPy array's header is malformed");
   const auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
                                  [&](const ElementType& known) { return known.descr == header->descr; });
   if (type == std::end(kElementTypes))
     return Error("a NumPy array of type '" + header->descr.substr(0, 80) +
                  "'; little-endian f4, f8, f2, i8, i4 and u1 can be read");
-
-  const std::string_view data = bytes.substr(start + length);
   SHEAF_ASSIGN(const auto count, count_elements(header->shape, type->bytes));
-  if (data.size() != count * type->bytes)
+  const uint64_t found = size - start - length;
+  if (found != count * type->bytes)
     return Error("the NumPy array of shape " + shape_text(header->shape) + " needs " + std::to_string(count * type->bytes) +
-                 " bytes, " + std::to_string(data.size()) + " are there");
-  Result<HostTensor> made = make_tensor(type->dtype, header->shape);
+                 " bytes, " + std::to_string(found) + " are there");
+  return Layout{type, header->fortran_order, std::move(header->shape), count, start + length};
+}
+
+}  // namespace
+
+Result<FileTensor> parse_npy(std::string_view bytes) {
+  SHEAF_ASSIGN(const auto layout, parse_layout(bytes, bytes.size()));
+  const std::string_view data = bytes.substr(layout.data_at);
+  Result<HostTensor> made = make_tensor(layout.type->dtype, layout.shape);
   if (!made) return made.error();
-  FileTensor tensor{*std::move(made), std::string(type->name)};
-  if (count == 0) return tensor;
+  FileTensor tensor{*std::move(made), std::string(layout.type->name)};
+  if (layout.count == 0) return tensor;
 
   std::vector<std::byte, AlignedAllocator<std::byte>> wide;  // f8 in row-major order
   std::byte* to = tensor.bytes.data();
-  if (type->bytes != size_of(type->dtype)) {
+  if (layout.type->bytes != size_of(layout.type->dtype)) {
     wide.resize(data.size());
     to = wide.data();
   }
-  if (header->fortran_order) copy_transposed(data.data(), to, header->shape, count, type->bytes);
+  if (layout.fortran_order) copy_transposed(data.data(), to, layout.shape, layout.count, layout.type->bytes);
   else std::memcpy(to, data.data(), data.size());
-  if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), count}, tensor.as<float>());
+  if (!wide.empty()) narrow({reinterpret_cast<const double*>(wide.data()), layout.count}, tensor.as<float>());
   return tensor;
 }
 
+Result<std::optional<StoredArray>> open_npy(const std::string& file) {
+  SHEAF_ASSIGN(auto input, InputFile::open(file));
+  std::string first(std::min<uint64_t>(input.size(), kLargestHeader + 12), '\0');
+  SHEAF_TRY(input.read_at(0, std::as_writable_bytes(std::span(first))));
+  auto layout = parse_layout(first, input.size());
+  if (!layout) return Error({file, 0, 0}, layout.error().message());
+  if (layout->fortran_order && layout->shape.size() > 1) return std::optional<StoredArray>();
+  const bool wide = layout->type->bytes != size_of(layout->type->dtype);
+  return std::optional(StoredArray{std::make_shared<const InputFile>(std::move(input)), layout->data_at, layout->type->dtype,
+                                   std::move(layout->shape), wide ? StoredArray::float64 : StoredArray::plain,
+                                   std::string(layout->type->name)});
+}
+
 Result<FileTensor> load_npy(const std::string& file) {
+  SHEAF_ASSIGN(const auto array, open_npy(file));
+  if (array) return array->read_all();
   SHEAF_ASSIGN(const auto bytes, read_file(file, physical_memory()));
   Result<FileTensor> tensor = parse_npy(bytes);
   if (!tensor) return Error({file, 0, 0}, tensor.error().message());

@@ -1,8 +1,9 @@
 // NumPy's array files (numpy.lib.format, versions 1.0 to 3.0) and archives of them.
 #pragma once
 
-#include "runtime/data/file_tensor.h"
+#include "runtime/data/stored_array.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ namespace sheaf {
 /// float32), i8, i4 and u1. Errors (without place; the caller knows the file): anything else, a header that
 /// is malformed, fewer or more bytes than the shape needs.
 Result<FileTensor> parse_npy(std::string_view bytes);
+
+/// The array in FILE.npy, of which nothing is read but the header; none: it is in Fortran order. Errors, located at the file: those of
+/// parse_npy().
+Result<std::optional<StoredArray>> open_npy(const std::string& file);
 
 /// Reads FILE.npy. Errors are located at the file.
 Result<FileTensor> load_npy(const std::string& file);

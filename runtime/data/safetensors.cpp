@@ -110,14 +110,14 @@ Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   const std::string file = input.name();
   const auto refuse = [&](const std::string& message) { return Error({file, 0, 0}, "not a safetensors file: " + message); };
   SafetensorsFile opened(std::move(input));
-  const uint64_t size = opened.file_.size();
+  const uint64_t size = opened.file_->size();
   uint64_t header_size = 0;
   if (size < 8) return refuse("it has only " + std::to_string(size) + " bytes");
-  SHEAF_TRY(opened.file_.read_at(0, std::as_writable_bytes(std::span(&header_size, 1))));
+  SHEAF_TRY(opened.file_->read_at(0, std::as_writable_bytes(std::span(&header_size, 1))));
   if (header_size > kLargestSafetensorsHeader) return foreign_file(file, "a safetensors file");
   if (header_size > size - 8) return refuse("it ends within its header");
   std::string header(header_size, '\0');
-  SHEAF_TRY(opened.file_.read_at(8, std::as_writable_bytes(std::span(header))));
+  SHEAF_TRY(opened.file_->read_at(8, std::as_writable_bytes(std::span(header))));
   if (!header.starts_with('{')) return refuse("its header is not a JSON object");
   const Result<nlohmann::json> parsed = parse_sorted_json(file, header, {4, 20'000'000, 1'000'000});
   if (!parsed) return refuse("its header: " + parsed.error().message());
@@ -155,7 +155,7 @@ Result<SafetensorsFile> SafetensorsFile::read_header(InputFile input) {
   return opened;
 }
 
-Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
+Result<StoredArray> SafetensorsFile::array(const std::string& tensor) const {
   const auto found = entries_.find(tensor);
   if (found == entries_.end()) {
     std::vector<std::string> known_names;
@@ -178,17 +178,18 @@ Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
     return Error({name(), 0, 0}, "tensor '" + tensor + "' is " + entry.dtype.substr(0, 80) +
                                      "; F32, F64, F16, BF16, I64, I32 and U8 can be read");
   const DType dtype = wide ? DType::float32 : *type->dtype;
-  Result<HostTensor> made = make_tensor(dtype, entry.shape);
-  if (!made) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + made.error().message());
-  FileTensor read{*std::move(made), wide ? "float64" : std::string(name_of(dtype))};
-  if (!wide) {
-    SHEAF_TRY(file_.read_at(data_ + entry.begin, read.bytes));
-    return read;
-  }
-  Result<HostTensor> doubles = make_tensor(DType::int64, entry.shape);  // bytes for as many float64
-  if (!doubles) return Error({name(), 0, 0}, "tensor '" + tensor + "': " + doubles.error().message());
-  SHEAF_TRY(file_.read_at(data_ + entry.begin, doubles->bytes));
-  narrow(doubles->as<double>(), read.as<float>());
+  return StoredArray{file_,
+                     data_ + entry.begin,
+                     dtype,
+                     entry.shape,
+                     wide ? StoredArray::float64 : StoredArray::plain,
+                     wide ? "float64" : std::string(name_of(dtype))};
+}
+
+Result<FileTensor> SafetensorsFile::read(const std::string& tensor) const {
+  SHEAF_ASSIGN(const auto stored, array(tensor));
+  auto read = stored.read_all();
+  if (!read) read.error().diagnostics[0].message = "tensor '" + tensor + "': " + read.error().message();
   return read;
 }
 

@@ -3,7 +3,7 @@
 
 #include "runtime/base/file.h"
 #include "sheaf/tensor.h"
-#include "runtime/data/file_tensor.h"
+#include "runtime/data/stored_array.h"
 #include "sheaf/files.h"
 
 #include <map>
@@ -29,19 +29,21 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::string& file);
   static Result<SafetensorsFile> open(const Folder& folder, const std::string& name);
 
-  const std::string& name() const { return file_.name(); }
+  const std::string& name() const { return file_->name(); }
   /// All tensors, by name.
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// Reads one tensor. Errors, located at the file: no such tensor (with the names that there are); a dtype
+  /// One tensor, of which nothing is read yet. Errors, located at the file: no such tensor (with the names that there are); a dtype
   /// other than F32, F64 (becomes float32), F16, BF16, I64, I32 and U8.
+  Result<StoredArray> array(const std::string& tensor) const;
+  /// Reads one tensor. Errors: likewise; too little memory.
   Result<FileTensor> read(const std::string& tensor) const;
 
  private:
   static Result<SafetensorsFile> read_header(InputFile file);
-  explicit SafetensorsFile(InputFile file) : file_(std::move(file)) {}
-  InputFile file_;
+  explicit SafetensorsFile(InputFile file) : file_(std::make_shared<const InputFile>(std::move(file))) {}
+  std::shared_ptr<const InputFile> file_;
   uint64_t data_ = 0;  ///< where the data starts
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> metadata_;

@@ -2,9 +2,10 @@
 
 #include "runtime/base/philox.h"
 #include "runtime/base/suggest.h"
+#include "runtime/data/array_rows.h"
 #include "runtime/data/convert.h"
-#include "runtime/data/idx.h"
-#include "runtime/data/npy.h"
+#include "runtime/data/images/augmentation.h"
+#include "runtime/data/image_rows.h"
 #include "runtime/data/random.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/data/zip.h"
@@ -34,16 +35,39 @@ size_t find_key(const std::string& source, std::string_view extension) {
   return first;
 }
 
+/// Where DIR ends in DIR[,OPTION…]: at the last comma, or the end, before which there is a folder; else at the first comma.
+size_t end_of_folder(std::string_view text) {
+  for (size_t end = text.size();; end = text.rfind(',', end - 1)) {
+    std::error_code ignored;
+    if (end == std::string_view::npos) return std::min(text.find(','), text.size());
+    if (std::filesystem::is_directory(text.substr(0, end), ignored)) return end;
+    if (end == 0) return 0;
+  }
+}
+
+DataSource folder_taken_apart(DataSource::Kind kind, const std::string& text) {
+  const size_t end = end_of_folder(text);
+  DataSource source{kind, text.substr(0, end), "", 0, {}};
+  for (size_t begin = end; begin < text.size();) {
+    const size_t next = std::min(text.find(',', begin + 1), text.size());
+    source.options.push_back(text.substr(begin + 1, next - begin - 1));
+    begin = next;
+  }
+  return source;
+}
+
 /// `text` taken apart, but for the rows of `random:ROWS`; nothing is checked.
 DataSource taken_apart(const std::string& text) {
-  if (text.starts_with("random:")) return {DataSource::random, "", "", 0};
+  if (text.starts_with("random:")) return {DataSource::random, "", "", 0, {}};
+  if (text.starts_with("images:")) return folder_taken_apart(DataSource::images, text.substr(7));
+  if (text.starts_with("classes:")) return folder_taken_apart(DataSource::classes, text.substr(8));
   for (const auto& [kind, extension] :
        {std::pair{DataSource::npz, ".npz"}, std::pair{DataSource::safetensors, ".safetensors"}}) {
     if (const size_t colon = find_key(text, extension); colon != std::string::npos)
-      return {kind, text.substr(0, colon), text.substr(colon + 1), 0};
-    if (text.ends_with(extension)) return {kind, text, "", 0};
+      return {kind, text.substr(0, colon), text.substr(colon + 1), 0, {}};
+    if (text.ends_with(extension)) return {kind, text, "", 0, {}};
   }
-  return {text.ends_with(".npy") ? DataSource::npy : DataSource::idx, text, "", 0};
+  return {text.ends_with(".npy") ? DataSource::npy : DataSource::idx, text, "", 0, {}};
 }
 
 Error missing_key(const DataSource& source) {
@@ -58,19 +82,6 @@ Error missing_key(const DataSource& source) {
   }
   for (size_t i = 0; i < std::min<size_t>(keys.size(), 20); ++i) error.note("it holds '" + keys[i] + "'");
   return error;
-}
-
-std::string found_text(const FileTensor& tensor) { return tensor.stored + " " + shape_text(tensor.shape); }
-
-std::string expected_text(const SourceRequest& request) {
-  return std::string(name_of(request.dtype)) + " " + shape_text(request.shape);
-}
-
-bool fits(const HostTensor& tensor, const SourceRequest& request) {
-  if (tensor.shape.size() != request.shape.size()) return false;
-  for (size_t i = 0; i < tensor.shape.size(); ++i)
-    if (request.shape[i] != -1 && request.shape[i] != tensor.shape[i]) return false;
-  return true;
 }
 
 Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
@@ -95,36 +106,6 @@ Result<HostTensor> make_random(const SourceRequest& request, int64_t rows) {
   return convert(*std::move(made), request.dtype);
 }
 
-/// IDX images: bytes to float32 / 255, a channel dimension where one is declared.
-Result<HostTensor> as_image(HostTensor tensor, const SourceRequest& request) {
-  const std::vector<int64_t>& wanted = request.shape;
-  if (tensor.shape.size() == 3 && wanted.size() == 4 && wanted[1] == 1) tensor.shape.insert(tensor.shape.begin() + 1, 1);
-  if (tensor.dtype != DType::uint8 || tensor.shape.size() < 2 || !is_floating(request.dtype)) return tensor;
-  Result<HostTensor> image = make_tensor(DType::float32, tensor.shape);
-  if (!image) return image;
-  const auto from = tensor.as<uint8_t>();
-  const auto to = image->as<float>();
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
-  return image;
-}
-
-Result<FileTensor> load(const DataSource& source) {
-  switch (source.kind) {
-    case DataSource::npy: return load_npy(source.file);
-    case DataSource::npz: return load_npz(source.file, source.key);
-    case DataSource::idx: {
-      Result<HostTensor> tensor = load_idx(source.file);
-      if (!tensor) return tensor.error();
-      const std::string stored(name_of(tensor->dtype));
-      return FileTensor{*std::move(tensor), stored};
-    }
-    case DataSource::safetensors: break;
-    case DataSource::random: break;
-  }
-  SHEAF_ASSIGN(const auto opened, SafetensorsFile::open(source.file));
-  return opened.read(source.key);
-}
-
 }  // namespace
 
 Result<DataSource> parse_source(const std::string& text) {
@@ -139,46 +120,38 @@ Result<DataSource> parse_source(const std::string& text) {
   }
   if (source.kind == DataSource::npz || source.kind == DataSource::safetensors)
     return source.key.empty() ? Result<DataSource>(missing_key(source)) : Result<DataSource>(source);
+  if (source.kind == DataSource::images || source.kind == DataSource::classes) {
+    if (source.file.empty()) return Error("'" + text + "': which folder?");
+    if (source.kind == DataSource::classes && !source.options.empty())
+      return Error("'" + text + "': classes:DIR has no options, and there is no folder of that name");
+    if (auto options = parse_image_options(source.options); !options) return options.error();
+    return source;
+  }
   if (text.empty()) return Error("an empty name of a data file");
-  if (const size_t colon = text.find(':'); colon != std::string::npos && nearest(text.substr(0, colon), {"random"})) {
+  const size_t colon = text.find(':');
+  if (const auto near = nearest(text.substr(0, colon), {"random", "images", "classes"}); colon != std::string::npos && near) {
     std::error_code ignored;
     if (!std::filesystem::exists(text, ignored))
-      return Error("'" + text + "' is no file; did you mean 'random" + text.substr(colon) + "'?");
+      return Error("'" + text + "' is no file; did you mean '" + *near + text.substr(colon) + "'?");
   }
   return source;
 }
 
 std::string file_of_source(const std::string& text) { return taken_apart(text).file; }
 
-Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
+Result<std::unique_ptr<RowSource>> open_source(const std::string& text, const SourceRequest& request) {
   SHEAF_ASSIGN(const auto source, parse_source(text));
-  const auto refuse = [&](const std::string& message) { return Error(text + ": " + message); };
-  if (source.kind == DataSource::random) {
-    Result<HostTensor> made = make_random(request, source.rows);
-    if (!made) return refuse("'" + request.name + "' " + made.error().message());
-    return made;
-  }
+  if (source.kind == DataSource::images) return open_images(source, text, request);
+  if (source.kind == DataSource::classes) return open_classes(source, text, request);
+  if (source.kind != DataSource::random) return open_array(source, text, request);
+  auto made = make_random(request, source.rows);
+  if (!made) return Error(text + ": '" + request.name + "' " + made.error().message());
+  return rows_of_tensor(*std::move(made), batch_dim_of(request));
+}
 
-  SHEAF_ASSIGN(auto read, load(source));
-  const std::string found = found_text(read);
-  Result<HostTensor> tensor = static_cast<HostTensor&&>(read);
-  if (source.kind == DataSource::idx) {
-    tensor = as_image(*std::move(tensor), request);
-    if (!tensor) return refuse(tensor.error().message());
-  } else if (tensor->dtype == DType::uint8 && is_floating(request.dtype) && request.note) {
-    request.note({Severity::note,
-                  {text, 0, 0},
-                  "'" + request.name +
-                      "' takes the bytes as the numbers 0 to 255; divide images by 255 where "
-                      "the model expects numbers up to 1, as those of an IDX file are",
-                  {},
-                  {}});
-  }
-  const std::string both = "'" + request.name + "' is declared as " + expected_text(request) + ", the data is " + found;
-  if (!fits(*tensor, request)) return refuse(both);
-  tensor = convert(*std::move(tensor), request.dtype);
-  if (!tensor) return refuse(both + ": " + tensor.error().message());
-  return tensor;
+Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
+  SHEAF_ASSIGN(const auto source, open_source(text, request));
+  return read_rows(*source, 0, source->rows());
 }
 
 }  // namespace sheaf

@@ -1,21 +1,32 @@
 #include "runtime/training/batch_loader.h"
 
+#include "runtime/base/exception.h"
+#include "runtime/machine/blocked_signals.h"
+#include "runtime/machine/thread_pool.h"
 #include "runtime/training/shuffle.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <system_error>
 
 namespace sheaf {
 
+int64_t batches_per_epoch(int64_t rows, int64_t batch_size, bool drop_last) {
+  return std::max<int64_t>(1, drop_last ? rows / batch_size : (rows + batch_size - 1) / batch_size);
+}
+
 Result<std::unique_ptr<BatchLoader>> BatchLoader::start(const Dataset& data, const LoaderOptions& options) {
   std::unique_ptr<BatchLoader> loader(new BatchLoader(data, options));
   try {
     loader->order_.resize(static_cast<size_t>(data.rows()));
-    loader->slots_.resize(static_cast<size_t>(std::max(options.buffers, 2)));
+    epoch_order(loader->order_, options.shuffle, options.seed, options.epoch);
+    const int64_t buffers = std::min<int64_t>(std::max(options.buffers, 2), std::max<int64_t>(options.batches, 1));
+    loader->slots_.resize(static_cast<size_t>(buffers));
     for (Slot& slot : loader->slots_) {
       for (size_t i = 0; i < data.values().size(); ++i) {
-        auto tensor = make_tensor(data.values()[i].dtype, data.batch_shape(i, std::min(options.batch_size, data.rows())));
+        auto tensor =
+            make_tensor(data.source(i).dtype(), data.source(i).batch_shape(std::min(options.batch_size, data.rows())));
         if (!tensor) return tensor.error().note("needed for a batch of '" + data.values()[i].name + "'");
         slot.tensors.push_back(std::move(*tensor));
         // Empty data need an address too.
@@ -23,71 +34,119 @@ Result<std::unique_ptr<BatchLoader>> BatchLoader::start(const Dataset& data, con
         slot.pointers.push_back(slot.tensors.back().bytes.empty() ? &nothing : slot.tensors.back().bytes.data());
       }
     }
-    loader->thread_ = std::thread([it = loader.get()] { it->fill_all(); });
+    const BlockedSignals blocked;
+    for (int i = 0; i < loader->thread_count(); ++i) loader->threads_.emplace_back([it = loader.get()] { it->read_all(); });
   } catch (const std::bad_alloc&) {
     return Error("there is not enough memory for batches of " + std::to_string(options.batch_size) + " rows");
   } catch (const std::system_error& error) {
-    return Error(std::string("the thread that loads data can't be started: ") + error.what());
+    return Error(std::string("the threads that load data can't be started: ") + error.what());
   }
   return loader;
 }
 
-BatchLoader::BatchLoader(const Dataset& data, const LoaderOptions& options) : data_(data), options_(options) {}
+BatchLoader::BatchLoader(const Dataset& data, const LoaderOptions& options)
+    : data_(data), options_(options), epoch_(options.epoch), position_(options.position) {}
 
 BatchLoader::~BatchLoader() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  free_changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  work_changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void BatchLoader::fill(Slot& slot, int64_t epoch, int64_t position) {
-  const int64_t first = position * options_.batch_size;
-  slot.epoch = epoch;
-  slot.position = position;
-  slot.rows = std::min(options_.batch_size, data_.rows() - first);
-  const std::span<const int64_t> rows(order_.data() + first, static_cast<size_t>(slot.rows));
-  for (size_t i = 0; i < slot.tensors.size(); ++i) data_.gather(i, rows, slot.tensors[i].bytes.data());
+int BatchLoader::thread_count() const {
+  if (options_.threads > 0) return options_.threads;
+  for (size_t i = 0; i < data_.values().size(); ++i)
+    if (data_.source(i).rows_for_a_thread() > 0) return available_cpus();
+  return 1;
 }
 
-void BatchLoader::fill_all() {
-  const int64_t per_epoch = batches_per_epoch(data_.rows(), options_.batch_size);
-  int64_t epoch = options_.epoch, position = options_.position;
-  epoch_order(order_, options_.shuffle, options_.seed, epoch);
-  for (int64_t n = 0; n < options_.batches; ++n) {
-    if (position == per_epoch) {
-      position = 0;
-      epoch_order(order_, options_.shuffle, options_.seed, ++epoch);
+/// One slot fewer than there are: the batch taken last is still in use.
+bool BatchLoader::free_slot() const { return begun_ - std::max<int64_t>(taken_ - 1, 0) < std::ssize(slots_); }
+
+void BatchLoader::begin_batch() {
+  if (position_ == batches_per_epoch(data_.rows(), options_.batch_size, options_.drop_last)) {
+    position_ = 0;
+    epoch_order(order_, options_.shuffle, options_.seed, ++epoch_);
+  }
+  Slot& slot = slot_of(begun_);
+  slot.epoch = epoch_;
+  slot.position = position_;
+  const int64_t first = position_ * options_.batch_size;
+  slot.rows = std::clamp<int64_t>(data_.rows() - first, 0, options_.batch_size);
+  slot.numbers.assign(order_.begin() + first, order_.begin() + first + slot.rows);
+  slot.pieces.clear();
+  slot.error.reset();
+  for (size_t i = 0; i < data_.values().size(); ++i) {
+    const RowSource& source = data_.source(i);
+    const int64_t rows = source.batch_dim() < 0 ? 1 : slot.rows;
+    const int64_t at_a_time = source.rows_for_a_thread() > 0 ? source.rows_for_a_thread() : std::max<int64_t>(rows, 1);
+    for (int64_t at = 0; at < rows; at += at_a_time) slot.pieces.push_back({i, at, std::min(at_a_time, rows - at)});
+  }
+  slot.unread = slot.pieces.size();
+  given_ = 0;
+  ++begun_;
+  ++position_;
+}
+
+void BatchLoader::read(Slot& slot, size_t index, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const Piece& piece = slot.pieces[index];
+  const RowSource& source = data_.source(piece.value);
+  const auto read = [&]() -> Result<void> {
+    const RowTarget target{slot.tensors[piece.value].bytes.data(), source.batch_dim() < 0 ? 1 : slot.rows, piece.first};
+    if (source.batch_dim() < 0) return source.read(std::array<int64_t, 1>{0}, slot.epoch, target);
+    const std::span<const int64_t> numbers(slot.numbers);
+    return source.read(numbers.subspan(static_cast<size_t>(piece.first), static_cast<size_t>(piece.rows)), slot.epoch, target);
+  };
+  Result<void> done;
+  try {
+    done = read();
+  } catch (...) {
+    done = error_of_exception();
+  }
+  lock.lock();
+  // The first of a batch's errors, whichever thread was quicker.
+  if (!done && (!slot.error || index < slot.error_piece)) {
+    slot.error = std::move(done.error());
+    slot.error_piece = index;
+  }
+  if (--slot.unread == 0) filled_changed_.notify_one();
+}
+
+void BatchLoader::read_all() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto pieces_left = [&] { return begun_ > 0 && given_ < slot_of(begun_ - 1).pieces.size(); };
+    work_changed_.wait(lock, [&] { return stopping_ || pieces_left() || begun_ == options_.batches || free_slot(); });
+    if (stopping_) return;
+    if (!pieces_left()) {
+      if (begun_ == options_.batches) return;
+      begin_batch();
+      if (slot_of(begun_ - 1).unread == 0) filled_changed_.notify_one();
+      work_changed_.notify_all();
+      continue;
     }
-    {
-      // One slot fewer than there are: the batch taken last is still being read.
-      std::unique_lock lock(mutex_);
-      free_changed_.wait(lock, [&] { return stopping_ || n - std::max<int64_t>(taken_ - 1, 0) < std::ssize(slots_); });
-      if (stopping_) return;
-    }
-    fill(slots_[static_cast<size_t>(n) % slots_.size()], epoch, position++);
-    {
-      const std::lock_guard lock(mutex_);
-      ++filled_;
-    }
-    filled_changed_.notify_one();
+    Slot& slot = slot_of(begun_ - 1);
+    read(slot, given_++, lock);
   }
 }
 
-std::optional<Batch> BatchLoader::next() {
-  if (taken_ == options_.batches) return std::nullopt;
+Result<std::optional<Batch>> BatchLoader::next() {
+  if (taken_ == options_.batches) return std::optional<Batch>();
   const auto begin = std::chrono::steady_clock::now();
+  Slot& slot = slot_of(taken_);
   {
     std::unique_lock lock(mutex_);
     ++taken_;
-    free_changed_.notify_one();
-    filled_changed_.wait(lock, [&] { return filled_ >= taken_; });
+    work_changed_.notify_one();
+    filled_changed_.wait(lock, [&] { return begun_ >= taken_ && slot.unread == 0; });
   }
   waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const Slot& slot = slots_[static_cast<size_t>(taken_ - 1) % slots_.size()];
-  return Batch{slot.epoch, slot.position, slot.rows, slot.pointers};
+  if (slot.error) return *slot.error;
+  return std::optional(Batch{slot.epoch, slot.position, slot.rows, slot.pointers});
 }
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Batches ahead of the step that needs them: a thread gathers the rows of the next ones while a step runs.
+// Batches ahead of the step that needs them: threads read the rows of the next ones while a step runs.
 #pragma once
 
 #include "runtime/training/dataset.h"
@@ -15,11 +15,13 @@ namespace sheaf {
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = true;
+  bool drop_last = false;  ///< rows left over at an epoch's end make no batch
   uint64_t seed = 0;
   int64_t epoch = 0;     ///< the first batch: its epoch, from 0,
   int64_t position = 0;  ///< and how many batches of that epoch come before it
   int64_t batches = 0;   ///< how many in all, over as many epochs as it takes
   int buffers = 3;       ///< batches held at a time: one in use, the others ready or being filled. At least 2
+  int threads = 0;       ///< that read; 0: as many as the process has CPUs where reading is dear, else 1
 };
 
 /// One batch; its buffers belong to the loader and hold until the next call of next().
@@ -30,7 +32,11 @@ struct Batch {
   std::span<const void* const> buffers;  ///< one for each of the dataset's values
 };
 
-/// The batches of one epoch after another, the last of an epoch with the rows left over. The constructor allocates all memory.
+/// Batches that an epoch has: all rows in batches of `batch_size`, the last with the rows left over unless they are dropped.
+int64_t batches_per_epoch(int64_t rows, int64_t batch_size, bool drop_last);
+
+/// The batches of one epoch after another. The constructor allocates the memory of all batches that are ever held. Data without rows
+/// has one batch an epoch, of none.
 class BatchLoader {
  public:
   /// `data` must outlive it. Error: not enough memory.
@@ -39,36 +45,49 @@ class BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// The next batch, after a wait if it isn't ready yet; none after `batches`.
-  std::optional<Batch> next();
+  /// The next batch, after a wait if it isn't ready yet; none after `batches`. Errors: those of reading its rows.
+  Result<std::optional<Batch>> next();
   /// Seconds that next() has waited in all.
   double waited_seconds() const { return waited_seconds_; }
 
-  /// ceil(rows / batch size).
-  static int64_t batches_per_epoch(int64_t rows, int64_t batch_size) { return (rows + batch_size - 1) / batch_size; }
-
  private:
+  /// Rows of one value of a batch: what a thread reads at a time.
+  struct Piece {
+    size_t value = 0;
+    int64_t first = 0, rows = 0;
+  };
   struct Slot {
     std::vector<HostTensor> tensors;
     std::vector<const void*> pointers;
     int64_t epoch = 0, position = 0, rows = 0;
+    std::vector<int64_t> numbers;  ///< of the rows
+    std::vector<Piece> pieces;
+    size_t unread = 0;  ///< pieces that aren't there yet
+    std::optional<Error> error;
+    size_t error_piece = 0;
   };
   BatchLoader(const Dataset& data, const LoaderOptions& options);
-  void fill_all();
-  void fill(Slot& slot, int64_t epoch, int64_t position);
+  int thread_count() const;
+  void read_all();
+  bool free_slot() const;
+  void begin_batch();
+  void read(Slot& slot, size_t piece, std::unique_lock<std::mutex>& lock);
+  Slot& slot_of(int64_t batch) { return slots_[static_cast<size_t>(batch) % slots_.size()]; }
 
   const Dataset& data_;
   LoaderOptions options_;
   std::vector<Slot> slots_;
-  std::vector<int64_t> order_;  ///< of the epoch being filled
+  std::vector<int64_t> order_;  ///< of the epoch at hand
   double waited_seconds_ = 0;
 
   std::mutex mutex_;
-  std::condition_variable filled_changed_, free_changed_;
-  int64_t filled_ = 0;  ///< batches made so far; batch n lies in slot n modulo the number of slots
-  int64_t taken_ = 0;   ///< batches given out; the last of them is still in use
+  std::condition_variable filled_changed_, work_changed_;
+  int64_t begun_ = 0;         ///< batches whose pieces are given to threads; batch n lies in slot n modulo the number of slots
+  size_t given_ = 0;          ///< pieces of the last of them that have been given
+  int64_t epoch_, position_;  ///< of the next batch to be begun
+  int64_t taken_ = 0;         ///< batches given out; the last of them is still in use
   bool stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace sheaf

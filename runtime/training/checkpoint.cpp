@@ -58,6 +58,9 @@ Result<void> check_same_run(const std::string& file, const RunIdentity& then, co
   if (then.shuffle != now.shuffle)
     return refuse(then.shuffle ? "its rows were shuffled, this run has --no-shuffle"
                                : "its rows were not shuffled (--no-shuffle), this run's are");
+  if (then.drop_last != now.drop_last)
+    return refuse(then.drop_last ? "it dropped the rows left over at an epoch's end (--drop-last), this run doesn't"
+                                 : "it took the rows left over at an epoch's end, this run drops them (--drop-last)");
   return {};
 }
 

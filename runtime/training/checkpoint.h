@@ -29,7 +29,8 @@ struct RunIdentity {
   std::string numerics;       ///< "strict", "fast"
   std::string cpu;            ///< instruction set and cores: "x86-64-v4, 8 cores"
   int64_t micro_batches = 1;  ///< a different number is another run, too,
-  uint32_t data = 0;          ///< and so is other content of the rows: Dataset::checksum()
+  uint32_t data = 0;          ///< and so is other content of the rows: Dataset::fingerprint()
+  bool drop_last = false;     ///< rows left over at an epoch's end made no step: likewise
   int64_t shards = 0;         ///< logical shards of a batch (docs/strategies.md); 0: one for each device
 };
 

@@ -6,7 +6,7 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 53;
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 nlohmann::json json_of(const EpochRecord& record) {
   nlohmann::json json = {
@@ -151,6 +151,7 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
                {"batch_size", run.batch_size},
                {"micro_batches", run.micro_batches},
                {"shuffle", run.shuffle},
+               {"drop_last", run.drop_last},
                {"devices", run.devices},
                {"numerics", run.numerics},
                {"cpu", run.cpu},
@@ -162,6 +163,7 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
                {"epochs", epochs},
                {"epochs_stride", state.epochs.stride()},
                {"epochs_seconds", state.epochs.seconds()},
+               {"epochs_data_wait_seconds", state.epochs.data_wait_seconds()},
                {"curve", state.curve.points()},
                {"curve_stride", state.curve.stride()},
                {"curve_sum", state.curve.open_sum()},
@@ -203,6 +205,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   run.micro_batches = fields.integer("micro_batches", 1);
   if (fields.has("shards")) run.shards = fields.integer("shards", 1);
   run.shuffle = fields.boolean("shuffle");
+  run.drop_last = fields.boolean("drop_last");
   for (const nlohmann::json& device : fields.array("devices", 1024)) {
     if (!device.is_string()) fields.refuse("devices", "a list of texts");
     run.devices.push_back(device.is_string() ? device.get<std::string>() : "");
@@ -225,13 +228,13 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
     fields.adopt(inner);
   }
   const int64_t stride = fields.integer("epochs_stride", 1);
-  const bool all_epochs =
-      EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride, fields.number("epochs_seconds"));
+  const bool all_epochs = EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride,
+                                                fields.number("epochs_seconds"), fields.number("epochs_data_wait_seconds"));
   state.curve = curve_of(fields);
   if (!fields.error().empty()) return Error(fields.error());
 
   // Its position follows from the number of steps.
-  const int64_t per_epoch = BatchLoader::batches_per_epoch(run.rows, run.batch_size);
+  const int64_t per_epoch = batches_per_epoch(run.rows, run.batch_size, run.drop_last);
   if (state.position > per_epoch || state.step / per_epoch < state.epoch ||
       state.step - state.epoch * per_epoch != state.position || !all_epochs)
     return Error("its step, epoch and position contradict each other");

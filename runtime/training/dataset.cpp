@@ -1,8 +1,6 @@
 #include "runtime/training/dataset.h"
 
-#include "runtime/data/source.h"
-
-#include <cstring>
+#include "runtime/data/array_rows.h"
 
 #include <zlib.h>
 
@@ -23,9 +21,9 @@ std::vector<ValueInfo> training_values(const Plan& plan) {
   return infos;
 }
 
-Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
+Result<Dataset> Dataset::open(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
                               const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&)) {
-  std::vector<HostTensor> tensors;
+  std::vector<std::unique_ptr<RowSource>> opened;
   for (const ValueInfo& value : values) {
     const auto range = ranges.find(value.name);
     SourceRequest request{value.name, value.dtype, {}, seed, range == ranges.end() ? RandomRange{} : range->second};
@@ -33,71 +31,48 @@ Result<Dataset> Dataset::load(std::vector<ValueInfo> values, const std::map<std:
     for (const Extent& extent : value.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
     const auto source = sources.find(value.name);
     if (source == sources.end()) return Error("there is no source for '" + value.name + "'");
-    SHEAF_ASSIGN(auto tensor, load_source(source->second, request));
-    tensors.push_back(std::move(tensor));
+    SHEAF_ASSIGN(auto rows, open_source(source->second, request));
+    opened.push_back(std::move(rows));
   }
-  return make(std::move(values), std::move(tensors));
+  return of(std::move(values), std::move(opened));
 }
 
 Result<Dataset> Dataset::make(std::vector<ValueInfo> values, std::vector<HostTensor> tensors) {
+  std::vector<std::unique_ptr<RowSource>> sources;
+  for (size_t i = 0; i < values.size(); ++i) sources.push_back(rows_of_tensor(std::move(tensors[i]), values[i].batch_dim));
+  return of(std::move(values), std::move(sources));
+}
+
+Result<Dataset> Dataset::of(std::vector<ValueInfo> values, std::vector<std::unique_ptr<RowSource>> sources) {
   Dataset data;
-  const ValueInfo* first = nullptr;
   for (size_t i = 0; i < values.size(); ++i) {
-    const std::vector<int64_t>& shape = tensors[i].shape;
-    Layout layout;
-    layout.row_bytes = tensors[i].bytes.size();
-    if (const int dim = values[i].batch_dim; dim >= 0) {
-      const int64_t rows = shape[static_cast<size_t>(dim)];
-      if (first && rows != data.rows_) {
-        return Error("inputs and targets differ in their number of rows: '" + first->name + "' has " +
-                     std::to_string(data.rows_) + ", '" + values[i].name + "' has " + std::to_string(rows));
-      }
-      if (!first) first = &values[i];
-      data.rows_ = rows;
-      layout = {true, 1, size_of(tensors[i].dtype)};
-      for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
-        if (d < dim) layout.outer *= static_cast<size_t>(shape[static_cast<size_t>(d)]);
-        if (d > dim) layout.row_bytes *= static_cast<size_t>(shape[static_cast<size_t>(d)]);
-      }
+    if (sources[i]->batch_dim() < 0) continue;
+    const int64_t rows = sources[i]->rows();
+    if (data.has_rows() && rows != data.rows_) {
+      return Error("inputs and targets differ in their number of rows: '" + values[static_cast<size_t>(data.rows_of_)].name +
+                   "' has " + std::to_string(data.rows_) + ", '" + values[i].name + "' has " + std::to_string(rows));
     }
-    data.layouts_.push_back(layout);
+    if (!data.has_rows()) data.rows_of_ = static_cast<int>(i);
+    data.rows_ = rows;
   }
-  if (!first) return Error("none of the model's inputs and targets has a dimension that is the batch: nothing has rows");
-  if (data.rows_ == 0) return Error("the data has no rows: '" + first->name + "' is empty");
   data.values_ = std::move(values);
-  data.tensors_ = std::move(tensors);
+  data.sources_ = std::move(sources);
   return data;
 }
 
-uint32_t Dataset::checksum() const {
+Result<void> Dataset::require_rows() const {
+  if (!has_rows()) return Error("none of the model's inputs and targets has a dimension that is the batch: nothing has rows");
+  if (rows_ > 0) return {};
+  return Error("the data has no rows: '" + values_[static_cast<size_t>(rows_of_)].name + "' is empty");
+}
+
+Result<uint32_t> Dataset::fingerprint() const {
   uLong sum = 0;
-  for (const HostTensor& tensor : tensors_) {
-    if (!tensor.bytes.empty()) sum = crc32_z(sum, reinterpret_cast<const Bytef*>(tensor.bytes.data()), tensor.bytes.size());
+  for (const auto& source : sources_) {
+    SHEAF_ASSIGN(const uint32_t one, source->fingerprint());
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(&one), sizeof one);
   }
   return static_cast<uint32_t>(sum);
-}
-
-std::vector<int64_t> Dataset::batch_shape(size_t index, int64_t rows) const {
-  std::vector<int64_t> shape = tensors_[index].shape;
-  if (layouts_[index].rows) shape[static_cast<size_t>(values_[index].batch_dim)] = rows;
-  return shape;
-}
-
-void Dataset::gather(size_t index, std::span<const int64_t> order, std::byte* to) const {
-  const Layout& layout = layouts_[index];
-  const std::byte* from = tensors_[index].bytes.data();
-  const size_t bytes = layout.row_bytes;
-  if (bytes == 0) return;
-  if (!layout.rows) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  for (size_t i = 0; i < layout.outer; ++i, from += static_cast<size_t>(rows_) * bytes) {
-    for (const int64_t row : order) {
-      std::memcpy(to, from + static_cast<size_t>(row) * bytes, bytes);
-      to += bytes;
-    }
-  }
 }
 
 }  // namespace sheaf

@@ -1,12 +1,13 @@
-// The rows that a model is trained or evaluated on: one tensor for each input and target, in host memory.
+// The rows that a model is run, trained or evaluated on: a source for each input and target, read batch by batch.
 #pragma once
 
 #include "runtime/data/source.h"
-#include "sheaf/tensor.h"
 #include "runtime/plan/plan.h"
 #include "sheaf/model.h"
+#include "sheaf/tensor.h"
 
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,36 +19,31 @@ std::vector<ValueInfo> training_values(const Plan& plan);
 
 class Dataset {
  public:
-  /// Loads the source of each of `values`. Errors: those of load_source; a number of rows that differs between two of
-  /// them (both are named); no rows; no value with a dimension that is the batch. `random:ROWS` draws with `seed`,
-  /// and random numbers of `name` in `ranges[name]`. `note` receives load_source's notes.
-  static Result<Dataset> load(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
+  /// Opens the source of each of `values`. Errors: those of open_source; a number of rows that differs between two of
+  /// them (both are named). `random:ROWS` and augmentation draw with `seed`, and random numbers of `name` in `ranges[name]`. `note`
+  /// receives open_source's notes.
+  static Result<Dataset> open(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
                               const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&) = nullptr);
-  /// From loaded tensors, one for each value.
+  /// From tensors in memory, one for each value.
   static Result<Dataset> make(std::vector<ValueInfo> values, std::vector<HostTensor> tensors);
 
+  /// 0 if nothing has rows.
   int64_t rows() const { return rows_; }
+  /// Some value has a dimension that is the batch.
+  bool has_rows() const { return rows_of_ >= 0; }
+  /// Error: there are none to train or evaluate on.
+  Result<void> require_rows() const;
   const std::vector<ValueInfo>& values() const { return values_; }
-  const HostTensor& tensor(size_t index) const { return tensors_[index]; }
-  /// CRC-32 over all of it, in order.
-  uint32_t checksum() const;
-  /// The shape of `rows` rows of tensor `index`; its own if it has no rows.
-  std::vector<int64_t> batch_shape(size_t index, int64_t rows) const;
-
-  /// Copies rows order[0], order[1], … of tensor `index` to `to`, which has the size of batch_shape(index,
-  /// order.size()). A tensor without rows is copied whole.
-  void gather(size_t index, std::span<const int64_t> order, std::byte* to) const;
+  const RowSource& source(size_t index) const { return *sources_[index]; }
+  /// A CRC-32 of all sources' fingerprints. Errors: those of RowSource::fingerprint().
+  Result<uint32_t> fingerprint() const;
 
  private:
-  struct Layout {
-    bool rows = false;     ///< it has a dimension that is the batch
-    size_t outer = 1;      ///< runs of rows
-    size_t row_bytes = 0;  ///< of one row within a run
-  };
+  static Result<Dataset> of(std::vector<ValueInfo> values, std::vector<std::unique_ptr<RowSource>> sources);
   std::vector<ValueInfo> values_;
-  std::vector<HostTensor> tensors_;
-  std::vector<Layout> layouts_;
+  std::vector<std::unique_ptr<RowSource>> sources_;
   int64_t rows_ = 0;
+  int rows_of_ = -1;  ///< the first value that has rows
 };
 
 }  // namespace sheaf

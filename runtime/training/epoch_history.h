@@ -16,6 +16,7 @@ class EpochHistory {
 
   void add(EpochRecord record) {
     seconds_ += record.seconds;
+    data_wait_seconds_ += record.data_wait_seconds;
     if (count_ > 0 && !regular(count_ - 1)) records_.pop_back();  // it was there as the last
     records_.push_back(std::move(record));
     ++count_;
@@ -31,11 +32,14 @@ class EpochHistory {
   const std::vector<EpochRecord>& records() const { return records_; }
   /// Seconds of training, over all epochs.
   double seconds() const { return seconds_; }
+  /// Part of them: steps waited for their batch.
+  double data_wait_seconds() const { return data_wait_seconds_; }
   int64_t stride() const { return stride_; }
 
   /// Restores the records that a checkpoint saved after `count` epochs, and numbers them. False: there can't be so many of
   /// them.
-  static bool restore(EpochHistory& history, std::vector<EpochRecord> records, int64_t count, int64_t stride, double seconds) {
+  static bool restore(EpochHistory& history, std::vector<EpochRecord> records, int64_t count, int64_t stride, double seconds,
+                      double data_wait_seconds) {
     const int64_t regular = (count + stride - 1) / stride;
     const bool last_apart = count > 0 && (count - 1) % stride != 0;
     if (std::cmp_not_equal(records.size(), regular + last_apart) || records.size() > kMostRecords) return false;
@@ -45,6 +49,7 @@ class EpochHistory {
     history.count_ = count;
     history.stride_ = stride;
     history.seconds_ = seconds;
+    history.data_wait_seconds_ = data_wait_seconds;
     return true;
   }
 
@@ -53,7 +58,7 @@ class EpochHistory {
 
   std::vector<EpochRecord> records_;
   int64_t count_ = 0, stride_ = 1;
-  double seconds_ = 0;
+  double seconds_ = 0, data_wait_seconds_ = 0;
 };
 
 }  // namespace sheaf

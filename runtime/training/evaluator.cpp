@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -40,43 +40,41 @@ Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const Devi
 Result<Evaluator::Bound> Evaluator::bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                                          const BindOptions& options) const {
   SHEAF_ASSIGN(auto session, model.bind(std::move(devices), rows, options));
-  Bound bound{std::move(session), {}, {}, {}};
-  for (const size_t place : input_places_) {
-    SHEAF_ASSIGN(auto tensor, make_tensor(data_->values()[place].dtype, data_->batch_shape(place, rows)));
-    bound.inputs.push_back(std::move(tensor));
-  }
+  Bound bound{std::move(session), {}, {}};
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     SHEAF_ASSIGN(auto tensor, make_tensor(model.outputs()[i].dtype, bound.session.output_shape(i)));
     bound.outputs.push_back(std::move(tensor));
   }
-  SHEAF_ASSIGN(auto target, make_tensor(data_->values()[target_place_].dtype, data_->batch_shape(target_place_, rows)));
+  SHEAF_ASSIGN(auto target, make_tensor(data_->source(target_place_).dtype(), data_->source(target_place_).batch_shape(rows)));
   bound.target = std::move(target);
   return bound;
 }
 
-Result<void> Evaluator::add(Bound& bound, int64_t first, int64_t rows, EvaluationSums& sums) const {
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  std::iota(order.begin(), order.end(), first);
+Result<void> Evaluator::add(Bound& bound, const Batch& batch, EvaluationSums& sums) const {
   std::vector<const void*> in;
   std::vector<void*> out;
-  for (size_t i = 0; i < input_places_.size(); ++i) {
-    data_->gather(input_places_[i], order, bound.inputs[i].bytes.data());
-    in.push_back(address_of<void*>(bound.inputs[i]));
-  }
+  for (const size_t place : input_places_) in.push_back(batch.buffers[place]);
   for (const HostTensor& output : bound.outputs) out.push_back(address_of<void*>(output));
-  data_->gather(target_place_, order, bound.target.bytes.data());
+  if (!bound.target.bytes.empty())
+    std::memcpy(bound.target.bytes.data(), batch.buffers[target_place_], bound.target.bytes.size());
   if (auto ok = bound.session.run(in, out, run_); !ok)
-    return ok.error().note("in evaluation, rows from " + std::to_string(first));
+    return ok.error().note("in evaluation, rows from " + std::to_string(batch.position * batch_size_));
   return add_batch(loss_, bound.outputs[loss_.output_index], bound.target, sums);
 }
 
 Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& stopped) {
   const auto begin = std::chrono::steady_clock::now();
+  LoaderOptions options;
+  options.batch_size = batch_size_;
+  options.shuffle = false;
+  options.batches = batches_per_epoch(data_->rows(), batch_size_, false);
+  SHEAF_ASSIGN(const auto loader, BatchLoader::start(*data_, options));
   EvaluationSums sums;
-  for (int64_t first = 0; first < data_->rows(); first += batch_size_) {
+  for (;;) {
     if (stopped()) return std::optional<Evaluation>();
-    const int64_t rows = std::min(batch_size_, data_->rows() - first);
-    SHEAF_TRY(add(rows == batch_size_ ? *whole_ : *rest_, first, rows, sums));
+    SHEAF_ASSIGN(const auto batch, loader->next());
+    if (!batch) break;
+    SHEAF_TRY(add(batch->rows == batch_size_ ? *whole_ : *rest_, *batch, sums));
   }
   Evaluation found = evaluation_of(loss_, sums, data_->rows());
   found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -1,7 +1,7 @@
 // Evaluation: the inference program on rows with known targets.
 #pragma once
 
-#include "runtime/training/dataset.h"
+#include "runtime/training/batch_loader.h"
 #include "runtime/training/host_loss.h"
 #include "runtime/training/record.h"
 
@@ -18,8 +18,8 @@ class Evaluator {
   static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
                                 const LossSection& loss, int64_t batch_size, const BindOptions& options);
 
-  /// Runs all rows with the present weights. None: `stopped` became true in between. Errors: those of
-  /// Session::run.
+  /// Runs all rows with the present weights, which threads read ahead. None: `stopped` became true in between. Errors: those of
+  /// Session::run and BatchLoader.
   Result<std::optional<Evaluation>> run(const std::function<bool()>& stopped);
   /// Receives the times of its operations; null: nobody does.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
@@ -27,14 +27,14 @@ class Evaluator {
  private:
   struct Bound {
     Session session;
-    std::vector<HostTensor> inputs, outputs;
+    std::vector<HostTensor> outputs;
     HostTensor target;
   };
   Evaluator(const Dataset& data, LossSection loss, int64_t batch_size)
       : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
   Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                      const BindOptions& options) const;
-  Result<void> add(Bound& bound, int64_t first, int64_t rows, EvaluationSums& sums) const;
+  Result<void> add(Bound& bound, const Batch& batch, EvaluationSums& sums) const;
 
   const Dataset* data_;
   LossSection loss_;

@@ -117,9 +117,12 @@ Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, in
   return found;
 }
 
-Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim) {
+bool needs_check(const LossSection& loss) { return loss.classes || loss.type == "BCELoss"; }
+
+Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim,
+                           int64_t first_row) {
   const bool binary = loss.type == "BCELoss";
-  if (!loss.classes && !binary) return {};
+  if (!needs_check(loss)) return {};
   const auto fits = [&](size_t i) {
     if (binary) return number_at(target, i) >= 0 && number_at(target, i) <= 1;  // not a NaN
     const int64_t value = integer_at(target, i);
@@ -131,7 +134,8 @@ Result<void> check_targets(const LossSection& loss, const std::string& option, c
     for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;)
       row /= static_cast<size_t>(target.shape[d]);
     if (rows_dim >= 0) row %= static_cast<size_t>(target.shape[static_cast<size_t>(rows_dim)]);
-    const std::string where = option + ": target '" + loss.target + "' of row " + std::to_string(row) + " (from 0) is ";
+    const std::string where = option + ": target '" + loss.target + "' of row " +
+                              std::to_string(first_row + static_cast<int64_t>(row)) + " (from 0) is ";
     if (binary) {
       std::array<char, 32> number{};
       std::snprintf(number.data(), number.size(), "%g", number_at(target, i));

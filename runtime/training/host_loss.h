@@ -22,8 +22,13 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
 /// What they come to, over `rows` rows; nobody measured the time.
 Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, int64_t rows);
 
+/// This loss limits what its targets may be: check_targets() has something to check.
+bool needs_check(const LossSection& loss);
+
 /// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.
-/// The error names row and value; `option` is where the data comes from, `rows_dim` the target's dimension of rows.
-Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim);
+/// The error names row and value; `option` is where the data comes from, `rows_dim` the target's dimension of rows, and
+/// `first_row` the number of the tensor's first one.
+Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim,
+                           int64_t first_row = 0);
 
 }  // namespace sheaf

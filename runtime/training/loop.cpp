@@ -16,7 +16,7 @@ class Loop {
         settings_(settings),
         hooks_(hooks),
         state_(state),
-        per_epoch_(BatchLoader::batches_per_epoch(data.rows(), settings.batch_size)) {}
+        per_epoch_(batches_per_epoch(data.rows(), settings.batch_size, settings.drop_last)) {}
 
   Result<Ending> run() {
     learner_.progress().steps = state_.step;
@@ -43,6 +43,7 @@ class Loop {
     LoaderOptions options;
     options.batch_size = settings_.batch_size;
     options.shuffle = settings_.shuffle;
+    options.drop_last = settings_.drop_last;
     options.seed = settings_.seed;
     options.epoch = state_.epoch;
     options.position = state_.position;
@@ -54,14 +55,17 @@ class Loop {
     const double waited = loader.waited_seconds();
     const auto begin = std::chrono::steady_clock::now();
     const int64_t asked = Trace::now();
-    const auto batch = loader.next();
+    auto next = loader.next();
     if (hooks_.trace) hooks_.trace->add_data_wait(asked);
+    if (!next) return next.error().note("needed for step " + std::to_string(state_.step + 1) + " of training");
+    const std::optional<Batch>& batch = *next;
     if (!batch) return Error("internal error: the loader ran out of batches at step " + std::to_string(state_.step + 1));
-    StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0};
+    StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0, 0};
     auto loss = learner_.step(batch->rows, batch->buffers);
     if (!loss) return loss.error().note("in step " + std::to_string(record.step) + " of training");
     record.loss = *loss;
     record.seconds = seconds_since(begin);
+    record.data_wait_seconds = loader.waited_seconds() - waited;
     if (!std::isfinite(*loss)) return not_finite(record, *batch);
 
     ++state_.step;
@@ -69,7 +73,7 @@ class Loop {
     state_.loss_sum += settings_.loss_is_sum ? record.loss : record.loss * static_cast<double>(record.rows);
     state_.rows += record.rows;
     state_.seconds += record.seconds;
-    state_.data_wait_seconds += loader.waited_seconds() - waited;
+    state_.data_wait_seconds += record.data_wait_seconds;
     state_.curve.add(record.loss);
     last_lr_ = record.lr;
     if (hooks_.step) {

@@ -47,6 +47,7 @@ struct LoopSettings {
   /// Checkpoints of epochs are skipped while all saves together have taken longer than training, by more than this.
   double saving_allowance_seconds = 2;
   bool shuffle = true;
+  bool drop_last = false;  ///< rows left over at an epoch's end make no step
   uint64_t seed = 0;
   bool loss_is_sum = false;  ///< of a batch's rows ("reduction": "sum"), not their mean
 };

@@ -16,7 +16,8 @@ struct StepRecord {
   int64_t rows = 0;
   double loss = 0;
   double lr = 0;
-  double seconds = 0;  ///< the step and its wait for data
+  double seconds = 0;            ///< the step and its wait for data,
+  double data_wait_seconds = 0;  ///< which is part of them
 };
 
 /// What evaluation found: the selected metrics, and a loss if it has a mean.

@@ -62,7 +62,7 @@ class Learns(TrainTest):
             self.assertIn(word, done.err)
         self.assertEqual(len(re.findall(r"(?m)^epoch \d/8  train loss \S+  eval loss \S+  eval accuracy ", done.err)), 8, "one line an epoch where stderr is no terminal")
         self.assertNotIn("\r", done.err)
-        self.assertRegex(done.out, r"\Astripes: eval accuracy [01]\.\d{4}, eval loss \S+, train loss \S+ after 8 epochs, .* s an epoch, on cpu:0,cpu:1\n\Z")
+        self.assertRegex(done.out, r"\Astripes: eval accuracy [01]\.\d{4}, eval loss \S+, train loss \S+ after 8 epochs, .* s an epoch, [0-9.]+% waiting for data, on cpu:0,cpu:1\n\Z")
 
     def test_two_runs_give_the_same_bits(self):
         for name in ("a", "b"):
@@ -129,7 +129,7 @@ class Learns(TrainTest):
         running.stdout.close()
         self.assertEqual(running.wait(LIMIT_SECONDS), 0)
         text = seen.decode()
-        self.assertRegex(text, r"\repoch +\d+/300 \[[=> ]+\] \d/6  loss [0-9.e-]+  [0-9,]+ samples/s  [0-9:]+ left")
+        self.assertRegex(text, r"\repoch +\d+/300 \[[=> ]+\] \d/6  loss [0-9.e-]+  [0-9,]+ samples/s  [0-9]+% wait  [0-9:]+ left")
         self.assertRegex(text, r"\nepoch 7/300  train loss |\x1b\[Kepoch 7/300  train loss ")
 
 

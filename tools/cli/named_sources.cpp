@@ -8,6 +8,12 @@
 
 namespace sheaf {
 
+std::string source_help(const std::string& what) {
+  return what +
+         ": file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, images:DIR[,OPTION…], classes:DIR, or random:ROWS "
+         "(docs/data.md)";
+}
+
 Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given) {
   std::map<std::string, std::string> sources;
   for (const std::string& text : given) {

@@ -10,6 +10,9 @@
 
 namespace sheaf {
 
+/// What the help of an option with NAME=SOURCE says; `what` its rows are: "rows of an input".
+std::string source_help(const std::string& what);
+
 /// The values of `option` ("--input"), SOURCE by NAME. Every error is the command line's: no NAME or SOURCE, a SOURCE
 /// that can't be one, a NAME twice.
 Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given);

@@ -3,7 +3,6 @@
 #include "runtime/base/file.h"
 #include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/data/source.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "tools/cli/execution_options.h"
@@ -22,20 +21,6 @@
 
 namespace sheaf {
 namespace {
-
-Result<std::vector<HostTensor>> load_inputs(const Model& model, const std::map<std::string, std::string>& sources,
-                                            uint64_t seed) {
-  std::vector<HostTensor> tensors;
-  const auto ranges = random_ranges(*model.plan());
-  for (const ValueInfo& input : model.inputs()) {
-    SourceRequest request{input.name, input.dtype, {}, seed, ranges.at(input.name)};
-    request.note = report_warning;
-    for (const Extent& extent : input.shape) request.shape.push_back(extent.is_static() ? extent.constant : -1);
-    SHEAF_ASSIGN(auto tensor, load_source(sources.at(input.name), request));
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
 
 /// "net float32 [30, 2]: 0.25 -1.5 …"
 void print_summary(const std::string& name, const HostTensor& tensor) {
@@ -60,8 +45,7 @@ OptionParser run_options() {
       .add(devices_option)
       .required()
       .add(weights_option)
-      .option("--input", "NAME=SOURCE",
-              "rows of an input: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .option("--input", "NAME=SOURCE", source_help("rows of an input"))
       .file(FileUse::source)
       .repeatable()
       .option("--batch-size", "N", "rows sent through at a time (default: all at once)")
@@ -108,7 +92,8 @@ int run_verb(std::span<const std::string> arguments) {
   auto weights = options->has("--weights") ? load_weights(*model, options->value("--weights"))
                                            : model->initialise_parameters(static_cast<uint64_t>(*seed));
   if (!weights) return report(weights.error(), kFailed);
-  auto inputs = load_inputs(*model, *sources, static_cast<uint64_t>(*seed));
+  auto inputs =
+      Dataset::open(model->inputs(), *sources, static_cast<uint64_t>(*seed), random_ranges(*model->plan()), report_warning);
   if (!inputs) return report(inputs.error(), kFailed);
 
   RowsOptions rows;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/device_set.h"
+#include "runtime/training/dataset.h"
 #include "sheaf/tensor.h"
 #include "sheaf/model.h"
 
@@ -16,12 +17,11 @@ struct RowsOptions {
   RunOptions run;
 };
 
-/// Runs `model` on all rows of `inputs` (one tensor for each of model.inputs(), rows along its batch dimension) and
-/// returns its outputs, each concatenated along the dimension that depends on the batch. Errors: inputs that differ
-/// in rows (naming both), an input of another shape or dtype than the model's, several batches where an output has
-/// no dimension to concatenate along, and those of binding and running. Without a batched input there is one
+/// Runs `model` on all rows of `inputs`, whose values are model.inputs(), and which are read a batch ahead, and
+/// returns its outputs, each concatenated along the dimension that depends on the batch. Errors: an input of another shape or dtype
+/// than the model's, several batches where an output has no dimension to concatenate along, and those of binding, reading and running. Without a batched input there is one
 /// batch of `batch_size` rows, or of one.
-Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices,
-                                         const std::vector<HostTensor>& inputs, const RowsOptions& options);
+Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& inputs,
+                                         const RowsOptions& options);
 
 }  // namespace sheaf

@@ -42,6 +42,10 @@ std::string evaluation_text(const Evaluation& found, const std::string& prefix) 
   return text + (found.loss ? prefix + formatted("loss %.4g", *found.loss) : prefix + "loss of nothing");
 }
 
+std::string wait_text(double waited, double seconds) {
+  return formatted("%.1f%% waiting for data", seconds > 0 ? 100 * waited / seconds : 0);
+}
+
 std::string epoch_line(const EpochRecord& record, int64_t epochs) {
   std::string line = "epoch " + std::to_string(record.epoch) + "/" + std::to_string(epochs);
   if (!record.complete) line += " (" + std::to_string(record.steps) + (record.steps == 1 ? " step)" : " steps)");
@@ -52,17 +56,16 @@ std::string epoch_line(const EpochRecord& record, int64_t epochs) {
   }
   line += "  " + rate_text(record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0);
   line += formatted("  %.3g s", record.seconds);
-  line += formatted(", %.1f%% waiting for data", record.seconds > 0 ? 100 * record.data_wait_seconds / record.seconds : 0);
-  return line;
+  return line + ", " + wait_text(record.data_wait_seconds, record.seconds);
 }
 
-std::string bar_line(const RunLength& length, const StepRecord& record, double samples_per_second, double seconds_left,
-                     int width) {
+std::string bar_line(const RunLength& length, const StepRecord& record, double samples_per_second, double waiting,
+                     double seconds_left, int width) {
   const int64_t position = (record.step - 1) % length.steps_per_epoch + 1;
   const std::string left = "epoch " + std::to_string(record.epoch) + "/" + std::to_string(length.epochs) + " ";
   const std::string right = " " + std::to_string(position) + "/" + std::to_string(length.steps_per_epoch) +
                             formatted("  loss %.4g", record.loss) + "  " + rate_text(samples_per_second) + "  " +
-                            clock_text(seconds_left) + " left";
+                            formatted("%.0f%% wait  ", 100 * waiting) + clock_text(seconds_left) + " left";
   const int room = std::min(width - static_cast<int>(left.size() + right.size()) - 2, 40);
   if (room < 4) return (left + right.substr(1)).substr(0, static_cast<size_t>(std::max(width, 0)));
   const int done =
@@ -84,14 +87,16 @@ void Display::step(const StepRecord& record) {
   if (!terminal_) return;
   ++steps_;
   seconds_ += record.seconds;
+  waited_ += record.data_wait_seconds;
   const double rate = record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0;
   recent_rate_ = steps_ == 1 ? rate : 0.9 * recent_rate_ + 0.1 * rate;
   const auto now = std::chrono::steady_clock::now();
   if (now - drawn_ < std::chrono::milliseconds(100)) return;
   drawn_ = now;
   const double left = seconds_ / static_cast<double>(steps_) * static_cast<double>(length_.steps - record.step);
+  const double waiting = seconds_ > 0 ? waited_ / seconds_ : 0;
   // One column stays free: some terminals wrap a line that fills the last one.
-  std::fprintf(to_, "\r%s\x1b[K", bar_line(length_, record, recent_rate_, left, columns_of(to_, 80) - 1).c_str());
+  std::fprintf(to_, "\r%s\x1b[K", bar_line(length_, record, recent_rate_, waiting, left, columns_of(to_, 80) - 1).c_str());
   std::fflush(to_);
   bar_shown_ = true;
 }

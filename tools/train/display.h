@@ -26,12 +26,16 @@ std::string metric_text(Metric metric, double value);
 /// "eval accuracy 0.9176, eval loss 0.2513"; with an empty `prefix` without "eval ".
 std::string evaluation_text(const Evaluation& found, const std::string& prefix = "eval ");
 
+/// "1.2% waiting for data": what steps waited of the time that they took.
+std::string wait_text(double waited, double seconds);
+
 /// "epoch 3/10  train loss 0.4312  eval loss 0.2513  eval accuracy 0.9124  5,432 samples/s  11 s, 0.0% waiting for data"
 std::string epoch_line(const EpochRecord& record, int64_t epochs);
 
-/// "epoch 3/10 [=====>    ] 120/235  loss 0.4312  5,432 samples/s  0:12 left", at most `width` columns.
-std::string bar_line(const RunLength& length, const StepRecord& record, double samples_per_second, double seconds_left,
-                     int width);
+/// `waiting`: the share of the time that steps waited for data.
+/// "epoch 3/10 [=====>    ] 120/235  loss 0.4312  5,432 samples/s  0% wait  0:12 left", at most `width` columns.
+std::string bar_line(const RunLength& length, const StepRecord& record, double samples_per_second, double waiting,
+                     double seconds_left, int width);
 
 class Display {
  public:
@@ -50,7 +54,8 @@ class Display {
   RunLength length_;
   bool bar_shown_ = false;
   int64_t steps_ = 0;       ///< that this process has done,
-  double seconds_ = 0;      ///< in this time
+  double seconds_ = 0;      ///< in this time,
+  double waited_ = 0;       ///< of which it waited for data
   double recent_rate_ = 0;  ///< samples a second, smoothed
   std::chrono::steady_clock::time_point drawn_{};
 };

@@ -7,7 +7,7 @@
 #include "tools/cli/report.h"
 #include "tools/cli/trace_options.h"
 #include "tools/train/display.h"
-#include "tools/train/load_rows.h"
+#include "tools/train/open_rows.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -60,7 +60,7 @@ Result<void> evaluate(const Options& options, const EvalSettings& settings) {
     report_warning({Severity::warning, {}, "without --weights the model has initial weights, drawn from --seed", {}, {}});
     SHEAF_TRY(model.initialise_parameters(settings.seed));
   }
-  SHEAF_ASSIGN(const Dataset data, load_rows(model, loss, "--data", settings.data, settings.seed));
+  SHEAF_ASSIGN(const Dataset data, open_rows(model, loss, "--data", settings.data, settings.seed));
   SHEAF_ASSIGN(auto evaluator, Evaluator::make(model, std::make_shared<const DeviceSet>(std::move(devices)), data, loss,
                                                settings.batch_size, settings.bind));
   evaluator.set_trace(opened);
@@ -83,8 +83,7 @@ OptionParser eval_options() {
       .file(FileUse::input)
       .add(devices_option)
       .required()
-      .option("--data", "NAME=SOURCE",
-              "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .option("--data", "NAME=SOURCE", source_help("rows of an input or target"))
       .file(FileUse::source)
       .repeatable()
       .add(weights_option)

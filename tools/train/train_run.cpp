@@ -7,7 +7,7 @@
 #include "runtime/training/trainer_tensors.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
-#include "tools/train/load_rows.h"
+#include "tools/train/open_rows.h"
 #include "tools/train/plot.h"
 
 #include <cstdio>
@@ -39,12 +39,16 @@ Result<Ending> TrainRun::run() {
   SHEAF_TRY(load());
   SHEAF_TRY(load_data());
 
+  if (settings_.drop_last && data_->rows() < settings_.batch_size)
+    return Error("--drop-last leaves nothing: " + with_thousands(data_->rows()) +
+                 " rows are fewer than a batch (--batch-size)");
   loop_.batch_size = std::min(settings_.batch_size, data_->rows());
   loop_.checkpoint_every = settings_.checkpoint_every;
   loop_.shuffle = settings_.shuffle;
+  loop_.drop_last = settings_.drop_last;
   loop_.seed = settings_.seed;
   loop_.loss_is_sum = loss_.sum;
-  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
   if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
   loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
 
@@ -80,9 +84,9 @@ Result<void> TrainRun::load() {
 }
 
 Result<void> TrainRun::load_data() {
-  SHEAF_ASSIGN(data_, load_rows(*model_, loss_, "--data", settings_.data, settings_.seed));
+  SHEAF_ASSIGN(data_, open_rows(*model_, loss_, "--data", settings_.data, settings_.seed));
   if (settings_.eval.empty()) return {};
-  SHEAF_ASSIGN(eval_, load_rows(*model_, loss_, "--eval", settings_.eval, settings_.seed));
+  SHEAF_ASSIGN(eval_, open_rows(*model_, loss_, "--eval", settings_.eval, settings_.seed));
   return {};
 }
 
@@ -97,7 +101,8 @@ RunIdentity TrainRun::identity() const {
                   settings_.bind.fast_numerics ? "fast" : "strict",
                   isa_and_cores(*devices_),
                   settings_.micro_batches,
-                  data_checksum_,
+                  data_fingerprint_,
+                  settings_.drop_last,
                   settings_.bind.shards};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
@@ -105,7 +110,7 @@ RunIdentity TrainRun::identity() const {
 
 Result<void> TrainRun::resume() {
   plan_hash_ = plan_hash(model_->plan());
-  data_checksum_ = data_->checksum();
+  SHEAF_ASSIGN(data_fingerprint_, data_->fingerprint());
   SHEAF_ASSIGN(auto folder, CheckpointFolder::open(settings_.checkpoint, settings_.keep));
   folder_.emplace(std::move(folder));
   if (!settings_.resume) {
@@ -139,7 +144,7 @@ Result<void> TrainRun::resume() {
 Result<Ending> TrainRun::loop() {
   say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
                      devices_->any_asynchronous(), cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
-  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
   display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
   if (!settings_.metrics.empty()) {
     SHEAF_ASSIGN(auto metrics, MetricsFile::open(settings_.metrics, state_.step, state_.epoch));
@@ -196,7 +201,7 @@ Result<void> TrainRun::write_results() {
   if (settings_.plot.empty()) return {};
   std::vector<EpochRecord> epochs = state_.epochs.records();
   if (partial_) epochs.push_back(*partial_);
-  const int64_t per_epoch = BatchLoader::batches_per_epoch(data_->rows(), loop_.batch_size);
+  const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
   return write_file_atomically(settings_.plot, training_plot(model_->name(), state_.curve, per_epoch, epochs));
 }
 
@@ -216,6 +221,9 @@ void TrainRun::say_end() const {
     std::printf("%s %s, %.3g s an epoch", with_thousands(state_.epoch).c_str(), state_.epoch == 1 ? "epoch" : "epochs",
                 state_.epochs.seconds() / static_cast<double>(state_.epoch));
   }
+  const double seconds = state_.epochs.seconds() + (partial_ ? partial_->seconds : 0);
+  const double waited = state_.epochs.data_wait_seconds() + (partial_ ? partial_->data_wait_seconds : 0);
+  std::printf(", %s", wait_text(waited, seconds).c_str());
   std::printf(", on %s\n", devices.c_str());
 }
 

@@ -42,9 +42,9 @@ class TrainRun {
   std::optional<CheckpointFolder> folder_;
   std::optional<MetricsFile> metrics_;
   std::optional<Display> display_;
-  std::shared_ptr<Trace> trace_;  ///< null: none is asked for
-  std::string plan_hash_;         ///< of a run with checkpoints,
-  uint32_t data_checksum_ = 0;    ///< as this is
+  std::shared_ptr<Trace> trace_;   ///< null: none is asked for
+  std::string plan_hash_;          ///< of a run with checkpoints,
+  uint32_t data_fingerprint_ = 0;  ///< as this is
   LoopSettings loop_;
   LoopState state_;
   std::string resumed_from_;            ///< a checkpoint; empty: the run begins

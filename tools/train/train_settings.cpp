@@ -57,8 +57,7 @@ OptionParser train_options() {
       .add(devices_option)
       .required()
       .add(shards_option)
-      .option("--data", "NAME=SOURCE",
-              "rows of an input or target: file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, or random:ROWS")
+      .option("--data", "NAME=SOURCE", source_help("rows of an input or target"))
       .file(FileUse::source)
       .repeatable()
       .option("--batch-size", "N", "rows of a step; the last of an epoch takes what is left over")
@@ -73,6 +72,7 @@ OptionParser train_options() {
       .repeatable()
       .option("--lr", "X", "learning rate, instead of the model file's")
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
+      .flag("--drop-last", "leave out the rows that an epoch has left over when no whole batch is left")
       .add(numerics_option)
       .add(seed_option)
       .group("Files")
@@ -141,6 +141,7 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.checkpoint = options.value("--checkpoint");
   settings.resume = options.has("--resume");
   settings.shuffle = !options.has("--no-shuffle");
+  settings.drop_last = options.has("--drop-last");
   SHEAF_ASSIGN(auto bind, bind_options(options));
   settings.bind = bind;
   settings.trace = TraceRequest(options);
@@ -162,12 +163,13 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("CPU", in_force.cpu);
   row("data", sources_text(settings.data, in_force.rows));
   const int64_t batch = std::min(settings.batch_size, in_force.rows), rest = in_force.rows % batch;
-  const int64_t per_epoch = BatchLoader::batches_per_epoch(in_force.rows, batch);
+  const int64_t per_epoch = batches_per_epoch(in_force.rows, batch, settings.drop_last);
   row("batch size", with_thousands(settings.batch_size) + ", " + with_thousands(per_epoch) +
                         (per_epoch == 1 ? " step" : " steps") + " an epoch" +
-                        (rest > 0                      ? ", the last of " + with_thousands(rest)
-                         : batch < settings.batch_size ? " of " + with_thousands(batch)
-                                                       : ""));
+                        (rest > 0 && settings.drop_last ? ", " + with_thousands(rest) + " rows dropped"
+                         : rest > 0                     ? ", the last of " + with_thousands(rest)
+                         : batch < settings.batch_size  ? " of " + with_thousands(batch)
+                                                        : ""));
   if (settings.micro_batches > 1) {
     const int64_t part = (batch + settings.micro_batches - 1) / settings.micro_batches, parts = (batch + part - 1) / part;
     row("micro-batches", with_thousands(parts) + " of " + with_thousands(part) +

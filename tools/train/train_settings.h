@@ -24,7 +24,7 @@ struct TrainSettings {
   int64_t micro_batches = 1;
   int64_t checkpoint_every = 0;
   int keep = 3;
-  bool resume = false, shuffle = true;
+  bool resume = false, shuffle = true, drop_last = false;
   BindOptions bind;  ///< numerics, graphs, deterministic
   TraceRequest trace;
   std::optional<double> lr;

@@ -35,7 +35,9 @@ std::vector<HostTensor> rows(const Model& model, const char* list, const std::ve
   RowsOptions options;
   options.batch_size = batch;
   options.run.print = [](std::string_view) {};
-  auto outputs = run_rows(model, std::make_shared<const DeviceSet>(*devices), inputs, options);
+  auto data = Dataset::make(model.inputs(), inputs);
+  EXPECT_TRUE(data);
+  auto outputs = run_rows(model, std::make_shared<const DeviceSet>(*devices), *data, options);
   if (!outputs) {
     ADD_FAILURE() << to_string(outputs.error());
     return {};
@@ -84,10 +86,10 @@ TEST(SessionRows, InputsThatDifferInRows) {
   b.output("x_out", b.step(Op::view, {x}, "x_out", {b.batch(), 2}, b.host()));
   auto model = Model::from_plan(b.plan);
   auto devices = std::make_shared<const DeviceSet>(*open_devices({}));
-  auto outputs = run_rows(*model, devices, {tensor({3, 2}), tensor({4})}, {});
-  ASSERT_FALSE(outputs);
-  EXPECT_THAT(outputs.error().message(), HasSubstr("'x' has 3, 'y' has 4"));
-  outputs = run_rows(*model, devices, {tensor({3, 5}), tensor({3})}, {});
+  auto data = Dataset::make(model->inputs(), {tensor({3, 2}), tensor({4})});
+  ASSERT_FALSE(data);
+  EXPECT_THAT(data.error().message(), HasSubstr("'x' has 3, 'y' has 4"));
+  auto outputs = run_rows(*model, devices, *Dataset::make(model->inputs(), {tensor({3, 5}), tensor({3})}), {});
   ASSERT_FALSE(outputs);
   EXPECT_THAT(outputs.error().message(), HasSubstr("[3, 5]"));
 }
@@ -102,7 +104,8 @@ TEST(SessionRows, AnOutputWithoutBatchCannotBeConcatenated) {
   EXPECT_EQ(rows(*model, "cpu", {tensor({4})}, 4)[0].shape, std::vector<int64_t>{2});
   RowsOptions options;
   options.batch_size = 2;
-  EXPECT_FALSE(run_rows(*model, std::make_shared<const DeviceSet>(*open_devices({})), {tensor({4})}, options));
+  EXPECT_FALSE(run_rows(*model, std::make_shared<const DeviceSet>(*open_devices({})),
+                        *Dataset::make(model->inputs(), {tensor({4})}), options));
 }
 
 class RunVerb : public ::testing::Test {

@@ -128,8 +128,8 @@ TEST_F(Checkpoints, EveryByteIsGuarded) {
 TEST_F(Checkpoints, HostileMetadata) {
   const nlohmann::json sound = json_of(sample(4));
   ASSERT_EQ(refusal(with_content(sound)), "");
-  const std::vector<std::pair<const char*, nlohmann::json>> changes = {{"version", 3},
-                                                                       {"version", 1},
+  const std::vector<std::pair<const char*, nlohmann::json>> changes = {{"version", 4},
+                                                                       {"version", 2},
                                                                        {"data", -1},
                                                                        {"epochs_stride", 0},
                                                                        {"epochs_stride", -2},
@@ -145,6 +145,7 @@ TEST_F(Checkpoints, HostileMetadata) {
                                                                        {"seed", -1},
                                                                        {"seed", UINT64_MAX},
                                                                        {"shuffle", 1},
+                                                                       {"drop_last", 0},
                                                                        {"devices", "cpu"},
                                                                        {"devices", {1, 2}},
                                                                        {"lr", nullptr},

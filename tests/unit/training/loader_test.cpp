@@ -58,7 +58,11 @@ std::vector<Taken> take_all(const Dataset& data, const LoaderOptions& options, i
   auto loader = BatchLoader::start(data, options);
   EXPECT_TRUE(loader);
   std::vector<Taken> all;
-  while (const auto batch = (*loader)->next()) {
+  for (;;) {
+    const auto next = (*loader)->next();
+    EXPECT_TRUE(next);
+    if (!next || !*next) break;
+    const std::optional<Batch>& batch = *next;
     Taken taken{batch->epoch, batch->position, {}};
     const auto* x = static_cast<const float*>(batch->buffers[0]);
     const auto* label = static_cast<const int64_t*>(batch->buffers[1]);
@@ -126,6 +130,27 @@ TEST(Loader, MoreRowsABatchThanThereAre) {
   EXPECT_EQ(take_all(data, options), (std::vector<Taken>{{0, 0, {0, 1, 2}}, {1, 0, {0, 1, 2}}}));
 }
 
+TEST(Loader, DropsWhatIsLeftOver) {
+  const Dataset data = numbered_rows(7);
+  LoaderOptions options;
+  options.batch_size = 3;
+  options.shuffle = false;
+  options.drop_last = true;
+  options.batches = 3;
+  EXPECT_EQ(take_all(data, options), (std::vector<Taken>{{0, 0, {0, 1, 2}}, {0, 1, {3, 4, 5}}, {1, 0, {0, 1, 2}}}));
+}
+
+TEST(Loader, ManyThreadsGiveTheSameBatches) {
+  const Dataset data = numbered_rows(50);
+  LoaderOptions options;
+  options.batch_size = 8;
+  options.seed = 4;
+  options.batches = 40;
+  const auto alone = take_all(data, options);
+  options.threads = 5;
+  EXPECT_EQ(take_all(data, options, 7), alone);
+}
+
 TEST(Loader, EndsAtAnyMoment) {
   const Dataset data = numbered_rows(100);
   for (int taken = 0; taken < 8; ++taken) {
@@ -134,7 +159,7 @@ TEST(Loader, EndsAtAnyMoment) {
     options.batches = 1'000'000;
     auto loader = BatchLoader::start(data, options);
     ASSERT_TRUE(loader);
-    for (int i = 0; i < taken; ++i) ASSERT_TRUE((*loader)->next());
+    for (int i = 0; i < taken; ++i) ASSERT_TRUE(*(*loader)->next());
   }
 }
 
@@ -145,11 +170,11 @@ TEST(Loader, AReadyBatchTakesNoWait) {
   options.batches = 10;
   auto loader = BatchLoader::start(data, options);
   ASSERT_TRUE(loader);
-  (*loader)->next();
+  ASSERT_TRUE((*loader)->next());
   const double first = (*loader)->waited_seconds();
   for (int i = 0; i < 9; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    (*loader)->next();
+    ASSERT_TRUE((*loader)->next());
   }
   EXPECT_LT((*loader)->waited_seconds() - first, 0.1) << "nine steps of 20 ms each are time enough for ten rows";
 }
@@ -168,13 +193,13 @@ TEST(Dataset, RowsAlongAnyDimension) {
   auto data = Dataset::make({{"s", DType::float32, {2, batch, 3}, 1}, {"f", DType::int32, {2}, -1}}, std::move(tensors));
   ASSERT_TRUE(data);
   EXPECT_EQ(data->rows(), 4);
-  EXPECT_THAT(data->batch_shape(0, 2), ElementsAre(2, 2, 3));
+  EXPECT_THAT(data->source(0).batch_shape(2), ElementsAre(2, 2, 3));
   std::vector<float> taken(12);
   const std::vector<int64_t> order{3, 1};
-  data->gather(0, order, reinterpret_cast<std::byte*>(taken.data()));
+  ASSERT_TRUE(data->source(0).read(order, 0, {reinterpret_cast<std::byte*>(taken.data()), 2, 0}));
   EXPECT_THAT(taken, ElementsAre(9, 10, 11, 3, 4, 5, 21, 22, 23, 15, 16, 17));
   std::vector<int32_t> whole(2);
-  data->gather(1, order, reinterpret_cast<std::byte*>(whole.data()));
+  ASSERT_TRUE(data->source(1).read(std::vector<int64_t>{0}, 0, {reinterpret_cast<std::byte*>(whole.data()), 1, 0}));
   EXPECT_THAT(whole, ElementsAre(0, 7));
 }
 
@@ -190,10 +215,10 @@ TEST(Dataset, RefusesRowsThatDiffer) {
 
   std::vector<HostTensor> none;
   none.push_back(*make_tensor(DType::float32, {0}));
-  EXPECT_FALSE(Dataset::make({values[0]}, std::move(none)));
+  EXPECT_FALSE(Dataset::make({values[0]}, std::move(none))->require_rows());
   std::vector<HostTensor> fixed;
   fixed.push_back(*make_tensor(DType::float32, {3}));
-  EXPECT_FALSE(Dataset::make({{"x", DType::float32, {3}, -1}}, std::move(fixed)));
+  EXPECT_FALSE(Dataset::make({{"x", DType::float32, {3}, -1}}, std::move(fixed))->require_rows());
 }
 
 }  // namespace

@@ -144,9 +144,11 @@ TEST(EpochHistory, IsBoundedAndSpreadEvenly) {
     ASSERT_EQ(records.front().epoch, 1);
     ASSERT_EQ(records.back().epoch, epoch);
     EpochHistory restored;
-    ASSERT_TRUE(EpochHistory::restore(restored, records, epoch, history.stride(), history.seconds())) << epoch;
+    ASSERT_TRUE(
+        EpochHistory::restore(restored, records, epoch, history.stride(), history.seconds(), history.data_wait_seconds()))
+        << epoch;
     for (size_t i = 0; i < records.size(); ++i) ASSERT_EQ(restored.records()[i].epoch, records[i].epoch);
-    EXPECT_FALSE(EpochHistory::restore(restored, records, epoch + history.stride(), history.stride(), 0));
+    EXPECT_FALSE(EpochHistory::restore(restored, records, epoch + history.stride(), history.stride(), 0, 0));
   }
   EXPECT_GE(history.records().size(), EpochHistory::kMostRecords / 2);
   EXPECT_EQ(history.seconds(), 5000);

@@ -81,12 +81,12 @@ TEST_F(Files, MetricsThatCannotBeWritten) {
 TEST(Bar, Lines) {
   const RunLength length{10, 2350, 235};
   const StepRecord record{590, 3, 256, 0.43123, 0.1, 0.04};
-  const std::string line = bar_line(length, record, 5432.4, 72, 100);
-  EXPECT_EQ(line, "epoch 3/10 [===================>                  ] 120/235  loss 0.4312  5,432 samples/s  1:12 left");
+  const std::string line = bar_line(length, record, 5432.4, 0.034, 72, 100);
+  EXPECT_EQ(line, "epoch 3/10 [==============>              ] 120/235  loss 0.4312  5,432 samples/s  3% wait  1:12 left");
   for (int width = 0; width < 120; ++width)
-    EXPECT_LE(bar_line(length, record, 5432.4, 72, width).size(), static_cast<size_t>(width));
-  EXPECT_THAT(bar_line(length, {235, 1, 1, 1, 1, 1}, 1, 1, 100), HasSubstr("=] 235/235"));
-  EXPECT_THAT(bar_line(length, {236, 2, 1, 1, 1, 1}, 1, 1, 100), HasSubstr(" 1/235"));
+    EXPECT_LE(bar_line(length, record, 5432.4, 0.034, 72, width).size(), static_cast<size_t>(width));
+  EXPECT_THAT(bar_line(length, {235, 1, 1, 1, 1, 1}, 1, 0, 1, 100), HasSubstr("=] 235/235"));
+  EXPECT_THAT(bar_line(length, {236, 2, 1, 1, 1, 1}, 1, 0, 1, 100), HasSubstr(" 1/235"));
 }
 
 TEST(Bar, Numbers) {

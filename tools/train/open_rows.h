@@ -10,9 +10,9 @@
 
 namespace sheaf {
 
-/// Loads the SOURCE of each of the inputs and targets, by NAME, as `option` ("--data") gives them. What is worth knowing of a source is
-/// reported on stderr. Errors: those of Dataset::load and check_targets.
-Result<Dataset> load_rows(const Model& model, const LossSection& loss, const std::string& option,
+/// Opens the SOURCE of each of the inputs and targets, by NAME, as `option` ("--data") gives them. What is worth knowing of a source is
+/// reported on stderr. Targets are checked, all of them. Errors: those of Dataset::open and check_targets.
+Result<Dataset> open_rows(const Model& model, const LossSection& loss, const std::string& option,
                           const std::map<std::string, std::string>& sources, uint64_t seed);
 
 }  // namespace sheaf

@@ -1,0 +1,22 @@
+// Rows of arrays: in memory, or in a file from which each batch takes what it needs.
+#pragma once
+
+#include "runtime/data/row_source.h"
+#include "runtime/data/source.h"
+#include "runtime/data/stored_array.h"
+
+namespace sheaf {
+
+/// Up to this size an array in a file is read at once and kept, in the file's own element type.
+inline constexpr uint64_t kKeptArrayBytes = uint64_t{32} << 20;
+
+/// `tensor` as it stands, with rows along `batch_dim` (-1: none).
+std::unique_ptr<RowSource> rows_of_tensor(HostTensor tensor, int batch_dim);
+
+/// The array that `source`, no random one, names; see open_source().
+Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request);
+
+/// The dimension that is the batch in a request's shape; -1: there is none.
+int batch_dim_of(const SourceRequest& request);
+
+}  // namespace sheaf

@@ -1,0 +1,107 @@
+#include "runtime/data/images/resample.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+// Pillow's: 8 bits of the result, 2 for sums beyond it (libImaging/Resample.c).
+constexpr int kWeightBits = 32 - 8 - 2;
+constexpr int kHalf = 1 << (kWeightBits - 1);
+
+/// An output pixel: the sum of `count` input pixels from `first` on, each times a weight.
+struct Window {
+  int first = 0, count = 0;
+};
+
+/// The windows of the wanted pixels; window i's weights stand at i * (what is returned) in `weights`.
+size_t windows_of(const ResampledAxis& axis, std::vector<Window>& windows, std::vector<int>& weights) {
+  const double scale = (axis.to - axis.from) / axis.size, filter_scale = std::max(scale, 1.0);
+  const double per_pixel = 1 / filter_scale;
+  const auto most = static_cast<size_t>(std::ceil(filter_scale)) * 2 + 1;
+  windows.resize(static_cast<size_t>(axis.count));
+  weights.assign(windows.size() * most, 0);
+  std::vector<double> exact(most);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const double center = axis.from + (axis.first + static_cast<double>(i) + 0.5) * scale;
+    const int first = std::max(static_cast<int>(center - filter_scale + 0.5), 0);
+    const int end = std::min(static_cast<int>(center + filter_scale + 0.5), axis.high - axis.low);
+    double sum = 0;
+    for (int x = first; x < end; ++x) {
+      const double distance = std::fabs((x - center + 0.5) * per_pixel);
+      exact[static_cast<size_t>(x - first)] = distance < 1 ? 1 - distance : 0;
+      sum += exact[static_cast<size_t>(x - first)];
+    }
+    for (int x = first; x < end; ++x) {
+      const double weight = sum != 0 ? exact[static_cast<size_t>(x - first)] / sum : exact[static_cast<size_t>(x - first)];
+      weights[i * most + static_cast<size_t>(x - first)] = static_cast<int>(0.5 + weight * (1 << kWeightBits));
+    }
+    windows[i] = {axis.low + first, end - first};
+  }
+  return most;
+}
+
+uint8_t rounded(int sum) { return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+
+// Compiled twice: the loops are vectors of 32-bit products, which the oldest x86-64 has no instruction for.
+#if defined(__x86_64__)
+#define SHEAF_BY_CPU __attribute__((target_clones("avx2", "default")))
+#else
+#define SHEAF_BY_CPU
+#endif
+
+SHEAF_BY_CPU void resample_row(const uint8_t* from, const Window* windows, const int* weights, size_t most, int count,
+                               uint8_t* to) {
+  for (int i = 0; i < count; ++i, weights += most, to += Picture::kBytes) {
+    int sums[4] = {kHalf, kHalf, kHalf, kHalf};
+    const uint8_t* pixel = from + static_cast<size_t>(windows[i].first) * Picture::kBytes;
+    for (int k = 0; k < windows[i].count; ++k, pixel += Picture::kBytes) {
+      for (int c = 0; c < 4; ++c) sums[c] += pixel[c] * weights[k];
+    }
+    for (int c = 0; c < 4; ++c) to[c] = rounded(sums[c]);
+  }
+}
+
+SHEAF_BY_CPU void add_row(const uint8_t* row, int weight, size_t bytes, int* sums) {
+  for (size_t i = 0; i < bytes; ++i) sums[i] += row[i] * weight;
+}
+
+SHEAF_BY_CPU void store_row(const int* sums, size_t bytes, uint8_t* to) {
+  for (size_t i = 0; i < bytes; ++i) to[i] = rounded(sums[i]);
+}
+
+}  // namespace
+
+void resample(const Picture& from, const ResampledAxis& x, const ResampledAxis& y, ResampleScratch& scratch, Picture& to) {
+  std::vector<Window> across, down;
+  const size_t most_x = windows_of(x, across, scratch.weights_x), most_y = windows_of(y, down, scratch.weights_y);
+  to.width = x.count;
+  to.height = y.count;
+  to.pixels.resize(to.row_bytes() * static_cast<size_t>(to.height));
+
+  // First across, for the rows that are needed, then down: each time rounded to bytes.
+  int first = from.height, end = 0;
+  for (const Window& window : down) {
+    first = std::min(first, window.first);
+    end = std::max(end, window.first + window.count);
+  }
+  const size_t bytes = to.row_bytes();
+  scratch.rows.resize(bytes * static_cast<size_t>(std::max(end - first, 0)));
+  for (int row = first; row < end; ++row) {
+    resample_row(from.row(row), across.data(), scratch.weights_x.data(), most_x, x.count,
+                 scratch.rows.data() + static_cast<size_t>(row - first) * bytes);
+  }
+  scratch.sums.resize(bytes);
+  for (int row = 0; row < y.count; ++row) {
+    const Window& window = down[static_cast<size_t>(row)];
+    std::ranges::fill(scratch.sums, kHalf);
+    for (int k = 0; k < window.count; ++k) {
+      add_row(scratch.rows.data() + static_cast<size_t>(window.first + k - first) * bytes,
+              scratch.weights_y[static_cast<size_t>(row) * most_y + static_cast<size_t>(k)], bytes, scratch.sums.data());
+    }
+    store_row(scratch.sums.data(), bytes, to.row(row));
+  }
+}
+
+}  // namespace sheaf
