@@ -1,5 +1,7 @@
 #include "frontend/located_json.h"
 
+#include "runtime/plan/json_text.h"
+
 #include <nlohmann/json.hpp>
 
 #include <set>
@@ -102,7 +104,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& exception) override {
     TextPlace place = tokens_.place_of(position > 0 ? position - 1 : 0);
-    problems_.add(place, explain(exception.what()));
+    problems_.add(place, "not valid JSON: " + syntax_reason(exception.what()));
     return false;
   }
 
@@ -172,20 +174,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     open_.pop_back();
     return true;
-  }
-
-  // nlohmann's message without its number, its own position and the (possibly undecodable) text read last.
-  static std::string explain(std::string what) {
-    if (size_t begin = what.find("] "); begin != std::string::npos) what.erase(0, begin + 2);
-    if (size_t colon = what.find(": "); what.starts_with("parse error at line") && colon != std::string::npos) {
-      what.erase(0, colon + 2);
-    }
-    if (size_t last = what.find("; last read: "); last != std::string::npos) {
-      size_t expected = what.rfind("; expected ");
-      bool after = expected != std::string::npos && expected > last;
-      what.erase(last, after ? expected - last : std::string::npos);
-    }
-    return "not valid JSON: " + what;
   }
 
   Tokens tokens_;

@@ -11,7 +11,7 @@ template <typename Op>
 bool is_plain(Op op) {
   bool fused = static_cast<bool>(op.getActivation());
   if constexpr (!std::is_same_v<Op, ConvTransposeOp>) fused |= static_cast<bool>(op.getResidual());
-  if (fused) op.emitOpError("has no gradient once an activation or a residual is fused into it");
+  if (fused) op.emitError("has no gradient once an activation or a residual is fused into it");
   return !fused;
 }
 
@@ -59,7 +59,7 @@ void ConvOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mutab
   size_t spatial = getStride().size();
   auto x = cast<RankedTensorType>(getX().getType()), weight = cast<RankedTensorType>(getWeight().getType());
   if (x.getRank() != static_cast<int64_t>(spatial) + 2) {
-    emitOpError("has no gradient without a batch dimension: nn-lower-layers adds it");
+    emitError("has no gradient without a batch dimension: nn-lower-layers adds it");
     return;
   }
   if (gradients.needed(0u))
@@ -85,7 +85,7 @@ void ConvTransposeOp::buildGradient(GradientBuilder& gradients, ValueRange resul
   size_t spatial = getStride().size();
   auto x = cast<RankedTensorType>(getX().getType()), weight = cast<RankedTensorType>(getWeight().getType());
   if (x.getRank() != static_cast<int64_t>(spatial) + 2) {
-    emitOpError("has no gradient without a batch dimension: nn-lower-layers adds it");
+    emitError("has no gradient without a batch dimension: nn-lower-layers adds it");
     return;
   }
   if (gradients.needed(getBias())) operands[2] = gradients.sum(dy, dims_but_channels(dy), false);

@@ -65,7 +65,7 @@ void GroupNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
   if (gradients.needed(getBias())) operands[bias] = gradients.sum(dy, but_channels, false);
   if (!gradients.needed(0u) && !gradients.needed(getWeight())) return;
   if (llvm::any_of(shape.drop_front(), [](int64_t size) { return ShapedType::isDynamic(size); })) {
-    emitOpError("has no gradient where channels or space depend on the batch");
+    emitError("has no gradient where channels or space depend on the batch");
     return;
   }
   int64_t groups = getNumGroups(), size = 1;

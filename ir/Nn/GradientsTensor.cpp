@@ -75,7 +75,7 @@ SHEAF_GRADIENT(PermuteOp) {
 static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64_t dim, int64_t begin) {
   auto x = cast<RankedTensorType>(op->getOperand(0).getType());
   if (x.isDynamicDim(dim)) {
-    op->emitOpError("has no gradient along a dimension that depends on the batch");
+    op->emitError("has no gradient along a dimension that depends on the batch");
     return {};
   }
   Builder& attributes = gradients.builder;
@@ -133,7 +133,7 @@ SHEAF_GRADIENT(ConcatOp) {
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     int64_t size = gradients.type(input).getDimSize(dim);
     if (ShapedType::isDynamic(size)) {
-      emitOpError("has no gradient along a dimension that depends on the batch");
+      emitError("has no gradient along a dimension that depends on the batch");
       return;
     }
     if (gradients.needed(static_cast<unsigned>(i))) operands[i] = gradients.slice(results[0], dim, begin, size);

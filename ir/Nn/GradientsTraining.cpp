@@ -9,7 +9,7 @@ using namespace sheaf::nn;
 
 SHEAF_GRADIENT(BatchNormTrainOp) {
   if (results[1] || results[2]) {
-    emitOpError("has no gradient of the statistics themselves");
+    emitError("has no gradient of the statistics themselves");
     return;
   }
   SmallVector<Type> types = {getX().getType()};

@@ -110,7 +110,7 @@ Value WeightedOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
 }
 void WeightedOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (gradients.needed(0u)) {
-    emitOpError("has no gradient of its weight");
+    emitError("has no gradient of its weight");
   } else if (gradients.needed(1u)) {
     operands[1] = gradients.mul(results[0], gradients.forward(getWeight()));
   }

@@ -19,25 +19,25 @@ LogicalResult PrintOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorIm
 LogicalResult DataParallelOp::verify() {
   Block& body = getBody().front();
   if (body.getNumArguments() != getInputs().size())
-    return emitOpError("has ") << getInputs().size() << " inputs, but its body takes " << body.getNumArguments();
+    return emitError("has ") << getInputs().size() << " inputs, but its body takes " << body.getNumArguments();
   if (body.getTerminator()->getNumOperands() != getNumResults())
-    return emitOpError("has ") << getNumResults() << " results, but its body yields " << body.getTerminator()->getNumOperands();
+    return emitError("has ") << getNumResults() << " results, but its body yields " << body.getTerminator()->getNumOperands();
   if (auto ids = getDeviceIds())
     for (int64_t id : *ids)
-      if (id < 0) return emitOpError("expects device ids that are not negative");
-  if (getDeviceIds() && getDeviceIds()->empty()) return emitOpError("expects at least one device id");
+      if (id < 0) return emitError("expects device ids that are not negative");
+  if (getDeviceIds() && getDeviceIds()->empty()) return emitError("expects at least one device id");
   for (auto [input, argument] : llvm::zip(getInputs(), body.getArguments())) {
     auto outer = dyn_cast<RankedTensorType>(input.getType()), inner = dyn_cast<RankedTensorType>(argument.getType());
     if (!outer || !inner) continue;  // before shape inference
     if (isReplicated(argument.getArgNumber())) {
-      if (outer != inner) return emitOpError("replicates ") << outer << ", but its body takes " << inner;
+      if (outer != inner) return emitError("replicates ") << outer << ", but its body takes " << inner;
       continue;
     }
     auto dim = ir::normalize_dim(getDim(), outer.getRank());
-    if (!dim) return emitOpError("cannot split ") << outer << " along dimension " << static_cast<int64_t>(getDim());
+    if (!dim) return emitError("cannot split ") << outer << " along dimension " << static_cast<int64_t>(getDim());
     bool fits = outer.getRank() == inner.getRank() && inner.isDynamicDim(*dim);
     for (int64_t i = 0; fits && i < outer.getRank(); ++i) fits = i == *dim || outer.getDimSize(i) == inner.getDimSize(i);
-    if (!fits) return emitOpError("splits ") << outer << " along dimension " << *dim << ", but its body takes " << inner;
+    if (!fits) return emitError("splits ") << outer << " along dimension " << *dim << ", but its body takes " << inner;
   }
   return success();
 }
@@ -53,14 +53,14 @@ bool DataParallelOp::isReplicated(unsigned input) {
 
 LogicalResult FusedOp::verify() {
   Block& body = getBody().front();
-  if (body.getArgumentTypes() != getInputs().getTypes()) return emitOpError("expects body arguments of its inputs' types");
-  if (body.getTerminator()->getOperandTypes() != getResultTypes()) return emitOpError("expects its body to yield its results");
+  if (body.getArgumentTypes() != getInputs().getTypes()) return emitError("expects body arguments of its inputs' types");
+  if (body.getTerminator()->getOperandTypes() != getResultTypes()) return emitError("expects its body to yield its results");
   int rows = 0;
   for (Operation& op : body.without_terminator()) {
     if (is_row_op(&op)) ++rows;
     else if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot stand in nn.fused");
   }
-  if (rows > 1) return emitOpError("holds ") << rows << " ops over rows; one kernel computes at most one";
+  if (rows > 1) return emitError("holds ") << rows << " ops over rows; one kernel computes at most one";
   return success();
 }
 

@@ -20,7 +20,7 @@ LogicalResult verifyShapes(Operation* op) {
     bool fits = type.getElementType() == shape.element && type.getRank() == shape.rank();
     for (int64_t i = 0; fits && i < type.getRank(); ++i)
       fits = type.isDynamicDim(i) || !shape.dims[i].is_static() || type.getDimSize(i) == shape.dims[i].constant;
-    if (!fits) return op->emitOpError("has a result of type ") << type << " where its operands give " << tensor_type(shape);
+    if (!fits) return op->emitError("has a result of type ") << type << " where its operands give " << tensor_type(shape);
   }
   return success();
 }

@@ -42,7 +42,22 @@ class Guard {
   std::vector<std::unordered_set<std::string>> keys_;  ///< of the objects that are open
 };
 
-Location locate(const std::string& file, std::string_view text, size_t byte) {
+template <typename AnyJson>
+Result<AnyJson> parse(const std::string& file, std::string_view text, const JsonLimits& limits) {
+  try {
+    return AnyJson::parse(text.begin(), text.end(), Guard<AnyJson>(limits));
+  } catch (const Refused& refused) {
+    return Error({file, 0, 0}, refused.message);
+  } catch (const typename AnyJson::parse_error& error) {
+    return Error(place_of_byte(file, text, error.byte), syntax_reason(error.what()));
+  } catch (const typename AnyJson::exception& error) {
+    return Error({file, 0, 0}, syntax_reason(error.what()));
+  }
+}
+
+}  // namespace
+
+Location place_of_byte(const std::string& file, std::string_view text, size_t byte) {
   Location at{file, 1, 1};
   // nlohmann counts bytes from 1, and points behind the end where something is missing there.
   for (size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
@@ -52,27 +67,18 @@ Location locate(const std::string& file, std::string_view text, size_t byte) {
   return at;
 }
 
-/// "syntax error while parsing value - …" without nlohmann's exception number and its own position.
-std::string reason_of(const std::string& what) {
+std::string syntax_reason(std::string what) {
+  if (const size_t number = what.find("] "); number != std::string::npos) what.erase(0, number + 2);
   for (const char* start : {"syntax error", "number overflow"})
-    if (const size_t at = what.find(start); at != std::string::npos) return what.substr(at);
+    if (const size_t at = what.find(start); at != std::string::npos) what.erase(0, at);
+  // What was read last may be no text at all.
+  if (const size_t last = what.find("; last read: "); last != std::string::npos) {
+    const size_t expected = what.rfind("; expected ");
+    const bool after = expected != std::string::npos && expected > last;
+    what.erase(last, after ? expected - last : std::string::npos);
+  }
   return what;
 }
-
-template <typename AnyJson>
-Result<AnyJson> parse(const std::string& file, std::string_view text, const JsonLimits& limits) {
-  try {
-    return AnyJson::parse(text.begin(), text.end(), Guard<AnyJson>(limits));
-  } catch (const Refused& refused) {
-    return Error({file, 0, 0}, refused.message);
-  } catch (const typename AnyJson::parse_error& error) {
-    return Error(locate(file, text, error.byte), reason_of(error.what()));
-  } catch (const typename AnyJson::exception& error) {
-    return Error({file, 0, 0}, reason_of(error.what()));
-  }
-}
-
-}  // namespace
 
 Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::string_view text, const JsonLimits& limits) {
   return parse<nlohmann::ordered_json>(file, text, limits);

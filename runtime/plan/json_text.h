@@ -17,6 +17,13 @@ struct JsonLimits {
   size_t keys = 512;          ///< of one object: ordered_json looks keys up one by one
 };
 
+/// Where byte `byte` of `text` stands, counted from 1 as nlohmann::json's errors count.
+Location place_of_byte(const std::string& file, std::string_view text, size_t byte);
+
+/// The words of an nlohmann::json error, without its number, its own position and what was read last: "syntax error while parsing
+/// value - …".
+std::string syntax_reason(std::string what);
+
 /// Parses `text`. Errors: a syntax error (with line and column in `file`), a limit exceeded, a key that an
 /// object has twice, a number beyond 64 bits or a double.
 Result<nlohmann::ordered_json> parse_ordered_json(const std::string& file, std::string_view text,

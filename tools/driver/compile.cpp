@@ -38,17 +38,13 @@ class Collector {
   LogicalResult take(mlir::Diagnostic& diagnostic) {
     bool warning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error && !(warning && warnings_)) return success();
-    std::string message = diagnostic.str();
-    StringRef text = message;
-    // "'nn.conv' op has…": users know layers, not ops.
-    if (text.starts_with("'")) text = text.drop_front().split("' op ").second.empty() ? text : text.split("' op ").second;
     StringRef layer = nn::layer_of(diagnostic.getLocation());
     sheaf::Diagnostic made;
     made.severity = warning ? Severity::warning : Severity::error;
     if (FileLineColLoc position = nn::position_of(diagnostic.getLocation()))
       made.location = {position.getFilename().str(), static_cast<int>(position.getLine()),
                        static_cast<int>(position.getColumn())};
-    made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + text.str();
+    made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + diagnostic.str();
     made.source_line = made.location.file == model_.file ? line(made.location.line) : "";
     for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
     (warning ? *warnings_ : error_.diagnostics).push_back(std::move(made));

@@ -1,5 +1,7 @@
 #include "tools/inspect/trace_events.h"
 
+#include "runtime/plan/json_text.h"
+
 #include <vector>
 
 namespace sheaf {
@@ -44,15 +46,6 @@ Location place_of_event(const std::string& file, std::string_view text, size_t w
   return {file, 0, 0};
 }
 
-Location place_of_byte(const std::string& file, std::string_view text, size_t byte) {
-  Location at{file, 1, 1};
-  for (size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
-    at.column += 1;
-    if (text[i] == '\n') at.line += 1, at.column = 1;
-  }
-  return at;
-}
-
 /// What nlohmann's parser calls: builds one event at a time. Returning false ends the parse.
 class EventReader : public nlohmann::json_sax<Events> {
  public:
@@ -82,9 +75,7 @@ class EventReader : public nlohmann::json_sax<Events> {
   bool end_array() override { return close(); }
 
   bool parse_error(size_t byte, const std::string&, const Events::exception& error) override {
-    const std::string what = error.what();
-    const size_t start = what.find("syntax error");
-    error_ = Error(place_of_byte(file_, text_, byte), start == std::string::npos ? what : what.substr(start));
+    error_ = Error(place_of_byte(file_, text_, byte), syntax_reason(error.what()));
     return false;
   }
 

@@ -57,6 +57,7 @@ class CompilerCheck {
     SHEAF_ASSIGN(auto sides, bind(plan_.train, reference_.train, variables));
     auto& [made, expected] = sides;
     result_.program = "train";
+    result_.counts_steps = true;
     for (const Update& update : reference_.train.updates) {
       SHEAF_ASSIGN(variables[update.name], expected.bound->variable(update.name));
     }

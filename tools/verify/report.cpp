@@ -151,8 +151,7 @@ std::string to_text(const Verification& verification) {
             : program.check == "model"   ? "on " + verification.devices + ": as compiled, against unpartitioned and unfused"
             : program.check == "against" ? "on " + verification.devices + ": against another framework's results"
                                          : "on " + verification.devices + ": partitioned, against unpartitioned";
-    if (program.program.starts_with("train") && program.check != "against")
-      text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
+    if (program.counts_steps) text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
     text += "\n";
     Table table({"layer", "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
     for (const ValueDifference& layer : program.layers()) add_row(table, layer.name, layer);

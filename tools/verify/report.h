@@ -39,7 +39,8 @@ struct ProgramVerification {
   /// compiled by itself without regions and fusions; "compiler": the same with the plan only on the host. "against": against
   /// the results of another framework.
   std::string check = "operations";
-  int steps = 1;                           ///< training steps
+  int steps = 1;                           ///< training steps; inference is one
+  bool counts_steps = false;               ///< whether there might have been several
   std::vector<ValueDifference> values;     ///< in the order of the program; those compared
   std::vector<ValueDifference> gradients;  ///< of training: by parameter
   std::vector<ValueDifference> updated;    ///< parameters, buffers and state after each step

@@ -212,6 +212,7 @@ Result<Verification> verify(const Plan& plan, const NamedTensors& weights, const
     const bool trains = program == &plan.train;
     SHEAF_ASSIGN(auto checked, ProgramCheck(plan, *program, options, *runner).run(weights, data, trains ? options.steps : 1));
     checked.program = name;
+    checked.counts_steps = trains;
     result.programs.push_back(std::move(checked));
     if (result.programs.back().divergence) break;
   }

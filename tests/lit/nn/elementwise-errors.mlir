@@ -2,7 +2,7 @@
 
 // A result's type is the one that the op's shape function gives.
 func.func @result_type(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.relu' op has a result of type 'tensor<?x6xf32>' where its operands give 'tensor<?x5xf32>'}}
+  // expected-error @+1 {{has a result of type 'tensor<?x6xf32>' where its operands give 'tensor<?x5xf32>'}}
   %0 = nn.relu %x : (tensor<?x5xf32>) -> tensor<?x6xf32>
   return
 }

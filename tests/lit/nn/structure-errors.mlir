@@ -2,7 +2,7 @@
 
 // A region's body takes as many values as the region has inputs.
 func.func @arguments(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.data_parallel' op has 1 inputs, but its body takes 0}}
+  // expected-error @+1 {{has 1 inputs, but its body takes 0}}
   nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> () {
   }
   return
@@ -12,7 +12,7 @@ func.func @arguments(%x: tensor<?x5xf32>) {
 
 // It yields as many as the region has results.
 func.func @results(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.data_parallel' op has 1 results, but its body yields 0}}
+  // expected-error @+1 {{has 1 results, but its body yields 0}}
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%chunk: tensor<?x5xf32>):
   }
@@ -23,7 +23,7 @@ func.func @results(%x: tensor<?x5xf32>) {
 
 // Inputs have the dimension that they are split along.
 func.func @dim(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.data_parallel' op cannot split 'tensor<?x5xf32>' along dimension 2}}
+  // expected-error @+1 {{cannot split 'tensor<?x5xf32>' along dimension 2}}
   nn.data_parallel "net"(%x) {dim = 2 : i64} : (tensor<?x5xf32>) -> () {
   ^bb0(%chunk: tensor<?x5xf32>):
   }
@@ -45,7 +45,7 @@ func.func @chunk(%x: tensor<8x5xf32>) {
 
 // Devices are entries of the device list.
 func.func @devices(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.data_parallel' op expects device ids that are not negative}}
+  // expected-error @+1 {{expects device ids that are not negative}}
   nn.data_parallel "net"(%x) {device_ids = array<i64: 0, -1>, dim = 0 : i64} : (tensor<?x5xf32>) -> () {
   ^bb0(%chunk: tensor<?x5xf32>):
   }
@@ -56,7 +56,7 @@ func.func @devices(%x: tensor<?x5xf32>) {
 
 // A group of no devices computes nothing.
 func.func @no_devices(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.data_parallel' op expects at least one device id}}
+  // expected-error @+1 {{expects at least one device id}}
   nn.data_parallel "net"(%x) {device_ids = array<i64>, dim = 0 : i64} : (tensor<?x5xf32>) -> () {
   ^bb0(%chunk: tensor<?x5xf32>):
   }
@@ -80,7 +80,7 @@ func.func @fused(%x: tensor<?x5xf32>) {
 
 // One kernel computes one softmax.
 func.func @fused_twice(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.fused' op holds 2 ops over rows; one kernel computes at most one}}
+  // expected-error @+1 {{holds 2 ops over rows; one kernel computes at most one}}
   %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%a: tensor<?x5xf32>):
     %1 = nn.softmax %a {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -94,7 +94,7 @@ func.func @fused_twice(%x: tensor<?x5xf32>) {
 
 // A fused group's body takes its inputs as they are.
 func.func @fused_inputs(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.fused' op expects body arguments of its inputs' types}}
+  // expected-error @+1 {{expects body arguments of its inputs' types}}
   %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%a: tensor<5x?xf32>):
     %1 = nn.relu %a : (tensor<5x?xf32>) -> tensor<5x?xf32>
@@ -107,7 +107,7 @@ func.func @fused_inputs(%x: tensor<?x5xf32>) {
 
 // And yields its results.
 func.func @fused_results(%x: tensor<?x5xf32>) {
-  // expected-error @+1 {{'nn.fused' op expects its body to yield its results}}
+  // expected-error @+1 {{expects its body to yield its results}}
   %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<5xf32> {
   ^bb0(%a: tensor<?x5xf32>):
     %1 = nn.relu %a : (tensor<?x5xf32>) -> tensor<?x5xf32>
