@@ -122,6 +122,16 @@ Json signature_schema(const std::vector<Signature>& table, const Json& further) 
   return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"enum", names}}}}}, {"allOf", cases}};
 }
 
+Json schedule_schema() {
+  Json schema = signature_schema(schedules(), Json::object());
+  for (Json& row : schema["allOf"]) {
+    if (row["if"]["properties"]["type"]["const"] != "SequentialLR") continue;
+    row["then"]["properties"]["schedulers"] = list_schema(ref("schedule"), 1);
+    row["then"]["required"].push_back("schedulers");
+  }
+  return schema;
+}
+
 Json init_schema() {
   Json types = Json::array();
   std::string names;
@@ -145,7 +155,7 @@ Json training_schema() {
   return object_schema({{"targets", ref("declarations")},
                         {"loss", signature_schema(losses(), {{"inputs", two_names}})},
                         {"optimizer", signature_schema(optimizers(), Json::object())},
-                        {"schedule", signature_schema(schedules(), Json::object())},
+                        {"schedule", ref("schedule")},
                         {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
                         {"metrics", list_schema({{"enum", metrics()}}, 0)}},
                        {"targets", "loss", "optimizer"});
@@ -156,6 +166,7 @@ Json definitions() {
                {"layer_name", {{"type", "string"}, {"pattern", layer_name_pattern}}},
                {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
                {"parameter", {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
+               {"schedule", schedule_schema()},
                {"no_parameter",
                 {{"description", "outside modules no string begins with $"},
                  {"not", ref("parameter")},

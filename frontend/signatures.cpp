@@ -48,9 +48,21 @@ Signature adam(std::string name, double weight_decay) {
                                      boolean("amsgrad", false)});
 }
 
+/// `interval` is ours: with what it goes on, in PyTorch what the training script calls its step() after.
 Signature schedule(std::string name, std::vector<Argument> arguments) {
+  arguments.push_back(choice("interval", {"epoch", "step"}, "epoch"));
   arguments.push_back(fixed("last_epoch", -1));
   return {std::move(name), std::move(arguments)};
+}
+
+Signature one_cycle() {
+  Argument share = probability("pct_start", Json(0.3));
+  share.type.minimum_excluded = true;
+  return {"OneCycleLR",
+          {above_zero("max_lr"), positive("total_steps"), share, choice("anneal_strategy", {"cos", "linear"}, "cos"),
+           mended(typed("cycle_momentum", Kind::boolean), "PyTorch's default is true, which sheaf hasn't: say false"),
+           above_zero("div_factor", Json(25.0)), above_zero("final_div_factor", Json(1e4)), boolean("three_phase", false),
+           choice("interval", {"step"}, "step"), fixed("last_epoch", -1)}};
 }
 
 }  // namespace
@@ -84,8 +96,14 @@ const std::vector<Signature>& losses() {
       {"NLLLoss", {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction()}},
       {"MSELoss", {reduction()}},
       {"L1Loss", {reduction()}},
+      {"SmoothL1Loss", {reduction(), not_negative("beta", Json(1.0))}},
+      {"HuberLoss", {reduction(), above_zero("delta", Json(1.0))}},
       {"BCELoss", {weights("weight"), reduction()}},
       {"BCEWithLogitsLoss", {weights("weight"), reduction(), weights("pos_weight")}},
+      {"KLDivLoss", {choice("reduction", {"mean", "sum", "batchmean"}, "mean"), boolean("log_target", false)}},
+      {"PoissonNLLLoss", {boolean("log_input", true), boolean("full", false), not_negative("eps", Json(1e-8)), reduction()}},
+      {"SoftMarginLoss", {reduction()}},
+      {"HingeEmbeddingLoss", {number("margin", Json(1.0)), reduction()}},
   };
   return table;
 }
@@ -119,7 +137,14 @@ const std::vector<Signature>& schedules() {
         schedule("StepLR", {positive("step_size"), number("gamma", Json(0.1))}),
         schedule("MultiStepLR", {milestones, number("gamma", Json(0.1))}),
         schedule("CosineAnnealingLR", {positive("T_max"), not_negative("eta_min", Json(0.0))}),
+        schedule("ExponentialLR", {number("gamma")}),
+        schedule("ConstantLR", {probability("factor", Json(1.0 / 3)), positive("total_iters", Json(5))}),
         schedule("LinearLR", {start, probability("end_factor", Json(1.0)), positive("total_iters", Json(5))}),
+        schedule("PolynomialLR", {positive("total_iters", Json(5)), number("power", Json(1.0))}),
+        schedule("CosineAnnealingWarmRestarts",
+                 {positive("T_0"), positive("T_mult", Json(1)), not_negative("eta_min", Json(0.0))}),
+        one_cycle(),
+        schedule("SequentialLR", {milestones}),
     };
   }();
   return table;

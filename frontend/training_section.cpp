@@ -67,13 +67,60 @@ void read_optimizer(const LocatedNode& node, Training& training, Problems& probl
   training.optimizer = std::move(*optimizer);
 }
 
-void read_schedule(const LocatedNode& node, Training& training, Problems& problems) {
-  auto schedule = check_signature(schedules(), "schedule", node, {}, problems);
-  if (schedule && schedule->contains("milestones")) {
+std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems);
+
+/// The schedules that take turns: one more than the milestones at which the next one begins.
+bool read_schedulers(const LocatedNode& node, Json& sequence, Problems& problems) {
+  const LocatedMember* entry = node.find("schedulers");
+  if (!entry || entry->value.kind != NodeKind::array || entry->value.items.empty()) {
+    if (!entry) problems.add(node.place, "schedule SequentialLR needs the argument 'schedulers' (a list of schedules)");
+    if (entry) refuse({&entry->value, nullptr, {}, {}}, "'schedulers'", "a list of schedules", problems);
+    return false;
+  }
+  bool complete = true;
+  Json schedulers = Json::array();
+  for (const LocatedNode& item : entry->value.items) {
+    auto one = read_schedule(item, false, problems);
+    complete &= one.has_value();
+    if (one) schedulers.push_back(std::move(*one));
+  }
+  if (complete && schedulers.size() != sequence["milestones"].size() + 1) {
+    problems.add(entry->place, "SequentialLR has " + std::to_string(schedulers.size()) + " schedulers and " +
+                                   std::to_string(sequence["milestones"].size()) +
+                                   " milestones; each scheduler but the first needs a milestone to begin at");
+    complete = false;
+  }
+  sequence["schedulers"] = std::move(schedulers);
+  return complete;
+}
+
+/// `whole`: not one of a sequence, whose 'interval' is the sequence's.
+std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems) {
+  const LocatedMember* type = node.kind == NodeKind::object ? node.find("type") : nullptr;
+  const bool sequence = type && type->value.kind == NodeKind::string && type->value.string == "SequentialLR";
+  auto schedule = check_signature(schedules(), "schedule", node,
+                                  sequence ? std::vector<std::string>{"schedulers"} : std::vector<std::string>{}, problems);
+  if (!schedule) return std::nullopt;
+  if (schedule->contains("milestones")) {
     Json& milestones = (*schedule)["milestones"];
     std::sort(milestones.begin(), milestones.end());
   }
-  if (schedule) training.schedule = std::move(*schedule);
+  if (schedule->value("cycle_momentum", false)) {
+    problems.add(node.find("cycle_momentum")->place,
+                 "'cycle_momentum' of OneCycleLR must be false: the momentum is the optimizer's");
+    return std::nullopt;
+  }
+  if (whole) return sequence && !read_schedulers(node, *schedule, problems) ? std::nullopt : std::move(schedule);
+  if (sequence || (*schedule)["type"] == "OneCycleLR") {
+    problems.add(type->value.place, "a " + type->value.string + " can't stand in a SequentialLR");
+    return std::nullopt;
+  }
+  if (const LocatedMember* interval = node.find("interval")) {
+    problems.add(interval->place, "'interval' belongs to the SequentialLR, whose schedulers go on together");
+    return std::nullopt;
+  }
+  schedule->erase("interval");
+  return schedule;
 }
 
 void read_metrics(const LocatedNode& node, Training& training, Problems& problems) {
@@ -115,7 +162,9 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
   }
   if (auto* entry = node.find("loss")) read_loss(entry->value, model, outputs_known, training, problems);
   if (auto* entry = node.find("optimizer")) read_optimizer(entry->value, training, problems);
-  if (auto* entry = node.find("schedule")) read_schedule(entry->value, training, problems);
+  if (auto* entry = node.find("schedule")) {
+    if (auto schedule = read_schedule(entry->value, true, problems)) training.schedule = std::move(*schedule);
+  }
   if (auto* entry = node.find("metrics")) read_metrics(entry->value, training, problems);
   if (auto* entry = node.find("clip_grad_norm")) {
     Argument clip = not_negative("clip_grad_norm");

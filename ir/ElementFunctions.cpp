@@ -212,6 +212,7 @@ const ElementFunction* find_element_function(StringRef name) {
     llvm::StringMap<F> all;
     for (auto family : {arithmetic, transcendental, activations, logic})
       for (F& row : family()) all.try_emplace(row.name, row);
+    for (const F& row : element_losses()) all.try_emplace(row.name, row);
     return all;
   }();
   auto found = rows.find(name);

@@ -7,6 +7,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <functional>
+#include <vector>
 
 namespace sheaf::ir {
 
@@ -31,11 +32,16 @@ struct ElementFunction {
   Slope slope;           ///< null: 0 wherever there is a derivative
   unsigned numbers = 0;  ///< its own; one more stands for the last operand where that is a number
   Takes takes = floats;
-  bool boolean = false;     ///< the result is a bool, whatever the operands are; else it is as they are
-  bool wide = false;        ///< computed in f32 by torch.autocast
-  bool by_channel = false;  ///< the second operand runs along dimension 1
-  bool choice = false;      ///< the first operand is a bool
+  bool boolean = false;                         ///< the result is a bool, whatever the operands are; else it is as they are
+  bool wide = false;                            ///< computed in f32 by torch.autocast
+  bool by_channel = false;                      ///< the second operand runs along dimension 1
+  bool choice = false;                          ///< the first operand is a bool
+  llvm::StringRef loss = {};                    ///< the model file's type of loss that it is
+  std::vector<llvm::StringRef> arguments = {};  ///< of a loss: the model file's names of its numbers
 };
+
+/// The functions that are losses. Operands are x, its target, and a pos_weight where there are three.
+llvm::ArrayRef<ElementFunction> element_losses();
 
 /// The row of a name; null if there is none.
 const ElementFunction* find_element_function(llvm::StringRef name);

@@ -25,6 +25,7 @@ Expression operator/(Expression a, Expression b);  ///< of f32
 Expression operator-(Expression a);
 inline Expression operator+(Expression a, double b) { return a + a.number(b); }
 inline Expression operator-(Expression a, double b) { return a - a.number(b); }
+inline Expression operator-(double a, Expression b) { return b.number(a) - b; }
 inline Expression operator*(Expression a, double b) { return a * a.number(b); }
 inline Expression operator/(Expression a, double b) { return a / a.number(b); }
 inline Expression operator/(double a, Expression b) { return b.number(a) / b; }

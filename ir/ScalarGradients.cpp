@@ -14,19 +14,7 @@ namespace {
 /// Where a gradient's second term is 0 to the last bit anyway: keeps 0 · inf out of it. NaN stays.
 Value within(OpBuilder& b, Location loc, Value x, double limit) { return hardtanh(b, loc, x, -limit, limit); }
 
-/// max(log, -100), as PyTorch's binary cross entropy has it.
-Value bounded(OpBuilder& b, Location loc, Value log) {
-  Value bound = constant(b, loc, -100);
-  return choose(b, loc, CmpFPredicate::OLT, log, bound, bound, log);
-}
-
 Value one_minus(OpBuilder& b, Location loc, Value x) { return sub(b, loc, constant(b, loc, 1), x); }
-
-/// 1 + (pos_weight - 1) t.
-Value weight_of_target(OpBuilder& b, Location loc, Value t, Value pos_weight) {
-  Value excess = sub(b, loc, pos_weight, constant(b, loc, 1));
-  return add(b, loc, mul(b, loc, excess, t), constant(b, loc, 1));
-}
 
 }  // namespace
 
@@ -104,52 +92,6 @@ Value activation_gradient(OpBuilder& b, Location loc, DictionaryAttr activation,
   if (kind == "tanh") return tanh_gradient(b, loc, dy, value);
   if (kind == "sigmoid") return sigmoid_gradient(b, loc, dy, value);
   return hardtanh_gradient(b, loc, dy, value, number("min_val"), number("max_val"));
-}
-
-Value mse(OpBuilder& b, Location loc, Value a, Value t) {
-  Value difference = sub(b, loc, a, t);
-  return mul(b, loc, difference, difference);
-}
-
-Value mse_derivative(OpBuilder& b, Location loc, Value a, Value t) {
-  return mul(b, loc, sub(b, loc, a, t), constant(b, loc, 2));
-}
-
-Value l1(OpBuilder& b, Location loc, Value a, Value t) { return b.create<math::AbsFOp>(loc, sub(b, loc, a, t)); }
-
-Value l1_derivative(OpBuilder& b, Location loc, Value a, Value t) {
-  Value difference = sub(b, loc, a, t), zero = constant(b, loc, 0);
-  Value negative = choose(b, loc, CmpFPredicate::OLT, difference, zero, constant(b, loc, -1), difference);
-  return choose(b, loc, CmpFPredicate::OGT, difference, zero, constant(b, loc, 1), negative);
-}
-
-Value bce(OpBuilder& b, Location loc, Value a, Value t) {
-  Value log = bounded(b, loc, b.create<math::LogOp>(loc, a));
-  Value log_rest = bounded(b, loc, b.create<math::Log1pOp>(loc, neg(b, loc, a)));
-  Value likelihood = add(b, loc, mul(b, loc, t, log), mul(b, loc, one_minus(b, loc, t), log_rest));
-  return neg(b, loc, likelihood);
-}
-
-Value bce_derivative(OpBuilder& b, Location loc, Value a, Value t) {
-  Value variance = mul(b, loc, a, one_minus(b, loc, a)), least = constant(b, loc, 1e-12);
-  Value bounded = choose(b, loc, CmpFPredicate::OLT, variance, least, least, variance);
-  return div(b, loc, sub(b, loc, a, t), bounded);
-}
-
-Value bce_with_logits(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight) {
-  Value minus = neg(b, loc, a), zero = constant(b, loc, 0);
-  Value positive = choose(b, loc, CmpFPredicate::OLT, minus, zero, zero, minus);
-  Value distance = neg(b, loc, b.create<math::AbsFOp>(loc, a));
-  Value softplus = add(b, loc, b.create<math::Log1pOp>(loc, exp(b, loc, distance)), positive);
-  if (pos_weight) softplus = mul(b, loc, softplus, weight_of_target(b, loc, t, pos_weight));
-  return add(b, loc, mul(b, loc, one_minus(b, loc, t), a), softplus);
-}
-
-Value bce_with_logits_derivative(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight) {
-  if (!pos_weight) return sub(b, loc, sigmoid(b, loc, a), t);
-  Value complement = sigmoid(b, loc, neg(b, loc, a));  // 1 - σ(a), without its cancellation
-  Value weighted = mul(b, loc, weight_of_target(b, loc, t, pos_weight), complement);
-  return sub(b, loc, one_minus(b, loc, t), weighted);
 }
 
 }  // namespace sheaf::ir::scalar

@@ -66,20 +66,6 @@ bool gradient_takes_result(llvm::StringRef kind);
 /// `value` is what gradient_takes_result says.
 Value activation_gradient(OpBuilder& b, Location loc, mlir::DictionaryAttr activation, Value dy, Value value);
 
-// Losses of one element a with target t, unreduced; each with its derivative with respect to a.
-
-Value mse(OpBuilder& b, Location loc, Value a, Value t);             ///< (a - t)²
-Value mse_derivative(OpBuilder& b, Location loc, Value a, Value t);  ///< 2 (a - t)
-Value l1(OpBuilder& b, Location loc, Value a, Value t);              ///< |a - t|
-Value l1_derivative(OpBuilder& b, Location loc, Value a, Value t);   ///< sign(a - t), 0 at 0
-/// -(t log a + (1 - t) log(1 - a)), logarithms not below -100.
-Value bce(OpBuilder& b, Location loc, Value a, Value t);
-Value bce_derivative(OpBuilder& b, Location loc, Value a, Value t);  ///< (a - t) / max(a (1 - a), 1e-12)
-/// (1 - t) a + w (log(1 + e^-|a|) + max(-a, 0)), w = 1 + (pos_weight - 1) t. No pos_weight: null, 1.
-Value bce_with_logits(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight);
-/// (1 - t) - w (1 - σ(a)); σ(a) - t without pos_weight.
-Value bce_with_logits_derivative(OpBuilder& b, Location loc, Value a, Value t, Value pos_weight);
-
 // Optimisers: torch.optim's single-tensor formulas. Each function is what one new value is made of, from the old
 // ones (g: gradient, p: parameter). lr and bias corrections are f32 scalars, step the i64 number from 1 on.
 

@@ -119,7 +119,7 @@ def DistDifferentiate : Pass<"dist-differentiate", "::mlir::func::FuncOp"> {
     The first result of the function is the loss. The parameters' gradients become its last results, in the order of
     `nn.gradients`. Parameters that the loss doesn't reach are named in one warning and have none.
   }];
-  let dependentDialects = ["::sheaf::dist::DistDialect"];
+  let dependentDialects = ["::sheaf::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {

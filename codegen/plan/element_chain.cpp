@@ -46,10 +46,10 @@ void ElementChain::add(Operation& op, const ir::ShapeAnalysis& shapes) {
 std::string ElementChain::name() const {
   std::string name;
   for (Operation* op : ops_) {
-    StringRef own = op->getName().stripDialect();
-    if (auto map = dyn_cast<nn::MapOp>(op)) own = map.getFunction();
-    name += (name.empty() ? "" : "_") + own.str();
-    if (auto dual = dyn_cast<nn::MapBackwardOp>(op)) name += "_" + dual.getFunction().str();
+    std::string own = op->getName().stripDialect().str();
+    if (auto map = dyn_cast<nn::MapOp>(op)) own = map.getFunction().str();
+    if (auto dual = dyn_cast<nn::MapBackwardOp>(op)) own = dual.getFunction().str() + "_backward";
+    name += (name.empty() ? "" : "_") + own;
   }
   return name;
 }

@@ -112,16 +112,3 @@ SHEAF_GRADIENT(DropoutTrainOp) {
                                        gradients.forward(getSeed()), getFirstRow() ? gradients.forward(getFirstRow()) : Value(),
                                        getPAttr(), getLayerAttr(), getRowsAttr(), getMaskDimsAttr());
 }
-
-SHEAF_GRADIENT(ElementwiseLossOp) {
-  bool symmetric = getKind() == "mse" || getKind() == "l1";
-  if (gradients.needed(1u) && !symmetric) {
-    emitOpError("has no gradient of its target");
-    return;
-  }
-  Value a = gradients.make<ElementwiseLossBackwardOp>(getA().getType(), gradients.forward(getA()), gradients.forward(getT()),
-                                                      results[0], getPosWeight() ? gradients.forward(getPosWeight()) : Value(),
-                                                      getKindAttr());
-  if (gradients.needed(0u)) operands[0] = a;
-  if (gradients.needed(1u)) operands[1] = gradients.scale(a, -1);
-}

@@ -152,52 +152,6 @@ std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64
 
 // Losses -------------------------------------------------------------------------------------------------------------
 
-/// `stretching`: what broadcasts to a.
-static LogicalResult check_loss(Operation* op, StringRef kind, ArrayRef<TensorShape> operands,
-                                ArrayRef<TensorShape> stretching) {
-  if (!llvm::is_contained({"mse", "l1", "bce", "bce_with_logits"}, kind))
-    return op->emitError("expects mse, l1, bce or bce_with_logits, but got '") << kind << "'";
-  if (failed(require_fit(op, operands[0], operands[1], "a target"))) return failure();
-  for (const TensorShape& other : stretching) {
-    SmallVector<TensorShape> stretched;
-    if (failed(broadcast_shape(op, {operands[0], other}, stretched))) return failure();
-    if (failed(require_fit(op, operands[0], stretched[0], "an operand that stretches to one"))) return failure();
-  }
-  return success();
-}
-
-LogicalResult ElementwiseLossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (getPosWeight() && getKind() != "bce_with_logits") return emitError("takes a pos_weight with kind bce_with_logits alone");
-  if (failed(check_loss(*this, getKind(), operands, operands.drop_front(2)))) return failure();
-  return same_shape(*this, operands, results);
-}
-Value ElementwiseLossOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
-  if (getKind() == "mse") return scalar::mse(b, loc, in[0], in[1]);
-  if (getKind() == "l1") return scalar::l1(b, loc, in[0], in[1]);
-  if (getKind() == "bce") return scalar::bce(b, loc, in[0], in[1]);
-  return scalar::bce_with_logits(b, loc, in[0], in[1], getPosWeight() ? in[2] : Value());
-}
-std::optional<int64_t> ElementwiseLossOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
-  return aligned_split(*this, operand, rank, dim);
-}
-
-LogicalResult ElementwiseLossBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (failed(check_loss(*this, getKind(), operands, operands.drop_front(2)))) return failure();
-  return same_shape(*this, operands, results);
-}
-Value ElementwiseLossBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
-  auto derivative = [&]() -> Value {
-    if (getKind() == "mse") return scalar::mse_derivative(b, loc, in[0], in[1]);
-    if (getKind() == "l1") return scalar::l1_derivative(b, loc, in[0], in[1]);
-    if (getKind() == "bce") return scalar::bce_derivative(b, loc, in[0], in[1]);
-    return scalar::bce_with_logits_derivative(b, loc, in[0], in[1], getPosWeight() ? in[3] : Value());
-  };
-  return scalar::mul(b, loc, in[2], derivative());
-}
-std::optional<int64_t> ElementwiseLossBackwardOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
-  return aligned_split(*this, operand, rank, dim);
-}
-
 LogicalResult TargetWeightsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& t = operands[0];
   auto integers = dyn_cast<IntegerType>(t.element);

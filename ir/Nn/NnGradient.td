@@ -97,30 +97,6 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
 
 // Losses ---------------------------------------------------------------------------------------------------------
 
-def Nn_ElementwiseLossOp : Nn_TrainingElementwiseOp<"elementwise_loss", [],
-    [Nn_Gradient]> {
-  let summary = "the loss of each element of a with its target in t";
-  let description = [{
-    `kind` is mse, l1, bce or bce_with_logits: torch.nn's losses with reduction='none'. The last may have a pos_weight, which
-    broadcasts to a.
-  }];
-  let arguments = (ins AnyTensor:$a, AnyTensor:$t, Optional<AnyTensor>:$pos_weight, StrAttr:$kind);
-  let results = (outs AnyTensor:$y);
-  let assemblyFormat = [{
-    $kind $a `,` $t (`pos_weight` `(` $pos_weight^ `)`)? attr-dict `:` functional-type(operands, results)
-  }];
-}
-
-def Nn_ElementwiseLossBackwardOp : Nn_TrainingElementwiseOp<"elementwise_loss_backward"> {
-  let summary = "g · the derivative of elementwise_loss with respect to a";
-  let description = "g has the shape of a or broadcasts to it.";
-  let arguments = (ins AnyTensor:$a, AnyTensor:$t, AnyTensor:$g, Optional<AnyTensor>:$pos_weight, StrAttr:$kind);
-  let results = (outs AnyTensor:$da);
-  let assemblyFormat = [{
-    $kind $a `,` $t `,` $g (`pos_weight` `(` $pos_weight^ `)`)? attr-dict `:` functional-type(operands, results)
-  }];
-}
-
 def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {
   let summary = "what each class's log-probability counts for in cross entropy";
   let description = [{

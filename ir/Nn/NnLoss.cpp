@@ -51,6 +51,8 @@ static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Exten
 
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &x = operands[0], &target = operands[1];
+  if (auto reduction = getArguments().getAs<StringAttr>("reduction"); reduction && reduction == "batchmean" && x.rank() == 0)
+    return emitError("has no dimension to take the mean 'batchmean' over: its value is one number");
   if (!isa<FloatType>(x.element)) return emitError("takes a value of floating point, but it is ") << dtype_name(x.element);
   if (getKind() == "CrossEntropyLoss" || getKind() == "NLLLoss") {
     if (failed(check_classes(*this, x, target)) ||

@@ -2,7 +2,9 @@
 #include "ir/Nn/Phase.h"
 #include "passes/dist/Apply.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace sheaf::passes {
 #define GEN_PASS_DEF_DISTDIFFERENTIATE

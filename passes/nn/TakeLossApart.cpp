@@ -1,4 +1,5 @@
 // Losses of PyTorch as ops that have kernels and gradients. Part of nn-training-mode.
+#include "ir/ElementFunctions.h"
 #include "passes/nn/Replacement.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -14,7 +15,8 @@ class Loss {
   Loss(nn::LossOp op, bool undivided)
       : op_(op), with_(op), x_(wide(op.getX())), target_(wide(op.getTarget())), undivided_(undivided) {
     auto reduction = op.getArguments().getAs<StringAttr>("reduction");
-    mean_ = !reduction || reduction.getValue() == "mean";
+    by_batch_ = reduction && reduction.getValue() == "batchmean";
+    mean_ = !reduction || reduction.getValue() == "mean" || by_batch_;
   }
 
   LossParts parts() {
@@ -61,19 +63,32 @@ class Loss {
 
   LossParts elementwise() {
     Builder& b = with_.builder;
-    mlir::Value x = x_;
-    int64_t rank = type_of(x).getRank(), last = rank > 0 ? rank - 1 : 0;
-    StringRef kind = op_.getKind() == "MSELoss"   ? "mse"
-                     : op_.getKind() == "L1Loss"  ? "l1"
-                     : op_.getKind() == "BCELoss" ? "bce"
-                                                  : "bce_with_logits";
+    const int64_t rank = type_of(x_).getRank(), last = rank > 0 ? rank - 1 : 0;
+    SmallVector<mlir::Value> operands = {x_, target_};
+    if (mlir::Value positive = numbers("pos_weight", rank, last)) operands.push_back(positive);
+    const ir::ElementFunction& function = *llvm::find_if(ir::element_losses(), [&](const ir::ElementFunction& row) {
+      return row.loss == op_.getKind() && row.operands == operands.size();
+    });
     mlir::Value each =
-        with_.make<nn::ElementwiseLossOp>(x.getType(), x, target_, numbers("pos_weight", rank, last), b.getStringAttr(kind))
-            ->getResult(0);
+        with_.make<nn::MapOp>(x_.getType(), operands, b.getStringAttr(function.name), own_numbers(function))->getResult(0);
     if (mlir::Value weight = numbers("weight", rank, last)) each = product(each, weight);
+    SmallVector<int64_t> counted = all_dims(target_);
+    if (by_batch_) counted = {0};
     if (!mean_) return {sum(each), {}};
-    if (!undivided_) return {average(each), {}};
-    return {sum(each), quotient(constant(1), inverse_count(each, all_dims(each)))};
+    if (!undivided_ && !by_batch_) return {average(each), {}};
+    // Of the target, through which no gradient goes.
+    if (!undivided_) return {product(sum(each), inverse_count(target_, counted)), {}};
+    return {sum(each), quotient(constant(1), inverse_count(target_, counted))};
+  }
+
+  DenseF64ArrayAttr own_numbers(const ir::ElementFunction& function) {
+    SmallVector<double> values;
+    for (StringRef name : function.arguments) {
+      mlir::Attribute argument = op_.getArguments().get(name);
+      auto flag = dyn_cast<BoolAttr>(argument);
+      values.push_back(flag ? (flag.getValue() ? 1 : 0) : cast<FloatAttr>(argument).getValueAsDouble());
+    }
+    return with_.builder.getDenseF64ArrayAttr(values);
   }
 
   mlir::Value constant(double value) {
@@ -148,6 +163,7 @@ class Loss {
   Replacement with_;
   mlir::Value x_, target_;  ///< in f32
   bool undivided_, mean_ = true;
+  bool by_batch_ = false;  ///< the mean is one over the first dimension alone
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace sheaf {
 std::span<const MetricRow> metric_rows() {
   static const std::vector<std::string> classes = {"CrossEntropyLoss", "NLLLoss"},
                                         yes_or_no = {"CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss"},
-                                        numbers = {"MSELoss", "L1Loss"};
+                                        numbers = {"MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"};
   static const std::vector<MetricRow> rows = {
       {Metric::accuracy, "accuracy", yes_or_no, true,
        "share of the targets that are the class of the largest output, or on its side of the threshold"},

@@ -66,19 +66,6 @@ void add_probabilities(const LossSection& loss, const HostTensor& output, const 
   }
 }
 
-/// The loss of element `i`; BCE's logarithms are not below -100, as in PyTorch. The last dimension is the innermost, so weights
-/// along it repeat.
-double element_loss(const LossSection& loss, size_t i, double x, double y) {
-  const std::string& type = loss.type;
-  const double weight = weight_of(loss.weight, i);
-  if (type == "MSELoss") return (x - y) * (x - y);
-  if (type == "L1Loss") return std::fabs(x - y);
-  if (type == "BCELoss") return weight * (-y * std::max(std::log(x), -100.0) - (1 - y) * std::max(std::log(1 - x), -100.0));
-  // BCEWithLogitsLoss: (1 - y) x + (1 + (pos_weight - 1) y) log(1 + e^-x)
-  const double softplus = std::log1p(std::exp(-std::fabs(x))) + std::max(-x, 0.0);
-  return weight * ((1 - y) * x + (1 + (weight_of(loss.pos_weight, i) - 1) * y) * softplus);
-}
-
 }  // namespace
 
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
@@ -95,13 +82,18 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
     add_probabilities(loss, output, target, sums);
     return {};
   }
+  const ElementLoss* row = loss.element();
+  if (!row) return Error("losses of type '" + loss.type + "' are unknown here");
+  ElementLossArguments arguments{loss.arguments};
   for (size_t i = 0; i < count_of(output); ++i) {
     const double x = number_at(output, i), y = number_at(target, i);
-    sums.loss += element_loss(loss, i, x, y);
-    if (loss.binary) sums.metrics.add_yes_or_no(loss, x > loss.yes_above, y > 0.5);
+    // The last dimension is the innermost, so weights along it repeat.
+    arguments.pos_weight = weight_of(loss.pos_weight, i);
+    sums.loss += weight_of(loss.weight, i) * row->of(x, y, arguments);
+    if (row->targets == ElementLoss::yes_or_no) sums.metrics.add_yes_or_no(loss, x > row->yes_above, y > 0.5);
     else sums.metrics.add_number(x, y);
   }
-  sums.weight += static_cast<double>(count_of(output));
+  sums.weight += static_cast<double>(loss.by_batch && !output.shape.empty() ? output.shape[0] : count_of(output));
   return {};
 }
 

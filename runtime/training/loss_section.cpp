@@ -57,8 +57,8 @@ Result<LossSection> loss_section(const Plan& plan) {
     section.label_smoothing = smoothing.get<double>();
   section.weight = numbers(member_of(arguments, "weight"));
   section.pos_weight = numbers(member_of(arguments, "pos_weight"));
-  section.binary = section.type == "BCELoss" || section.type == "BCEWithLogitsLoss";
-  section.yes_above = section.type == "BCELoss" ? 0.5 : 0;
+  section.by_batch = text(member_of(arguments, "reduction")) == "batchmean";
+  section.arguments = arguments;
   const Json& asked = member_of(plan.training, "metrics");
   for (const MetricRow& row : metric_rows()) {
     if (std::ranges::any_of(asked, [&](const Json& name) { return text(name) == row.name; }))

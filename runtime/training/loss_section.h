@@ -3,6 +3,7 @@
 
 #include "runtime/plan/metric.h"
 #include "runtime/plan/plan.h"
+#include "runtime/training/element_loss.h"
 #include "runtime/base/error.h"
 
 #include <algorithm>
@@ -15,8 +16,9 @@ struct LossSection {
   std::string type;    ///< "CrossEntropyLoss", …
   std::string output;  ///< name of the model's output that it takes,
   size_t output_index = 0;
-  std::string target;  ///< and of the target
-  bool sum = false;    ///< "reduction": "sum"
+  std::string target;     ///< and of the target
+  bool sum = false;       ///< "reduction": "sum"
+  bool by_batch = false;  ///< "batchmean": the mean is one over the first dimension alone
   int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::vector<double> weight;      ///< by class; for binary cross entropy by entry of the last dimension, or one for all
@@ -27,10 +29,12 @@ struct LossSection {
   int class_dim = 0;            ///< the output's dimension of classes: 1, or 0 for a vector
   int64_t class_count = 0;      ///< if `classes` or `probabilities`
   std::vector<Metric> metrics;  ///< what evaluation reports besides the loss, in the order of metric_rows()
-  bool binary = false;          ///< targets are probabilities of yes: binary cross entropy, of either kind
-  /// For those: an output above it means yes, as a target above 0.5 does.
-  double yes_above = 0;
+  Json arguments;               ///< PyTorch's, by name
 
+  /// Its row if it is a loss of each element with its target; else null.
+  const ElementLoss* element() const { return find_element_loss(type); }
+  /// Targets are probabilities of yes: binary cross entropy, of either kind.
+  bool binary() const { return element() && element()->targets == ElementLoss::yes_or_no; }
   bool asks_for(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };
 

@@ -43,7 +43,7 @@ void MetricSums::add_number(double output, double target) {
 
 double MetricSums::f1(const LossSection& loss) const {
   const auto occurs = [](const Counts& counts) { return counts.told + counts.wanted > 0; };
-  if (loss.binary) return classes_.size() > 1 && occurs(classes_[1]) ? classes_[1].f1() : 0;
+  if (loss.binary()) return classes_.size() > 1 && occurs(classes_[1]) ? classes_[1].f1() : 0;
   double sum = 0;
   int64_t occurring = 0;
   for (const Counts& counts : classes_) {

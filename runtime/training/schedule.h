@@ -5,8 +5,15 @@
 
 namespace sheaf {
 
-/// The learning rate at `epoch` (from 0) under the plan's `training.schedule` (StepLR, MultiStepLR, CosineAnnealingLR,
-/// LinearLR; null: `base`): PyTorch's closed forms, stepped once an epoch.
-double learning_rate(const Plan& plan, double base, int64_t epoch);
+/// What has been done when a rate is asked for.
+struct TrainingTime {
+  int64_t epochs = 0, steps = 0;
+};
+
+/// Whether the plan's schedule goes on with each step ("interval": "step"), not with each epoch.
+bool counts_steps(const Plan& plan);
+
+/// The learning rate of the next step under the plan's `training.schedule` (null: `base`): PyTorch's closed forms.
+double learning_rate(const Plan& plan, double base, const TrainingTime& time);
 
 }  // namespace sheaf

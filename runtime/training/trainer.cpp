@@ -30,10 +30,10 @@ Result<int64_t> Trainer::State::take(std::span<const TensorView> values) {
 void Trainer::State::set_settings() {
   settings.step = progress.steps + 1;
   settings.seed = static_cast<int64_t>(progress.seed);
-  if (epoch == progress.epochs && base == progress.lr) return;
+  if (epoch == progress.epochs && base == progress.lr && !by_step) return;
   epoch = progress.epochs;
   base = progress.lr;
-  settings.lr = static_cast<float>(sheaf::learning_rate(model.plan(), base, epoch));
+  settings.lr = static_cast<float>(sheaf::learning_rate(model.plan(), base, {epoch, progress.steps}));
 }
 
 Result<void> Trainer::State::check_count(size_t given) const {
@@ -62,6 +62,7 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
   state->devices = devices.set();
   state->options = options;
   if (!options.arenas) state->options.arenas = make_arena_pool();  // steps of different sizes take turns
+  state->by_step = counts_steps(plan);
   const Json& optimizer = plan.training["optimizer"];
   const auto lr = optimizer.find("lr");
   if (lr != optimizer.end() && lr->is_number()) state->progress.lr = lr->get<double>();
@@ -89,7 +90,7 @@ const Binding& Trainer::binding() const { return whole().binding(); }
 BindingReport Trainer::report() const { return report_of(binding().info()); }
 
 double Trainer::learning_rate() const {
-  return sheaf::learning_rate(state_->model.plan(), state_->progress.lr, state_->progress.epochs);
+  return sheaf::learning_rate(state_->model.plan(), state_->progress.lr, {state_->progress.epochs, state_->progress.steps});
 }
 
 const BatchStep& Trainer::whole() const { return state_->bound.whole(); }

@@ -23,6 +23,7 @@ struct Trainer::State {
   // The learning rate is recomputed only if what it depends on has changed.
   double base = 0;
   int64_t epoch = -1;
+  bool by_step = false;  ///< the schedule goes on with each step
 
   /// Bound to `rows` rows, now if it wasn't before. Errors: more rows than a batch has; those of binding.
   Result<BatchStep*> step_of(int64_t rows);

@@ -66,6 +66,8 @@ def divisor_of(training, target):
     loss = training["loss"]
     if loss.get("reduction") == "sum":
         return 1
+    if loss.get("reduction") == "batchmean":
+        return target.shape[0]
     if loss["type"] not in ("CrossEntropyLoss", "NLLLoss"):
         return target.numel()
     if target.is_floating_point():

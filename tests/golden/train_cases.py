@@ -200,6 +200,19 @@ for reduction in ("mean", "sum"):
     case("cross_entropy" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", reduction=reduction, ignore_index=2, label_smoothing=0.2), sgd, high=4, devices=FEW)
     case("cross_entropy_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], ([B, 4, 3], INT),
          of("CrossEntropyLoss", reduction=reduction, ignore_index=-1, label_smoothing=0.1), sgd, low=-2, high=4, devices=FEW)
+# Of elements, with and without what bends them.
+for name, loss, layers, low in [
+        ("smooth_l1", of("SmoothL1Loss", beta=0.4), LOGITS, None), ("smooth_l1_of_no_width", of("SmoothL1Loss", beta=0, reduction="sum"), LOGITS, None),
+        ("huber", of("HuberLoss", delta=0.3), LOGITS, None), ("kl_div", of("KLDivLoss", reduction="batchmean"), [*LOGITS, named("log", of("LogSoftmax", dim=1))], 0),
+        ("kl_div_log_target", of("KLDivLoss", log_target=True), [*LOGITS, named("log", of("LogSoftmax", dim=1))], None),
+        ("poisson_nll", of("PoissonNLLLoss", full=True), LOGITS, 0), ("poisson_nll_of_rates", of("PoissonNLLLoss", log_input=False, reduction="sum"), [*LOGITS, named("p", SIGMOID)], 0),
+        ("soft_margin", of("SoftMarginLoss"), LOGITS, None), ("hinge_embedding", of("HingeEmbeddingLoss", margin=0.4), LOGITS, None)]:
+    case(name, {"x": [B, 5]}, layers, [B, 4], loss, {"type": "SGD", "lr": 0.05 if loss.get("reduction") == "sum" else 0.3}, low=low, devices=FEW)
+for name, target in ("alike", 1), ("unlike", -1):
+    case("hinge_embedding_" + name, {"x": [B, 5]}, LOGITS, [B, 4], of("HingeEmbeddingLoss"), {"type": "SGD", "lr": 0.3}, low=target, high=target, devices=FEW)
+case("kl_div_in_micro_batches", {"x": [B, 5]}, [*LOGITS, named("log", of("LogSoftmax", dim=1))], [B, 4], of("KLDivLoss", reduction="batchmean"), {"type": "SGD", "lr": 0.3},
+     low=0, devices=FEW, micro=3)
+case("poisson_nll_large", {"x": [B, 5]}, LOGITS, [B, 4], of("PoissonNLLLoss", full=True), {"type": "SGD", "lr": 0.05}, low=0, high=5, devices=FEW)
 
 # Weights.
 W = [0.5, 2.0, 0.0, 1.25]

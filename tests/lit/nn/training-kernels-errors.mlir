@@ -106,30 +106,6 @@ func.func @two_unknown(%x: tensor<?x?xf32>, %s: tensor<i64>) {
 
 // -----
 
-func.func @loss_kind(%x: tensor<?x3xf32>) {
-  // expected-error @+1 {{expects mse, l1, bce or bce_with_logits, but got 'huber'}}
-  %0 = nn.elementwise_loss "huber" %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
-  return
-}
-
-// -----
-
-func.func @loss_target(%x: tensor<?x3xf32>, %t: tensor<?xf32>) {
-  // expected-error @+1 {{expects a target of shape [?, 3], but got [?]}}
-  %0 = nn.elementwise_loss "mse" %x, %t : (tensor<?x3xf32>, tensor<?xf32>) -> tensor<?x3xf32>
-  return
-}
-
-// -----
-
-func.func @loss_gradient(%x: tensor<3xf32>, %g: tensor<2x3xf32>) {
-  // expected-error @+1 {{expects an operand that stretches to one of shape [3], but got [2, 3]}}
-  %0 = nn.elementwise_loss_backward "mse" %x, %x, %g : (tensor<3xf32>, tensor<3xf32>, tensor<2x3xf32>) -> tensor<3xf32>
-  return
-}
-
-// -----
-
 func.func @real_classes(%t: tensor<?xf32>) {
   // expected-error @+1 {{expects class indices of type int64 or int32, but got 'f32'}}
   %0 = nn.target_weights %t {classes = 3 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xf32>) -> tensor<?x3xf32>
@@ -221,14 +197,6 @@ func.func @constant(%n: tensor<i64>) {
 func.func @weighted(%x: tensor<?x4xf32>, %q: tensor<?x5xf32>) {
   // expected-error @+1 {{expects a value}}
   %0 = nn.weighted %q, %x : (tensor<?x5xf32>, tensor<?x4xf32>) -> tensor<?x5xf32>
-  return
-}
-
-// -----
-
-func.func @pos_weight(%x: tensor<?x4xf32>, %w: tensor<4xf32>) {
-  // expected-error @+1 {{takes a pos_weight with kind bce_with_logits alone}}
-  %0 = nn.elementwise_loss "bce" %x, %x pos_weight(%w) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return
 }
 

@@ -41,10 +41,6 @@ func.func @elementwise(%x: tensor<?x4xf32>, %g: tensor<f32>, %step: tensor<i64>)
   %3 = nn.activation_backward %x, %x {activation = {kind = "leaky_relu", negative_slope = 0.01 : f64}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   // CHECK: nn.dropout_train %{{.*}} step(%{{.*}}) seed(%{{.*}}) {layer = 7 : i64, p = 5.000000e-01 : f64} : (tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
   %4 = nn.dropout_train %x step(%step) seed(%step) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
-  // CHECK: nn.elementwise_loss "bce_with_logits" %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-  %5 = nn.elementwise_loss "bce_with_logits" %x, %x : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-  // CHECK: nn.elementwise_loss_backward "mse" %{{.*}}, %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<f32>) -> tensor<?x4xf32>
-  %6 = nn.elementwise_loss_backward "mse" %x, %x, %g : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<f32>) -> tensor<?x4xf32>
   return
 }
 
@@ -55,10 +51,6 @@ func.func @weights(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %q: tensor<?x4xf32>, 
   %0 = nn.constant [1.0, 2.5] like %n {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
   // CHECK: nn.weighted %{{.*}}, %{{.*}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   %1 = nn.weighted %q, %x : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-  // CHECK: nn.elementwise_loss "bce_with_logits" %{{.*}}, %{{.*}} pos_weight(%{{.*}}) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
-  %2 = nn.elementwise_loss "bce_with_logits" %x, %x pos_weight(%w) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
-  // CHECK: nn.elementwise_loss_backward "bce_with_logits" %{{.*}}, %{{.*}}, %{{.*}} pos_weight(%{{.*}}) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
-  %3 = nn.elementwise_loss_backward "bce_with_logits" %x, %x, %x pos_weight(%w) : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   // CHECK: nn.accumulate %{{.*}}, %{{.*}} micro_batch(%{{.*}}) : (tensor<4xf32>, tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
   %4 = nn.accumulate %w, %w micro_batch(%n) : (tensor<4xf32>, tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
   return

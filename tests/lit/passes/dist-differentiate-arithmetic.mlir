@@ -186,17 +186,17 @@ func.func @dropout(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role =
 
 // A loss of elements.
 // CHECK-LABEL: func.func @loss(
-// CHECK: [[F0:%.+]] = nn.elementwise_loss
+// CHECK: [[F0:%.+]] = nn.map
 // CHECK: dist.yield %{{.*}}, [[F0]] :
 // CHECK: dist.apply on #dist.device<0>(%{{[0-9]+}}, %{{[0-9]+}}#1, %arg0, %arg1)
 // CHECK-NEXT: ^bb0([[G:%.+]]: tensor<f32>, [[SAVED1:%.+]]: tensor<?x4xf32>, [[A:%.+]]: tensor<?x4xf32>, [[T:%.+]]: tensor<?x4xf32>):
 // CHECK-NEXT: [[V0:%.+]] = nn.broadcast [[G]] like [[SAVED1]] {dims = array<i64>} : (tensor<f32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-// CHECK-NEXT: [[V1:%.+]] = nn.elementwise_loss_backward "bce_with_logits" [[A]], [[T]], [[V0]] : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+// CHECK-NEXT: [[V1:%.+]] = nn.map_backward "binary_cross_entropy_with_logits" [[V0]], [[A]], [[T]] {along = 0 : i64, numbers = array<f64>, reads = array<i64: 0, 1>} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
 // CHECK-NEXT: dist.yield [[V1]] : tensor<?x4xf32>
 func.func @loss(%a: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "a"}, %t: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "target", nn.name = "t"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%a, %t) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>, !dist.tensor<tensor<?x4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   ^bb0(%a_: tensor<?x4xf32>, %t_: tensor<?x4xf32>):
-    %y = nn.elementwise_loss "bce_with_logits" %a_, %t_ : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %y = nn.map "binary_cross_entropy_with_logits" %a_, %t_ {numbers = array<f64>} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
     %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
     dist.yield %loss : tensor<f32>
   }
@@ -205,18 +205,18 @@ func.func @loss(%a: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "p
 
 // A squared difference of two values that are both trained.
 // CHECK-LABEL: func.func @loss_of_both(
-// CHECK: [[F0:%.+]] = nn.elementwise_loss
+// CHECK: [[F0:%.+]] = nn.map
 // CHECK: dist.yield %{{.*}}, [[F0]] :
 // CHECK: dist.apply on #dist.device<0>(%{{[0-9]+}}, %{{[0-9]+}}#1, %arg0, %arg1)
 // CHECK-NEXT: ^bb0([[G:%.+]]: tensor<f32>, [[SAVED1:%.+]]: tensor<?x4xf32>, [[A:%.+]]: tensor<?x4xf32>, [[B:%.+]]: tensor<?x4xf32>):
 // CHECK-NEXT: [[V0:%.+]] = nn.broadcast [[G]] like [[SAVED1]] {dims = array<i64>} : (tensor<f32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-// CHECK-NEXT: [[V1:%.+]] = nn.elementwise_loss_backward "mse" [[A]], [[B]], [[V0]] : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-// CHECK-NEXT: [[V2:%.+]] = nn.scale [[V1]] {value = -1.000000e+00 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+// CHECK-NEXT: [[V1:%.+]] = nn.map_backward "mse_loss" [[V0]], [[A]], [[B]] {along = 0 : i64, numbers = array<f64>, reads = array<i64: 0, 1>} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+// CHECK-NEXT: [[V2:%.+]] = nn.map_backward "mse_loss" [[V0]], [[A]], [[B]] {along = 1 : i64, numbers = array<f64>, reads = array<i64: 0, 1>} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
 // CHECK-NEXT: dist.yield [[V1]], [[V2]] : tensor<?x4xf32>, tensor<?x4xf32>
 func.func @loss_of_both(%a: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "a"}, %b: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "b"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%a, %b) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>, !dist.tensor<tensor<?x4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   ^bb0(%a_: tensor<?x4xf32>, %b_: tensor<?x4xf32>):
-    %y = nn.elementwise_loss "mse" %a_, %b_ : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %y = nn.map "mse_loss" %a_, %b_ {numbers = array<f64>} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
     %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
     dist.yield %loss : tensor<f32>
   }

@@ -157,17 +157,3 @@ func.func @group_norm(%x: !dist.tensor<tensor<2x4x?xf32>, #dist.device<0>> {nn.r
   }
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
-
-// -----
-
-// The target of a loss of probabilities is not trained.
-func.func @target(%a: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "a"}, %t: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "t"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
-  %l = dist.apply on #dist.device<0>(%a, %t) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>, !dist.tensor<tensor<?x4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
-  ^bb0(%a_: tensor<?x4xf32>, %t_: tensor<?x4xf32>):
-    // expected-error @+1 {{has no gradient of its target}}
-    %y = nn.elementwise_loss "bce" %a_, %t_ : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-    %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
-    dist.yield %loss : tensor<f32>
-  }
-  return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
-}

@@ -55,9 +55,19 @@ func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}
 
 // CHECK-LABEL: func.func @sum_of_squares(
 func.func @sum_of_squares(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
-  // CHECK: %[[EACH:.*]] = nn.elementwise_loss "mse" %arg0, %arg1
+  // CHECK: %[[EACH:.*]] = nn.map "mse_loss" %arg0, %arg1
   // CHECK: nn.sum %[[EACH]]
   %l = nn.loss "MSELoss" %x, %t {arguments = {reduction = "sum"}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// CHECK-LABEL: func.func @by_the_batch(
+func.func @by_the_batch(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[EACH:.*]] = nn.map "kl_div" %arg0, %arg1 {numbers = array<f64: 1.000000e+00>}
+  // CHECK: %[[SUM:.*]] = nn.sum %[[EACH]]
+  // CHECK: %[[ROWS:.*]] = nn.inverse_count %arg1 {dims = array<i64: 0>}
+  // CHECK: nn.mul %[[SUM]], %[[ROWS]]
+  %l = nn.loss "KLDivLoss" %x, %t {arguments = {reduction = "batchmean", log_target = true}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 
@@ -92,7 +102,7 @@ func.func @class_weights(%x: tensor<?x3x5xf32> {nn.name = "x", nn.role = "input"
 // CHECK-LABEL: func.func @pos_weight(
 func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
   // CHECK: %[[P:.*]] = nn.constant [3.000000e+00] like %arg1 {shape = array<i64: 1>}
-  // CHECK: %[[EACH:.*]] = nn.elementwise_loss "bce_with_logits" %arg0, %arg1 pos_weight(%[[P]])
+  // CHECK: %[[EACH:.*]] = nn.map "binary_cross_entropy_with_logits_of_pos_weight" %arg0, %arg1, %[[P]]
   // CHECK: %[[W:.*]] = nn.constant [1.000000e+00, 2.000000e+00]
   // CHECK: %[[WEIGHTED:.*]] = nn.mul %[[EACH]], %[[W]]
   // CHECK: nn.mean %[[WEIGHTED]]

@@ -13,14 +13,16 @@
 namespace sheaf {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 double rate(Json schedule, double base, int64_t epoch) {
   Plan plan;
   plan.training = {{"optimizer", {{"lr", base}}}};
   if (!schedule.is_null()) plan.training["schedule"] = std::move(schedule);
-  return learning_rate(plan, base, epoch);
+  return learning_rate(plan, base, {epoch, 0});
 }
 
 TEST(LearningRate, IsPyTorchs) {
@@ -45,6 +47,64 @@ TEST(LearningRate, IsPyTorchs) {
   EXPECT_DOUBLE_EQ(rate(linear, 2, 1), 1);
   EXPECT_DOUBLE_EQ(rate(linear, 2, 3), 2);
   EXPECT_DOUBLE_EQ(rate(linear, 2, 99), 2);
+}
+
+TEST(LearningRate, OfTheFurtherSchedulesIsPyTorchs) {
+  const auto rates = [](const Json& schedule, double base, int64_t count) {
+    std::vector<double> all;
+    for (int64_t at = 0; at < count; ++at) all.push_back(rate(schedule, base, at));
+    return all;
+  };
+  EXPECT_THAT(
+      rates({{"type", "ExponentialLR"}, {"gamma", 0.9}}, 0.8, 4),
+      Pointwise(DoubleNear(1e-12), std::vector<double>{0.8, 0.7200000000000001, 0.6480000000000001, 0.5832000000000002}));
+  EXPECT_THAT(rates({{"type", "ConstantLR"}, {"factor", 0.25}, {"total_iters", 2}}, 0.8, 4),
+              Pointwise(DoubleNear(1e-12), std::vector<double>{0.2, 0.2, 0.8, 0.8}));
+  EXPECT_THAT(
+      rates({{"type", "PolynomialLR"}, {"total_iters", 4}, {"power", 2.0}}, 0.8, 6),
+      Pointwise(DoubleNear(1e-12), std::vector<double>{0.8, 0.45, 0.19999999999999998, 0.049999999999999996, 0.0, 0.0}));
+  EXPECT_THAT(rates({{"type", "CosineAnnealingWarmRestarts"}, {"T_0", 3}, {"T_mult", 2}, {"eta_min", 0.1}}, 0.8, 12),
+              Pointwise(DoubleNear(1e-12), std::vector<double>{0.8, 0.625, 0.27500000000000013, 0.8, 0.7531088913245536, 0.625,
+                                                               0.45000000000000007, 0.27500000000000013, 0.14689110867544647,
+                                                               0.8, 0.7880740392011739, 0.7531088913245536}));
+  EXPECT_THAT(
+      rates({{"type", "CosineAnnealingWarmRestarts"}, {"T_0", 3}}, 0.8, 5),
+      Pointwise(DoubleNear(1e-12), std::vector<double>{0.8, 0.6000000000000001, 0.2000000000000001, 0.8, 0.6000000000000001}));
+  EXPECT_THAT(rates({{"type", "OneCycleLR"}, {"max_lr", 0.5}, {"total_steps", 10}, {"cycle_momentum", false}}, 0.8, 10),
+              Pointwise(DoubleNear(1e-12), std::vector<double>{0.020000000000000018, 0.26, 0.5, 0.47524231600673683,
+                                                               0.40587282697488153, 0.30563101096814466, 0.19437098903185537,
+                                                               0.09412917302511849, 0.024759683993263143, 2e-06}));
+  EXPECT_THAT(
+      rates({{"type", "OneCycleLR"},
+             {"max_lr", 0.5},
+             {"total_steps", 12},
+             {"three_phase", true},
+             {"anneal_strategy", "linear"},
+             {"pct_start", 0.4},
+             {"cycle_momentum", false}},
+            0.8, 12),
+      Pointwise(DoubleNear(1e-12),
+                std::vector<double>{0.02, 0.14631578947368415, 0.27263157894736834, 0.3989473684210526, 0.47473684210526323,
+                                    0.3484210526315791, 0.22210526315789492, 0.0957894736842107, 0.017647294117647067,
+                                    0.011765529411764711, 0.005883764705882356, 1.9999999999985307e-06}));
+  EXPECT_THAT(rates({{"type", "SequentialLR"},
+                     {"schedulers",
+                      {{{"type", "LinearLR"}, {"start_factor", 0.25}, {"total_iters", 3}},
+                       {{"type", "CosineAnnealingLR"}, {"T_max", 4}}}},
+                     {"milestones", Json::array({3})}},
+                    0.8, 8),
+              Pointwise(DoubleNear(1e-12), std::vector<double>{0.2, 0.4, 0.6000000000000001, 0.8, 0.682842712474619, 0.4,
+                                                               0.11715728752538102, 0.0}));
+}
+
+TEST(LearningRate, GoesOnWithEpochsOrSteps) {
+  Plan plan;
+  plan.training = {{"schedule", {{"type", "ExponentialLR"}, {"gamma", 0.5}}}};
+  EXPECT_FALSE(counts_steps(plan));
+  EXPECT_DOUBLE_EQ(learning_rate(plan, 1, {.epochs = 1, .steps = 3}), 0.5);
+  plan.training["schedule"]["interval"] = "step";
+  EXPECT_TRUE(counts_steps(plan));
+  EXPECT_DOUBLE_EQ(learning_rate(plan, 1, {.epochs = 1, .steps = 3}), 0.125);
 }
 
 /// A program that shows what its settings are: they become buffers' values.

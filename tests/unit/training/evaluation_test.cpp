@@ -114,9 +114,10 @@ TEST(HostLoss, ElementByElement) {
   const HostTensor p = tensor_of<float>(DType::float32, {4}, {0.1F, 0.9F, 0, 1});
   const HostTensor z = tensor_of<float>(DType::float32, {4}, {-200, -1, 0.5F, 90});
   const HostTensor q = tensor_of<float>(DType::float32, {4}, {0, 1, 1, 0.25F});
-  const auto mean = [&](const char* type, const HostTensor& output) {
+  const auto mean = [&](const char* type, const HostTensor& output, Json arguments = {}) {
     LossSection loss;
     loss.type = type;
+    loss.arguments = std::move(arguments);
     EvaluationSums sums;
     EXPECT_TRUE(add_batch(loss, output, q, sums));
     EXPECT_EQ(sums.weight, 4);
@@ -127,6 +128,17 @@ TEST(HostLoss, ElementByElement) {
   EXPECT_NEAR(mean("BCEWithLogitsLoss", z), 17.321834564208984, 1e-5);
   EXPECT_NEAR(mean("MSELoss", p), 0.3956249952316284, 1e-7);
   EXPECT_NEAR(mean("L1Loss", p) * 4, 1.9500000476837158, 1e-6);
+  EXPECT_NEAR(mean("SmoothL1Loss", p), 0.19781250063329942, 1e-6);
+  EXPECT_NEAR(mean("SmoothL1Loss", p, {{"beta", 0.25}}), 0.38500000253319766, 1e-6);
+  EXPECT_NEAR(mean("SmoothL1Loss", p, {{"beta", 0.0}}), 0.4875000063329935, 1e-6);
+  EXPECT_NEAR(mean("HuberLoss", p, {{"delta", 0.5}}), 0.15875000063329942, 1e-6);
+  EXPECT_NEAR(mean("KLDivLoss", p), -0.3741433916095287, 1e-6);
+  EXPECT_NEAR(mean("KLDivLoss", p, {{"log_target", true}}), 0.4817727530269792, 1e-6);
+  EXPECT_NEAR(mean("PoissonNLLLoss", p), 1.5332639561347066, 1e-6);
+  EXPECT_NEAR(mean("PoissonNLLLoss", p, {{"log_input", false}}), 5.131510312534574, 1e-6);
+  EXPECT_NEAR(mean("PoissonNLLLoss", p, {{"full", true}}), 1.5332639561347066, 1e-6);
+  EXPECT_NEAR(mean("SoftMarginLoss", p), 0.5758469156555808, 1e-6);
+  EXPECT_NEAR(mean("HingeEmbeddingLoss", p, {{"margin", 0.5}}), 0.5999999940395355, 1e-6);
 }
 
 TEST(HostLoss, Weights) {
@@ -171,12 +183,10 @@ TEST(HostLoss, MetricsAreToldWhereTheyAreAskedFor) {
   const HostTensor q = tensor_of<float>(DType::float32, {2, 2}, {0, 1, 1, 0.25F});
   loss = LossSection();
   loss.type = "BCEWithLogitsLoss";
-  loss.binary = true;
   EXPECT_TRUE(std::isnan(accuracy(loss, z, q)));
   loss.metrics = {Metric::accuracy};
   EXPECT_DOUBLE_EQ(accuracy(loss, z, q), 0.75);
   loss.type = "BCELoss";
-  loss.yes_above = 0.5;
   EXPECT_DOUBLE_EQ(accuracy(loss, z, q), 0.5);
 }
 
@@ -203,7 +213,6 @@ TEST(HostLoss, MetricsOfYesAndNoAndOfNumbers) {
   const HostTensor q = tensor_of<float>(DType::float32, {2, 3}, {0, 1, 1, 0, 1, 1});
   LossSection loss;
   loss.type = "BCEWithLogitsLoss";
-  loss.binary = true;
   loss.metrics = all_metrics(loss);
   EvaluationSums sums;
   ASSERT_TRUE(add_batch(loss, z, q, sums));
