@@ -138,6 +138,37 @@ def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
 
+def DistShardState : Pass<"dist-shard-state", "::mlir::func::FuncOp"> {
+  let summary = "The optimiser's state lives in shares, one on each replica: strategy `sharded`";
+  let description = [{
+    A parameter that a single parallel region uses, and nothing else, has its home on each of the region's replicas, as with
+    `dist-replicate-state`. Its gradient's `reduce` becomes a `reduce_scatter`: each replica gets the sum of its share.
+    dist-optimize then puts the optimiser's state and the update into shares too, and an `all_gather` of the new value behind it.
+
+    ```mlir
+    %g = dist.reduce %p {reason = "…"} : <tensor<4xf32>, #dist.partial<@net>> -> <tensor<4xf32>, #dist.device<0>>
+    // becomes
+    %g = dist.reduce_scatter %p {reason = "…"} : <tensor<4xf32>, #dist.partial<@net>> -> <tensor<4xf32>, #dist.sharded<@net>>
+    ```
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
+def DistShardParameters : Pass<"dist-shard-parameters", "::mlir::func::FuncOp"> {
+  let summary = "Parameters and the optimiser's state live in shares, one on each replica: strategy `fully_sharded`";
+  let description = [{
+    As `dist-shard-state`, and the parameter's home is its shares too: each `parallel_apply` that uses it, of the forward and of
+    the backward pass, has an `all_gather` of its own, so that what was gathered for one is dropped before the other.
+
+    ```mlir
+    %w = dist.replicate %home {reason = "…"} : <tensor<4xf32>, #dist.device<0>> -> <tensor<4xf32>, #dist.replicated<@net>>
+    // becomes, with %home an argument in shares,
+    %w = dist.all_gather %home {reason = "…"} : <tensor<4xf32>, #dist.sharded<@net>> -> <tensor<4xf32>, #dist.replicated<@net>>
+    ```
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
+}
+
 def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
   let summary = "Gradients become updates: clipping, and the optimiser's arithmetic where each parameter lives";
   let description = [{

@@ -69,7 +69,12 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
   // Gradients are there, and nothing has gone to where parameters live yet.
-  if (options.strategy == Strategy::replicated) passes.addNestedPass<func::FuncOp>(createDistReplicateState());
+  switch (options.strategy) {
+    case Strategy::data_parallel: break;
+    case Strategy::replicated: passes.addNestedPass<func::FuncOp>(createDistReplicateState()); break;
+    case Strategy::sharded: passes.addNestedPass<func::FuncOp>(createDistShardState()); break;
+    case Strategy::fully_sharded: passes.addNestedPass<func::FuncOp>(createDistShardParameters()); break;
+  }
 }
 
 void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {

@@ -18,7 +18,7 @@ namespace sheaf {
 struct CompilerOptions {
   /// "f32", "bf16" or "f16": the plan's arithmetic. Parameters, statistics and sums stay f32 (docs/precision.md).
   std::string precision = "f32";
-  /// "data_parallel" or "replicated": what each replica of a training step keeps (docs/strategies.md).
+  /// "data_parallel", "replicated", "sharded" or "fully_sharded": what each replica of a training step keeps (docs/strategies.md).
   std::string strategy = "data_parallel";
   /// Bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
   int64_t device_memory = 0;

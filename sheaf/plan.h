@@ -25,7 +25,7 @@ class SharedPlan {
   const std::string& name() const;
   /// "f32", "bf16" or "f16": its arithmetic.
   const std::string& precision() const;
-  /// "data_parallel", "replicated": what each replica of its training step keeps.
+  /// "data_parallel", "replicated", "sharded" or "fully_sharded": what each replica of its training step keeps.
   std::string strategy() const;
   /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches.
   std::vector<std::string> programs() const;

@@ -9,8 +9,9 @@ namespace sheaf {
 void compilation_options(OptionParser& parser) {
   parser.option("--precision", "P", "arithmetic of the plan; parameters, statistics and sums stay f32 (docs/precision.md)")
       .choices({"f32", "bf16", "f16"})
-      .option("--strategy", "S",
-              "what each replica of a training step keeps: nothing, or parameters and state (docs/strategies.md)")
+      .option(
+          "--strategy", "S",
+          "what each replica of a training step keeps of parameters and state: nothing, all, or a share (docs/strategies.md)")
       .choices({strategy_names().begin(), strategy_names().end()})
       .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host");
 }

@@ -8,7 +8,8 @@ using namespace mlir;
 namespace sheaf::codegen {
 namespace {
 
-constexpr ValueLayout kReplicated{ValueLayout::replicated, 0}, kPartial{ValueLayout::partial, 0}, kLocal{ValueLayout::local, 0};
+constexpr ValueLayout kReplicated{ValueLayout::replicated, 0}, kPartial{ValueLayout::partial, 0}, kLocal{ValueLayout::local, 0},
+    kSharded{ValueLayout::sharded, 0};
 
 ValueLayout split(int64_t dim) { return {ValueLayout::split, static_cast<int>(dim)}; }
 
@@ -31,8 +32,11 @@ int64_t batch_dim(Operation& op) {
 }  // namespace
 
 LayoutAnalysis::LayoutAnalysis(func::FuncOp function, const ir::ShapeAnalysis& shapes) : shapes_(shapes) {
-  for (BlockArgument argument : function.getArguments())
-    if (isa<dist::ReplicatedAttr>(cast<dist::PlacedType>(argument.getType()).getLayout())) layouts_[argument] = kReplicated;
+  for (BlockArgument argument : function.getArguments()) {
+    Attribute layout = cast<dist::PlacedType>(argument.getType()).getLayout();
+    if (isa<dist::ReplicatedAttr>(layout)) layouts_[argument] = kReplicated;
+    if (isa<dist::ShardedAttr>(layout)) layouts_[argument] = kSharded;
+  }
   for (Operation& op : function.getBody().front().without_terminator()) {
     if (auto apply = dyn_cast<dist::ParallelApplyOp>(op)) {
       visit_region(op, ir::group_index(&op, apply.getGroup()));
@@ -48,6 +52,8 @@ LayoutAnalysis::LayoutAnalysis(func::FuncOp function, const ir::ShapeAnalysis& s
         layouts_[result] = dim && *dim == static_cast<int64_t>(layout.getDim()) ? split(*dim) : kLocal;
       } else if (isa<dist::ReplicatedAttr>(placed.getLayout())) {
         layouts_[result] = kReplicated;
+      } else if (isa<dist::ShardedAttr>(placed.getLayout())) {
+        layouts_[result] = kSharded;
       }
     }
   }
@@ -85,8 +91,11 @@ void LayoutAnalysis::visit_region(Operation& apply, int region) {
 void LayoutAnalysis::visit(Operation& op, int region) {
   const bool mixing = mixes(op, region);
   const bool alike = llvm::all_of(op.getOperands(), [&](mlir::Value operand) { return of(operand) == kReplicated; });
+  const bool shares = llvm::any_of(op.getOperands(), [&](mlir::Value operand) { return of(operand) == kSharded; });
   for (mlir::Value result : op.getResults()) {
-    if (auto dim = cut(result, region)) {
+    if (shares) {
+      layouts_[result] = kSharded;
+    } else if (auto dim = cut(result, region)) {
       layouts_[result] = mixing ? kLocal : split(*dim);
     } else {
       layouts_[result] = alike ? kReplicated : kLocal;

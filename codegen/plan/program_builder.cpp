@@ -1,5 +1,6 @@
 #include "codegen/plan/program_builder.h"
 
+#include "codegen/plan/collective_order.h"
 #include "codegen/plan/element_chain.h"
 #include "codegen/plan/purposes.h"
 #include "ir/Analysis/GradientAnalysis.h"
@@ -210,6 +211,7 @@ Result<Program> ProgramBuilder::build() {
   if (auto updated = function_->getAttrOfType<ArrayAttr>(nn::kUpdates))
     for (auto [name, value] : llvm::zip(updated, block.getTerminator()->getOperands().drop_front(names.size())))
       program_.updates.push_back({cast<StringAttr>(name).str(), id(value)});
+  place_collectives(program_);
   add_purposes(program_, accumulators_);
   return std::move(program_);
 }

@@ -31,10 +31,12 @@ void DistDialect::initialize() {
 
 LogicalResult PlacedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor,
                                  Attribute layout) {
-  if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr, PartialAttr, LocalAttr>(layout))
+  if (!llvm::isa<HostAttr, DeviceAttr, SplitAttr, ReplicatedAttr, PartialAttr, LocalAttr, ShardedAttr>(layout))
     return emitError() << "expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, "
-                          "#dist.local), but got "
+                          "#dist.local, #dist.sharded), but got "
                        << layout;
+  if (llvm::isa<ShardedAttr>(layout) && !tensor.hasStaticShape())
+    return emitError() << "expects a tensor of known size to keep in shares, but got " << tensor;
   if (auto device = llvm::dyn_cast<DeviceAttr>(layout); device && device.getIndex() < 0)
     return emitError() << "expects an entry of the device list, but got " << device.getIndex();
   if (auto split = llvm::dyn_cast<SplitAttr>(layout))
@@ -48,6 +50,7 @@ FlatSymbolRefAttr sheaf::dist::group_of(Attribute layout) {
   if (auto replicated = llvm::dyn_cast<ReplicatedAttr>(layout)) return replicated.getGroup();
   if (auto partial = llvm::dyn_cast<PartialAttr>(layout)) return partial.getGroup();
   if (auto local = llvm::dyn_cast<LocalAttr>(layout)) return local.getGroup();
+  if (auto sharded = llvm::dyn_cast<ShardedAttr>(layout)) return sharded.getGroup();
   return {};
 }
 
@@ -59,6 +62,7 @@ std::optional<sheaf::Op> sheaf::dist::movement_of(Operation& op) {
 
 std::string sheaf::dist::in_words(Attribute layout) {
   if (auto device = llvm::dyn_cast<DeviceAttr>(layout)) return "device " + std::to_string(device.getIndex());
+  if (llvm::isa<ShardedAttr>(layout)) return "the replicas of " + group_of(layout).getValue().str() + ", in shares";
   if (auto group = group_of(layout)) return "the replicas of " + group.getValue().str();
   return "the host";
 }

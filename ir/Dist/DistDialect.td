@@ -11,7 +11,9 @@
 //                                     replica 1: B       replica 1: A B
 //
 // and two of the backward pass, where each replica has a tensor of its own: partial<@g>, of which the sum is meant
-// (a parameter's gradient), and local<@g>, of which it is not (an activation kept for the backward pass).
+// (a parameter's gradient), and local<@g>, of which it is not (an activation kept for the backward pass). What a training step
+// keeps in shares is sharded<@g>: of its elements, in row-major order, each replica has a run, all of them equally long but the
+// last ones (5 elements over three replicas: 2, 2, 1).
 //
 // Groups are symbolic: the IR does not know how many devices a run has.
 #ifndef SHEAF_DIST_DIALECT_TD
@@ -61,12 +63,19 @@ def Dist_LocalAttr : Dist_Layout<"Local", "local"> {
   let assemblyFormat = "`<` $group `>`";
 }
 
+def Dist_ShardedAttr : Dist_Layout<"Sharded", "sharded"> {
+  let summary = "the elements, flattened, in equal runs over the replicas of the group, the last one shorter";
+  let description = "The tensor of the type is the whole; a replica has its run of it, and works on it element by element.";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
+  let assemblyFormat = "`<` $group `>`";
+}
+
 def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "tensor";
   let summary = "a tensor and where it lives";
   let description = [{
     `!dist.tensor<tensor<?x10xf32>, #dist.split<@net, 0>>`. The tensor is the one that a device sees: for a split
-    one, a chunk.
+    one, a chunk. Of a sharded one it is the whole.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor, "::mlir::Attribute":$layout);
   let assemblyFormat = "`<` $tensor `,` $layout `>`";

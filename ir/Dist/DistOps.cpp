@@ -92,12 +92,27 @@ static LogicalResult verify_collected(Op op, const char* what) {
 LogicalResult ReduceOp::verify() { return verify_collected<PartialAttr>(*this, "partial sums"); }
 LogicalResult FirstOp::verify() { return verify_collected<LocalAttr, ReplicatedAttr>(*this, "the replicas' values"); }
 
+/// From one layout of a group's replicas to another, of the same tensor.
+template <typename From, typename To, typename Op>
+static LogicalResult verify_among(Op op, const char* what) {
+  PlacedType from = op.getInput().getType(), to = op.getOutput().getType();
+  if (!isa<From>(from.getLayout()) || !isa<To>(to.getLayout()) || group_of(from.getLayout()) != group_of(to.getLayout()) ||
+      from.getTensor() != to.getTensor())
+    return op.emitOpError("goes from ") << what << ", not from " << from << " to " << to;
+  return failed(check_reason(op, op.getReason())) ? failure() : check_group(op, to.getLayout());
+}
+
 LogicalResult AllReduceOp::verify() {
-  PlacedType from = getInput().getType(), to = getOutput().getType();
-  if (!isa<PartialAttr>(from.getLayout()) || !isa<ReplicatedAttr>(to.getLayout()) ||
-      group_of(from.getLayout()) != group_of(to.getLayout()) || from.getTensor() != to.getTensor())
-    return emitOpError("goes from partial sums to the same tensor on each of the replicas, not from ") << from << " to " << to;
-  return failed(check_reason(*this, getReason())) ? failure() : check_group(*this, to.getLayout());
+  return verify_among<PartialAttr, ReplicatedAttr>(*this, "partial sums to the same tensor on each of the replicas");
+}
+LogicalResult ReduceScatterOp::verify() {
+  return verify_among<PartialAttr, ShardedAttr>(*this, "partial sums to the replicas' shares of the same tensor");
+}
+LogicalResult AllGatherOp::verify() {
+  return verify_among<ShardedAttr, ReplicatedAttr>(*this, "the replicas' shares to the same tensor on each of them");
+}
+LogicalResult ShardOp::verify() {
+  return verify_among<ReplicatedAttr, ShardedAttr>(*this, "what each replica has to its share of the same tensor");
 }
 
 LogicalResult TransferOp::verify() {
@@ -131,14 +146,19 @@ LogicalResult check_body(Operation* op, Block& body, ValueRange inputs, ValueRan
   return success();
 }
 
-/// Whether a value of a body is made of nothing but arguments that stand for replicated inputs.
-bool made_of_replicated(Value value, ValueRange inputs, llvm::DenseMap<Value, bool>& known) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return isa<ReplicatedAttr>(cast<PlacedType>(inputs[argument.getArgNumber()].getType()).getLayout());
+/// What a value of a body is made of, a sum of these.
+enum Origin : unsigned { kAlike = 0, kShares = 1, kOwn = 2 };
+
+/// Of which inputs it is made: those of which each replica has its own, shares, or nothing but replicated ones.
+unsigned made_of(Value value, ValueRange inputs, llvm::DenseMap<Value, unsigned>& known) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Attribute layout = cast<PlacedType>(inputs[argument.getArgNumber()].getType()).getLayout();
+    return isa<ReplicatedAttr>(layout) ? kAlike : isa<ShardedAttr>(layout) ? kShares : kOwn;
+  }
   if (auto found = known.find(value); found != known.end()) return found->second;
-  bool alike = llvm::all_of(value.getDefiningOp()->getOperands(),
-                            [&](Value operand) { return made_of_replicated(operand, inputs, known); });
-  return known[value] = alike;
+  unsigned origin = kAlike;
+  for (Value operand : value.getDefiningOp()->getOperands()) origin |= made_of(operand, inputs, known);
+  return known[value] = origin;
 }
 
 }  // namespace
@@ -160,12 +180,19 @@ LogicalResult ParallelApplyOp::verify() {
                                      << "; a scatter or replicate is missing";
   for (Value output : getOutputs())
     if (group_of(cast<PlacedType>(output.getType()).getLayout()) != getGroupAttr())
-      return emitOpError("expects outputs split over, partial, local or replicated on ") << getGroupAttr();
+      return emitOpError("expects outputs split over, partial, local, replicated or sharded on ") << getGroupAttr();
   Block& body = getBody().front();
   if (failed(check_body(*this, body, getInputs(), getOutputs()))) return failure();
-  llvm::DenseMap<Value, bool> known;
-  for (auto [output, value] : llvm::zip(getOutputs(), body.getTerminator()->getOperands()))
-    if (isa<ReplicatedAttr>(cast<PlacedType>(output.getType()).getLayout()) && !made_of_replicated(value, getInputs(), known))
+  llvm::DenseMap<Value, unsigned> known;
+  for (auto [output, value] : llvm::zip(getOutputs(), body.getTerminator()->getOperands())) {
+    Attribute layout = cast<PlacedType>(output.getType()).getLayout();
+    const unsigned origin = made_of(value, getInputs(), known);
+    if (isa<ReplicatedAttr>(layout) && origin != kAlike)
       return emitOpError("gives ") << output.getType() << ", but makes it of what differs between replicas";
+    if (isa<ShardedAttr>(layout) && origin != kShares)
+      return emitOpError("gives ") << output.getType() << ", but doesn't make it of shares and what all replicas have alone";
+    if (!isa<ShardedAttr>(layout) && (origin & kShares))
+      return emitOpError("gives ") << output.getType() << ", but makes it of shares; an all_gather is missing";
+  }
   return success();
 }

@@ -54,6 +54,15 @@ def Dist_ReduceOp : Dist_MoveOp<"reduce"> {
 def Dist_AllReduceOp : Dist_MoveOp<"all_reduce"> {
   let summary = "adds up the replicas' partial sums, left to right from replica 0, on each replica";
 }
+def Dist_ReduceScatterOp : Dist_MoveOp<"reduce_scatter"> {
+  let summary = "adds up the replicas' partial sums, left to right from replica 0: each replica its run of the sum";
+}
+def Dist_AllGatherOp : Dist_MoveOp<"all_gather"> {
+  let summary = "puts the replicas' runs together again, on each replica";
+}
+def Dist_ShardOp : Dist_MoveOp<"shard"> {
+  let summary = "each replica takes its run of what it has whole, as all do";
+}
 def Dist_FirstOp : Dist_MoveOp<"first"> {
   let summary = "keeps replica 0's value: of a local one, as DataParallel keeps the first replica's buffers, or of one that all have";
 }
@@ -78,7 +87,8 @@ def Dist_ParallelApplyOp : Dist_ApplyBase<"parallel_apply", (ins FlatSymbolRefAt
   let summary = "runs its body once for each replica of a group";
   let description = [{
     Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local, or replicated
-    where they are made of replicated inputs alone. The body sees one replica's tensors.
+    where they are made of replicated inputs alone. The body sees one replica's tensors. Of sharded inputs it makes sharded
+    outputs, with replicated ones; each replica does so with the elements of its run alone.
   }];
   let assemblyFormat = "$group `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
 }

@@ -55,7 +55,8 @@ class Accumulation {
     if (divides) accumulate("loss_divisor", all[1], layout_of(all[0]));
     for (auto [name, gradient] : llvm::zip(gradients.getAsRange<StringAttr>(), all.take_back(gradients.size()))) {
       mlir::Value parameter = parameters_.at(name.getValue());
-      accumulate((name.getValue() + ".grad").str(), gradient, layout_of(parameter));
+      Attribute home = isa<dist::ShardedAttr>(layout_of(gradient)) ? layout_of(gradient) : layout_of(parameter);
+      accumulate((name.getValue() + ".grad").str(), gradient, home);
     }
     nn::set_phase(before ? std::next(before->getIterator()) : end_->getBlock()->begin(), end_->getIterator(), Phase::update);
     llvm::append_range(kept, sums_);
@@ -84,7 +85,7 @@ class Accumulation {
 
   void accumulate(const std::string& name, mlir::Value value, Attribute place) {
     mlir::Value part = move_to(builder_, value, place, "accumulated where the parameter lives");
-    mlir::Value micro_batch = setting(place);
+    mlir::Value micro_batch = setting(scalars_for(place));
     BlockArgument sum = add_argument(step_, part.getType(), "accumulator", name);
     mlir::Location made = made_at(value);
     sums_.push_back(make_apply(builder_, made, place, {sum, part, micro_batch},
@@ -132,9 +133,9 @@ class Accumulation {
       mlir::Location loc = accumulator.loc;
       SmallVector<mlir::Value> inputs = {sums[i]};
       if (divides) {
-        mlir::Value& moved = divisors[layout_of(sums[i])];
-        if (!moved)
-          moved = move_to(b, divisor, layout_of(sums[i]), "gradients of the sum become those of the mean where they lie");
+        Attribute there = scalars_for(layout_of(sums[i]));
+        mlir::Value& moved = divisors[there];
+        if (!moved) moved = move_to(b, divisor, there, "gradients of the sum become those of the mean where they lie");
         inputs.push_back(moved);
       }
       results.push_back(

@@ -63,6 +63,11 @@ Operation* with_results(Operation* op, ArrayRef<mlir::Value> values) {
   return larger;
 }
 
+Attribute scalars_for(Attribute layout) {
+  auto shares = dyn_cast<dist::ShardedAttr>(layout);
+  return shares ? dist::ReplicatedAttr::get(layout.getContext(), shares.getGroup()) : layout;
+}
+
 mlir::Location made_at(mlir::Value value) {
   Operation* op = value.getDefiningOp();
   if (!isa_and_nonnull<dist::ApplyOp, dist::ParallelApplyOp>(op)) return value.getLoc();

@@ -23,6 +23,9 @@ mlir::Value move_to(mlir::OpBuilder& builder, mlir::Value value, mlir::Attribute
 /// `op`, which is erased; its first results are op's.
 mlir::Operation* with_results(mlir::Operation* op, llvm::ArrayRef<mlir::Value> values);
 
+/// Where scalars for what is done on `layout` are: there, or, of shares, on each of their replicas.
+mlir::Attribute scalars_for(mlir::Attribute layout);
+
 /// Where `value` was made: the op itself, in the body of the apply or parallel_apply that it is a result of. An apply merged
 /// from several has the location of only one of them.
 mlir::Location made_at(mlir::Value value);

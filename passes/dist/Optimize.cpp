@@ -75,12 +75,21 @@ class Optimization {
     return made;
   }
 
-  /// All gradients times min(1, max_norm / norm), the norm over all of them taken where the first one is.
+  /// All of a value of which each replica has a share, on each of them; any other value itself.
+  mlir::Value whole(mlir::Value value, StringRef reason) {
+    if (!isa<dist::ShardedAttr>(layout_of(value))) return value;
+    auto type = PlacedType::get(function_.getContext(), tensor_of(value), scalars_for(layout_of(value)));
+    return builder_.create<dist::AllGatherOp>(value.getLoc(), type, value, builder_.getStringAttr(reason));
+  }
+
+  /// All gradients times min(1, max_norm / norm), the norm over all of them taken where the first one is. Of a gradient in shares
+  /// it is taken over all elements in their order, so that the strategy doesn't change its bits.
   void clip(MutableArrayRef<mlir::Value> gradients, FloatAttr max_norm) {
     if (gradients.empty()) return;
-    Attribute place = layout_of(gradients[0]);
+    Attribute place = scalars_for(layout_of(gradients[0]));
     SmallVector<mlir::Value> squares;
-    for (mlir::Value gradient : gradients) {
+    for (mlir::Value shared : gradients) {
+      mlir::Value gradient = whole(shared, "clip_grad_norm adds up the squares of all elements in one order");
       mlir::Location made = made_at(gradient);
       auto square = make_apply(builder_, made, layout_of(gradient), {gradient},
                                [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
@@ -100,7 +109,7 @@ class Optimization {
           return {b.create<nn::ClipCoefficientOp>(loc, sum.getType(), sum, max_norm)};
         })[0];
     for (mlir::Value& gradient : gradients) {
-      mlir::Value factor = on(coefficient, layout_of(gradient), "clip_grad_norm scales every gradient");
+      mlir::Value factor = on(coefficient, scalars_for(layout_of(gradient)), "clip_grad_norm scales every gradient");
       mlir::Location made = made_at(gradient);
       gradient = make_apply(builder_, made, layout_of(gradient), {gradient, factor},
                             [&](OpBuilder& b, ValueRange in) -> SmallVector<mlir::Value> {
@@ -112,7 +121,12 @@ class Optimization {
   void update(StringAttr name, mlir::Value gradient) {
     mlir::Value parameter = parameters_.at(name.getValue());
     mlir::Location made = made_at(gradient);
-    Attribute place = layout_of(parameter);
+    // Of gradients in shares, so is the update, whether each replica has all of the parameter or a share.
+    const bool shares = isa<dist::ShardedAttr>(layout_of(gradient));
+    Attribute place = shares ? layout_of(gradient) : layout_of(parameter), home = layout_of(parameter);
+    if (home != place && shares)
+      parameter = builder_.create<dist::ShardOp>(parameter.getLoc(), gradient.getType(), parameter,
+                                                 builder_.getStringAttr("each replica updates its share of the parameter"));
     SmallVector<mlir::Value> inputs = {parameter, on(gradient, place, "the parameter lives on " + dist::in_words(place))};
     SmallVector<StringRef> operands = {"parameter", "gradient"};
     names_.push_back(name);
@@ -123,15 +137,18 @@ class Optimization {
       names_.push_back(builder_.getStringAttr(full));
     }
     for (const OptimizerScalar& scalar : optimizer_.scalars(arguments_)) {
-      inputs.push_back(this->scalar(scalar, place));
+      inputs.push_back(this->scalar(scalar, scalars_for(place)));
       operands.push_back(scalar.name);
     }
     // At the parameter's layer, so the update is found with it.
-    llvm::append_range(updated_, make_apply(builder_, made, place, inputs, [&](OpBuilder& b, ValueRange in) {
-                         UpdateOperands by_name;
-                         for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
-                         return optimizer_.build(b, made, arguments_, by_name);
-                       }));
+    auto updated = make_apply(builder_, made, place, inputs, [&](OpBuilder& b, ValueRange in) {
+      UpdateOperands by_name;
+      for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
+      return optimizer_.build(b, made, arguments_, by_name);
+    });
+    if (home != place)
+      updated[0] = whole(updated[0], "each replica keeps the parameter: it needs the shares that others updated");
+    llvm::append_range(updated_, updated);
   }
 
   func::FuncOp function_;

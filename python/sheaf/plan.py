@@ -58,7 +58,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     """The Plan of a model: a ModelFile, a model file as a dict, or the path of one.
 
     `precision`: "f32", "bf16" or "f16", the arithmetic; parameters, statistics and sums stay f32.
-    `strategy`: "data_parallel" or "replicated", what each replica of a training step keeps.
+    `strategy`: what each replica of a training step keeps: "data_parallel", "replicated", "sharded" or "fully_sharded".
     `loss`, `optimizer`: the training section, in place of what the model file says: a torch.nn loss and a torch.optim optimizer, a
     type's name, or a dict as in a model file ({"type": "SGD", "lr": 0.1}). `targets`: {name: {"shape", "dtype"}}; by default "label",
     class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses. `schedule`,

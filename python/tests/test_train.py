@@ -72,8 +72,8 @@ def test_shards_give_the_same_bits_on_all_devices(plan):
 
 def test_the_strategy():
     losses = [sheaf.Model(compiled(net(), strategy=strategy)).trainer("cpu:0,cpu:1", batch=20).step(X, LABEL)
-              for strategy in ("data_parallel", "replicated")]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+              for strategy in ("data_parallel", "replicated", "sharded", "fully_sharded")]
+    assert losses[1:] == [pytest.approx(losses[0], abs=1e-6)] * 3
 
 
 @pytest.mark.parametrize("given, message", [

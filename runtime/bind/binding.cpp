@@ -121,7 +121,10 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
   if (!constants_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
-  if (trains_) SHEAF_TRY(constants_->refresh());
+  if (constants_->stale()) {
+    const auto constants = constants_->lock();
+    SHEAF_TRY(constants_->refresh());
+  }
   if (constants_->made() >= needed_) return {};
   const auto constants = constants_->lock();
   return constants_->evaluate();

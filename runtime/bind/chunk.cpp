@@ -36,6 +36,12 @@ std::vector<int64_t> chunk_sizes(int64_t total, int64_t devices) {
   return sizes;
 }
 
+Run run_of(int64_t elements, int64_t members, int64_t i) {
+  const int64_t length = elements == 0 ? 0 : (elements - 1) / members + 1;
+  const int64_t begin = std::min(i * length, elements);
+  return {begin, std::min(begin + length, elements) - begin};
+}
+
 Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program, int64_t batch,
                                        std::span<const int64_t> region_devices) {
   if (batch < 0) return Error("a batch can't have " + std::to_string(batch) + " rows");
@@ -48,6 +54,7 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
   SymbolTable table;
   table.batch_ = batch;
   table.replicas_.assign(region_devices.begin(), region_devices.end());
+  table.members_ = table.replicas_;
 
   // The first chunk symbol of each region and its rows: what later ones must agree with.
   std::vector<const Symbol*> first(plan.regions.size(), nullptr);
@@ -127,7 +134,14 @@ Result<int64_t> SymbolTable::evaluate(const Extent& extent, const Place& place, 
   });
 }
 
+Run SymbolTable::run(const Value& value, int64_t replica) const {
+  int64_t elements = 1;  // the plan's check has ensured that they are known and not too many
+  for (const Extent& extent : value.shape) elements *= extent.constant;
+  return run_of(elements, members(value.place.index), replica);
+}
+
 Result<std::vector<int64_t>> SymbolTable::dims(const Value& value, int64_t replica) const {
+  if (value.layout.kind == ValueLayout::sharded) return std::vector<int64_t>{run(value, replica).count};
   std::vector<int64_t> dims;
   dims.reserve(value.shape.size());
   int64_t bytes = static_cast<int64_t>(size_of(value.dtype));

@@ -17,6 +17,15 @@ namespace sheaf {
 /// `devices` is at least 1, `total` at least 0; the caller ensures both.
 std::vector<int64_t> chunk_sizes(int64_t total, int64_t devices);
 
+/// Consecutive elements of a tensor in row-major order.
+struct Run {
+  int64_t begin = 0, count = 0;
+  bool operator==(const Run&) const = default;
+};
+
+/// The run that member `i` of `members` has of `elements`: ceil(elements / members) of them, the last members fewer or none.
+Run run_of(int64_t elements, int64_t members, int64_t i);
+
 /// The values of a program's symbols for one batch size and one device list.
 class SymbolTable {
  public:
@@ -33,6 +42,12 @@ class SymbolTable {
   /// is scattered. Replica i runs on the i-th device of the group.
   int64_t replicas(int region) const { return replicas_[static_cast<size_t>(region)]; }
 
+  /// How many devices the group of region `r` has, those without rows too. Of what is kept in shares each has one.
+  int64_t members(int region) const { return members_[static_cast<size_t>(region)]; }
+
+  /// Which elements of `value`, whose layout is `sharded`, member `replica` of its region has.
+  Run run(const Value& value, int64_t replica) const;
+
   /// The chunks of the scattered size `symbol`, one for each replica of its region; empty for other symbols.
   std::span<const int64_t> chunks(const std::string& symbol) const;
 
@@ -40,7 +55,7 @@ class SymbolTable {
   /// region, an unknown symbol, overflow.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, int64_t replica = 0) const;
 
-  /// A value's dims on a replica; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it
+  /// A value's dims on a replica, of one in shares the length of its run; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it
   /// is an error that names the value.
   Result<std::vector<int64_t>> dims(const Value& value, int64_t replica = 0) const;
 
@@ -52,6 +67,7 @@ class SymbolTable {
 
   int64_t batch_ = 0;
   std::vector<int64_t> replicas_;           ///< by region
+  std::vector<int64_t> members_;            ///< by region
   std::map<std::string, int64_t> scalars_;  ///< batch and replica counts, by symbol
   std::map<std::string, Chunks> chunks_;    ///< by symbol
   std::map<std::string, Chunks> offsets_;   ///< by symbol: where chunks begin, not their sizes

@@ -104,7 +104,7 @@ size_t ConstantStore::parameter_bytes(std::optional<int> memory_space) const {
   size_t bytes = 0;
   for (const Node& node : nodes_) {
     const bool there = !memory_space || node.device->memory_space() == *memory_space;
-    bytes += there && node.kind != Kind::derived ? node.spec.bytes : 0;
+    bytes += there && node.kind != Kind::derived ? bytes_of(node) : 0;
   }
   return bytes;
 }

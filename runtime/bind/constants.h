@@ -84,9 +84,21 @@ class ConstantStore {
   /// `variable`, which has a home, in `device`'s memory, where a program keeps it on each replica: itself if it lives there, else a
   /// copy of its own format, which begins with its value and which write() sets too.
   NodeId copy_of(NodeId variable, Device& device);
-  /// A run has given `variables` new values: their copies that aren't among them are out of date until refresh(). Without lock().
+  /// Elements [begin, begin + count) of a variable, flattened, in `device`'s memory.
+  struct Share {
+    Device* device = nullptr;
+    int64_t begin = 0, count = 0;
+  };
+  /// `variable`, of which a program keeps no whole but these shares, which together are all of it: a node for each, plain and of one
+  /// dimension. Errors: it is kept in other shares already.
+  Result<std::vector<NodeId>> shares_of(NodeId variable, const std::vector<Share>& shares);
+
+  /// A run has given `variables` new values: what is made of them and isn't among them (copies, a whole beside its shares) is out of
+  /// date until refresh(). Without lock().
   void updated(const std::vector<NodeId>& variables);
-  /// Brings copies that are out of date up to date. Errors: a device's.
+  /// Whether there is anything to refresh. Without lock().
+  bool stale() const { return any_stale_.load(std::memory_order_acquire); }
+  /// Brings what is out of date up to date. Errors: a device's.
   Result<void> refresh();
 
   /// Zeros in `device`'s memory, `spec.bytes` of them.
@@ -114,13 +126,18 @@ class ConstantStore {
     bool wanted = false;         ///< by the current binding: allocate() gives it memory
     std::vector<NodeId> copies;  ///< of a variable, in other memories
     NodeId copied;               ///< of a copy: its variable
-    bool stale = false;          ///< a copy that is out of date
+    std::vector<NodeId> shares;  ///< of a variable: where they have memory its value is theirs
+    NodeId share_of;             ///< of a share: its variable
+    int64_t begin = 0;           ///< of a share: its first element
+    bool stale = false;          ///< a copy, or a whole beside its shares, that is out of date
   };
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const TensorSpec& spec(NodeId node) const { return nodes_[node].spec; }
   Device& device(NodeId node) const { return *nodes_[node].device; }
   int memory_space(NodeId node) const { return device(node).memory_space(); }
   void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[ref.node].data) + ref.offset; }
+  /// Bytes of memory that a node has, or will have once what is wanted is allocated: none for a variable that is kept in shares alone.
+  size_t bytes_of(const Node& node) const;
   /// Bytes of the variables, and of everything made from them: in all memories, or in one.
   size_t parameter_bytes(std::optional<int> memory_space = {}) const;
   size_t derived_bytes(std::optional<int> memory_space = {}) const;
@@ -145,6 +162,16 @@ class ConstantStore {
   Result<void> allocate(Node& node);
   Result<void> fill(const Node& node);
   Result<void> bring(NodeId copy);
+  /// Whether the variable's value is in its shares.
+  bool in_shares(const Node& variable) const;
+  /// From its shares to plain host memory, or from there to them.
+  Result<void> read_shares(const Node& variable, void* plain);
+  Result<void> write_shares(const Node& variable, const void* plain);
+  /// Shares that have just got memory take over their variable's value.
+  Result<void> fill_shares(NodeId variable);
+  /// The whole of a variable that is kept in shares, where it has memory.
+  Result<void> join_shares(NodeId variable);
+  void mark_stale(NodeId node);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> run(Work& work);
@@ -168,7 +195,7 @@ class ConstantStore {
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date
   std::atomic<bool> set_{false};
-  bool any_stale_ = false;
+  std::atomic<bool> any_stale_{false};
 };
 
 }  // namespace sheaf

@@ -63,7 +63,7 @@ Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, con
   for (const ConstantStore::Node& node : constants.nodes()) {
     const auto need = needs.find(node.device->memory_space());
     if (need == needs.end()) continue;
-    need->second.all += static_cast<double>(node.spec.bytes);
+    need->second.all += static_cast<double>(constants.bytes_of(node));
     if (!node.data && node.wanted) need->second.still += static_cast<double>(node.spec.bytes);
   }
   for (const auto& [space, need] : needs) {

@@ -88,27 +88,56 @@ class UpdatePlacement {
       if (instance.early || memory_of(instance.lane) != home || (!may_fail_.empty() && writer <= may_fail_.back()))
         return false;
       for (InstanceId reader : readers_[update.variable]) {
-        if (reader > writer || (reader == writer && !works_in_place(instance, update.variable, root))) return false;
+        const bool in_time = reader < writer || (reader == writer && works_in_place(instance, update.variable, root));
+        if (!in_time && meet(written(instance, root), read(program_.instances[reader], update.variable))) return false;
       }
     }
     return true;
   }
 
-  /// The instance reads the variable, whole and once, and may write `root` over it.
+  /// Bytes [begin, end) of a root.
+  struct Bytes {
+    size_t begin = SIZE_MAX, end = 0;
+  };
+  static bool meet(const Bytes& a, const Bytes& b) { return a.begin < b.end && b.begin < a.end; }
+
+  /// What an instance reads, or writes, of `root`.
+  Bytes read(const Instance& instance, TensorId root) const {
+    const auto* copy = instance.is<Instance::Copy>();
+    return span(instance.inputs, root, copy ? &copy->shape : nullptr, copy ? copy->source_offset : 0);
+  }
+  Bytes written(const Instance& instance, TensorId root) const {
+    const auto* copy = instance.is<Instance::Copy>();
+    return span(instance.outputs, root, copy ? &copy->shape : nullptr, copy ? copy->target_offset : 0);
+  }
+  Bytes span(const std::vector<TensorId>& operands, TensorId root, const CopyShape* copied, size_t from) const {
+    Bytes bytes;
+    for (TensorId operand : operands) {
+      const Root at = program_.root(operand);
+      if (at.tensor != root) continue;
+      const bool one_run = copied && copied->rows == 1;
+      const size_t begin = at.offset + (one_run ? from : 0);
+      const size_t end = one_run ? begin + copied->row_bytes : at.offset + tensor(operand).spec.bytes;
+      bytes = {std::min(bytes.begin, begin), std::max(bytes.end, end)};
+    }
+    return bytes;
+  }
+
+  /// The instance reads the variable, or a run of it, once, and may write the same bytes of `root` over it.
   bool works_in_place(const Instance& instance, TensorId variable, TensorId root) const {
     const auto touches = [&](const std::vector<TensorId>& operands, TensorId of) {
       return std::count_if(operands.begin(), operands.end(), [&](TensorId one) { return program_.root(one).tensor == of; });
     };
     if (touches(instance.inputs, variable) != 1 || touches(instance.outputs, root) != 1 || !instance.call()) return false;
-    const auto covers = [&](const std::vector<TensorId>& operands, int which, TensorId of) {
-      if (which < 0 || which >= static_cast<int>(operands.size())) return false;
-      const TensorId operand = operands[static_cast<size_t>(which)];
-      const Root at = program_.root(operand);
-      return at.tensor == of && at.offset == 0 && tensor(operand).spec.bytes == tensor(of).spec.bytes;
+    const auto in = [&](const std::vector<TensorId>& operands, int which, TensorId of) {
+      return which >= 0 && which < static_cast<int>(operands.size()) &&
+             program_.root(operands[static_cast<size_t>(which)]).tensor == of;
     };
     const auto& in_place = instance.call()->in_place;
     return std::any_of(in_place.begin(), in_place.end(), [&](const auto& pair) {
-      return covers(instance.inputs, pair.first, variable) && covers(instance.outputs, pair.second, root);
+      if (!in(instance.inputs, pair.first, variable) || !in(instance.outputs, pair.second, root)) return false;
+      const Bytes from = read(instance, variable), to = written(instance, root);
+      return from.begin == to.begin && from.end == to.end;
     });
   }
 
@@ -125,8 +154,9 @@ class UpdatePlacement {
     Instance& instance = program_.instances[writer];
     instance.commits = true;
     instance.after.insert(instance.after.end(), may_fail_.begin(), may_fail_.end());
+    const Bytes over = written(instance, variable);
     for (InstanceId reader : readers_[variable]) {
-      if (reader != writer) instance.after.push_back(reader);
+      if (reader != writer && meet(over, read(program_.instances[reader], variable))) instance.after.push_back(reader);
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -68,7 +69,8 @@ void ConstantStore::forget_plans() {
     node.wanted = false;
     node.device = host_.get();
     if (node.kind == Kind::derived) node.spec = {};  // of no bytes, and nobody knows it any more
-    if (node.kind != Kind::derived) node.spec = plain_tensor(node.spec.dtype, node.spec.dims);
+    if (node.share_of) node.spec = {};               // wanted again, it may be another run
+    if (node.kind != Kind::derived && !node.share_of) node.spec = plain_tensor(node.spec.dtype, node.spec.dims);
   }
 }
 
@@ -88,53 +90,6 @@ void ConstantStore::set_home(NodeId variable, Device& device) {
   if (!settled(variable)) node.device = device.memory_space() == host_->memory_space() ? host_.get() : &device;
 }
 
-NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
-  if (memory_space(variable) == device.memory_space()) return variable;
-  for (const NodeId copy : at(variable).copies) {
-    // A node that was requested in vain has lost its device: it serves any.
-    const bool free = !settled(copy) && !at(copy).wanted;
-    if (!free && memory_space(copy) != device.memory_space()) continue;
-    if (free) at(copy).device = &device;
-    at(copy).wanted = true;
-    return copy;
-  }
-  const TensorSpec& spec = at(variable).spec;
-  const NodeId copy = add_node(plain_tensor(spec.dtype, spec.dims), device);
-  at(copy).name = at(variable).name;
-  at(copy).kind = at(variable).kind;
-  at(copy).copied = variable;
-  at(variable).copies.push_back(copy);
-  return copy;
-}
-
-void ConstantStore::updated(const std::vector<NodeId>& variables) {
-  for (const NodeId variable : variables) {
-    for (const NodeId copy : at(variable).copies) {
-      const bool done = std::find(variables.begin(), variables.end(), copy) != variables.end();
-      at(copy).stale = !done;
-      any_stale_ |= !done;
-    }
-  }
-}
-
-Result<void> ConstantStore::refresh() {
-  if (!any_stale_) return {};
-  for (const NodeId node : nodes_.ids()) {
-    if (at(node).stale && settled(node)) SHEAF_TRY(bring(node));
-  }
-  any_stale_ = false;
-  return {};
-}
-
-Result<void> ConstantStore::bring(NodeId copy) {
-  Node& to = at(copy);
-  const Node& from = at(to.copied);
-  SHEAF_ASSIGN(auto home, place(*from.device, from.spec, from.data));
-  SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
-  to.stale = false;
-  return transfer(home, target);
-}
-
 void ConstantStore::set_format(NodeId variable, const TensorSpec& spec) { at(variable).spec = spec; }
 
 Result<TensorPlace> ConstantStore::place(Device& device, const TensorSpec& spec, void* data) {
@@ -146,6 +101,7 @@ Result<void> ConstantStore::read(NodeId variable, void* plain) {
   const Node& node = at(variable);
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (spec.bytes == 0) return {};
+  if (in_shares(node)) return read_shares(node, plain);
   if (!node.data) {
     node.given ? static_cast<void>(std::memcpy(plain, node.given, spec.bytes))
                : fill_plain(plain, spec.bytes, node.fill.value_or(0));
@@ -160,7 +116,9 @@ Result<void> ConstantStore::write(NodeId variable, const void* plain) {
   Node& node = at(variable);
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (spec.bytes == 0) return {};
+  if (in_shares(node)) SHEAF_TRY(write_shares(node, plain));
   if (!node.data) {
+    if (in_shares(node)) return {};
     if (!node.given) {
       auto memory = host_->allocate(spec.bytes);
       if (!memory) return memory.error().note("needed for '" + node.name + "'");
@@ -172,6 +130,7 @@ Result<void> ConstantStore::write(NodeId variable, const void* plain) {
   SHEAF_ASSIGN(auto source, place(*host_, spec, const_cast<void*>(plain)));
   SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
   SHEAF_TRY(transfer(source, home));
+  node.stale = false;
   for (const NodeId copy : node.copies) {
     if (settled(copy)) SHEAF_TRY(bring(copy));
   }
@@ -180,13 +139,21 @@ Result<void> ConstantStore::write(NodeId variable, const void* plain) {
 
 Result<void> ConstantStore::allocate() {
   bool moved = false;  // out of memory in which it was given
+  std::set<NodeId> shared;
   for (const NodeId id : nodes_.ids()) {
     Node& node = at(id);
-    if (!node.wanted || node.data) continue;
-    const bool given = node.given != nullptr;
+    if (!node.wanted || node.data || (node.share_of && node.spec.bytes == 0)) continue;
+    const bool given = node.given != nullptr, share = static_cast<bool>(node.share_of);
+    const bool beside_shares = in_shares(node);
     if (auto ok = allocate(node); !ok) return ok;
+    if (beside_shares) SHEAF_TRY(join_shares(id));
+    if (share) shared.insert(node.share_of);
     if (node.copied) SHEAF_TRY(bring(id));
     moved |= given && node.given == nullptr && node.data != nullptr;
+  }
+  for (const NodeId variable : shared) {
+    moved |= at(variable).given != nullptr;
+    SHEAF_TRY(fill_shares(variable));
   }
   if (moved) trim_heap();
   return {};

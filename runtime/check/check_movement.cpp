@@ -1,7 +1,8 @@
-// Scatter, replicate, gather, transfer, reduce, first and all_reduce: the only steps whose operands may live elsewhere than their
-// results, or on other replicas.
+// Scatter, replicate, gather, transfer, reduce, first, and the collectives among replicas: the only steps whose operands may live
+// elsewhere than their results, or on other replicas.
 #include "runtime/check/step_check.h"
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 namespace sheaf {
 
@@ -104,16 +105,25 @@ void check_to_one(StepCheck& check) {
   if (traits(check.step().op).movement.carries == Carries::summands) check.floating(part);
 }
 
-/// Each replica gets the sum of all replicas' values, which have one shape.
-void check_all_reduce(StepCheck& check) {
+/// Between layouts of one shape in one region.
+void check_among(StepCheck& check) {
   check.attributes({"region"});
-  const Value& part = check.input(0);
+  const Value &part = check.input(0), &made = check.output(0);
+  const Op op = check.step().op;
+  const std::string name = "'" + to_string(op) + "'";
   if (check.step().place.kind != Place::region || part.place != check.step().place)
-    return check.fail("'all_reduce' takes a value of the region that its result is in");
+    return check.fail(name + " takes a value of the region that its result is in");
   if (check.integer("region", 0, INT32_MAX) != part.place.index) check.fail("'region' is not that of the step's place");
-  if (check.output(0).layout.kind != ValueLayout::replicated) check.fail("what 'all_reduce' gives is the same on each replica");
-  check.floating(part);
-  check.shape(check.output(0), part.shape);
+  const bool sums = traits(op).movement.carries == Carries::summands;
+  const auto from = op == Op::shard ? ValueLayout::replicated : ValueLayout::sharded;
+  const auto to = op == Op::all_reduce || op == Op::all_gather ? ValueLayout::replicated : ValueLayout::sharded;
+  if (made.layout.kind != to)
+    check.fail("what " + name + " gives is " + (to == ValueLayout::sharded ? "in shares" : "the same on each replica"));
+  if (!sums && part.layout.kind != from)
+    check.fail("what " + name + " takes is " + (from == ValueLayout::sharded ? "in shares" : "the same on each replica"));
+  if (sums && part.layout.kind == ValueLayout::sharded) check.fail(name + " adds up what replicas have, not their shares");
+  if (sums) check.floating(part);
+  check.shape(made, part.shape);
 }
 
 /// From one region to another, replica by replica: the same devices and the same chunks.
@@ -154,10 +164,14 @@ void check_movement(StepCheck& check) {
   if (check.input(0).dtype != check.output(0).dtype)
     check.fail("'" + to_string(check.step().op) + "' doesn't change the dtype");
   const Movement movement = traits(check.step().op).movement;
+  const bool among = movement.route == Route::among || movement.route == Route::within;
+  if (!among && (check.input(0).layout.kind == ValueLayout::sharded || check.output(0).layout.kind == ValueLayout::sharded))
+    return check.fail("'" + to_string(check.step().op) + "' doesn't move shares: all_gather makes them whole");
   switch (movement.route) {
     case Route::none: return;
     case Route::between: return check_transfer(check);
-    case Route::among: return check_all_reduce(check);
+    case Route::among:
+    case Route::within: return check_among(check);
     case Route::to_replicas: return movement.carries == Carries::chunks ? check_scatter(check) : check_replicate(check);
     case Route::to_one: return movement.carries == Carries::chunks ? check_gather(check) : check_to_one(check);
   }

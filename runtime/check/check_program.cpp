@@ -3,6 +3,7 @@
 #include "runtime/check/check_training.h"
 #include "runtime/check/step_check.h"
 #include "runtime/ops/traits.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 #include <optional>
@@ -75,8 +76,9 @@ class ProgramCheck {
     made_[i] = true;
     constant_[i] = value.role == Value::parameter || value.role == Value::buffer;
     const bool state = value.role == Value::state;
-    if (value.place.kind == Place::region && !(trains() && (constant_[i] || state) && replicated(value)))
-      return "only what steps make lives in a region, and what a training program has on each replica alike";
+    const bool kept = replicated(value) || (in_shares(value) && value.role != Value::buffer);
+    if (value.place.kind == Place::region && !(trains() && (constant_[i] || state) && kept))
+      return "only what steps make lives in a region, and what a training program has on each replica alike or in shares";
     if (!trains() && (state || value.role == Value::setting)) return "only a training program has settings and optimiser state";
     if (value.role == Value::setting) return problem_of_setting(value);
     if (!constant_[i] && !state) return Problem();
@@ -101,12 +103,42 @@ class ProgramCheck {
     return Problem();
   }
 
+  /// What is made of shares is made element by element, of them and of scalars that are the same on each replica; a program that
+  /// runs says that its kernel does so.
+  Problem shares(const Step& step) const {
+    const auto value = [&](int id) -> const Value& { return program_.values[static_cast<size_t>(id)]; };
+    const auto share = [&](int id) { return in_shares(value(id)); };
+    const auto first = std::find_if(step.outputs.begin(), step.outputs.end(), share);
+    const auto read = std::find_if(step.inputs.begin(), step.inputs.end(), share);
+    if (first == step.outputs.end() && read == step.inputs.end()) return Problem();
+    if (first == step.outputs.end() || read == step.inputs.end() ||
+        !std::all_of(step.outputs.begin(), step.outputs.end(), share))
+      return "'" + op_name(step) + "' is of shares, so all that it gives must be, and something that it takes";
+    const Shape& shape = value(*first).shape;
+    for (const auto* operands : {&step.inputs, &step.outputs}) {
+      for (const int operand : *operands) {
+        const bool fits =
+            share(operand) ? value(operand).shape == shape : replicated(value(operand)) && value(operand).shape.empty();
+        if (!fits)
+          return "'" + value(operand).name + "' is neither a share of the same shape nor a scalar that all replicas have";
+      }
+    }
+    if (graph_) return Problem();
+    const auto kernel = scope_.kernels.find(step.kernel);
+    const bool elementwise = step.op == Op::kernel && kernel != scope_.kernels.end() && kernel->second->elementwise;
+    return elementwise ? Problem() : "'" + op_name(step) + "' is of shares, but doesn't go element by element";
+  }
+
   static bool replicated(const Value& value) { return value.layout.kind == ValueLayout::replicated; }
+  static bool in_shares(const Value& value) { return value.layout.kind == ValueLayout::sharded; }
 
   Problem layout(const Value& value) const {
     const ValueLayout& layout = value.layout;
     if (layout.kind == ValueLayout::whole) return Problem();
     if (value.place.kind != Place::region) return "only a value in a region has a layout";
+    const auto known = [](const Extent& extent) { return extent.is_static(); };
+    if (layout.kind == ValueLayout::sharded && !(trains() && std::all_of(value.shape.begin(), value.shape.end(), known)))
+      return "only a training program has shares, of values whose size no run determines";
     if (layout.kind == ValueLayout::split && static_cast<size_t>(layout.dim) >= value.shape.size())
       return "there is no dimension " + std::to_string(layout.dim) + " that it could be split along";
     return Problem();
@@ -146,6 +178,8 @@ class ProgramCheck {
       phase_[static_cast<size_t>(output)] = step.phase;
       constant_[static_cast<size_t>(output)] = step.once;
     }
+    if (!moves(step.op))
+      if (Problem problem = shares(step)) return problem;
     StepCheck check(scope_, step);
     if (moves(step.op) || !graph_) check_operation(check);
     return check.problem();

@@ -70,8 +70,14 @@ std::optional<std::string> problem_of_update(const Update& update, const CheckSc
   const Value& value = scope.program.values[static_cast<size_t>(update.value)];
   if (value.dtype != target.dtype || value.shape != Shape(target.shape.begin(), target.shape.end()))
     return "'" + value.name + "' has another dtype or shape than '" + update.name + "', which it replaces";
-  if (value.place.kind == Place::region && value.layout.kind != ValueLayout::replicated)
+  const bool shares = value.layout.kind == ValueLayout::sharded;
+  if (value.place.kind == Place::region && value.layout.kind != ValueLayout::replicated && !shares)
     return "'" + value.name + "' lives in a region and isn't the same on each replica; an update is one value";
+  for (const Value& home : scope.program.values) {
+    const bool keeps = home.role != Value::temporary && home.source == update.name;
+    if (keeps && (home.layout.kind == ValueLayout::sharded) != shares)
+      return "'" + update.name + "' and '" + value.name + "', which replaces it, aren't both in shares";
+  }
   return std::nullopt;
 }
 

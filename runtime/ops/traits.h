@@ -9,8 +9,8 @@
 namespace sheaf {
 
 /// Where the operand and the result of data movement live: on each replica of a region, or on one place. `among`: from the
-/// replicas of a region to the same replicas.
-enum class Route : uint8_t { none, to_replicas, to_one, between, among };
+/// replicas of a region to the same replicas. `within`: from a replica to itself.
+enum class Route : uint8_t { none, to_replicas, to_one, between, among, within };
 /// What moves: all of a value, its chunks along a dimension, or summands.
 enum class Carries : uint8_t { nothing, whole, chunks, summands };
 

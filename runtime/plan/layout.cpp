@@ -12,12 +12,14 @@ std::string to_string(const ValueLayout& layout) {
     case ValueLayout::replicated: return "replicated";
     case ValueLayout::partial: return "partial";
     case ValueLayout::local: return "local";
+    case ValueLayout::sharded: return "sharded";
   }
   return "whole";
 }
 
 Result<ValueLayout> parse_layout(const std::string& text) {
-  for (const ValueLayout::Kind kind : {ValueLayout::whole, ValueLayout::replicated, ValueLayout::partial, ValueLayout::local})
+  for (const ValueLayout::Kind kind :
+       {ValueLayout::whole, ValueLayout::replicated, ValueLayout::partial, ValueLayout::local, ValueLayout::sharded})
     if (text == to_string(ValueLayout{kind, 0})) return ValueLayout{kind, 0};
   ValueLayout layout{ValueLayout::split, 0};
   const std::string_view prefix = "split:";
@@ -26,7 +28,8 @@ Result<ValueLayout> parse_layout(const std::string& text) {
     if (status == std::errc() && end == text.data() + text.size() && layout.dim >= 0 && to_string(layout) == text)
       return layout;
   }
-  return Error("'" + text.substr(0, 80) + "' is not a layout; expected 'whole', 'split:D', 'replicated', 'partial' or 'local'");
+  return Error("'" + text.substr(0, 80) +
+               "' is not a layout; expected 'whole', 'split:D', 'replicated', 'partial', 'local' or 'sharded'");
 }
 
 }  // namespace sheaf

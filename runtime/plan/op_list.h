@@ -16,7 +16,8 @@ namespace sheaf {
 /// elements under another shape. Then data movement between places.
 #define SHEAF_PROGRAM_OPS(row) \
   row(layer) row(kernel) row(view) row(print) \
-  row(scatter) row(replicate) row(gather) row(transfer) row(reduce) row(first) row(all_reduce)
+  row(scatter) row(replicate) row(gather) row(transfer) row(reduce) row(first) \
+  row(all_reduce) row(reduce_scatter) row(all_gather) row(shard)
 
 /// Calls into a backend's library.
 #define SHEAF_LIBRARY_OPS(row) \

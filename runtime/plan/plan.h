@@ -59,9 +59,10 @@ struct Symbol {
 /// What the replicas' tensors of a value that lives in a region are to the value of the unpartitioned program. Outside
 /// of regions: `whole`, which in a region means that nothing is stated.
 /// `split:D`: chunks of it along dimension D, concatenated in replica order. `replicated`: each has a copy of it.
-/// `partial`: it is their sum. `local`: nothing; each replica's own, such as a batch norm's statistics.
+/// `partial`: it is their sum. `local`: nothing; each replica's own, such as a batch norm's statistics. `sharded`: runs of its
+/// elements, flattened, equally long but for the last ones, one on each device of the region's group; the value's shape is the whole's.
 struct ValueLayout {
-  enum Kind { whole, split, replicated, partial, local } kind = whole;
+  enum Kind { whole, split, replicated, partial, local, sharded } kind = whole;
   int dim = 0;  ///< split
   bool operator==(const ValueLayout&) const = default;
 };

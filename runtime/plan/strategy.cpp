@@ -9,7 +9,7 @@ namespace sheaf {
 namespace {
 
 /// By value of Strategy.
-constexpr std::string_view kStrategyNames[] = {"data_parallel", "replicated"};
+constexpr std::string_view kStrategyNames[] = {"data_parallel", "replicated", "sharded", "fully_sharded"};
 
 }  // namespace
 

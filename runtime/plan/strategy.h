@@ -12,8 +12,9 @@ namespace sheaf {
 struct Plan;
 
 /// Where parameters and the optimiser's state live. `data_parallel`: on the first of a region's devices, as in nn.DataParallel.
-/// `replicated`: on each of its replicas, as in PyTorch's DistributedDataParallel.
-enum class Strategy : uint8_t { data_parallel, replicated };
+/// `replicated`: on each of its replicas, as in PyTorch's DistributedDataParallel. `sharded`: parameters on each replica, of the state
+/// each has a share, as with PyTorch's ZeroRedundancyOptimizer. `fully_sharded`: of parameters too, as in FSDP.
+enum class Strategy : uint8_t { data_parallel, replicated, sharded, fully_sharded };
 
 /// Its name in plans and on the command line.
 std::string to_string(Strategy strategy);

@@ -1,5 +1,6 @@
 """Strategies: what the replicas of a training step keep changes where work is done, never what is computed."""
 import json
+import math
 import unittest
 
 from program import MODELS, execute, must, sheaf
@@ -7,7 +8,7 @@ from tensors import read_safetensors
 from test_verify import signed
 from training import TRAIN, TrainTest
 
-STRATEGIES = ("data_parallel", "replicated")
+STRATEGIES = ("data_parallel", "replicated", "sharded", "fully_sharded")
 
 
 def step_data(model):
@@ -24,52 +25,66 @@ class EqualBits(TrainTest):
                       "--save", self.path("w"), "--metrics", self.path("m.jsonl")]))
         return self.path("w").read_bytes(), self.losses()
 
-    def check_model(self, model, lists, sharded, more=()):
-        """Both strategies give the same bits on each list; and with as many shards, on all lists of `sharded`."""
-        runs = {}
-        for strategy in STRATEGIES:
+    def check_model(self, model, devices, lists, more=(), strategies=STRATEGIES):
+        """All strategies give the same bits on `devices`; and with four shards on `lists`, of which each has the next one."""
+        plain, sharded = {}, {}
+        for strategy, shard_devices in zip(strategies, lists):
             plan = self.dir / f"{strategy}.plan"
             must(sheaf("compile", MODELS / model, "-o", plan, "--strategy", strategy))
-            for devices in lists:
-                runs[strategy, devices] = self.after_steps(plan, step_data(model), devices, *more)
-            for devices in sharded:
-                runs[strategy, devices, "sharded"] = self.after_steps(plan, step_data(model), devices, "--shards", 4, *more)
-        for run, found in runs.items():
-            with self.subTest(model=model, run=run):
-                self.assertEqual(found, runs[(STRATEGIES[0], run[1]) if len(run) == 2 else (STRATEGIES[0], sharded[0], "sharded")])
+            if devices:
+                plain[strategy] = self.after_steps(plan, step_data(model), devices, *more)
+            sharded[strategy] = self.after_steps(plan, step_data(model), shard_devices, "--shards", 4, *more)
+        for runs in (plain, sharded):
+            for strategy, found in runs.items():
+                with self.subTest(model=model, strategy=strategy, sharded=runs is sharded):
+                    self.assertEqual(found, runs[strategies[0]])
 
     def test_layers_outside_of_regions(self):
-        self.check_model("data_parallel_model.json", ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:0-2", "cpu:1,cpu:1"),
-                         ("cpu", "cpu:0", "cpu:0,cpu:1", "cpu:1,cpu:1,cpu:0", "cpu:0-3"))
+        self.check_model("data_parallel_model.json", "cpu:0-2", ("cpu", "cpu:0", "cpu:1,cpu:1,cpu:0", "cpu:0-3"))
+        self.check_model("data_parallel_model.json", "cpu:1,cpu:1", ("cpu:0-3", "cpu:0-3", "cpu:0,cpu:1", "cpu"))
 
     def test_batch_norm_dropout_and_adam(self):
-        self.check_model("digits_cnn.json", ("cpu:0,cpu:1",), ("cpu", "cpu:0-2"), ("--micro-batches", 2))
+        self.check_model("digits_cnn.json", "cpu:0,cpu:1", ("cpu", "cpu:0-2", "cpu:0-2", "cpu:0,cpu:1"), ("--micro-batches", 2))
 
     def test_residual_network(self):
-        self.check_model("resnet18_w8.json", ("cpu:0,cpu:1",), ("cpu:0", "cpu:0,cpu:1"))
+        self.check_model("resnet18_w8.json", None, ("cpu:0", "cpu:0,cpu:1"), strategies=("data_parallel", "fully_sharded"))
+
+    def test_constants_and_layers_that_are_not_trained(self):
+        model = self.write("frozen.json", json.dumps({
+            "sheaf": "1.0", "name": "frozen", "inputs": {"x": {"shape": ["batch", 6]}}, "modules": {"Net": {"layers": [
+                {"name": "a", "type": "Linear", "in_features": 6, "out_features": 5, "trainable": False}, {"name": "b", "type": "Linear", "in_features": 5, "out_features": 5},
+                {"name": "c", "type": "Constant", "value": [0.5, -1, 2, 0, 1]}, {"name": "moved", "type": "Add", "inputs": ["b", "c"]},
+                {"name": "frozen", "type": "LayerNorm", "normalized_shape": [5], "trainable": False}, {"name": "d", "type": "Linear", "in_features": 5, "out_features": 3}]}},
+            "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Net"}}],
+            "training": {"targets": {"y": {"shape": ["batch", 3]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]}, "optimizer": {"type": "AdamW", "lr": 0.01}}}))
+        self.check_model(model, "cpu:0-2", ("cpu", "cpu:0,cpu:1", "cpu:0-2", "cpu:0-3"))
 
     def test_attention(self):
-        self.check_model("transformer_encoder.json", ("cpu", "cpu:0-2"), ("cpu:0", "cpu:0-3"))
+        self.check_model("transformer_encoder.json", "cpu:0-2", ("cpu:0", "cpu:0-3", "cpu:0-2", "cpu:0,cpu:1"))
 
     def test_lstm_split_along_another_dimension_with_clipping(self):
-        self.check_model("word_language_model.json", ("cpu:0-2",), ("cpu:0", "cpu:0-2"))
+        self.check_model("word_language_model.json", "cpu:0-2", ("cpu", "cpu:0-2", "cpu:0-3", "cpu:0,cpu:1"))
 
 
-class Replicated(TrainTest):
-    def setUp(self):
-        super().setUp()
-        self.replicated = self.dir / "replicated.plan"
-        must(sheaf("compile", self.shared / "model.json", "-o", self.replicated, "--strategy", "replicated"))
+class Strategies(TrainTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.plans = {STRATEGIES[0]: cls.plan}
+        for strategy in STRATEGIES[1:]:
+            cls.plans[strategy] = cls.shared / f"{strategy}.plan"
+            must(sheaf("compile", cls.shared / "model.json", "-o", cls.plans[strategy], "--strategy", strategy))
+        cls.replicated = cls.plans["replicated"]
 
     def test_the_plan_says_its_strategy(self):
-        self.assertEqual(json.loads(self.replicated.read_text())["requires"], ["replicated"])
-        self.assertEqual(json.loads(self.plan.read_text())["requires"], [])
-        self.assertIn("strategy", must(self.train("--steps", 1, plan=self.replicated)).err)
+        for strategy, plan in self.plans.items():
+            self.assertEqual(json.loads(plan.read_text())["requires"], [strategy][strategy == STRATEGIES[0]:])
+        self.assertIn("strategy", must(self.train("--steps", 1, plan=self.plans["sharded"])).err)
 
     def test_checkpoints_serve_every_strategy(self):
         options = ("--seed", 3, "--metrics")
         must(self.train("--steps", 9, *options, self.path("whole.jsonl"), "--save", self.path("whole")))
-        for first, then in ((self.plan, self.replicated), (self.replicated, self.plan)):
+        for first, then in zip(self.plans.values(), [*self.plans.values()][1:] + [self.plan]):
             folder = self.path(f"c-{first.name}")
             with self.subTest(first=first.name):
                 must(self.train("--steps", 4, *options, self.path("m.jsonl"), "--checkpoint", folder, plan=first))
@@ -83,7 +98,8 @@ class Replicated(TrainTest):
             must(self.train("--epochs", 2, *self.evaluate(), "--metrics", self.path("m.jsonl"), plan=plan))
             return [line["eval_accuracy"] for line in self.lines() if "eval_accuracy" in line]
 
-        self.assertEqual(accuracies(self.replicated), accuracies(self.plan))
+        for strategy in STRATEGIES[1:]:
+            self.assertEqual(accuracies(self.plans[strategy]), accuracies(self.plan), strategy)
 
     def test_dump_explain_and_estimate_know_the_collective(self):
         where = ("--program", "train", "--devices", "cpu:0-2", "--batch", 9)
@@ -103,10 +119,52 @@ class Replicated(TrainTest):
         text = must(sheaf("explain", self.replicated, "--op", "all_reduce", *where)).out
         self.assertIn("each replica keeps the parameter", text)
 
-    def test_traces_name_it(self):
-        trace = self.path("t.json")
-        must(self.train("--steps", 2, "--trace", trace, plan=self.replicated))
-        self.assertIn("all_reduce", trace.read_text())
+    def test_they_know_shares(self):
+        where = ("--program", "train", "--devices", "cpu:0-2", "--batch", 9)
+        for strategy, gathers in (("sharded", 6), ("fully_sharded", 3 + 2)):
+            with self.subTest(strategy):
+                plan = self.plans[strategy]
+                graph = json.loads(must(sheaf("dump", plan, "--format", "json", *where)).out)
+                nodes = {op: [node for node in graph["nodes"] if node["op"] == op] for op in ("reduce_scatter", "all_gather", "shard")}
+                self.assertEqual(len(nodes["reduce_scatter"]), 6, "weights and biases of a convolution, a batch norm and a linear layer")
+                self.assertEqual(len(nodes["all_gather"]), gathers, "of parameters one for each layer and pass; the backward pass needs no bias, and no weight of the first layer")
+                self.assertEqual(len(nodes["shard"]), 6 * 3 if strategy == "sharded" else 0, "on each replica")
+                self.assertTrue(all("share" in node["reason"] for op in nodes for node in nodes[op]))
+                weight = next(node for node in nodes["reduce_scatter"] if node["bytes_moved"] == 2 * 4 * 108)
+                self.assertEqual(weight["chunks"], [36, 36, 36])
+                for form in ("text", "dot", "html"):
+                    self.assertIn("reduce_scatter", must(sheaf("dump", plan, "--format", form, *where)).out, form)
+                told = json.loads(must(sheaf("estimate", plan, "--devices", "cpu:0-2", "--batch", 9, "--json")).out)
+                self.assertEqual(sum(node["bytes_moved"] for node in graph["nodes"] if "bytes_moved" in node), told["bytes_moved"])
+                self.assertIn("a share of the parameter", must(sheaf("explain", plan, "--op", "reduce_scatter", *where)).out)
+
+    def test_memory_of_a_device(self):
+        """With four devices, each with a memory of its own."""
+        document = json.loads(self.plan.read_text())
+        state = [entry["shape"] for entry in document["state"] if not entry.get("transient")]
+        weights = [entry["shape"] for entry in document["parameters"] if not entry.get("buffer")]
+        buffers = sum(4 * math.prod(entry["shape"]) + 4 * (entry["dtype"] == "int64") for entry in document["parameters"] if entry.get("buffer"))
+
+        def whole(shapes):
+            return [4 * sum(math.prod(shape) for shape in shapes)] * 4
+
+        def shares(shapes):
+            runs = [(math.prod(shape), -(-math.prod(shape) // 4)) for shape in shapes]
+            return [4 * sum(min(run, max(0, count - i * run)) for count, run in runs) for i in range(4)]
+
+        for strategy, kept, parameters in (("replicated", whole(state), whole(weights)), ("sharded", shares(state), whole(weights)),
+                                           ("fully_sharded", shares(state), shares(weights))):
+            with self.subTest(strategy):
+                told = json.loads(must(sheaf("estimate", self.plans[strategy], "--devices", "cuda:0-3", "--batch", 8, "--json")).out)
+                lasting = [device["lasting"] for device in told["devices"] if device["device"].startswith("cuda")]
+                self.assertEqual([device["optimizer"] for device in lasting], kept)
+                self.assertEqual([device["parameters"] for device in lasting], [parameters[0] + buffers, *parameters[1:]])
+
+    def test_traces_name_them(self):
+        for strategy, op in (("replicated", "all_reduce"), ("sharded", "reduce_scatter"), ("fully_sharded", "all_gather")):
+            trace = self.path("t.json")
+            must(self.train("--steps", 2, "--trace", trace, plan=self.plans[strategy]))
+            self.assertIn(op, trace.read_text())
 
     def test_unknown(self):
         self.assert_refused(sheaf("compile", self.shared / "model.json", "-o", self.path("x.plan"), "--strategy", "duplicated"), "--strategy", status=2)
@@ -168,6 +226,7 @@ class Checked(TrainTest):
     """A plan whose parts don't fit together is refused when it is read."""
 
     def test_damaged_plans(self):
+        """Of strategy `replicated`."""
         replicated = self.dir / "replicated.plan"
         must(sheaf("compile", self.shared / "model.json", "-o", replicated, "--strategy", "replicated"))
         text = replicated.read_text()
@@ -203,11 +262,49 @@ class Checked(TrainTest):
                 self.assert_refused(sheaf("verify", damaged(change), "--devices", "cpu:0,cpu:1"), words)
 
 
+    def test_damaged_shares(self):
+        sharded = self.dir / "sharded.plan"
+        must(sheaf("compile", self.shared / "model.json", "-o", sharded, "--strategy", "sharded"))
+        text = sharded.read_text()
+
+        def of_summands(train, values, step):
+            step["op"] = "shard"
+
+        def nothing_in_shares(train, values, step):
+            values[step["outputs"][0]]["layout"] = "replicated"
+
+        def whole_state(train, values, step):
+            next(value for value in values if value["role"] == "state")["layout"] = "replicated"
+
+        def unlike_shapes(train, values, step):
+            share = values[step["outputs"][0]]
+            update = next(s for s in train["steps"] if step["outputs"][0] in s["inputs"])
+            update["inputs"][0] = next(i for i, v in enumerate(values) if v["role"] == "state" and v["shape"] != share["shape"])
+
+        def not_element_by_element(train, values, step):
+            update = next(s for s in train["steps"] if step["outputs"][0] in s["inputs"])
+            update["kernel"] = next(s["kernel"] for s in train["steps"] if "softmax" in s.get("kernel", ""))
+
+        def updates_a_share(train, values, step):
+            part = next(u for u in train["updates"] if values[u["value"]].get("layout") == "sharded")
+            next(u for u in train["updates"] if values[u["value"]].get("layout") == "replicated" and values[u["value"]]["shape"] == values[part["value"]]["shape"])["value"] = part["value"]
+
+        for change, words in ((of_summands, "'shard' takes is the same on each replica"), (nothing_in_shares, "'reduce_scatter' gives is in shares"),
+                              (whole_state, ""), (unlike_shapes, "neither a share of the same shape"), (not_element_by_element, ""),
+                              (updates_a_share, "aren't both in shares")):
+            with self.subTest(change.__name__):
+                document = json.loads(text)
+                train = document["programs"]["train"]
+                change(train, train["values"], next(step for step in train["steps"] if step["op"] == "reduce_scatter"))
+                self.assert_refused(sheaf("verify", self.write("damaged.plan", signed(document)), "--devices", "cpu:0,cpu:1"), words)
+
+
 class Verified(TrainTest):
     def test_right_plans_pass(self):
-        for model, devices, batch in (("digits_cnn.json", "cpu:0-2", 7), ("word_language_model.json", "cpu:0,cpu:1", 3), ("data_parallel_model.json", "cpu:0-3", 2)):
+        for model, strategy, devices, batch in (("digits_cnn.json", "fully_sharded", "cpu:0-2", 7), ("word_language_model.json", "sharded", "cpu:0,cpu:1", 3),
+                                                ("data_parallel_model.json", "replicated", "cpu:0-3", 2)):
             with self.subTest(model=model):
-                must(sheaf("verify", MODELS / model, "--strategy", "replicated", "--devices", devices, "--batch", batch, "--steps", 1))
+                must(sheaf("verify", MODELS / model, "--strategy", strategy, "--devices", devices, "--batch", batch, "--steps", 1))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include "frontend/set_training.h"
 #include "runtime/base/exception.h"
+#include "runtime/base/joined.h"
 #include "tools/driver/compile.h"
 
 #include <algorithm>
@@ -15,7 +16,9 @@ Result<CompiledPlan> compiled(frontend::Model model, const CompilerOptions& opti
   if (std::ranges::find(kPrecisions, options.precision) == std::end(kPrecisions))
     return Error("precision '" + options.precision + "': expected f32, bf16 or f16");
   const auto strategy = strategy_from_name(options.strategy);
-  if (!strategy) return Error("strategy '" + options.strategy + "': expected data_parallel or replicated");
+  if (!strategy)
+    return Error("strategy '" + options.strategy + "': expected one of " +
+                 joined(std::vector<std::string>(strategy_names().begin(), strategy_names().end())));
   if (!options.training.empty()) SHEAF_TRY(frontend::set_training(model, "training", options.training));
   CompileOptions how;
   how.precision = options.precision;

@@ -46,7 +46,7 @@ class LaneMeasure {
   /// Parameters and other data outside of the arena.
   void add_lasting(DeviceEstimate& device, int memory_space) const {
     for (const ConstantStore::Node& node : constants_.nodes()) {
-      if (node.device->memory_space() != memory_space || node.spec.bytes == 0) continue;
+      if (node.device->memory_space() != memory_space || constants_.bytes_of(node) == 0) continue;
       const std::string name = node.name.empty() ? "made from weights" : node.name;
       device.largest.push_back({name, "", sheaf::purpose_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
     }

@@ -29,7 +29,7 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
     for (LaneId lane : devices.lanes()) {
       if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
-      planned.lasting[lane][static_cast<size_t>(purpose_of(plan, node))] += node.spec.bytes;
+      planned.lasting[lane][static_cast<size_t>(purpose_of(plan, node))] += planned.constants->bytes_of(node);
       break;
     }
   }

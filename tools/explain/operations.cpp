@@ -95,6 +95,8 @@ std::string idle_because(const Step& step) {
   switch (movement.carries) {
     case Carries::nothing: break;
     case Carries::chunks:
+      if (movement.route == Route::within) return "each share is a view of the whole that its replica has";
+      if (movement.route == Route::among) return "the shares are made in their places of the whole, or there is one alone";
       return movement.route == Route::to_replicas
                  ? "each chunk is a view of the whole: it lies in memory that the devices share"
                  : "the one chunk there is is the whole";

@@ -107,6 +107,7 @@ class Chain {
       case ValueLayout::replicated: return text + ", the same on each";
       case ValueLayout::partial: return text + ", a part of a sum";
       case ValueLayout::local: return text + ", each replica's own";
+      case ValueLayout::sharded: return text + ", of which each has a share";
       case ValueLayout::whole: break;
     }
     return text;

@@ -17,7 +17,7 @@ const MovementColours* movement_colours(const Movement& movement) {
   const bool outward = movement.route == Route::to_replicas;
   switch (movement.carries) {
     case Carries::nothing: return nullptr;
-    case Carries::chunks: return outward ? &kScatter : &kGather;
+    case Carries::chunks: return outward || movement.route == Route::within ? &kScatter : &kGather;
     case Carries::whole: return outward ? &kReplicate : &kTransfer;
     case Carries::summands: return &kReduce;
   }

@@ -140,7 +140,10 @@ Result<void> GraphBuilder::add_step(size_t index) {
     return {};
   }
   // Between regions each replica hands its own value on, on the device where it is: nothing to show but a node each.
-  if (traits(step.op).movement.route == Route::between && step.place.kind == Place::region) return add_computation(index);
+  // So does what each replica takes of its own.
+  const Route route = traits(step.op).movement.route;
+  const bool apart = route == Route::within || (route == Route::between && step.place.kind == Place::region);
+  if (apart) return add_computation(index);
   return add_movement(index);
 }
 

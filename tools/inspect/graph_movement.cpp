@@ -1,4 +1,6 @@
-// The nodes of scatter, replicate, gather, transfer, reduce, first and all_reduce: what they cut and how much goes from device to device.
+// The nodes of scatter, replicate, gather, transfer, reduce, first and the collectives among replicas: what they cut and how much goes
+// from device to device.
+#include "runtime/plan/op_list.h"
 #include "tools/inspect/graph_builder.h"
 
 #include <algorithm>
@@ -19,6 +21,10 @@ bool takes_first(const Step& step) {
   return movement.route == Route::to_one && movement.carries == Carries::whole;
 }
 
+/// How many times the whole each replica but one moves in a collective. A sum goes from each to one of them, or each share of it to
+/// its replica; what is gathered goes to each. An all_reduce does both.
+int64_t moved_among(const Step& step) { return step.op == Op::all_reduce ? 2 : 1; }
+
 const std::string& replicas_symbol(const Program& program, int region) {
   static const std::string kDefault = "replicas";
   for (const Symbol& symbol : program.symbols)
@@ -37,8 +43,8 @@ int GraphBuilder::movement_node(size_t index) {
   // together: one node, however many steps the compiler made of it.
   const Movement movement = traits(step.op).movement;
   const bool to_all = movement.route == Route::to_replicas && movement.carries == Carries::whole;
-  const std::string key =
-      to_string(step.op) + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' + (to_all ? std::string() : step.layer);
+  const std::string key = to_string(step.op) + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' +
+                          (to_all ? std::string() : step.layer) + '\n' + std::string(name_of(step.phase));
   if (parameters && shared_.contains(key)) return shared_[key];
 
   PlacementNode node;
@@ -91,16 +97,16 @@ Result<void> GraphBuilder::add_movement(size_t index) {
 
 Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) const {
   // One side is a single place; each replica on the other side moves its part unless it is on the same device. Among replicas,
-  // a part goes from each to one of them and back, or as much in other ways.
-  const bool among = traits(step.op).movement.route == Route::among;
-  const bool outward = traits(step.op).movement.route == Route::to_replicas;
-  const int many = outward ? output : input;
+  // see moved_among().
+  const Movement movement = traits(step.op).movement;
+  const bool outward = movement.route == Route::to_replicas, among = movement.route == Route::among;
+  const int many = outward || (among && movement.carries == Carries::chunks) ? output : input;
   const std::string single = device(value(outward ? input : output).place, 0);
   Extent sum(0);
   for (int r = 0; r < (takes_first(step) ? 1 : replicas(value(many).place)); ++r) {
     if (device(value(many).place, r) == single) continue;
     SHEAF_ASSIGN(auto part, tensor(many, r));
-    sum = sum + *part.bytes * (among ? 2 : 1);
+    sum = sum + *part.bytes * (among ? moved_among(step) : 1);
   }
   return sum;
 }
@@ -118,17 +124,29 @@ std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int inp
     const int home = group ? group->front() : 0;
     return single == Place{Place::device, home} ? Extent(0) : *whole;
   }
+  if (route == Route::among) {
+    if (!whole->is_static()) return std::nullopt;
+    const int64_t times = moved_among(step);
+    return Extent::symbol(replicas_symbol(program_, region), times * whole->constant) + *whole * -times;
+  }
   // A part that is on the single device already stays; the entries of the list are taken to be distinct.
   const bool stays = single.kind == Place::device && in_group(plan_.regions[static_cast<size_t>(region)], single.index);
   const bool whole_each = traits(step.op).movement.carries != Carries::chunks;
   if (!whole_each) return stays ? *whole + *part * -1 : *whole;
   if (!whole->is_static()) return std::nullopt;
-  if (route == Route::among) return Extent::symbol(replicas_symbol(program_, region), 2 * whole->constant) + *whole * -2;
   return Extent::symbol(replicas_symbol(program_, region), whole->constant) + *whole * (stays ? -1 : 0);
 }
 
 Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) const {
-  if (!sizes_ || traits(step.op).movement.carries != Carries::chunks || node.region < 0) return {};
+  if (!sizes_ || node.region < 0) return {};
+  const Value &from = value(step.inputs[0]), &to = value(step.outputs[0]);
+  for (const Value* shares : {&from, &to}) {
+    if (shares->layout.kind != ValueLayout::sharded) continue;
+    node.chunks.clear();
+    for (int r = 0; r < replicas(shares->place); ++r) node.chunks.push_back(sizes_->symbols.run(*shares, r).count);
+    return {};
+  }
+  if (traits(step.op).movement.carries != Carries::chunks) return {};
   const int many = traits(step.op).movement.route == Route::to_one ? step.inputs[0] : step.outputs[0];
   const int rank = static_cast<int>(value(many).shape.size());
   int dim = plan_.regions[static_cast<size_t>(node.region)].dim;

@@ -25,6 +25,15 @@ bool reads_state(const Program& program, int value) {
   });
 }
 
+/// What was moved to become `value`, whole or in shares; itself if it was made where it is. A sum of several is made.
+int moved_from(const Program& program, int value) {
+  for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+    const bool moves_it = moves(step->op) && traits(step->op).movement.carries != Carries::summands;
+    if (moves_it && step->outputs[0] == value) value = step->inputs[0];
+  }
+  return value;
+}
+
 }  // namespace
 
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program) {
@@ -35,14 +44,15 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
     if (parameter == plan.parameters.end()) continue;
     const Value& updated = program.values[static_cast<size_t>(update.value)];
     // Goes back from the new value through the optimiser's steps, whose other operands are weights, state and settings.
-    std::vector<int> from = {update.value};
+    std::vector<int> from = {moved_from(program, update.value)};
     std::set<int> made_from;
     for (size_t next = 0; next < from.size() && made_from.empty(); ++next) {
       for (const Step& step : program.steps) {
         if (std::find(step.outputs.begin(), step.outputs.end(), from[next]) == step.outputs.end()) continue;
         for (const int input : step.inputs) {
           const Value& value = program.values[static_cast<size_t>(input)];
-          if (value.role != Value::temporary || value.shape != updated.shape) continue;
+          const Value& origin = program.values[static_cast<size_t>(moved_from(program, input))];
+          if (origin.role != Value::temporary || value.shape != updated.shape) continue;
           // New state, and what is made from state, comes from the gradient too.
           if (of_state(program, input) || reads_state(program, input)) {
             from.push_back(input);

@@ -123,7 +123,17 @@ Result<std::map<int, HostTensor>> ObservedProgram::capture(const NamedTensors& v
       std::vector<HostTensor> chunks;
       for (auto& [replica, chunk] : by_replica) chunks.push_back(std::move(chunk));
       SHEAF_ASSIGN(whole[value], concatenate(chunks, layout.dim));
+    } else if (layout.kind == ValueLayout::sharded) {
+      std::vector<HostTensor> runs;
+      for (auto& [replica, run] : by_replica) runs.push_back(std::move(run));
+      SHEAF_ASSIGN(whole[value], concatenate(runs, 0));
     }
+  }
+  for (auto& [value, tensor] : whole) {
+    const Value& described = program_.values[static_cast<size_t>(value)];
+    if (described.layout.kind != ValueLayout::sharded) continue;
+    tensor.shape.clear();
+    for (const Extent& extent : described.shape) tensor.shape.push_back(extent.constant);
   }
   return whole;
 }

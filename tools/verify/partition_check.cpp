@@ -119,6 +119,11 @@ class Check {
         result.index[index_of(layout.dim)] += begin;
         what = "the replica's chunk should be " + std::to_string(begin) + " to " + std::to_string(end - 1) + " of dimension " +
                std::to_string(layout.dim);
+      } else if (layout.kind == ValueLayout::sharded) {
+        const Run run = run_.sizes.run(described(bound), bound.replica);
+        result.index[0] += run.begin;
+        what = "the replica's share should be elements " + std::to_string(run.begin) + " to " +
+               std::to_string(run.begin + run.count - 1) + " of the unpartitioned program's value";
       } else if (layout.kind == ValueLayout::replicated) {
         what = "all replicas should have the unpartitioned program's value";
       } else {

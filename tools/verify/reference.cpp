@@ -58,6 +58,10 @@ Result<void> Reference::find_layouts() {
 Result<HostTensor> Reference::part(int value, int replica) const {
   const ReferenceValue& have = at(value);
   if (have.by_replica) return have.parts[index_of(replica)];
+  if (replica != Sizes::kWhole && layout(value).kind == ValueLayout::sharded) {
+    const Run run = sizes_->run(program_->values[index_of(value)], replica);
+    return slice(flattened(have.parts[0]), 0, run.begin, run.begin + run.count);
+  }
   if (replica == Sizes::kWhole || layout(value).kind != ValueLayout::split) return have.parts[0];
   SHEAF_ASSIGN(auto bounds, sizes_->bounds(program_->values[index_of(value)], layout(value).dim));
   return slice(have.parts[0], layout(value).dim, bounds[index_of(replica)], bounds[index_of(replica) + 1]);

@@ -31,6 +31,7 @@ Result<int64_t> Sizes::evaluate(const Extent& extent, const Place& place, int re
 }
 
 Result<std::vector<int64_t>> Sizes::dims(const Value& value, int replica) const {
+  if (value.layout.kind == ValueLayout::sharded && replica != kWhole) return table_.dims(value, replica);
   std::vector<int64_t> dims;
   for (const Extent& extent : value.shape) {
     auto dim = evaluate(extent, value.place, replica);

@@ -16,6 +16,8 @@ class Sizes {
   static Result<Sizes> make(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch);
 
   int64_t replicas(int region) const { return table_.replicas(region); }
+  /// The elements of a value in shares that `replica` has.
+  Run run(const Value& value, int replica) const { return table_.run(value, replica); }
   /// `replica`: a replica of the region that `place` is, or kWhole.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, int replica) const;
   Result<std::vector<int64_t>> dims(const Value& value, int replica) const;

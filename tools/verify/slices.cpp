@@ -71,6 +71,11 @@ Result<HostTensor> stack(const std::vector<HostTensor>& parts) {
   return vector;
 }
 
+HostTensor flattened(HostTensor tensor) {
+  tensor.shape = {element_count(tensor)};
+  return tensor;
+}
+
 Result<HostTensor> element(const HostTensor& vector, int64_t index) {
   auto scalar = make_tensor(vector.dtype, {});
   if (!scalar) return scalar;

@@ -11,6 +11,8 @@ Result<HostTensor> slice(const HostTensor& whole, int dim, int64_t begin, int64_
 Result<HostTensor> concatenate(const std::vector<HostTensor>& parts, int dim);
 /// Values without dimensions as a vector.
 Result<HostTensor> stack(const std::vector<HostTensor>& parts);
+/// The tensor's elements as a vector, in row-major order.
+HostTensor flattened(HostTensor tensor);
 /// Elements of a vector as values without dimensions.
 Result<HostTensor> element(const HostTensor& vector, int64_t index);
 /// The sum, from the first part on, in double precision. For floating-point dtypes.

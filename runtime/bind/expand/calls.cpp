@@ -99,8 +99,11 @@ Result<void> Calls::size_kernel(Sized& sized, const Spot& spot) const {
   if (const auto work = attributes.find("work"); work != attributes.end()) {
     SHEAF_ASSIGN(sized.work, value_of(*work));
   }
+  // Of a share, which is worked on element by element, a run alone.
+  const bool share = builder_.context().value(ValueId(sized.step.outputs[0])).layout.kind == ValueLayout::sharded;
+  if (share) sized.work = element_count(sized.output_specs[0]);
   sized.gpu_work = sized.work;
-  if (const auto work = attributes.find("gpu_work"); work != attributes.end()) {
+  if (const auto work = attributes.find("gpu_work"); work != attributes.end() && !share) {
     SHEAF_ASSIGN(sized.gpu_work, value_of(*work));
   }
   return {};

@@ -31,7 +31,7 @@ class Expansion {
         variables_(builder_),
         formats_(builder_, variables_),
         movement_(builder_, replicas_, formats_, variables_),
-        weights_(builder_, variables_),
+        weights_(builder_, replicas_, variables_),
         calls_(builder_, replicas_, formats_, variables_),
         training_(builder_, replicas_, formats_, movement_, weights_, calls_) {}
 
@@ -54,12 +54,10 @@ class Expansion {
       if (value.role == Value::temporary) continue;
       const Step* reader = first_reader(context_.program, id.number());
       SHEAF_ASSIGN(const auto places,
-                   replicas_.spots(value.place, reader ? reader->layer : value.name, reader ? reader->location : Location{}));
+                   replicas_.spots(value, reader ? reader->layer : value.name, reader ? reader->location : Location{}));
       const bool given = value.role == Value::input || value.role == Value::target || value.role == Value::setting;
       for (const Spot& spot : places) {
-        SHEAF_ASSIGN(const auto source, given            ? add_input(id, inputs)
-                                        : spot.in_region ? weights_.find_kept(value.source, spot)
-                                                         : weights_.find(value.source, spot));
+        SHEAF_ASSIGN(const auto source, given ? add_input(id, inputs) : weights_.find(id, value.source, spot));
         SHEAF_ASSIGN(const auto local, movement_.moved(source, value.name, {}, spot));
         builder_.define(id, spot.replica, local);
       }
@@ -79,9 +77,11 @@ class Expansion {
     const Movement movement = traits(op).movement;
     switch (movement.carries) {
       case Carries::nothing: break;
-      case Carries::chunks: return movement.route == Route::to_replicas ? movement_.scatter(id) : movement_.gather(id);
+      case Carries::chunks: return move_chunks(id, movement.route);
       case Carries::whole: return movement_.replicate(id);
-      case Carries::summands: return movement.route == Route::among ? training_.all_reduce(id) : training_.reduce(id);
+      case Carries::summands:
+        if (movement.route != Route::among) return training_.reduce(id);
+        return op == Op::reduce_scatter ? training_.reduce_scatter(id) : training_.all_reduce(id);
     }
     const bool works = op != Op::view && op != Op::print;
     if (works && step.place.kind == Place::region && training_.alike(id)) return training_.call_alike(id);
@@ -91,6 +91,15 @@ class Expansion {
       if (!done) return replicas_.located(std::move(done.error()), step, spot);
     }
     return {};
+  }
+
+  Result<void> move_chunks(StepId id, Route route) {
+    switch (route) {
+      case Route::to_replicas: return movement_.scatter(id);
+      case Route::among: return training_.all_gather(id);
+      case Route::within: return movement_.shard(id);
+      default: return movement_.gather(id);
+    }
   }
 
   Result<void> view(StepId id, const Spot& spot) {

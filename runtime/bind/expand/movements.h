@@ -20,20 +20,24 @@ class Movements {
   /// A tensor cut into the replicas' chunks along a dimension, and joined from them.
   Result<void> scatter(StepId id);
   Result<void> gather(StepId id);
+  /// Each replica's run of what all of them have.
+  Result<void> shard(StepId id);
 
   /// The dimension along which a step cuts or joins tensors of `rank` dimensions. Errors: the step names one that they lack.
   static Result<size_t> dimension(const Step& step, size_t rank);
+  /// The run of `whole`, which is plain, that `result` has at `to`, in the memory of its lane: a view if that suffices.
+  TensorId add_run(StepId id, TensorId whole, ValueId result, const Spot& to);
+  /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
+  bool may_lie_at(size_t offset, LaneId lane) const;
+  /// Where a copy between the memories of `spot` and of lane `other` runs: at `spot`, or in lane `other`, because the host's
+  /// queue reaches only host memory, and any other queue also the host's.
+  Spot who_copies(Spot spot, LaneId other) const;
   /// Rows of `plain` along `dim` from `first`, of the size of `spec`, in the memory of `to`'s lane: a view if that suffices.
   TensorId add_chunk(StepId id, TensorId plain, size_t dim, size_t first, const TensorSpec& spec, const Spot& to);
 
  private:
   /// moved() for a constant in another memory.
   Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
-  /// Where a copy between the memories of `spot` and of lane `other` runs: at `spot`, or in lane `other`, because the host's
-  /// queue reaches only host memory, and any other queue also the host's.
-  Spot who_copies(Spot spot, LaneId other) const;
-  /// Whether an operation of `lane` can have an operand `offset` bytes into a buffer.
-  bool may_lie_at(size_t offset, LaneId lane) const;
 
   Builder& builder_;
   const Replicas& replicas_;

@@ -2,6 +2,15 @@
 
 namespace sheaf {
 
+Replicas::Replicas(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries)
+    : context_(context),
+      symbols_(std::move(symbols)),
+      region_entries_(std::move(region_entries)),
+      keeps_shares_(region_entries_.size(), false) {
+  for (const Value& value : context.program.values)
+    if (value.layout.kind == ValueLayout::sharded) keeps_shares_[static_cast<size_t>(value.place.index)] = true;
+}
+
 Result<Replicas> Replicas::find(const BindContext& context) {
   if (context.devices.shards() > 0 && context.plan.regions.empty()) {
     return Error({context.plan.file},
@@ -26,13 +35,28 @@ Result<std::vector<Spot>> Replicas::spots(const Place& place, const std::string&
     if (place.index < 0 || place.index >= devices.entries()) return beyond_list(place, layer, location);
     return std::vector<Spot>{{0, place.index, devices.lane_of_entry(place.index), false}};
   }
+  return region_spots(place.index, symbols_.replicas(place.index));
+}
+
+std::vector<Spot> Replicas::region_spots(int region, int64_t count) const {
+  const DeviceSet& devices = context_.devices;
   std::vector<Spot> result;
-  const std::vector<int>& entries = region_entries_[static_cast<size_t>(place.index)];
-  for (int i = 0; i < static_cast<int>(symbols_.replicas(place.index)); ++i) {
-    const int entry = devices.host_only() ? -1 : entries[static_cast<size_t>(i)];
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    const int entry = devices.host_only() ? -1 : region_entries_[static_cast<size_t>(region)][static_cast<size_t>(i)];
     result.push_back({i, entry, entry < 0 ? kHostLane : devices.lane_of_entry(entry), true});
   }
   return result;
+}
+
+Result<std::vector<Spot>> Replicas::spots(const Value& value, const std::string& layer, const Location& location) const {
+  const bool on_all = value.layout.kind == ValueLayout::replicated || value.layout.kind == ValueLayout::sharded;
+  if (value.place.kind == Place::region && on_all && keeps_shares_[static_cast<size_t>(value.place.index)])
+    return region_spots(value.place.index, symbols_.members(value.place.index));
+  return spots(value.place, layer, location);
+}
+
+Result<std::vector<Spot>> Replicas::spots(const Step& step) const {
+  return spots(context_.value(ValueId(step.outputs[0])), step.layer, step.location);
 }
 
 Error Replicas::beyond_list(const Place& place, const std::string& layer, const Location& location) const {

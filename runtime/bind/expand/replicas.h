@@ -24,8 +24,13 @@ class Replicas {
 
   /// Where a place's replicas run. Errors: an index beyond the device list, at `location`.
   Result<std::vector<Spot>> spots(const Place& place, const std::string& layer, const Location& location) const;
+  /// Where a value lives. In a region that keeps shares, what is the same on each replica and what they have shares of is on all
+  /// of its devices, those without rows too: the shares of those want updates like any.
+  Result<std::vector<Spot>> spots(const Value& value, const std::string& layer, const Location& location) const;
   /// Where the result of a step lives.
-  Result<std::vector<Spot>> spots(const Step& step) const { return spots(step.place, step.layer, step.location); }
+  Result<std::vector<Spot>> spots(const Step& step) const;
+  /// Which elements of `value`, whose layout is `sharded`, are at `spot`.
+  Run run(ValueId value, const Spot& spot) const { return symbols_.run(context_.value(value), spot.replica); }
 
   /// A value's plain spec on a replica.
   Result<TensorSpec> spec(ValueId value, int replica) const;
@@ -36,13 +41,15 @@ class Replicas {
   Error located(Error error, const Step& step, const Spot& spot) const;
 
  private:
-  Replicas(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries)
-      : context_(context), symbols_(std::move(symbols)), region_entries_(std::move(region_entries)) {}
+  Replicas(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries);
+  /// Those of the first `count` devices of the region.
+  std::vector<Spot> region_spots(int region, int64_t count) const;
   Error beyond_list(const Place& place, const std::string& layer, const Location& location) const;
 
   const BindContext& context_;
   SymbolTable symbols_;
   std::vector<std::vector<int>> region_entries_;  ///< by region and replica
+  std::vector<bool> keeps_shares_;                ///< by region
 };
 
 }  // namespace sheaf

@@ -154,11 +154,10 @@ Result<void> Training::add_updates(VariableFormats& variables) {
   for (const Update& update : builder_.context().program.updates) {
     const ValueId value(update.value);
     const std::string& name = builder_.name(value);
-    SHEAF_ASSIGN(const auto places, replicas_.spots(builder_.context().value(value).place, name, {}));
+    SHEAF_ASSIGN(const auto places, replicas_.spots(builder_.context().value(value), name, {}));
     std::set<TensorId> updated;
     for (const Spot& replica : places) {
-      SHEAF_ASSIGN(const auto variable,
-                   replica.in_region ? weights_.find_kept(update.name, replica) : weights_.find(update.name, replica));
+      SHEAF_ASSIGN(const auto variable, weights_.find(value, update.name, replica));
       if (updated.insert(variable).second) SHEAF_TRY(add_update(variable, value, replica, variables));
     }
   }

@@ -18,6 +18,10 @@ class Training {
   Result<void> reduce(StepId id);
   /// The same on each replica: added up once in each memory, left to right.
   Result<void> all_reduce(StepId id);
+  /// On each replica its run of the sum, left to right.
+  Result<void> reduce_scatter(StepId id);
+  /// The replicas' runs put together, once in each memory.
+  Result<void> all_gather(StepId id);
   /// A step whose results are the same on each replica, in a program that keeps variables so: done once in each memory, by the
   /// lane there that has had least of such work.
   Result<void> call_alike(StepId id);
@@ -31,6 +35,8 @@ class Training {
  private:
   /// The replicas' values where they are added up.
   Result<std::vector<TensorId>> summands(StepId id, const Spot& target);
+  /// The replicas' runs of a step's operand at `target`, in a tensor of their own.
+  Result<TensorId> joined(StepId id, const Spot& target);
   /// The step's result at `target`: the sum of `parts`, which lie in its memory, left to right.
   Result<void> add_sum(StepId id, std::vector<TensorId> parts, const Spot& target);
 

@@ -43,6 +43,7 @@ bool VariableFormats::read_by_index(const std::string& name) const {
   for (const Step& step : program.steps) {
     const auto reads = [&](int input) { return carriers.contains(input); };
     if (std::none_of(step.inputs.begin(), step.inputs.end(), reads)) continue;
+    if (step.op == Op::shard) return true;
     if (only_moves(step.op)) carriers.insert(step.outputs.begin(), step.outputs.end());
     if (step.op != Op::kernel) continue;
     if (!elementwise(builder_.context().plan, step)) return true;

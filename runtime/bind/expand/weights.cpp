@@ -2,6 +2,11 @@
 
 namespace sheaf {
 
+Result<TensorId> Weights::find(ValueId value, const std::string& name, const Spot& spot) {
+  if (builder_.context().value(value).layout.kind == ValueLayout::sharded) return find_share(value, name, spot);
+  return spot.in_region ? find_kept(name, spot) : find(name, spot);
+}
+
 Result<TensorId> Weights::find(const std::string& name, const Spot& spot) {
   const bool variable = !builder_.context().program.updates.empty();
   const auto known = roots_.find(name);
@@ -31,6 +36,27 @@ Result<TensorId> Weights::find_kept(const std::string& name, const Spot& spot) {
   if (!copy)
     copy = add(name, builder_.constants().copy_of(builder_.tensor(root).lies<Tensor::Stored>()->node, device), spot.lane);
   return copy;
+}
+
+Result<TensorId> Weights::find_share(ValueId value, const std::string& name, const Spot& spot) {
+  std::vector<TensorId>& shares = shares_[name];
+  if (shares.empty()) {
+    const Value& described = builder_.context().value(value);
+    SHEAF_ASSIGN(const auto spots, replicas_.spots(described, name, {}));
+    std::vector<ConstantStore::Share> wanted;
+    for (const Spot& each : spots) {
+      const Run run = replicas_.run(value, each);
+      wanted.push_back({&builder_.device(each.lane), run.begin, run.count});
+    }
+    ConstantStore& constants = builder_.constants();
+    SHEAF_ASSIGN(const auto node, constants.variable(name));
+    SHEAF_ASSIGN(const auto nodes, constants.shares_of(node, wanted));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      TensorSpec spec = constants.spec(nodes[i]);
+      shares.push_back(builder_.add(std::move(spec), name, spots[i].lane, Tensor::Stored{nodes[i], true}));
+    }
+  }
+  return shares[static_cast<size_t>(spot.replica)];
 }
 
 TensorId Weights::add(const std::string& name, NodeId node, LaneId lane) {

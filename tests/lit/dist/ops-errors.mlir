@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s -verify-diagnostics -split-input-file
 
 // A layout is one of four attributes.
-// expected-error @+1 {{expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, #dist.local), but got 1}}
+// expected-error @+1 {{expects a layout (#dist.host, #dist.device, #dist.split, #dist.replicated, #dist.partial, #dist.local, #dist.sharded), but got 1}}
 func.func private @layout(!dist.tensor<tensor<5xf32>, 1 : i64>)
 
 // -----
@@ -107,7 +107,7 @@ func.func @replicated_output(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g
 // Outputs stay with the replicas.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @output_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
-  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over, partial, local or replicated on @g}}
+  // expected-error @+1 {{'dist.parallel_apply' op expects outputs split over, partial, local, replicated or sharded on @g}}
   %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.device<0>> {
   ^bb0(%a: tensor<5xf32>):
     dist.yield %a : tensor<5xf32>
@@ -329,5 +329,62 @@ dist.group @h {dim = 0 : i64, layer = "other"}
 func.func @sums_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
   // expected-error @+1 {{'dist.all_reduce' op goes from partial sums to the same tensor on each of the replicas}}
   %0 = dist.all_reduce %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<5xf32>, #dist.replicated<@h>>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @share_of_what_differs(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
+  // expected-error @+1 {{'dist.shard' op goes from what each replica has to its share of the same tensor}}
+  %0 = dist.shard %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<5xf32>, #dist.sharded<@g>>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @gathers_a_copy(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
+  // expected-error @+1 {{'dist.all_gather' op goes from the replicas' shares to the same tensor on each of them}}
+  %0 = dist.all_gather %x {reason = "r"} : <tensor<5xf32>, #dist.replicated<@g>> -> <tensor<5xf32>, #dist.replicated<@g>>
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @scatters_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>) {
+  // expected-error @+1 {{'dist.reduce_scatter' op goes from partial sums to the replicas' shares of the same tensor}}
+  %0 = dist.reduce_scatter %x {reason = "r"} : <tensor<5xf32>, #dist.partial<@g>> -> <tensor<4xf32>, #dist.sharded<@g>>
+  return
+}
+
+// -----
+
+// A share of a size that a run determines.
+// expected-error @+1 {{expects a tensor of known size to keep in shares}}
+func.func private @unknown(!dist.tensor<tensor<?xf32>, #dist.sharded<@g>>)
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @whole_of_shares(%x: !dist.tensor<tensor<5xf32>, #dist.sharded<@g>>) {
+  // expected-error @+1 {{but makes it of shares; an all_gather is missing}}
+  %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.sharded<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.local<@g>> {
+  ^bb0(%a: tensor<5xf32>):
+    dist.yield %a : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+dist.group @g {dim = 0 : i64, layer = "net"}
+func.func @share_of_nothing(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
+  // expected-error @+1 {{but doesn't make it of shares and what all replicas have alone}}
+  %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.sharded<@g>> {
+  ^bb0(%a: tensor<5xf32>):
+    dist.yield %a : tensor<5xf32>
+  }
   return
 }

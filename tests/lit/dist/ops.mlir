@@ -75,6 +75,26 @@ func.func @replicated_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<
   return %2 : !dist.tensor<tensor<2x5xf32>, #dist.host>
 }
 
+// Where each replica keeps a share of the state: it gets the sum of its share, updates that of the parameter, and all shares together
+// are the new value.
+// CHECK-LABEL: func.func @sharded_update(
+func.func @sharded_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>, %m: !dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>>, %lr: !dist.tensor<tensor<f32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>> {
+  // CHECK: dist.reduce_scatter %{{.*}} {reason = "each updates a share"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.sharded<@all>>
+  %0 = dist.reduce_scatter %dw {reason = "each updates a share"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.sharded<@all>>
+  // CHECK: dist.shard %{{.*}} {reason = "of what it has"} : <tensor<2x5xf32>, #dist.replicated<@all>> -> <tensor<2x5xf32>, #dist.sharded<@all>>
+  %1 = dist.shard %w {reason = "of what it has"} : <tensor<2x5xf32>, #dist.replicated<@all>> -> <tensor<2x5xf32>, #dist.sharded<@all>>
+  %2 = dist.parallel_apply @all(%1, %0, %m, %lr) : (!dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>>, !dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>>, !dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>>, !dist.tensor<tensor<f32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>> {
+  ^bb0(%a: tensor<2x5xf32>, %b: tensor<2x5xf32>, %c: tensor<2x5xf32>, %d: tensor<f32>):
+    %4 = nn.add %a, %b : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+    %5 = nn.add %4, %c : (tensor<2x5xf32>, tensor<2x5xf32>) -> tensor<2x5xf32>
+    %6 = nn.mul %5, %d : (tensor<2x5xf32>, tensor<f32>) -> tensor<2x5xf32>
+    dist.yield %6 : tensor<2x5xf32>
+  }
+  // CHECK: dist.all_gather %{{.*}} {reason = "all of it again"} : <tensor<2x5xf32>, #dist.sharded<@all>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  %3 = dist.all_gather %2 {reason = "all of it again"} : <tensor<2x5xf32>, #dist.sharded<@all>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
+  return %3 : !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>
+}
+
 // One number from each replica: gathered, they are a vector.
 // CHECK-LABEL: func.func @scalars(
 func.func @scalars(%x: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>) {

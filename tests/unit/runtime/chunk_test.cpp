@@ -27,6 +27,29 @@ TEST(ChunkSizes, AreThoseOfTorchChunk) {
 }
 
 // The definition: c = ceil(B/N), k = ceil(B/c), all of size c but the last.
+TEST(Runs, AreEquallyLongButForTheLastOnes) {
+  EXPECT_EQ(run_of(10, 3, 0), (sheaf::Run{0, 4}));
+  EXPECT_EQ(run_of(10, 3, 1), (sheaf::Run{4, 4}));
+  EXPECT_EQ(run_of(10, 3, 2), (sheaf::Run{8, 2}));
+  EXPECT_EQ(run_of(5, 4, 2), (sheaf::Run{4, 1}));
+  EXPECT_EQ(run_of(5, 4, 3), (sheaf::Run{5, 0}));
+  EXPECT_EQ(run_of(1, 3, 0), (sheaf::Run{0, 1}));
+  EXPECT_EQ(run_of(0, 2, 1), (sheaf::Run{0, 0}));
+}
+
+TEST(Runs, HaveEachElementOnce) {
+  for (int64_t elements = 0; elements < 40; ++elements) {
+    for (int64_t members = 1; members < 12; ++members) {
+      int64_t next = 0;
+      for (int64_t i = 0; i < members; ++i) {
+        EXPECT_EQ(run_of(elements, members, i).begin, next) << elements << " over " << members;
+        next += run_of(elements, members, i).count;
+      }
+      EXPECT_EQ(next, elements) << members;
+    }
+  }
+}
+
 TEST(ChunkSizes, FollowTheDefinitionForAllSmallSizes) {
   for (int64_t total = 1; total <= 100; ++total)
     for (int64_t devices = 1; devices <= 12; ++devices) {

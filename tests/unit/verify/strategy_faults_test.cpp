@@ -1,8 +1,10 @@
-// Plans of strategy `replicated` whose collectives are wrong: each is found, and the layer named that is at fault.
+// Plans of strategies with collectives that are wrong: each is found, and the layer named that is at fault.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/verify/verified.h"
 
 #include <gmock/gmock.h>
+
+#include <algorithm>
 
 namespace sheaf {
 namespace {
@@ -93,6 +95,110 @@ TEST(VerifyStrategies, AWrongDivisor) {
   int changed = 0;
   for (Step& step : plan.train.steps) {
     if (!step.inputs.empty() || !step.attributes.contains("extents")) continue;  // the inverse of a number of elements
+    for (Json& extent : step.attributes["extents"])
+      if (extent == "3*batch") extent = "6*batch", ++changed;
+  }
+  ASSERT_GT(changed, 0);
+  const Divergence found = divergence(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)));
+  EXPECT_THAT(found.layer, HasSubstr("net.module."));
+}
+
+Plan with(Strategy strategy, const std::string& model = perceptron(kLayers)) {
+  CompileOptions options;
+  options.strategy = strategy;
+  return compiled(model, options);
+}
+
+class VerifyShares : public ::testing::TestWithParam<Strategy> {};
+INSTANTIATE_TEST_SUITE_P(Of, VerifyShares, ::testing::Values(Strategy::sharded, Strategy::fully_sharded),
+                         [](const auto& info) { return to_string(info.param); });
+
+/// The first steps of an operation in a training step, in order.
+std::vector<Step*> steps_of(Plan& plan, Op op) {
+  std::vector<Step*> found;
+  for (Step& step : plan.train.steps)
+    if (step.op == op) found.push_back(&step);
+  EXPECT_FALSE(found.empty());
+  return found;
+}
+
+/// Two rows leave the third and fourth device without any, but not without shares.
+TEST_P(VerifyShares, ARightPlanHasNoFault) {
+  const Plan plan = with(GetParam());
+  for (const auto& [devices, batch] :
+       {std::pair{"cpu", 7}, {"cpu:0", 7}, {"cpu:0,cpu:1", 7}, {"cpu:0-2", 7}, {"cpu:0-3", 2}, {"cpu:0,cpu:0", 5}})
+    EXPECT_TRUE(verified(plan, on(devices, batch)).passed()) << devices << explained(verified(plan, on(devices, batch)));
+  EXPECT_TRUE(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)).passed());
+}
+
+/// Each replica goes on with the share of its own gradient.
+TEST_P(VerifyShares, ADroppedSum) {
+  Plan plan = with(GetParam());
+  Step& step = *steps_of(plan, Op::reduce_scatter)[0];
+  step.op = Op::shard;
+  const Divergence found = divergence(verified(plan, on("cpu:0-2", 7)));
+  EXPECT_EQ(found.layer, step.layer);
+  EXPECT_EQ(found.op, "shard");
+  EXPECT_THAT(found.explanation, HasSubstr("the replica's share should be elements 0 to "));
+}
+
+/// What is a sum already is gathered and added up again: three times the gradient.
+TEST_P(VerifyShares, ADoubledSum) {
+  Plan plan = with(GetParam());
+  Step again = *steps_of(plan, Op::reduce_scatter)[0], whole = again;
+  whole.op = Op::all_gather;
+  const size_t at = static_cast<size_t>(steps_of(plan, Op::reduce_scatter)[0] - plan.train.steps.data());
+  const int once = again.outputs[0], gathered = static_cast<int>(plan.train.values.size()), twice = gathered + 1;
+  for (Step& step : plan.train.steps) std::replace(step.inputs.begin(), step.inputs.end(), once, twice);
+  Value value = result_of(plan, again);
+  value.name += " whole";
+  value.layout.kind = ValueLayout::replicated;
+  plan.train.values.push_back(value);
+  value.name += " again";
+  value.layout.kind = ValueLayout::sharded;
+  plan.train.values.push_back(value);
+  whole.inputs = {once};
+  whole.outputs = again.inputs = {gathered};
+  again.outputs = {twice};
+  plan.train.steps.insert(plan.train.steps.begin() + static_cast<std::ptrdiff_t>(at) + 1, {whole, again});
+  const Divergence found = divergence(verified(plan, on("cpu:0-2", 7)));
+  EXPECT_EQ(found.op, "reduce_scatter");
+  EXPECT_NEAR(found.found, 3 * found.expected, 1e-4);
+}
+
+/// Two parameters get each other's sums: each collective is right by itself, the step isn't.
+TEST_P(VerifyShares, MisorderedSums) {
+  Plan plan = with(GetParam(), kTwoAlike);
+  std::vector<Step*> sums;
+  for (Step* step : steps_of(plan, Op::reduce_scatter))
+    if (result_of(plan, *step).shape.size() == 2) sums.push_back(step);
+  ASSERT_EQ(sums.size(), 2U);
+  // Both stand behind what they add up wherever they stand last.
+  std::swap(sums[0]->outputs, sums[1]->outputs);
+  const Divergence found = divergence(compared(plan, unpartitioned(kTwoAlike), on("cpu:0-2", 7)));
+  EXPECT_THAT(found.layer, HasSubstr("net.module."));
+}
+
+/// A gather of what was updated gives what was there before.
+TEST(VerifyStrategies, AStaleGather) {
+  Plan plan = with(Strategy::sharded);
+  const Step& gather = *steps_of(plan, Op::all_gather)[0];
+  const std::vector<Step*> shares = steps_of(plan, Op::shard);
+  const auto before = std::find_if(shares.begin(), shares.end(), [&](const Step* share) {
+    return result_of(plan, *share).shape == result_of(plan, gather).shape;
+  });
+  ASSERT_NE(before, shares.end());
+  const_cast<Step&>(gather).inputs = (*before)->outputs;
+  const Divergence found = divergence(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)));
+  EXPECT_THAT(found.layer, HasSubstr("net.module."));
+}
+
+/// A mean over what isn't the whole batch.
+TEST_P(VerifyShares, AWrongDivisor) {
+  Plan plan = with(GetParam());
+  int changed = 0;
+  for (Step& step : plan.train.steps) {
+    if (!step.inputs.empty() || !step.attributes.contains("extents")) continue;
     for (Json& extent : step.attributes["extents"])
       if (extent == "3*batch") extent = "6*batch", ++changed;
   }

@@ -1,0 +1,39 @@
+// Where parameters of a parallel region live with strategies that keep them there (docs/strategies.md).
+#pragma once
+
+#include "passes/Passes.h"
+
+#include <vector>
+
+namespace sheaf::passes {
+
+/// A parameter that one region's replicas use and nobody else does.
+struct RegionParameter {
+  mlir::BlockArgument value;
+  dist::ReplicatedAttr copies;  ///< the layout of what the replicas use
+  dist::ReduceOp gradient;      ///< its gradient as it comes to its home; null: the loss doesn't depend on it
+};
+
+/// Those of a function with gradients. Not among them: one whose gradient isn't the sum over the region's replicas alone.
+std::vector<RegionParameter> region_parameters(mlir::func::FuncOp function);
+
+/// Gives the parameter's argument the layout `home`.
+void set_home(mlir::BlockArgument parameter, mlir::Attribute home);
+
+/// `value`, each replica's copy of a parameter, takes the place of what `user`, a replicate, gave.
+void take_over(dist::ReplicateOp user, mlir::Value value);
+
+/// The gradient's reduce becomes `Collective`, whose result has the layout `to`.
+template <typename Collective>
+void collect(dist::ReduceOp reduce, mlir::Attribute to, llvm::StringRef reason) {
+  mlir::OpBuilder builder(reduce);
+  auto type = dist::PlacedType::get(builder.getContext(), reduce.getOutput().getType().getTensor(), to);
+  auto sum = builder.create<Collective>(reduce.getLoc(), type, reduce.getInput(), builder.getStringAttr(reason));
+  reduce.getOutput().replaceAllUsesWith(sum.getOutput());
+  reduce.erase();
+}
+
+/// After the rewrite: the function's type is that of its body; a warning if no parameter was found, `parameters` of them.
+void finish_homes(mlir::func::FuncOp function, size_t parameters, Strategy strategy);
+
+}  // namespace sheaf::passes

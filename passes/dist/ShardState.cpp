@@ -1,0 +1,29 @@
+// dist-shard-state: each replica keeps the parameters that it uses, and a share of the optimiser's state.
+#include "passes/dist/Homes.h"
+
+namespace sheaf::passes {
+#define GEN_PASS_DEF_DISTSHARDSTATE
+#include "passes/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+struct DistShardState : impl::DistShardStateBase<DistShardState> {
+  void runOnOperation() override {
+    auto parameters = region_parameters(getOperation());
+    for (RegionParameter& parameter : parameters) {
+      set_home(parameter.value, parameter.copies);
+      for (Operation* user : llvm::to_vector(parameter.value.getUsers()))
+        take_over(cast<dist::ReplicateOp>(user), parameter.value);
+      if (parameter.gradient)
+        collect<dist::ReduceScatterOp>(
+            parameter.gradient, dist::ShardedAttr::get(&getContext(), parameter.copies.getGroup()),
+            "each replica updates a share of the parameter: it needs the sum of the gradients of that share alone");
+    }
+    finish_homes(getOperation(), parameters.size(), Strategy::sharded);
+  }
+};
+
+}  // namespace
+}  // namespace sheaf::passes
