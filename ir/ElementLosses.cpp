@@ -80,10 +80,7 @@ E weight_of_target(E t, E w) { return (w - 1.0) * t + 1.0; }
 F weighted_logits() {
   return {.name = "binary_cross_entropy_with_logits_of_pos_weight",
           .operands = 3,
-          .of =
-              [](X x, N) {
-                return (1.0 - x[1]) * x[0] + softplus_of_minus(x[0]) * weight_of_target(x[1], x[2]);
-              },
+          .of = [](X x, N) { return (1.0 - x[1]) * x[0] + softplus_of_minus(x[0]) * weight_of_target(x[1], x[2]); },
           .slope =
               [](unsigned operand, E dy, X x, E, N) {
                 // 1 - σ(x) without its cancellation.
@@ -106,14 +103,13 @@ std::vector<F> likelihoods() {
           },
           [](E dy, E x, E, N) { return dy * (bounded(log1p(-x)) - bounded(log(x))); }),
       loss(
-          "BCEWithLogitsLoss", "binary_cross_entropy_with_logits", {}, [](E x, E t, N) { return (1.0 - t) * x + softplus_of_minus(x); },
+          "BCEWithLogitsLoss", "binary_cross_entropy_with_logits", {},
+          [](E x, E t, N) { return (1.0 - t) * x + softplus_of_minus(x); },
           [](E dy, E x, E t, N) { return dy * (sigmoid(x) - t); }, [](E dy, E x, E, N) { return -dy * x; }),
       weighted_logits(),
       loss(
           "KLDivLoss", "kl_div", {"log_target"},
-          [](E x, E t, N n) {
-            return n[0] != 0 ? exp(t) * (t - x) : select(t == 0.0, 0, t * log(t)) - t * x;
-          },
+          [](E x, E t, N n) { return n[0] != 0 ? exp(t) * (t - x) : select(t == 0.0, 0, t * log(t)) - t * x; },
           [](E dy, E, E t, N n) { return -dy * (n[0] != 0 ? exp(t) : t); },
           [](E dy, E x, E t, N n) {
             return n[0] != 0 ? dy * (exp(t) * (t - x + 1.0)) : select(t == 0.0, 0, dy * (log(t) + 1.0)) - dy * x;
@@ -142,12 +138,8 @@ std::vector<F> of_signs() {
           [](E dy, E x, E t, N) { return -dy * (x * sigmoid(-(t * x))); }),
       loss(
           "HingeEmbeddingLoss", "hinge_embedding_loss", {"margin"},
-          [](E x, E t, N n) {
-            return select(t == 1.0, 0, maximum(x.number(n[0]) - x, 0.0)) + select(t == -1.0, 0, x);
-          },
-          [](E dy, E x, E t, N n) {
-            return select(t == -1.0, 0, dy) - select(t != 1.0 && x <= n[0], dy, 0);
-          },
+          [](E x, E t, N n) { return select(t == 1.0, 0, maximum(x.number(n[0]) - x, 0.0)) + select(t == -1.0, 0, x); },
+          [](E dy, E x, E t, N n) { return select(t == -1.0, 0, dy) - select(t != 1.0 && x <= n[0], dy, 0); },
           [](E dy, E, E, N) { return dy * 0.0; }),
   };
 }

@@ -10,8 +10,8 @@ namespace sheaf {
 
 /// What an element's loss reads besides x and its target. Missing arguments have PyTorch's defaults.
 struct ElementLossArguments {
-  const Json& named;           ///< the training section's
-  double pos_weight = 1;       ///< the element's
+  const Json& named;      ///< the training section's
+  double pos_weight = 1;  ///< the element's
   double number(const char* name, double otherwise) const;
   bool flag(const char* name, bool otherwise) const;
 };

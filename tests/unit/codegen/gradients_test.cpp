@@ -1,5 +1,6 @@
 // Derivatives of activations, losses and their derivatives, optimisers and random numbers: scalar definitions as
 // kernels against double precision.
+#include "ir/ElementFunctions.h"
 #include "ir/Scalars.h"
 #include "runtime/base/philox.h"
 #include "tests/unit/codegen/loaded_kernels.h"
@@ -152,6 +153,23 @@ TEST(ActivationGradients, PassOnNaNAndAreFiniteAtInfinity) {
     });
 }
 
+/// A function of ir/ElementFunctions.cpp.
+auto value_of(const char* function, std::vector<double> numbers = {}) {
+  return [=](OpBuilder& b, Loc l, ValueRange v) {
+    llvm::SmallVector<scalar::Expression> x;
+    for (mlir::Value value : v) x.push_back({&b, l, value});
+    return ir::find_element_function(function)->of(x, numbers).value;
+  };
+}
+/// Its derivative along the first operand.
+auto slope_of(const char* function, std::vector<double> numbers = {}) {
+  return [=](OpBuilder& b, Loc l, ValueRange v) {
+    llvm::SmallVector<scalar::Expression> x;
+    for (mlir::Value value : v) x.push_back({&b, l, value});
+    return ir::find_element_function(function)->slope(0, x[0].number(1), x, x[0], numbers).value;
+  };
+}
+
 double log_bounded(double x) { return std::max(std::log(x), -100.0); }
 
 TEST(Losses, OfProbabilities) {
@@ -159,12 +177,10 @@ TEST(Losses, OfProbabilities) {
   for (float& x : a) x = float(sigmoid(x));
   for (float& x : t) x = float(sigmoid(x));
   a[0] = 0, t[0] = 0, a[1] = 1, t[1] = 1, a[2] = 0, t[2] = 1, a[3] = 1, t[3] = 0, a[4] = 1e-20f, t[4] = 1;
-  auto loss = [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce(b, l, v[0], v[1]); };
-  auto derivative = [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_derivative(b, l, v[0], v[1]); };
   expect_agreement(
-      {{"bce", 2, loss,
+      {{"bce", 2, value_of("binary_cross_entropy"),
         [](const std::vector<double>& v) { return -(v[1] * log_bounded(v[0]) + (1 - v[1]) * log_bounded(1 - v[0])); }, 1e-6},
-       {"bce_derivative", 2, derivative,
+       {"bce_derivative", 2, slope_of("binary_cross_entropy"),
         [](const std::vector<double>& v) {
           // 1 - a is an f32 difference.
           return (v[0] - v[1]) / std::max(v[0] * double(1 - float(v[0])), 1e-12);
@@ -177,30 +193,23 @@ TEST(Losses, OfNumbersAndLogits) {
   auto a = random_values(1000, 3), t = random_values(1000, 4), w = random_values(1000, 5, 0.3f, 2);
   for (float& x : t) x = float(sigmoid(x));
   a[0] = t[0] = 0.25f, a[1] = 90, a[2] = -90, a[3] = 1e4f, a[4] = -1e4f, a[5] = nan, a[6] = 0;
-  auto with = [](auto function) {
-    return [function](OpBuilder& b, Loc l, ValueRange v) { return function(b, l, v[0], v[1]); };
-  };
   auto weight = [](const std::vector<double>& v) { return 1 + (v[2] - 1) * v[1]; };
   auto softplus = [](double x) { return std::log1p(std::exp(-std::abs(x))) + std::max(x, 0.0); };
   auto sign = [](double x) { return x > 0 ? 1 : x < 0 ? -1 : x; };
   using In = const std::vector<double>&;
-  expect_agreement(
-      {{"mse", 2, with(scalar::mse), [](In v) { return (v[0] - v[1]) * (v[0] - v[1]); }},
-       {"mse_derivative", 2, with(scalar::mse_derivative), [](In v) { return 2 * (v[0] - v[1]); }},
-       {"l1", 2, with(scalar::l1), [](In v) { return std::abs(v[0] - v[1]); }},
-       {"l1_derivative", 2, with(scalar::l1_derivative), [=](In v) { return sign(v[0] - v[1]); }, 0},
-       {"bce_with_logits", 2, [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits(b, l, v[0], v[1], {}); },
-        [=](In v) { return (1 - v[1]) * v[0] + softplus(-v[0]); }, 3e-6},
-       {"bce_with_logits_weighted", 3,
-        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits(b, l, v[0], v[1], v[2]); },
-        [=](In v) { return (1 - v[1]) * v[0] + weight(v) * softplus(-v[0]); }, 6e-6},
-       {"bce_with_logits_derivative", 2,
-        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits_derivative(b, l, v[0], v[1], {}); },
-        [](In v) { return sigmoid(v[0]) - v[1]; }},
-       {"bce_with_logits_weighted_derivative", 3,
-        [](OpBuilder& b, Loc l, ValueRange v) { return scalar::bce_with_logits_derivative(b, l, v[0], v[1], v[2]); },
-        [=](In v) { return 1 - v[1] - weight(v) * sigmoid(-v[0]); }}},
-      {a, t, w});
+  expect_agreement({{"mse", 2, value_of("mse_loss"), [](In v) { return (v[0] - v[1]) * (v[0] - v[1]); }},
+                    {"mse_derivative", 2, slope_of("mse_loss"), [](In v) { return 2 * (v[0] - v[1]); }},
+                    {"l1", 2, value_of("l1_loss"), [](In v) { return std::abs(v[0] - v[1]); }},
+                    {"l1_derivative", 2, slope_of("l1_loss"), [=](In v) { return sign(v[0] - v[1]); }, 0},
+                    {"bce_with_logits", 2, value_of("binary_cross_entropy_with_logits"),
+                     [=](In v) { return (1 - v[1]) * v[0] + softplus(-v[0]); }, 3e-6},
+                    {"bce_with_logits_weighted", 3, value_of("binary_cross_entropy_with_logits_of_pos_weight"),
+                     [=](In v) { return (1 - v[1]) * v[0] + weight(v) * softplus(-v[0]); }, 6e-6},
+                    {"bce_with_logits_derivative", 2, slope_of("binary_cross_entropy_with_logits"),
+                     [](In v) { return sigmoid(v[0]) - v[1]; }},
+                    {"bce_with_logits_weighted_derivative", 3, slope_of("binary_cross_entropy_with_logits_of_pos_weight"),
+                     [=](In v) { return 1 - v[1] - weight(v) * sigmoid(-v[0]); }}},
+                   {a, t, w});
 }
 
 TEST(Optimisers, AgreeWithPyTorchsFormulas) {
