@@ -41,7 +41,6 @@ class EqualBits(TrainTest):
 
     def test_layers_outside_of_regions(self):
         self.check_model("data_parallel_model.json", "cpu:0-2", ("cpu", "cpu:0", "cpu:1,cpu:1,cpu:0", "cpu:0-3"))
-        self.check_model("data_parallel_model.json", "cpu:1,cpu:1", ("cpu:0-3", "cpu:0-3", "cpu:0,cpu:1", "cpu"))
 
     def test_batch_norm_dropout_and_adam(self):
         self.check_model("digits_cnn.json", "cpu:0,cpu:1", ("cpu", "cpu:0-2", "cpu:0-2", "cpu:0,cpu:1"), ("--micro-batches", 2))
@@ -60,7 +59,7 @@ class EqualBits(TrainTest):
         self.check_model(model, "cpu:0-2", ("cpu", "cpu:0,cpu:1", "cpu:0-2", "cpu:0-3"))
 
     def test_attention(self):
-        self.check_model("transformer_encoder.json", "cpu:0-2", ("cpu:0", "cpu:0-3", "cpu:0-2", "cpu:0,cpu:1"))
+        self.check_model("transformer_encoder.json", None, ("cpu:0", "cpu:0-3", "cpu:0-2", "cpu:0,cpu:1"))
 
     def test_lstm_split_along_another_dimension_with_clipping(self):
         self.check_model("word_language_model.json", "cpu:0-2", ("cpu", "cpu:0-2", "cpu:0-3", "cpu:0,cpu:1"))
