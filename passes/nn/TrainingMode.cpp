@@ -79,8 +79,8 @@ class TrainingMode {
     op.getY().replaceAllUsesWith(norm->getResult(0));
     mlir::Value batches = find_argument(function_, "buffer", (prefix + "num_batches_tracked").str()), count;
     if (batches) {
-      count = with.make<nn::IncrementOp>(batches.getType(), batches)->getResult(0);
-      with.make<nn::AssignOp>({}, batches, count);
+      count = with.make<nn::IncrementOp>(batches.getType(), latest(batches, op))->getResult(0);
+      assign(with, batches, count);
     }
     auto momentum = op->getAttrOfType<FloatAttr>(nn::kMomentum);
     SmallVector<int64_t> dims;
@@ -88,16 +88,31 @@ class TrainingMode {
       if (i != 1) dims.push_back(i);
     mlir::Value inverse =
         with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims))->getResult(0);
-    auto assign = [&](mlir::Value running, mlir::Value batch, mlir::Value inverse_count) {
-      mlir::Value average =
-          with.make<nn::RunningAverageOp>(statistic, running, batch, inverse_count, momentum ? mlir::Value() : count, momentum)
-              ->getResult(0);
-      with.make<nn::AssignOp>({}, running, average);
+    auto average = [&](mlir::Value running, mlir::Value batch, mlir::Value inverse_count) {
+      assign(with, running,
+             with.make<nn::RunningAverageOp>(statistic, latest(running, op), batch, inverse_count,
+                                             momentum ? mlir::Value() : count, momentum)
+                 ->getResult(0));
     };
-    assign(op.getMean(), norm->getResult(1), {});
-    assign(op.getVar(), norm->getResult(2), inverse);
+    if (assigned_.contains(mean) && assigned_[mean]->getBlock() != op->getBlock())
+      return op.emitError("is called in another parallel region too, whose replicas would share its running statistics");
+    average(op.getMean(), norm->getResult(1), {});
+    average(op.getVar(), norm->getResult(2), inverse);
     op.erase();
     return success();
+  }
+
+  /// A buffer as the layers before this call leave it: a batch norm that is called twice goes on from its first call's value.
+  mlir::Value latest(mlir::Value buffer, Operation* user) {
+    nn::AssignOp assign = assigned_.lookup(buffer);
+    return assign && assign->getBlock() == user->getBlock() ? assign.getValue() : buffer;
+  }
+
+  /// The last value that a buffer is given is the one that stays.
+  void assign(Replacement& with, mlir::Value buffer, mlir::Value value) {
+    nn::AssignOp& assign = assigned_[buffer];
+    if (assign) assign->erase();
+    assign = with.make<nn::AssignOp>({}, buffer, value);
   }
 
   /// The dimensions along which what is dropped differs; null: all.
@@ -173,6 +188,7 @@ class TrainingMode {
 
   func::FuncOp function_;
   bool accumulate_;
+  DenseMap<mlir::Value, nn::AssignOp> assigned_;  ///< by buffer
 };
 
 struct NnTrainingMode : impl::NnTrainingModeBase<NnTrainingMode> {

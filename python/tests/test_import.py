@@ -87,7 +87,7 @@ class Twice(nn.Module):
 def test_a_module_called_twice_and_a_tied_weight_share(runner):
     model = runner.compare(Twice(), (torch.randn(2, 5),))
     first, _, second, out = model.json["layers"]
-    assert "share" not in first and second["share"] == {"weight": "fc.weight", "bias": "fc.bias"}
+    assert "share" not in first and second["share"] == "fc"
     assert out["share"] == {"weight": "fc.weight"}
 
 

@@ -52,6 +52,32 @@ def test_steps_are_pytorchs(plan):
     assert sorted(trainer.optimizer_state()) == sorted(f"net.{name}.momentum_buffer" for name in model.state_dict())
 
 
+def test_a_batch_norm_that_is_called_twice():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.norm = nn.Linear(6, 4), nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+        def forward(self, x):
+            return self.norm(self.second(torch.tanh(self.norm(self.first(x)))))
+
+    torch.manual_seed(0)
+    module = Twice()
+    plan = compiled(module, optimizer={"type": "SGD", "lr": 0.1})
+    model = sheaf.Model(plan)
+    trainer, optimizer = model.trainer("cpu:0", batch=20), torch.optim.SGD(module.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(X), LABEL)
+        loss.backward()
+        optimizer.step()
+        assert trainer.step(X, LABEL) == pytest.approx(loss.item(), abs=1e-5)
+    found = model.state_dict()
+    assert found["module.norm.num_batches_tracked"] == 4
+    for name, value in module.state_dict().items():
+        numpy.testing.assert_allclose(found[f"module.{name}"], value.numpy(), atol=1e-5)
+
+
 def test_values_by_name(plan):
     losses = [sheaf.Model(plan).trainer("cpu", batch=20).step(*given, **named) for given, named in
               (((X, LABEL), {}), ((), {"label": LABEL, "input": X}), (({"input": X, "label": LABEL},), {}))]

@@ -44,10 +44,12 @@ class Document:
         entry = {"name": name, "type": layer.type, **arguments_of(layer)}
         if layer.owner is not None:
             repeated = self.layer_at.setdefault(layer.owner, layer) is not layer
-            for own, parameter in layer.parameters.items():
-                first = self.home.setdefault(parameter, f"{layer.owner}.{own}")
-                if repeated or own and first != f"{layer.owner}.{own}":
-                    entry.setdefault("share", {})[own] = self.prefix + first
+            homes = {own: self.home.setdefault(parameter, f"{layer.owner}.{own}") for own, parameter in layer.parameters.items()}
+            if repeated and all(own and home == f"{layer.owner}.{own}" for own, home in homes.items()):
+                entry["share"] = self.prefix + layer.owner  # buffers, too
+            else:
+                tied = {own: self.prefix + home for own, home in homes.items() if repeated or own and home != f"{layer.owner}.{own}"}
+                entry.update({"share": tied} if tied else {})
         return entry, layer.results
 
     def _name(self, path, scope, taken):

@@ -109,3 +109,19 @@ func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t
   %l = nn.loss "BCEWithLogitsLoss" %x, %t {arguments = {reduction = "mean", weight = [1.0, 2.0], pos_weight = [3.0]}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// A batch norm that is called twice: the second call goes on from what the first one leaves, and each buffer is assigned once.
+// CHECK-LABEL: func.func @twice(
+// CHECK: %[[FIRST:.+]] = nn.running_average %arg1
+// CHECK: %[[FIRST_VAR:.+]] = nn.running_average %arg2
+// CHECK: %[[SECOND:.+]] = nn.running_average %[[FIRST]]
+// CHECK-NEXT: nn.assign %arg1, %[[SECOND]]
+// CHECK: %[[SECOND_VAR:.+]] = nn.running_average %[[FIRST_VAR]]
+// CHECK-NEXT: nn.assign %arg2, %[[SECOND_VAR]]
+// CHECK-NOT: nn.assign
+// CHECK: return
+func.func @twice(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "bn.running_mean", nn.role = "buffer"}, %v: tensor<4xf32> {nn.name = "bn.running_var", nn.role = "buffer"}) -> tensor<?x4xf32> {
+  %a = nn.batch_norm %x mean(%m) var(%v) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  %y = nn.batch_norm %a mean(%m) var(%v) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
