@@ -60,7 +60,12 @@ struct ParameterInfo {
 struct ParameterMatch {
   std::vector<std::string> missing;     ///< parameters and buffers that no tensor was given for
   std::vector<std::string> unexpected;  ///< tensors that are no parameter's
+  std::vector<std::string>
+      misshapen;  ///< with Misshapen::left_out: tensors of another shape than their parameter's, and both shapes
 };
+
+/// What update_parameters() does with a tensor of another shape than its parameter's.
+enum class Misshapen { refused, left_out };
 
 /// A plan with its weights. Weights are shared by all that is bound; setting them affects those at their next run,
 /// and must not coincide with a run. Copies are the same model.
@@ -82,8 +87,9 @@ class Model {
   /// doubled or doesn't fit is counted in one error, with the first few of each, and then nothing is changed.
   Result<void> set_parameters(std::span<const TensorView> tensors);
   /// The same, but for missing and superfluous tensors, which are no error: what isn't given keeps its value (PyTorch's
-  /// load_state_dict with strict=False). Also an error: something is missing, and weights were never set.
-  Result<ParameterMatch> update_parameters(std::span<const TensorView> tensors);
+  /// load_state_dict with strict=False). `misshapen`: whether a tensor of another shape than its parameter's is left out, too, as a head
+  /// for other classes is in fine-tuning. Also an error: something is missing, and weights were never set.
+  Result<ParameterMatch> update_parameters(std::span<const TensorView> tensors, Misshapen misshapen = Misshapen::refused);
   /// Draws all parameters from their initial distributions. The same seed gives the same values everywhere.
   Result<void> initialise_parameters(uint64_t seed);
   /// set_parameters() with the tensors of a safetensors file. Gives notes on dtypes that were converted. Errors, located at the file.

@@ -18,6 +18,15 @@ namespace {
 /// An array whose elements are all in memory, or all in a file.
 using Elements = std::variant<FileTensor, StoredArray>;
 
+/// Kept in memory if it is small.
+Result<Elements> kept_or_open(StoredArray array) {
+  uint64_t bytes = array.element_bytes();
+  for (const int64_t size : array.shape) bytes *= static_cast<uint64_t>(size);
+  if (bytes > kKeptArrayBytes) return Elements(std::move(array));
+  SHEAF_ASSIGN(auto loaded, array.read_all());
+  return Elements(std::move(loaded));
+}
+
 /// A reader of what a source names: none if it can only be read as a whole.
 Result<Elements> open_elements(const DataSource& source) {
   std::optional<StoredArray> array;
@@ -49,11 +58,7 @@ Result<Elements> open_elements(const DataSource& source) {
     SHEAF_ASSIGN(auto loaded, load_npy(source.file));
     return Elements(std::move(loaded));
   }
-  uint64_t bytes = array->element_bytes();
-  for (const int64_t size : array->shape) bytes *= static_cast<uint64_t>(size);
-  if (bytes > kKeptArrayBytes) return Elements(std::move(*array));
-  SHEAF_ASSIGN(auto loaded, array->read_all());
-  return Elements(std::move(loaded));
+  return kept_or_open(std::move(*array));
 }
 
 /// float32 for each byte.
@@ -107,6 +112,8 @@ class ArrayRows : public RowSource {
     add(std::as_bytes(std::span(&count, 1)));
     return static_cast<uint32_t>(sum);
   }
+
+  std::optional<int64_t> below() const override { return stored_ == DType::uint8 ? std::optional<int64_t>(256) : std::nullopt; }
 
   /// Every element can be converted, so that reading can't fail in that later. Errors: the one that can't be.
   Result<void> check_conversion() const {
@@ -187,6 +194,19 @@ std::unique_ptr<RowSource> rows_of_tensor(HostTensor tensor, int batch_dim) {
   std::vector<int64_t> shape = tensor.shape;
   return std::make_unique<ArrayRows>(FileTensor{std::move(tensor), std::string(name_of(dtype))}, dtype, std::move(shape), dtype,
                                      batch_dim, 1.0F);
+}
+
+Result<std::unique_ptr<RowSource>> open_bytes(const std::string& file, const SourceRequest& request) {
+  SHEAF_ASSIGN(auto input, InputFile::open(file));
+  const auto size = static_cast<int64_t>(input.size());
+  SHEAF_ASSIGN(
+      auto elements,
+      kept_or_open(
+          {std::make_shared<const InputFile>(std::move(input)), 0, DType::uint8, {size}, StoredArray::plain, "uint8"}));
+  auto rows =
+      std::make_unique<ArrayRows>(std::move(elements), DType::uint8, std::vector<int64_t>{size}, request.dtype, 0, 1.0F);
+  if (auto ok = rows->check_conversion(); !ok) return Error({file, 0, 0}, ok.error().message());
+  return std::unique_ptr<RowSource>(std::move(rows));
 }
 
 Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request) {

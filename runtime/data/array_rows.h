@@ -16,6 +16,9 @@ std::unique_ptr<RowSource> rows_of_tensor(HostTensor tensor, int batch_dim);
 /// The array that `source`, no random one, names; see open_source().
 Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request);
 
+/// FILE's bytes, each a row. Errors: as open_array().
+Result<std::unique_ptr<RowSource>> open_bytes(const std::string& file, const SourceRequest& request);
+
 /// The dimension that is the batch in a request's shape; -1: there is none.
 int batch_dim_of(const SourceRequest& request);
 

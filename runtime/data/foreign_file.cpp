@@ -44,7 +44,8 @@ Error foreign_file(const std::string& file, const std::string& expected) {
     if (!input->read_at(0, std::as_writable_bytes(std::span(bytes).first(first.size())))) first = {};
   }
   const auto is = [&](const std::string& what) { return Error({file, 0, 0}, what + ", not " + expected); };
-  const std::string readable = "sheaf reads .npy, .npz:KEY, .safetensors:KEY and IDX files, and images:DIR";
+  const std::string readable =
+      "sheaf reads .npy, .npz:KEY, .safetensors:KEY, .csv:COLUMNS and IDX files, images:DIR, and text:FILE";
   // The command is there to be pasted into a shell, so a name that a shell would read otherwise stays out of it.
   const bool plain = std::ranges::all_of(
       file, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
@@ -64,7 +65,11 @@ Error foreign_file(const std::string& file, const std::string& expected) {
           .note("its name must end in .safetensors, and which tensor is meant be said: FILE.safetensors:KEY");
     case Format::image: return is("an image").note("images:DIR takes the pictures of a folder (docs/data.md)");
     case Format::parquet:
-    case Format::hdf5: return is("a table").note("write its columns as arrays: numpy.save('x.npy', ...); " + readable);
+    case Format::hdf5:
+      return is("a table").note(
+          "pandas writes it as one that can be read: pandas.read_parquet('x').to_csv('x.csv', index=False), then "
+          "x.csv:COLUMNS; " +
+          readable);
     case Format::unknown: break;
   }
   return Error({file, 0, 0}, "not " + expected).note(readable + "; numpy.save('x.npy', array) writes the first");

@@ -4,10 +4,12 @@
 #include "runtime/base/suggest.h"
 #include "runtime/data/array_rows.h"
 #include "runtime/data/convert.h"
+#include "runtime/data/csv_rows.h"
 #include "runtime/data/images/augmentation.h"
 #include "runtime/data/image_rows.h"
 #include "runtime/data/random.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/data/text_rows.h"
 #include "runtime/data/zip.h"
 
 #include <algorithm>
@@ -45,6 +47,22 @@ size_t end_of_folder(std::string_view text) {
   }
 }
 
+DataSource taken_apart(const std::string& text);
+
+/// text:FILE[,next] and tokens:SOURCE[,next].
+DataSource text_taken_apart(const std::string& text) {
+  constexpr std::string_view kNext = ",next";
+  const bool bytes = text.starts_with("text:");
+  std::string rest = text.substr(bytes ? 5 : 7);
+  std::vector<std::string> options;
+  if (rest.ends_with(kNext)) {
+    rest.resize(rest.size() - kNext.size());
+    options.emplace_back(kNext.substr(1));
+  }
+  if (bytes) return {DataSource::text, rest, "", 0, options};
+  return {DataSource::tokens, taken_apart(rest).file, rest, 0, options};
+}
+
 DataSource folder_taken_apart(DataSource::Kind kind, const std::string& text) {
   const size_t end = end_of_folder(text);
   DataSource source{kind, text.substr(0, end), "", 0, {}};
@@ -59,10 +77,11 @@ DataSource folder_taken_apart(DataSource::Kind kind, const std::string& text) {
 /// `text` taken apart, but for the rows of `random:ROWS`; nothing is checked.
 DataSource taken_apart(const std::string& text) {
   if (text.starts_with("random:")) return {DataSource::random, "", "", 0, {}};
+  if (text.starts_with("text:") || text.starts_with("tokens:")) return text_taken_apart(text);
   if (text.starts_with("images:")) return folder_taken_apart(DataSource::images, text.substr(7));
   if (text.starts_with("classes:")) return folder_taken_apart(DataSource::classes, text.substr(8));
-  for (const auto& [kind, extension] :
-       {std::pair{DataSource::npz, ".npz"}, std::pair{DataSource::safetensors, ".safetensors"}}) {
+  for (const auto& [kind, extension] : {std::pair{DataSource::npz, ".npz"}, std::pair{DataSource::safetensors, ".safetensors"},
+                                        std::pair{DataSource::csv, ".csv"}, std::pair{DataSource::csv, ".tsv"}}) {
     if (const size_t colon = find_key(text, extension); colon != std::string::npos)
       return {kind, text.substr(0, colon), text.substr(colon + 1), 0, {}};
     if (text.ends_with(extension)) return {kind, text, "", 0, {}};
@@ -73,7 +92,11 @@ DataSource taken_apart(const std::string& text) {
 Error missing_key(const DataSource& source) {
   Error error({source.file, 0, 0}, "which of its tensors? Write " + source.file + ":KEY");
   std::vector<std::string> keys;
-  if (source.kind == DataSource::npz) {
+  if (source.kind == DataSource::csv) {
+    error.diagnostics[0].message =
+        "which of its columns? Write " + source.file + ":COLUMNS, such as " + source.file + ":age,height";
+    if (const auto names = csv_header(source.file)) keys = *names;
+  } else if (source.kind == DataSource::npz) {
     if (const auto zip = ZipFile::open(source.file)) keys = zip->names();
     for (std::string& key : keys)
       if (key.ends_with(".npy")) key.resize(key.size() - 4);
@@ -118,7 +141,7 @@ Result<DataSource> parse_source(const std::string& text) {
       return Error("'" + text + "': expected random:ROWS with a number of rows from 0 to 2^40");
     return source;
   }
-  if (source.kind == DataSource::npz || source.kind == DataSource::safetensors)
+  if (source.kind == DataSource::npz || source.kind == DataSource::safetensors || source.kind == DataSource::csv)
     return source.key.empty() ? Result<DataSource>(missing_key(source)) : Result<DataSource>(source);
   if (source.kind == DataSource::images || source.kind == DataSource::classes) {
     if (source.file.empty()) return Error("'" + text + "': which folder?");
@@ -127,9 +150,18 @@ Result<DataSource> parse_source(const std::string& text) {
     if (auto options = parse_image_options(source.options); !options) return options.error();
     return source;
   }
+  if (source.kind == DataSource::text)
+    return source.file.empty() ? Result<DataSource>(Error("'" + text + "': which file?")) : Result<DataSource>(source);
+  if (source.kind == DataSource::tokens) {
+    SHEAF_ASSIGN(const auto array, parse_source(source.key));
+    if (array.kind > DataSource::idx)
+      return Error("'" + text + "': tokens are those of an array: tokens:FILE.npy, tokens:FILE.npz:KEY, …");
+    return source;
+  }
   if (text.empty()) return Error("an empty name of a data file");
   const size_t colon = text.find(':');
-  if (const auto near = nearest(text.substr(0, colon), {"random", "images", "classes"}); colon != std::string::npos && near) {
+  if (const auto near = nearest(text.substr(0, colon), {"random", "images", "classes", "text", "tokens"});
+      colon != std::string::npos && near) {
     std::error_code ignored;
     if (!std::filesystem::exists(text, ignored))
       return Error("'" + text + "' is no file; did you mean '" + *near + text.substr(colon) + "'?");
@@ -141,6 +173,8 @@ std::string file_of_source(const std::string& text) { return taken_apart(text).f
 
 Result<std::unique_ptr<RowSource>> open_source(const std::string& text, const SourceRequest& request) {
   SHEAF_ASSIGN(const auto source, parse_source(text));
+  if (source.kind == DataSource::csv) return open_csv(source, text, request);
+  if (source.kind == DataSource::text || source.kind == DataSource::tokens) return open_text(source, text, request);
   if (source.kind == DataSource::images) return open_images(source, text, request);
   if (source.kind == DataSource::classes) return open_classes(source, text, request);
   if (source.kind != DataSource::random) return open_array(source, text, request);

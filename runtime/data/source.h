@@ -28,14 +28,15 @@ struct SourceRequest {
 };
 
 struct DataSource {
-  enum Kind { npy, npz, safetensors, idx, random, images, classes } kind = idx;
+  enum Kind { npy, npz, safetensors, idx, csv, text, tokens, images, classes, random } kind = idx;
   std::string file;
-  std::string key;                   ///< npz, safetensors
+  std::string key;                   ///< npz, safetensors; csv: the columns; tokens: the SOURCE of the array
   int64_t rows = 0;                  ///< random
-  std::vector<std::string> options;  ///< images
+  std::vector<std::string> options;  ///< images; text and tokens: "next"
 };
 
-/// Takes `file.npy`, `file.npz:KEY`, `file.safetensors:KEY`, `images:DIR[,OPTION…]`, `classes:DIR` and `random:ROWS` apart; any other
+/// Takes `file.npy`, `file.npz:KEY`, `file.safetensors:KEY`, `file.csv:COLUMNS`, `text:FILE[,next]`, `tokens:SOURCE[,next]`,
+/// `images:DIR[,OPTION…]`, `classes:DIR` and `random:ROWS` apart; any other
 /// name is an IDX file's. Errors: rows that are no number, a missing KEY (with the archive's names, where it can be read), an option that
 /// isn't one.
 Result<DataSource> parse_source(const std::string& source);

@@ -57,7 +57,11 @@ class Mismatches {
 /// The tensors of one set_parameters() or update_parameters(), each at the parameter that its name means.
 class Assignment {
  public:
-  enum Wanted { all, some };  ///< of the parameters: all are to be given, or only some
+  enum Wanted {
+    all,
+    some,
+    fitting
+  };  ///< of the parameters: all are to be given, or only some, or of those what has their shape
   struct Found {
     const TensorView* tensor = nullptr;
     const void* data = nullptr;  ///< the tensor's, or what it was converted to; null: it doesn't fit
@@ -112,7 +116,7 @@ class Assignment {
     if (!match) {
       if (counts_batches(tensor.name)) return;
       match_.unexpected.push_back(tensor.name);
-      if (wanted_ == some) return;
+      if (wanted_ != all) return;
       const auto near = mismatches_.full(Mismatches::superfluous) ? std::nullopt : nearest(tensor.name, known_);
       mismatches_.add(Mismatches::superfluous, "'" + tensor.name + "'" + (near ? "; did you mean '" + *near + "'?" : ""));
       return;
@@ -128,7 +132,10 @@ class Assignment {
     found = {&tensor, nullptr};
     const std::string both = "'" + tensor.name + "' is " + described(tensor.dtype, tensor.shape) + "; expected " +
                              described(parameter.dtype, parameter.shape);
-    if (tensor.shape != parameter.shape) return mismatches_.add(Mismatches::misshapen, both);
+    if (tensor.shape != parameter.shape) {
+      if (wanted_ != fitting) return mismatches_.add(Mismatches::misshapen, both);
+      return match_.misshapen.push_back(both);
+    }
     found.data = tensor.data;
     if (tensor.dtype == parameter.dtype) return;
     found.data = nullptr;
@@ -191,13 +198,14 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) try {
   return error_of_exception();
 }
 
-Result<ParameterMatch> Model::update_parameters(std::span<const TensorView> tensors) try {
-  const Assignment assignment(state_->plan, tensors, Assignment::some);
+Result<ParameterMatch> Model::update_parameters(std::span<const TensorView> tensors, Misshapen misshapen) try {
+  const Assignment assignment(state_->plan, tensors, misshapen == Misshapen::refused ? Assignment::some : Assignment::fitting);
   SHEAF_TRY(assignment.check());
   const ParameterMatch& match = assignment.match();
-  if (!match.missing.empty() && !state_->constants->set()) {
-    return Error("weights were never set, and of those given now " + std::to_string(match.missing.size()) +
-                 " are missing, the first of them '" + match.missing[0] + "'")
+  const std::vector<std::string>& lacking = match.missing.empty() ? match.misshapen : match.missing;
+  if (!lacking.empty() && !state_->constants->set()) {
+    return Error("weights were never set, and of those given now " + std::to_string(lacking.size()) +
+                 " are missing or misshapen, the first of them " + lacking[0])
         .note("initialise_parameters() first");
   }
   const auto constants = state_->constants->lock();

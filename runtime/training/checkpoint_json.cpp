@@ -164,6 +164,9 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
                {"epochs_stride", state.epochs.stride()},
                {"epochs_seconds", state.epochs.seconds()},
                {"epochs_data_wait_seconds", state.epochs.data_wait_seconds()},
+               {"best_by", state.best.by},
+               {"best_epoch", state.best.epoch},
+               {"best_value", state.best.value},
                {"curve", state.curve.points()},
                {"curve_stride", state.curve.stride()},
                {"curve_sum", state.curve.open_sum()},
@@ -231,6 +234,9 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   const bool all_epochs = EpochHistory::restore(state.epochs, std::move(epochs), state.epoch, stride,
                                                 fields.number("epochs_seconds"), fields.number("epochs_data_wait_seconds"));
   state.curve = curve_of(fields);
+  state.best.by = fields.text("best_by");
+  state.best.epoch = fields.integer("best_epoch", 0, state.epoch);
+  state.best.value = fields.number("best_value");
   if (!fields.error().empty()) return Error(fields.error());
 
   // Its position follows from the number of steps.

@@ -27,7 +27,7 @@ class Loop {
         SHEAF_ASSIGN(auto whole, finish_epoch());
         if (!whole) return stop();
       }
-      if (state_.step >= settings_.steps) break;
+      if (state_.step >= settings_.steps || patience_is_over()) break;
       if (hooks_.stopped()) return stop();
       SHEAF_TRY(step(*loader));
     }
@@ -35,6 +35,10 @@ class Loop {
   }
 
  private:
+  bool patience_is_over() const {
+    return settings_.patience > 0 && state_.best.epoch > 0 && state_.epoch - state_.best.epoch >= settings_.patience;
+  }
+
   static double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
@@ -121,6 +125,9 @@ class Loop {
       SHEAF_ASSIGN(auto found, hooks_.evaluate());
       if (!found) return false;
       record.evaluation = *found;
+      if (state_.best.take(record.epoch, *record.evaluation) && hooks_.keep_best) {
+        SHEAF_TRY(hooks_.keep_best());
+      }
     }
     if (hooks_.epoch) {
       SHEAF_TRY(hooks_.epoch(record));

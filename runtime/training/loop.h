@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/training/batch_loader.h"
+#include "runtime/training/best_epoch.h"
 #include "runtime/training/epoch_history.h"
 #include "runtime/training/record.h"
 #include "sheaf/trainer.h"
@@ -38,6 +39,7 @@ struct LoopState {
   double data_wait_seconds = 0;
   EpochHistory epochs;  ///< those done
   LossCurve curve;
+  BestEpoch best;  ///< of those evaluated
 };
 
 struct LoopSettings {
@@ -49,6 +51,7 @@ struct LoopSettings {
   bool shuffle = true;
   bool drop_last = false;  ///< rows left over at an epoch's end make no step
   uint64_t seed = 0;
+  int64_t patience = 0;      ///< the run ends after so many epochs without a better evaluation than the best; 0: never
   bool loss_is_sum = false;  ///< of a batch's rows ("reduction": "sum"), not their mean
 };
 
@@ -59,6 +62,8 @@ struct LoopHooks {
   /// None: it was stopped in between.
   std::function<Result<std::optional<Evaluation>>()> evaluate;
   std::function<Result<void>(const LoopState&)> save;
+  /// After an evaluation better than all before; the learner is as it was evaluated.
+  std::function<Result<void>()> keep_best;
   /// True once the run is to end after the step at hand.
   std::function<bool()> stopped;
   /// Receives the waits for data.

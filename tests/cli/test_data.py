@@ -116,7 +116,7 @@ class Refused(Sources):
 
     def test_files_of_formats_that_are_not_read(self):
         plan = self.compile(identity('["batch", 3]'))
-        for name, content, words in (("x.csv", b"1,2,3\n", ("not an IDX file", ".npy", "numpy.save")), ("x.png", b"\x89PNG\r\n\x1a\n" + bytes(40), ("an image", "images:DIR")),
+        for name, content, words in (("x.txt", b"1,2,3\n", ("not an IDX file", ".npy", "numpy.save")), ("x.parquet", b"PAR1" + bytes(40), ("a table", "x.csv")), ("x.png", b"\x89PNG\r\n\x1a\n" + bytes(40), ("an image", "images:DIR")),
                                      ("x.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", ("a PyTorch file", "safetensors.torch"))):
             self.write(name, content)
             with self.subTest(name):

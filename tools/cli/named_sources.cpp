@@ -10,8 +10,8 @@ namespace sheaf {
 
 std::string source_help(const std::string& what) {
   return what +
-         ": file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, images:DIR[,OPTION…], classes:DIR, or random:ROWS "
-         "(docs/data.md)";
+         ": file.npy, file.npz:KEY, file.safetensors:KEY, an IDX file, file.csv:COLUMNS, images:DIR[,OPTION…], classes:DIR, "
+         "text:FILE[,next], tokens:SOURCE[,next], or random:ROWS (docs/data.md)";
 }
 
 Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given) {

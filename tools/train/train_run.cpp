@@ -1,6 +1,7 @@
 #include "tools/train/train_run.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/suggest.h"
 #include "runtime/device/device_set.h"
 #include "runtime/machine/isa.h"
 #include "runtime/session/open_devices.h"
@@ -8,8 +9,10 @@
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
 #include "tools/train/open_rows.h"
+#include "tools/train/partial_weights.h"
 #include "tools/train/plot.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace sheaf {
@@ -32,7 +35,7 @@ void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 }  // namespace
 
 Result<Ending> TrainRun::run() {
-  for (const std::string* file : {&settings_.save, &settings_.metrics, &settings_.plot}) {
+  for (const std::string* file : {&settings_.save, &settings_.save_best, &settings_.metrics, &settings_.plot}) {
     SHEAF_TRY(check_output(*file));
   }
   SHEAF_ASSIGN(trace_, settings_.trace.open());
@@ -48,6 +51,8 @@ Result<Ending> TrainRun::run() {
   loop_.drop_last = settings_.drop_last;
   loop_.seed = settings_.seed;
   loop_.loss_is_sum = loss_.sum;
+  loop_.patience = settings_.patience;
+  SHEAF_TRY(check_best());
   const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
   if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
   loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
@@ -80,7 +85,19 @@ Result<void> TrainRun::load() {
   }
   SHEAF_ASSIGN(auto devices, open_devices(settings_.devices, 0, settings_.bind.shards));
   devices_ = std::make_shared<const DeviceSet>(std::move(devices));
-  return settings_.weights.empty() ? model_->initialise_parameters(settings_.seed) : load_weights(*model_, settings_.weights);
+  if (!settings_.weights.empty() && !settings_.weights_partial) return load_weights(*model_, settings_.weights);
+  SHEAF_TRY(model_->initialise_parameters(settings_.seed));
+  return settings_.weights.empty() ? Result<void>() : load_partial_weights(*model_, settings_.weights);
+}
+
+/// --best names what evaluation tells.
+Result<void> TrainRun::check_best() {
+  state_.best.by = settings_.best;
+  std::vector<std::string> known = {"loss"};
+  for (const Metric metric : loss_.metrics) known.push_back(row_of(metric).name);
+  if (std::ranges::find(known, settings_.best) != known.end()) return {};
+  return Error("--best " + settings_.best + ": evaluation tells " + quoted_list(known))
+      .note("the \"metrics\" of the model file's training section say what it tells beside the loss");
 }
 
 Result<void> TrainRun::load_data() {
@@ -131,6 +148,10 @@ Result<void> TrainRun::resume() {
   const Checkpoint& checkpoint = (*found)->checkpoint;
   SHEAF_TRY(set_tensors(learner_->trainer(), (*found)->tensors));
   state_ = checkpoint.state;
+  if (state_.best.by != settings_.best) {
+    say("note: evaluations were compared by " + state_.best.by + " until now; from here on by " + settings_.best);
+    state_.best = {settings_.best, 0, 0};
+  }
   resumed_from_ = (*found)->file;
   say("resuming from " + resumed_from_ + ": " + steps_text(state_.step) + " done");
   if (!settings_.lr) learner_->progress().lr = checkpoint.lr;
@@ -150,17 +171,25 @@ Result<Ending> TrainRun::loop() {
     SHEAF_ASSIGN(auto metrics, MetricsFile::open(settings_.metrics, state_.step, state_.epoch));
     metrics_.emplace(std::move(metrics));
   }
+  if (!settings_.tensorboard.empty()) {
+    SHEAF_ASSIGN(auto events, EventFile::open(settings_.tensorboard, state_.step));
+    events_.emplace(std::move(events));
+  }
   StopSignals signals;
   LoopHooks hooks;
   hooks.stopped = [&] { return signals.caught() != 0; };
   hooks.trace = trace_;
   hooks.step = [&](const StepRecord& record) -> Result<void> {
     display_->step(record);
+    if (events_) {
+      SHEAF_TRY(events_->add(record));
+    }
     return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
   };
   hooks.epoch = [&](const EpochRecord& record) { return tell_epoch(record); };
   if (evaluator_) hooks.evaluate = [&] { return evaluator_->run(hooks.stopped); };
   if (folder_) hooks.save = [&](const LoopState& state) { return save_checkpoint(state); };
+  if (!settings_.save_best.empty()) hooks.keep_best = [&] { return model_->save_parameters(settings_.save_best); };
   auto ending = train(*learner_, *data_, loop_, hooks, state_);
   display_->clear();
   if (metrics_) {
@@ -183,6 +212,9 @@ Result<Ending> TrainRun::loop() {
 Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
   display_->epoch(record);
   if (!record.complete) partial_ = record;
+  if (events_) {
+    SHEAF_TRY(events_->add(record, state_.step));
+  }
   return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
 }
 
@@ -224,6 +256,9 @@ void TrainRun::say_end() const {
   const double seconds = state_.epochs.seconds() + (partial_ ? partial_->seconds : 0);
   const double waited = state_.epochs.data_wait_seconds() + (partial_ ? partial_->data_wait_seconds : 0);
   std::printf(", %s", wait_text(waited, seconds).c_str());
+  if ((settings_.patience > 0 || !settings_.save_best.empty()) && state_.best.epoch > 0)
+    std::printf(", best eval %s %.4g in epoch %s", state_.best.by.c_str(), state_.best.value,
+                with_thousands(state_.best.epoch).c_str());
   std::printf(", on %s\n", devices.c_str());
 }
 

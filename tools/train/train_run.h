@@ -3,6 +3,7 @@
 
 #include "runtime/training/checkpoint_folder.h"
 #include "tools/train/display.h"
+#include "tools/train/event_file.h"
 #include "runtime/training/evaluator.h"
 #include "tools/train/metrics_file.h"
 #include "runtime/training/model_learner.h"
@@ -24,6 +25,7 @@ class TrainRun {
  private:
   Result<void> load();
   Result<void> load_data();
+  Result<void> check_best();
   Result<void> resume();
   Result<Ending> loop();
   Result<void> write_results();
@@ -41,6 +43,7 @@ class TrainRun {
   std::optional<Evaluator> evaluator_;
   std::optional<CheckpointFolder> folder_;
   std::optional<MetricsFile> metrics_;
+  std::optional<EventFile> events_;
   std::optional<Display> display_;
   std::shared_ptr<Trace> trace_;   ///< null: none is asked for
   std::string plan_hash_;          ///< of a run with checkpoints,

@@ -33,6 +33,10 @@ Result<void> check_companions(const Options& options) {
   for (const char* name : {"--resume", "--keep", "--checkpoint-every"}) {
     if (options.has(name) && !options.has("--checkpoint")) return Error(std::string(name) + " needs --checkpoint DIR");
   }
+  for (const char* name : {"--save-best", "--best", "--patience"}) {
+    if (options.has(name) && !options.has("--eval")) return Error(std::string(name) + " needs --eval NAME=SOURCE");
+  }
+  if (options.has("--weights-partial") && !options.has("--weights")) return Error("--weights-partial needs --weights FILE");
   return {};
 }
 
@@ -70,6 +74,8 @@ OptionParser train_options() {
       .option("--eval", "NAME=SOURCE", "rows to evaluate on after each epoch, named as for --data")
       .file(FileUse::source)
       .repeatable()
+      .option("--best", "METRIC", "what evaluations are compared by: loss, or one of the model file's metrics (default loss)")
+      .option("--patience", "N", "end the run after N epochs without a better evaluation")
       .option("--lr", "X", "learning rate, instead of the model file's")
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
       .flag("--drop-last", "leave out the rows that an epoch has left over when no whole batch is left")
@@ -77,12 +83,19 @@ OptionParser train_options() {
       .add(seed_option)
       .group("Files")
       .add(weights_option)
+      .flag("--weights-partial",
+            "take of --weights what has the name and shape of a parameter; the rest is drawn from --seed, and listed")
       .option("--save", "FILE", "where parameters and buffers go at the end, a safetensors file under PyTorch's names")
+      .writes({".safetensors"})
+      .option("--save-best", "FILE", "likewise, of the epoch whose evaluation was the best so far, written whenever one is")
       .writes({".safetensors"})
       .option("--metrics", "FILE", "a JSON object a line for each step and epoch, written as training goes on")
       .writes({".jsonl", ".json"})
       .option("--plot", "FILE", "a picture of loss and metrics, SVG")
       .writes({".svg"})
+      .option("--tensorboard", "DIR",
+              "a folder for TensorBoard: an event file with losses, rates and evaluations is added to it")
+      .file(FileUse::folder)
       .group("Checkpoints")
       .option("--checkpoint", "DIR", "where checkpoints go, one after each epoch")
       .file(FileUse::folder)
@@ -120,6 +133,7 @@ Result<TrainSettings> train_settings(const Options& options) {
                  {"--epochs", &settings.epochs, 1, kMost},
                  {"--steps", &settings.steps, 1, kMost},
                  {"--checkpoint-every", &settings.checkpoint_every, 1, kMost},
+                 {"--patience", &settings.patience, 1, kMost},
                  {"--keep", &keep, 1, 1'000'000},
                  {"--seed", &seed, 0, std::numeric_limits<int64_t>::max()}};
   for (const auto& entry : numbers) {
@@ -136,6 +150,10 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.lr = lr;
   settings.weights = options.value("--weights");
   settings.save = options.value("--save");
+  settings.save_best = options.value("--save-best");
+  settings.tensorboard = options.value("--tensorboard");
+  settings.weights_partial = options.has("--weights-partial");
+  if (options.has("--best")) settings.best = options.value("--best");
   settings.metrics = options.value("--metrics");
   settings.plot = options.value("--plot");
   settings.checkpoint = options.value("--checkpoint");
@@ -204,8 +222,15 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("seed", std::to_string(settings.seed));
   row("weights", !in_force.checkpoint.empty() ? in_force.checkpoint
                  : settings.weights.empty()   ? "drawn from the seed"
-                                              : settings.weights);
+                                              : settings.weights + (settings.weights_partial ? ", as far as it fits" : ""));
   if (!settings.eval.empty()) row("evaluation", sources_text(settings.eval, in_force.eval_rows) + ", after each epoch");
+  if (settings.patience > 0 || !settings.save_best.empty()) {
+    row("best", "by eval " + settings.best +
+                    (settings.patience > 0 ? "; ends after " + with_thousands(settings.patience) +
+                                                 (settings.patience == 1 ? " epoch" : " epochs") + " without a better one"
+                                           : "") +
+                    (settings.save_best.empty() ? "" : "; kept in " + settings.save_best));
+  }
   if (!settings.checkpoint.empty()) {
     row("checkpoints",
         settings.checkpoint + ", after each epoch" +

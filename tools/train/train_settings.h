@@ -18,9 +18,12 @@ namespace sheaf {
 struct TrainSettings {
   std::string plan;
   std::vector<DeviceSpec> devices;
-  std::map<std::string, std::string> data, eval;         ///< SOURCE by NAME
-  std::string weights, save, metrics, plot, checkpoint;  ///< file names; empty: not given
-  int64_t batch_size = 0, epochs = 0, steps = 0;         ///< epochs or steps, the other 0
+  std::map<std::string, std::string> data, eval;                                 ///< SOURCE by NAME
+  std::string weights, save, save_best, metrics, plot, tensorboard, checkpoint;  ///< file names; empty: not given
+  bool weights_partial = false;
+  std::string best = "loss";                      ///< what evaluations are compared by
+  int64_t patience = 0;                           ///< 0: none
+  int64_t batch_size = 0, epochs = 0, steps = 0;  ///< epochs or steps, the other 0
   int64_t micro_batches = 1;
   int64_t checkpoint_every = 0;
   int keep = 3;
