@@ -42,33 +42,51 @@ size_t windows_of(const ResampledAxis& axis, std::vector<Window>& windows, std::
   return most;
 }
 
-uint8_t rounded(int sum) { return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+// The inner loops are vectors of 32-bit products, which the oldest x86-64 has no instruction for: they are compiled twice.
+#define SHEAF_INLINED [[gnu::always_inline]] inline
 
-// Compiled twice: the loops are vectors of 32-bit products, which the oldest x86-64 has no instruction for.
-#if defined(__x86_64__)
-#define SHEAF_BY_CPU __attribute__((target_clones("avx2", "default")))
-#else
-#define SHEAF_BY_CPU
-#endif
-
-SHEAF_BY_CPU void resample_row(const uint8_t* from, const Window* windows, const int* weights, size_t most, int count,
-                               uint8_t* to) {
+SHEAF_INLINED void resample_row(const uint8_t* from, const Window* windows, const int* weights, size_t most, int count,
+                                uint8_t* to) {
   for (int i = 0; i < count; ++i, weights += most, to += Picture::kBytes) {
     int sums[4] = {kHalf, kHalf, kHalf, kHalf};
     const uint8_t* pixel = from + static_cast<size_t>(windows[i].first) * Picture::kBytes;
     for (int k = 0; k < windows[i].count; ++k, pixel += Picture::kBytes) {
       for (int c = 0; c < 4; ++c) sums[c] += pixel[c] * weights[k];
     }
-    for (int c = 0; c < 4; ++c) to[c] = rounded(sums[c]);
+    for (int c = 0; c < 4; ++c) to[c] = static_cast<uint8_t>(std::min(sums[c] >> kWeightBits, 255));
   }
 }
 
-SHEAF_BY_CPU void add_row(const uint8_t* row, int weight, size_t bytes, int* sums) {
-  for (size_t i = 0; i < bytes; ++i) sums[i] += row[i] * weight;
+/// A row of the result: the sum of `window.count` rows, each times a weight. `sums` has room for a row.
+SHEAF_INLINED void combine_rows(const uint8_t* rows, size_t bytes, const int* weights, int count, int* sums, uint8_t* to) {
+  for (size_t i = 0; i < bytes; ++i) sums[i] = kHalf;
+  for (int k = 0; k < count; ++k, rows += bytes) {
+    for (size_t i = 0; i < bytes; ++i) sums[i] += rows[i] * weights[k];
+  }
+  for (size_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(std::min(sums[i] >> kWeightBits, 255));
 }
 
-SHEAF_BY_CPU void store_row(const int* sums, size_t bytes, uint8_t* to) {
-  for (size_t i = 0; i < bytes; ++i) to[i] = rounded(sums[i]);
+struct Loops {
+  decltype(&resample_row) across;
+  decltype(&combine_rows) down;
+};
+
+Loops loops() {
+#if defined(__x86_64__)
+  // No ifunc (target_clones): ThreadSanitizer isn't there yet when those are resolved.
+  if (__builtin_cpu_supports("avx2")) {
+    return {[](const uint8_t* from, const Window* windows, const int* weights, size_t most, int count, uint8_t* to)
+                __attribute__((target("avx2"))) { resample_row(from, windows, weights, most, count, to); },
+            [](const uint8_t* rows, size_t bytes, const int* weights, int count, int* sums, uint8_t* to)
+                __attribute__((target("avx2"))) { combine_rows(rows, bytes, weights, count, sums, to); }};
+  }
+#endif
+  return {[](const uint8_t* from, const Window* windows, const int* weights, size_t most, int count, uint8_t* to) {
+            resample_row(from, windows, weights, most, count, to);
+          },
+          [](const uint8_t* rows, size_t bytes, const int* weights, int count, int* sums, uint8_t* to) {
+            combine_rows(rows, bytes, weights, count, sums, to);
+          }};
 }
 
 }  // namespace
@@ -88,19 +106,16 @@ void resample(const Picture& from, const ResampledAxis& x, const ResampledAxis& 
   }
   const size_t bytes = to.row_bytes();
   scratch.rows.resize(bytes * static_cast<size_t>(std::max(end - first, 0)));
+  const Loops by_cpu = loops();
   for (int row = first; row < end; ++row) {
-    resample_row(from.row(row), across.data(), scratch.weights_x.data(), most_x, x.count,
-                 scratch.rows.data() + static_cast<size_t>(row - first) * bytes);
+    by_cpu.across(from.row(row), across.data(), scratch.weights_x.data(), most_x, x.count,
+                  scratch.rows.data() + static_cast<size_t>(row - first) * bytes);
   }
   scratch.sums.resize(bytes);
   for (int row = 0; row < y.count; ++row) {
     const Window& window = down[static_cast<size_t>(row)];
-    std::ranges::fill(scratch.sums, kHalf);
-    for (int k = 0; k < window.count; ++k) {
-      add_row(scratch.rows.data() + static_cast<size_t>(window.first + k - first) * bytes,
-              scratch.weights_y[static_cast<size_t>(row) * most_y + static_cast<size_t>(k)], bytes, scratch.sums.data());
-    }
-    store_row(scratch.sums.data(), bytes, to.row(row));
+    by_cpu.down(scratch.rows.data() + static_cast<size_t>(window.first - first) * bytes, bytes,
+                scratch.weights_y.data() + static_cast<size_t>(row) * most_y, window.count, scratch.sums.data(), to.row(row));
   }
 }
 
