@@ -170,7 +170,9 @@ class TableCheck {
       const bool number = store(field.text, number_, 0);
       if (number && convert(number_, request_.dtype)) continue;
       return refuse(field.column, (field.text.empty() ? "an empty field" : "'" + field.text.substr(0, 80) + "'") + "; '" +
-                                      request_.name + "' takes " + std::string(name_of(request_.dtype)) + " numbers");
+                                      request_.name + "' takes " + std::string(name_of(request_.dtype)) + " numbers")
+          .note(field.text.empty() ? "fill in what is missing, or leave such rows out: pandas has fillna() and dropna()"
+                                   : "what stands for a number has to become one first: pandas.factorize() numbers names");
     }
     offsets.push_back(record.offset);
     return {};

@@ -12,6 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kReadable =
+    "sheaf reads .jpg, .jpeg and .png; `mogrify -format jpg *.webp` (ImageMagick) converts others";
 constexpr int kDeepest = 32;  // folders within folders: links may lead back
 
 bool is_picture(const std::string& name) {
@@ -60,8 +62,7 @@ Result<ImageFolder> ImageFolder::open(const std::string& folder) {
   while (images.folder_.size() > 1 && images.folder_.ends_with('/')) images.folder_.pop_back();
   SHEAF_ASSIGN(const auto listing, list_folder(images.folder_));
   const auto refuse = [&](const std::string& what) {
-    return Error({folder, 0, 0}, what)
-        .note("sheaf reads .jpg, .jpeg and .png; a folder in it for each class, or pictures without classes");
+    return Error({folder, 0, 0}, what).note(kReadable).note("DIR has a folder for each class, or pictures without classes");
   };
   for (const std::string& name : listing.folders) {
     SHEAF_TRY(images.add_class(name));
@@ -95,8 +96,7 @@ Result<void> ImageFolder::add_class(const std::string& name) {
     }
   }
   if (ends_.size() == before)
-    return Error({folder_ + "/" + name, 0, 0}, "there are no pictures in this class's folder")
-        .note("sheaf reads .jpg, .jpeg and .png");
+    return Error({folder_ + "/" + name, 0, 0}, "there are no pictures in this class's folder").note(kReadable);
   classes_.push_back(name);
   class_ends_.push_back(rows());
   return {};
