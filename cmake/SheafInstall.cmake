@@ -65,6 +65,10 @@ if(SHEAF_COMPILER)
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   install(EXPORT sheafCompilerTargets NAMESPACE sheaf:: DESTINATION ${SHEAF_PACKAGE_DIR} COMPONENT development)
 endif()
+# The engine of worlds, which no package needs: programs open it where it is (runtime/world/launcher.cpp).
+if(TARGET sheaf_mpi)
+  install(TARGETS sheaf_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sheaf COMPONENT mpi)
+endif()
 install(TARGETS sheaf-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 if(TARGET sheaf)
   # Debian's libMLIR lies in LLVM's own prefix.

@@ -88,7 +88,7 @@ class Verifier {
     SHEAF_ASSIGN(auto plan, model ? compile(*model, request_.compilation, &said) : read_model_or_plan(file, {}));
     if (!wanted_.infer && plan.train.steps.empty())
       return Error({plan.file}, "'" + plan.name + "' holds no training program").note("add a 'training' section to the model");
-    SHEAF_ASSIGN(auto devices, open_devices(request_.devices, 0, wanted_.bind.shards));
+    SHEAF_ASSIGN(auto devices, open_all_ranks(request_.devices, 0, wanted_.bind.shards));
     wanted_.devices = std::make_shared<const DeviceSet>(std::move(devices));
     SHEAF_ASSIGN(auto weights, weights_for(plan));
     if (options_.has("--against")) return against(plan, weights);

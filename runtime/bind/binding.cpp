@@ -61,6 +61,12 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->buffers_ = CallerBuffers(planned.program);
   binding->describe(planned);
   binding->guard_ = planned.program.guard;
+  for (InstanceId i : planned.program.instances.ids()) {
+    const Instance& instance = planned.program.instances[i];
+    if (!instance.is<Instance::Agree>() || !request.devices->here(instance.lane)) continue;
+    binding->agreed_ = i;
+    binding->agreement_ = instance.call()->executable.get();
+  }
   for (const BoundProgram::Update& update : planned.program.updates)
     binding->updated_.push_back(planned.program.tensors[update.variable].lies<Tensor::Stored>()->node);
   const Addresses addresses{planned, *request.constants, binding->arenas_, binding->buffers_};
@@ -132,9 +138,10 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
                           Trace* trace) {
+  loss_not_finite_ = false;
   SHEAF_TRY(take_buffers(inputs, outputs));
   if (gathers_scalars_) warn_of_scalars();
-  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return error();
+  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return failed_run();
   note_updates();
   return {};
 }
@@ -161,9 +168,25 @@ bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
   return done;
 }
 
-bool Binding::loss_not_finite() const {
+Error Binding::failed_run() {
   const LaneFailure* failure = executor_->failure();
-  return !executor_->device_failure() && failure && failure->instance == guard_;
+  loss_not_finite_ = !executor_->device_failure() && failure && failure->instance == guard_;
+  World* world = devices_->world();
+  if (!world) return error();
+  if (auto cause = world->failure()) return *cause;
+  if (!agreement_ || !agreement_->failed()) {  // only this rank knows
+    world->fail(error());
+    return error();
+  }
+  const bool mine = failure && failure->instance != agreed_;
+  auto found = world->exchange(loss_not_finite_ ? "loss" : mine ? "error " + error().message() : "");
+  if (!found) return found.error();
+  for (size_t rank = 0; rank < found->size(); ++rank) {
+    const std::string& text = (*found)[rank];
+    if (text.starts_with("error ")) return Error("rank " + std::to_string(rank) + ": " + text.substr(6));
+    loss_not_finite_ |= text == "loss";
+  }
+  return Error("the loss isn't finite");
 }
 
 Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {

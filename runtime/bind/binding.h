@@ -77,7 +77,7 @@ class Binding {
 
   /// For a training program, after a run that failed: only the check of the loss was the reason. Variables are as they were,
   /// and so is everything that run() would complain about.
-  bool loss_not_finite() const;
+  bool loss_not_finite() const { return loss_not_finite_; }
   /// For a training program: runs it once more without its updates and returns the layer of the first operation, in program
   /// order, whose result isn't finite; empty if there is none. Errors: as run().
   Result<std::string> first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs);
@@ -98,6 +98,8 @@ class Binding {
   void describe(const PlannedBinding& planned);
   /// Checks and takes the caller's buffers, and makes sure that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
+  /// After a run that failed: why, and in a world the same on all ranks.
+  Error failed_run();
   Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
   /// A run whose operations' times go to `trace`.
   /// After a run of a training program that was done.
@@ -120,13 +122,16 @@ class Binding {
   FiniteSearch results_;               ///< of a training program
   Observation observation_;            ///< with BindRequest::observe
   InstanceId guard_;                   ///< the check of the loss
-  std::vector<NodeId> updated_;        ///< variables that a run gives new values
-  bool trains_ = false;                ///< the program has updates
+  InstanceId agreed_;                  ///< in a world, where this rank learns whether some rank's run has failed
+  const Executable* agreement_ = nullptr;
+  std::vector<NodeId> updated_;  ///< variables that a run gives new values
+  bool trains_ = false;          ///< the program has updates
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;
   size_t needed_ = 0;  ///< how much of ConstantStore::work() must be done before a run
   bool gathers_scalars_ = false;
+  bool loss_not_finite_ = false;
 };
 
 }  // namespace sheaf

@@ -77,6 +77,15 @@ struct InstanceKinds {
     CollectiveRequest::Kind kind = CollectiveRequest::broadcast;
     std::vector<StepId> steps;  ///< that it works for
   };
+  /// Of a world of several processes, on the lanes for messages: its input goes to another rank, whose Receive has it as its output.
+  struct Send : Call {
+    int to = 0;
+  };
+  struct Receive : Call {
+    int from = 0;
+  };
+  /// All ranks tell each other whether their run has failed so far.
+  struct Agree : Call {};
   struct Copy {
     CopyShape shape;
     size_t source_offset = 0, target_offset = 0;  ///< bytes into the tensors
@@ -94,7 +103,7 @@ struct InstanceKinds {
 
 /// A step on a replica, or what binding inserted.
 struct Instance : InstanceKinds {
-  using Work = std::variant<LibraryCall, KernelCall, Reorder, Check, Collective, Copy, Fetch, Print>;
+  using Work = std::variant<LibraryCall, KernelCall, Reorder, Check, Collective, Send, Receive, Agree, Copy, Fetch, Print>;
 
   StepId step;       ///< none: inserted for no step
   int replica = -1;  ///< -1 outside regions

@@ -29,14 +29,17 @@ class Finder {
     for (InstanceId i : bound_.instances.ids()) {
       const Instance& instance = bound_.instances[i];
       if (instance.left_out() || instance.is<Instance::Print>()) continue;
+      if (instance.is<Instance::Send>()) continue;  // told of where it arrives
       seen_.clear();
+      if (instance.is<Instance::Receive>()) add_message(i);
       for (TensorId input : instance.inputs) add(input, i, instance);
       if (const auto* collective = instance.is<Instance::Collective>()) add_collective(i, *collective);
     }
     for (TensorId output : bound_.outputs) {
       seen_.clear();
       for (InstanceId writer : writers(output)) {
-        if (bound_.instances[writer].lane != kHostLane) add(writer, {}, output, nullptr);
+        const bool host = bound_.instances[writer].lane == kHostLane || bound_.instances[writer].is<Instance::Receive>();
+        if (!host) add(writer, {}, output, nullptr);
       }
     }
     return std::move(found_);
@@ -79,8 +82,24 @@ class Finder {
     }
   }
 
+  /// What a message brings, from its sending to its receipt.
+  void add_message(InstanceId i) {
+    const Instance& instance = bound_.instances[i];
+    const Tensor& arrived = bound_.tensors[instance.outputs[0]];
+    Communication found{Op::share, "", -1, i.number(), arrived.spec.bytes};
+    for (const InstanceId other : instance.after)
+      if (bound_.instances[other].is<Instance::Send>()) found.producer = other.number();
+    const Step* step = instance.step ? &program_.steps[instance.step.index()] : mover(arrived.name);
+    if (step) {
+      found.op = step->op;
+      found.layer = step->layer;
+    }
+    found_.push_back(std::move(found));
+  }
+
   void add(TensorId input, InstanceId consumer, const Instance& instance) {
     for (InstanceId writer : writers(input)) {
+      if (bound_.instances[writer].is<Instance::Receive>()) continue;
       if (bound_.instances[writer].lane != instance.lane) add(writer, consumer, input, &instance);
     }
     const auto* given = bound_.home(input).lies<Tensor::Given>();

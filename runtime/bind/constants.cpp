@@ -59,7 +59,7 @@ ConstantRef ConstantStore::copy_to(ConstantRef from, const TensorSpec& spec, Dev
   }
   const NodeId node = add_node(spec, device);
   known.emplace_back(spec, node);
-  add_work({nullptr, {from}, {node}, 0, &device});
+  add_work({nullptr, {from}, {node}, 0, &device, true});
   return ConstantRef{node, 0};
 }
 
@@ -131,13 +131,12 @@ Result<void> ConstantStore::evaluate() {
 }
 
 Result<void> ConstantStore::run(Work& work) {
-  SHEAF_ASSIGN(auto queue, this->queue(*work.device));
-  if (!work.executable) {
-    const Node& from = at(work.inputs[0].node);
-    SHEAF_ASSIGN(auto source, this->queue(*from.device));
+  if (work.copies) {
     const Node& to = at(work.outputs[0]);
-    return transfer({*from.device, *source, to.spec, data(work.inputs[0])}, {*work.device, *queue, to.spec, to.data});
+    return carry(*at(work.inputs[0].node).device, to.spec, data(work.inputs[0]), to);
   }
+  if (elsewhere(*work.device)) return {};
+  SHEAF_ASSIGN(auto queue, this->queue(*work.device));
   std::vector<void*> buffers;
   for (ConstantRef input : work.inputs) buffers.push_back(data(input));
   for (NodeId output : work.outputs) buffers.push_back(at(output).data);

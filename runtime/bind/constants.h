@@ -59,7 +59,8 @@ class ConstantStore {
   /// The node of a parameter, buffer or entry of the optimiser's state. Errors: no such name.
   Result<NodeId> variable(const std::string& name);
   /// The value of a variable to, or from, plain host memory. A variable that was never set reads as zeros, a state as its
-  /// initial value. Call changed() after writing parameters. Errors: a device's, too little memory.
+  /// initial value. Call changed() after writing parameters. In a world all ranks read, and write, together, and the same values.
+  /// Errors: a device's, too little memory.
   Result<void> read(NodeId variable, void* plain);
   Result<void> write(NodeId variable, const void* plain);
   /// Marks all weights as set: the next evaluate() remakes everything. Allocates nothing. Call it without lock(): nobody binds
@@ -151,11 +152,12 @@ class ConstantStore {
 
  private:
   struct Work {
-    std::unique_ptr<Executable> executable;  ///< null: a copy of inputs[0]
+    std::unique_ptr<Executable> executable;
     std::vector<ConstantRef> inputs;
     std::vector<NodeId> outputs;
     size_t scratch_bytes = 0;
     Device* device;
+    bool copies = false;  ///< inputs[0] to another memory: there is no executable
   };
   Node& at(NodeId node) { return nodes_[node]; }
   NodeId add_node(TensorSpec spec, Device& device);
@@ -172,6 +174,10 @@ class ConstantStore {
   /// The whole of a variable that is kept in shares, where it has memory.
   Result<void> join_shares(NodeId variable);
   void mark_stale(NodeId node);
+  /// The value of a node that has memory, to plain host memory: in a world on all ranks.
+  Result<void> give(const Node& node, void* plain);
+  /// Copies the bytes at `source`, a memory of `source_device`, to `to`, in another; in a world all ranks do this together.
+  Result<void> carry(Device& source_device, const TensorSpec& source_spec, void* source, const Node& to);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> run(Work& work);

@@ -21,6 +21,18 @@ bool all_finite(DType dtype, const void* data, size_t bytes, bool allow_negative
   return all_finite<uint16_t>(data, bytes, 0x7C00, allow_negative_infinity);
 }
 
+/// The earliest of what the ranks found.
+Result<InstanceId> first_of_all(World& world, InstanceId mine) {
+  SHEAF_ASSIGN(const auto found, world.exchange(mine ? std::to_string(mine.number()) : ""));
+  InstanceId first;
+  for (const std::string& one : found) {
+    if (one.empty()) continue;
+    const InstanceId theirs(std::stoi(one));
+    if (!first || theirs < first) first = theirs;
+  }
+  return first;
+}
+
 bool is_floating(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
 
 }  // namespace
@@ -61,12 +73,15 @@ Result<InstanceId> FiniteSearch::run(Executor& executor, const DeviceSet& device
   for (const bool allow : {true, false}) {
     auto done = executor.run_one_by_one(false, [&](LaneId lane, const LaneOperation& operation) {
       for (const FloatResult& result : results_[operation.instance]) {
-        if (!finite(lane, operation, result, allow)) first = operation.instance;
+        if (!first && !finite(lane, operation, result, allow)) first = operation.instance;
       }
-      return !first && !failed;
+      return (!first || devices.world()) && !failed;  // other ranks wait for what this one sends
     });
     if (failed) return problem;
     SHEAF_TRY(std::move(done));
+    if (World* world = devices.world()) {
+      SHEAF_ASSIGN(first, first_of_all(*world, first));
+    }
     if (first) break;
   }
   return first;

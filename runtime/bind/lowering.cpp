@@ -32,6 +32,7 @@ class Lowering {
       operands_.clear();
       next_slot_ = 0;
       may_fail_ = may_fail(lane);
+      if (!devices_.here(lane)) continue;  // another process runs it
       for (InstanceId i : schedule_.lanes[lane]) add(i, program);
       if (program.asynchronous) form_launches_of(lane, program, record);
     }
@@ -82,6 +83,7 @@ class Lowering {
     operation.first_wait = static_cast<uint32_t>(lane.waits.size());
     for (const WaitFor& wait : scheduled.waits) {
       const Instance& source = program_.instances[wait.instance];
+      if (!devices_.here(source.lane)) continue;  // what comes from there comes as a message
       lane.waits.push_back({source.lane, schedule_.instances[wait.instance].position + 1, events_[wait.instance],
                             wait.decides ? source.call()->executable.get() : nullptr});
     }

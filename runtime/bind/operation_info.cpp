@@ -10,6 +10,9 @@ namespace {
 Op op_of(const Instance& instance, const Program& program) {
   if (instance.is<Instance::Reorder>()) return Op::reorder;
   if (instance.is<Instance::Check>()) return Op::check_finite;
+  if (instance.is<Instance::Send>()) return Op::send;
+  if (instance.is<Instance::Receive>()) return Op::receive;
+  if (instance.is<Instance::Agree>()) return Op::agree;
   if (const auto* collective = instance.is<Instance::Collective>()) return op_of(collective->kind);
   if (instance.step) return program.steps[instance.step.index()].op;
   return instance.commits ? Op::update : Op::copy;

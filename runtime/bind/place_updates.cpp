@@ -84,6 +84,8 @@ class UpdatePlacement {
     if (memory_of(tensor(root).lane) != home) return false;
     for (InstanceId writer : writers_[root]) {
       const Instance& instance = program_.instances[writer];
+      // A message is taken whether the run has failed or not.
+      if (instance.is<Instance::Receive>()) return false;
       // Early instances come before all that may fail, whatever their place here.
       if (instance.early || memory_of(instance.lane) != home || (!may_fail_.empty() && writer <= may_fail_.back()))
         return false;

@@ -109,6 +109,8 @@ class Printer {
       if (copy->placeable) found.push_back("placeable");
       if (copy->left_out) found.push_back("left out");
     }
+    if (const auto* send = instance.is<Instance::Send>()) found.push_back("to rank " + std::to_string(send->to));
+    if (const auto* receive = instance.is<Instance::Receive>()) found.push_back("from rank " + std::to_string(receive->from));
     if (const auto* fetch = instance.is<Instance::Fetch>())
       for (const CopyPart& part : fetch->parts) found.push_back(number(part.bytes) + " bytes to + " + number(part.offset));
     if (instance.can_fail()) found.push_back("may fail");

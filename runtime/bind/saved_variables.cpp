@@ -7,7 +7,7 @@ namespace sheaf {
 Result<void> SavedVariables::add(NodeId variable) {
   Device& device = constants_->device(variable);
   const size_t bytes = constants_->spec(variable).bytes;
-  if (bytes == 0) return {};
+  if (bytes == 0 || elsewhere(device)) return {};
   SHEAF_ASSIGN(auto copy, DeviceBuffer::make(device, bytes));
   SHEAF_ASSIGN(auto queue, constants_->queue(device));
   saved_.push_back({constants_->data({variable, 0}), std::move(copy), bytes, queue});

@@ -53,10 +53,38 @@ Result<void> ConstantStore::refresh() {
 Result<void> ConstantStore::bring(NodeId copy) {
   Node& to = at(copy);
   const Node& from = at(to.copied);
-  SHEAF_ASSIGN(auto home, place(*from.device, from.spec, from.data));
-  SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
   to.stale = false;
-  return transfer(home, target);
+  return carry(*from.device, from.spec, from.data, to);
+}
+
+Result<void> ConstantStore::give(const Node& node, void* plain) {
+  const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
+  if (!elsewhere(*node.device)) {
+    SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
+    SHEAF_ASSIGN(auto target, place(*host_, spec, plain));
+    SHEAF_TRY(transfer(home, target));
+  }
+  const WorldMember* member = node.device->member();
+  return member ? member->world->broadcast(member->rank, plain, spec.bytes) : Result<void>();
+}
+
+Result<void> ConstantStore::carry(Device& source_device, const TensorSpec& source_spec, void* source, const Node& to) {
+  const WorldMember *sender = source_device.member(), *receiver = to.device->member();
+  const bool here = !elsewhere(source_device), there = !elsewhere(*to.device);
+  if (here && there) {
+    SHEAF_ASSIGN(auto home, place(source_device, source_spec, source));
+    SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
+    return transfer(home, target);
+  }
+  // What is in the memory of no rank, each process has in its own.
+  if (source_spec.bytes == 0 || !sender || !receiver || sender->rank == receiver->rank) return {};
+  if (here) return sender->world->send(sender->rank, receiver->rank, source, source_spec.bytes);
+  if (!there) return {};
+  SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*to.device, source_spec.bytes));
+  SHEAF_TRY(receiver->world->receive(receiver->rank, sender->rank, buffer.get(), source_spec.bytes));
+  SHEAF_ASSIGN(auto arrived, place(*to.device, source_spec, buffer.get()));
+  SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
+  return transfer(arrived, target);
 }
 
 }  // namespace sheaf

@@ -34,7 +34,8 @@ Result<std::vector<NodeId>> ConstantStore::shares_of(NodeId variable, const std:
     if (!node.wanted) continue;
     node.begin = shares[i].begin;
     node.spec = plain_tensor(whole.spec.dtype, {shares[i].count});
-    node.device = shares[i].device->memory_space() == host_->memory_space() ? host_.get() : shares[i].device;
+    const bool hosts = shares[i].device->memory_space() == host_->memory_space() && !shares[i].device->member();
+    node.device = hosts ? host_.get() : shares[i].device;
   }
   nodes.resize(shares.size());
   at(variable).shares = nodes;
@@ -57,9 +58,7 @@ Result<void> ConstantStore::read_shares(const Node& variable, void* plain) {
   for (const NodeId id : variable.shares) {
     const Node& share = at(id);
     if (share.spec.bytes == 0) continue;
-    SHEAF_ASSIGN(auto from, place(*share.device, share.spec, share.data));
-    SHEAF_ASSIGN(auto to, place(*host_, share.spec, static_cast<char*>(plain) + static_cast<size_t>(share.begin) * size));
-    SHEAF_TRY(transfer(from, to));
+    SHEAF_TRY(give(share, static_cast<char*>(plain) + static_cast<size_t>(share.begin) * size));
   }
   return {};
 }
@@ -69,7 +68,7 @@ Result<void> ConstantStore::write_shares(const Node& variable, const void* plain
   auto* const bytes = const_cast<char*>(static_cast<const char*>(plain));
   for (const NodeId id : variable.shares) {
     const Node& share = at(id);
-    if (share.spec.bytes == 0) continue;
+    if (share.spec.bytes == 0 || elsewhere(*share.device)) continue;
     SHEAF_ASSIGN(auto from, place(*host_, share.spec, bytes + static_cast<size_t>(share.begin) * size));
     SHEAF_ASSIGN(auto to, place(*share.device, share.spec, share.data));
     SHEAF_TRY(transfer(from, to));
@@ -87,9 +86,7 @@ Result<void> ConstantStore::fill_shares(NodeId variable) {
   if (!whole.data) return {};  // each share has its initial value
   const TensorSpec plain = plain_tensor(whole.spec.dtype, whole.spec.dims);
   SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*host_, plain.bytes));
-  SHEAF_ASSIGN(auto from, place(*whole.device, whole.spec, whole.data));
-  SHEAF_ASSIGN(auto to, place(*host_, plain, buffer.get()));
-  SHEAF_TRY(transfer(from, to));
+  SHEAF_TRY(give(whole, buffer.get()));
   return write_shares(whole, buffer.get());
 }
 
@@ -98,9 +95,10 @@ Result<void> ConstantStore::join_shares(NodeId variable) {
   const TensorSpec plain = plain_tensor(whole.spec.dtype, whole.spec.dims);
   SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*host_, plain.bytes));
   SHEAF_TRY(read_shares(whole, buffer.get()));
+  whole.stale = false;
+  if (elsewhere(*whole.device)) return {};
   SHEAF_ASSIGN(auto from, place(*host_, plain, buffer.get()));
   SHEAF_ASSIGN(auto to, place(*whole.device, whole.spec, whole.data));
-  whole.stale = false;
   return transfer(from, to);
 }
 

@@ -87,7 +87,8 @@ size_t ConstantStore::forget(std::vector<Work>& list) {
 void ConstantStore::set_home(NodeId variable, Device& device) {
   Node& node = at(variable);
   node.wanted = true;
-  if (!settled(variable)) node.device = device.memory_space() == host_->memory_space() ? host_.get() : &device;
+  const bool hosts = device.memory_space() == host_->memory_space() && !device.member();
+  if (!settled(variable)) node.device = hosts ? host_.get() : &device;
 }
 
 void ConstantStore::set_format(NodeId variable, const TensorSpec& spec) { at(variable).spec = spec; }
@@ -107,9 +108,7 @@ Result<void> ConstantStore::read(NodeId variable, void* plain) {
                : fill_plain(plain, spec.bytes, node.fill.value_or(0));
     return {};
   }
-  SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
-  SHEAF_ASSIGN(auto target, place(*host_, spec, plain));
-  return transfer(home, target);
+  return give(node, plain);
 }
 
 Result<void> ConstantStore::write(NodeId variable, const void* plain) {
@@ -127,9 +126,11 @@ Result<void> ConstantStore::write(NodeId variable, const void* plain) {
     std::memcpy(node.given, plain, spec.bytes);
     return {};
   }
-  SHEAF_ASSIGN(auto source, place(*host_, spec, const_cast<void*>(plain)));
-  SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
-  SHEAF_TRY(transfer(source, home));
+  if (!elsewhere(*node.device)) {
+    SHEAF_ASSIGN(auto source, place(*host_, spec, const_cast<void*>(plain)));
+    SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
+    SHEAF_TRY(transfer(source, home));
+  }
   node.stale = false;
   for (const NodeId copy : node.copies) {
     if (settled(copy)) SHEAF_TRY(bring(copy));
@@ -160,7 +161,7 @@ Result<void> ConstantStore::allocate() {
 }
 
 Result<void> ConstantStore::allocate(Node& node) {
-  const bool as_given = node.spec.plain() && node.device->memory_space() == host_->memory_space();
+  const bool as_given = node.spec.plain() && node.device->memory_space() == host_->memory_space() && !elsewhere(*node.device);
   if (node.given && as_given) {
     node.data = std::exchange(node.given, nullptr);
     return {};
@@ -179,6 +180,7 @@ Result<void> ConstantStore::allocate(Node& node) {
 }
 
 Result<void> ConstantStore::fill(const Node& node) {
+  if (elsewhere(*node.device)) return {};
   // The same in all formats: none of a variable's has padding.
   if (node.device->memory_space() == host_->memory_space()) {
     fill_plain(node.data, node.spec.bytes, *node.fill);

@@ -10,6 +10,7 @@
 
 #include "runtime/device/operation.h"
 #include "runtime/device/device_list.h"
+#include "runtime/world/world.h"
 
 #include <chrono>
 #include <cstddef>
@@ -140,6 +141,8 @@ class Device {
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
   virtual int memory_space() const = 0;
+  /// Where it is in a world of several processes; null: it is this process's, as if there were no other.
+  virtual const WorldMember* member() const { return nullptr; }
   /// Memory of at least `bytes` (0 allowed) bytes, aligned as info() says; an error if there is not enough.
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void release(void* memory) = 0;
@@ -169,6 +172,9 @@ class Device {
     return std::vector<Prepared>{};
   }
 };
+
+/// Another process has it: here it stands for itself, with neither memory nor queues that work.
+inline bool elsewhere(const Device& device) { return device.member() && !device.member()->here(); }
 
 /// Asks whether `device` supports the operation, then prepares it. Errors: "layer 'x': operation 'conv': " and why, at the step's
 /// place.

@@ -3,6 +3,7 @@
 #include "runtime/base/suggest.h"
 #include "runtime/device/backend.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace sheaf {
@@ -16,9 +17,18 @@ Error bad_entry(std::string_view entry, const std::string& why) {
 
 /// Appends one entry of the list, several if it is a range.
 Result<void> parse_entry(std::string_view entry, std::vector<DeviceSpec>& devices) {
+  DeviceSpec spec;
+  const std::string_view whole = entry;
+  if (const size_t slash = entry.find('/'); slash != std::string_view::npos) {
+    const auto rank = parse_device_index(entry.substr(0, slash));
+    if (!rank || *rank >= kMostDevices)
+      return bad_entry(entry, "has no valid rank; expected a number before the slash, as in 1/cpu:0");
+    spec.rank = *rank;
+    entry.remove_prefix(slash + 1);
+    if (entry == "cpu") return bad_entry(whole, "is host-only mode, which runs in one process");
+  }
   const size_t colon = entry.find(':');
   const std::string_view kind = entry.substr(0, colon);
-  DeviceSpec spec;
   if (entry.empty()) return Error("device list: an entry is empty; expected cpu, cpu:K, cpu:K-L or cuda:K");
   if (!find_backend(kind)) return bad_entry(entry, "is of an unknown kind" + suggestion(kind, backend_names()));
   spec.kind = kind;
@@ -41,11 +51,25 @@ Result<void> parse_entry(std::string_view entry, std::vector<DeviceSpec>& device
   return {};
 }
 
+/// Either no entry has a rank, or all have, from 0 on, in order and without a gap.
+Result<void> check_ranks(const std::vector<DeviceSpec>& devices) {
+  int last = std::min(devices.front().rank, 0);
+  for (const DeviceSpec& device : devices) {
+    if ((device.rank == -1) != (last == -1))
+      return bad_entry(to_string(device), device.rank == -1 ? "has no rank, others have" : "has a rank, others have none");
+    const bool next = &device != &devices.front() && device.rank == last + 1;
+    if (device.rank != last && !next)
+      return bad_entry(to_string(device), "is out of order: ranks count from 0, and each has a device");
+    last = device.rank;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string to_string(const DeviceSpec& spec) {
   if (spec.host) return "cpu";
-  return spec.kind + ":" + std::to_string(spec.index);
+  return (spec.rank < 0 ? "" : std::to_string(spec.rank) + "/") + spec.kind + ":" + std::to_string(spec.index);
 }
 
 Result<std::vector<DeviceSpec>> parse_devices(std::string_view text) {
@@ -60,9 +84,30 @@ Result<std::vector<DeviceSpec>> parse_devices(std::string_view text) {
     const size_t comma = text.find(',', begin);
     const size_t length = comma == std::string_view::npos ? comma : comma - begin;
     SHEAF_TRY(parse_entry(text.substr(begin, length), devices));
-    if (comma == std::string_view::npos) return devices;
+    if (comma == std::string_view::npos) break;
     begin = comma + 1;
   }
+  SHEAF_TRY(check_ranks(devices));
+  return devices;
+}
+
+int ranks_of(const std::vector<DeviceSpec>& devices) { return devices.empty() ? 0 : devices.back().rank + 1; }
+
+Result<std::vector<DeviceSpec>> joined_lists(const std::vector<std::vector<DeviceSpec>>& lists) {
+  std::vector<DeviceSpec> all;
+  for (size_t rank = 0; rank < lists.size(); ++rank) {
+    if (is_host_only(lists[rank]))
+      return Error("rank " + std::to_string(rank) + ": --devices cpu is host-only mode, which runs in one process")
+          .note("name devices, as in --devices cpu:0");
+    if (ranks_of(lists[rank]) > 0)
+      return Error("rank " + std::to_string(rank) + ": --devices names ranks, but each process has a list of its own")
+          .note("ranks are for looking at a run without starting it");
+    for (DeviceSpec device : lists[rank]) {
+      device.rank = static_cast<int>(rank);
+      all.push_back(device);
+    }
+  }
+  return all;
 }
 
 bool is_host_only(const std::vector<DeviceSpec>& devices) {

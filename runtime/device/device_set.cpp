@@ -23,10 +23,17 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
     names_ = {"host"};
     names_.insert(names_.end(), entry_names_.begin(), entry_names_.end());
   }
+  for (size_t k = 0; k < entries_.size(); ++k) {
+    const WorldMember* member = entries_[k]->member();
+    if (!member || member->rank < static_cast<int>(first_entries_.size())) continue;
+    first_entries_.push_back(k);
+    names_.push_back(std::to_string(member->rank) + "/messages");
+  }
 }
 
 int DeviceSet::threads(LaneId lane) const {
   if (lane == kHostLane) return host_threads_;
+  if (lane.index() > entries_.size()) return 1;
   return device(lane).info().uses_host_cores ? lane_threads_ : 1;
 }
 

@@ -48,6 +48,8 @@ class Executable {
   /// didn't. A failed run leaves its outputs unspecified, and touches no memory but its own.
   virtual std::string failure() const { return {}; }
   virtual bool failed() const { return false; }
+  /// Before run(), of an operation that can fail: whether the run has failed already, as far as this process knows.
+  virtual void tell(bool run_failed) {}
   /// Whether a queue that records work may record it too.
   virtual bool recordable() const { return true; }
   /// Whether an asynchronous queue can launch it guarded (runtime/device/device.h).

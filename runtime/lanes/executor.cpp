@@ -183,6 +183,7 @@ void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
   void** slots = program.slots.data() + operation.first_slot;
   switch (operation.kind) {
     case LaneOperation::launch:
+      if (operation.can_fail) operation.executable->tell(failed_.load(std::memory_order_relaxed));
       program.queue->launch(*operation.executable, slots, operation.scratch, operation.guarded);
       return;
     case LaneOperation::copy: program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded); return;

@@ -31,6 +31,9 @@ constexpr OpTraits kRows[] = {
     {.op = Op::update, .source = Source::binding, .passes_on = true},
     {.op = Op::broadcast, .source = Source::binding, .movement = {Route::to_replicas, Carries::whole}, .passes_on = true},
     {.op = Op::sum, .source = Source::binding, .movement = {Route::to_one, Carries::summands}},
+    {.op = Op::send, .source = Source::binding},
+    {.op = Op::receive, .source = Source::binding},
+    {.op = Op::agree, .source = Source::binding},
     {.op = Op::share, .source = Source::binding, .movement = {Route::between, Carries::whole}, .passes_on = true},
 };
 

@@ -31,7 +31,8 @@ namespace sheaf {
 // clang-format on
 
 /// What binding adds: no plan has those.
-#define SHEAF_BINDING_OPS(row) row(check_finite) row(reorder) row(copy) row(update) row(broadcast) row(sum) row(share)
+#define SHEAF_BINDING_OPS(row) \
+  row(check_finite) row(reorder) row(copy) row(update) row(broadcast) row(sum) row(share) row(send) row(receive) row(agree)
 
 #define SHEAF_OPS(row) SHEAF_PROGRAM_OPS(row) SHEAF_LIBRARY_OPS(row) SHEAF_BINDING_OPS(row)
 

@@ -3,7 +3,9 @@
 #include "runtime/cpu/cpu_backend.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_backend.h"
+#include "runtime/device/ranked_device.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/world/simulated_world.h"
 
 #include <map>
 
@@ -24,18 +26,32 @@ Error unusable(const DeviceSpec& spec, const std::string& why) {
 
 /// `get`: the device of an entry, as Result.
 template <typename Get>
-Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, int shards, const Get& get) {
+Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, int shards, std::shared_ptr<World> world,
+                             const Get& get) {
   if (threads <= 0) threads = available_cpus();
+  if (ranks_of(list) < 2) world = nullptr;  // one process has all
   std::vector<std::shared_ptr<Device>> entries;
   std::vector<std::string> names;
+  std::map<std::pair<int, Device*>, std::shared_ptr<Device>> members;  // a device listed twice is one
+  const auto as_member = [&](std::shared_ptr<Device> device, int rank) {
+    auto& member = members[{rank, device.get()}];
+    if (!member) member = ranked_device(std::move(device), {world, rank});
+    return member;
+  };
   if (!is_host_only(list)) {
     for (const DeviceSpec& spec : list) {
       SHEAF_ASSIGN(auto device, get(spec));
-      entries.push_back(std::move(device));
+      if (world && !device->info().shares_host_memory)
+        return unusable(spec, "only CPU devices can be in a run of several processes so far");
+      entries.push_back(world ? as_member(std::move(device), spec.rank) : std::move(device));
       names.push_back(to_string(spec));
     }
   }
-  return DeviceSet(cpu_device(), std::move(entries), std::move(names), threads, shards);
+  return DeviceSet(world ? as_member(cpu_device(), 0) : cpu_device(), std::move(entries), std::move(names), threads, shards);
+}
+
+std::shared_ptr<World> all_ranks(const std::vector<DeviceSpec>& list) {
+  return std::make_shared<SimulatedWorld>(ranks_of(list));
 }
 
 }  // namespace
@@ -54,8 +70,17 @@ Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::s
   return backend->plan(spec.index, why);
 }
 
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads, int shards) {
-  return devices_of(list, threads, shards, open_device);
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads, int shards, std::shared_ptr<World> world) {
+  if (ranks_of(list) > 1 && !world) {
+    return Error("the device list names ranks, but this is one process")
+        .note("dump, estimate, verify and explain take such lists; to run it, start as many processes: mpirun -n " +
+              std::to_string(ranks_of(list)) + " sheaf train … --devices LIST, each with its own list (docs/worlds.md)");
+  }
+  return devices_of(list, threads, shards, std::move(world), open_device);
+}
+
+Result<DeviceSet> open_all_ranks(const std::vector<DeviceSpec>& list, int threads, int shards) {
+  return devices_of(list, threads, shards, all_ranks(list), open_device);
 }
 
 Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads, int shards) {
@@ -65,7 +90,7 @@ Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads,
     if (auto opened = backend ? backend->open(spec.index) : Error("there is no such backend"); !opened)
       closed.try_emplace(spec.kind, opened.error().message());
   }
-  return devices_of(list, threads, shards, [&](const DeviceSpec& spec) {
+  return devices_of(list, threads, shards, all_ranks(list), [&](const DeviceSpec& spec) {
     const auto why = closed.find(spec.kind);
     return why == closed.end() ? open_device(spec) : plan_device(spec, why->second);
   });

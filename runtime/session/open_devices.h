@@ -12,8 +12,14 @@ Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec);
 /// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. Errors: this kind has no such device.
 Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why);
 
-/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as in DeviceSet.
-Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
+/// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as in DeviceSet. `world`: of which a
+/// list with ranks names the devices; those of other processes stand for themselves. Errors: ranks without a world, or of devices
+/// that can't be in one.
+Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0,
+                               std::shared_ptr<World> world = nullptr);
+
+/// The same with all ranks of the list in this process, as if it were several: for verification.
+Result<DeviceSet> open_all_ranks(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
 /// The same for bindings that are only planned: if a device cannot be opened, the devices of its kind are planned for instead.
 Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);

@@ -29,7 +29,7 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   SHEAF_ASSIGN(auto devices, plan_devices(parsed, options.threads, options.shards));
   BoundPlan bound;
   bound.planned = planned_devices(devices);
-  if (devices.planned()) {
+  if (devices.planned() || devices.world()) {
     SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, *request.batch, options));
     bound.operations = describe_operations(planned.binding.program, program, devices);
     return bound;

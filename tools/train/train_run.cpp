@@ -4,8 +4,9 @@
 #include "runtime/base/suggest.h"
 #include "runtime/device/device_set.h"
 #include "runtime/machine/isa.h"
+#include "runtime/plan/serialize.h"
+#include "runtime/plan/sha256.h"
 #include "runtime/session/open_devices.h"
-#include "runtime/training/trainer_tensors.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
 #include "tools/train/open_rows.h"
@@ -18,29 +19,33 @@
 namespace sheaf {
 namespace {
 
-std::string isa_and_cores(const DeviceSet& devices) {
-  const DeviceInfo& host = devices.host().info();
-  return host.isa + ", " + std::to_string(host.cores) + (host.cores == 1 ? " core" : " cores");
-}
-
 double model_lr(const Plan& plan) {
   const Json& lr = member_of(member_of(plan.training, "optimizer"), "lr");
   return lr.is_number() ? lr.get<double>() : 0;
 }
 
-std::string steps_text(int64_t steps) { return with_thousands(steps) + (steps == 1 ? " step" : " steps"); }
-
-void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
-
 }  // namespace
+
+TrainRun::TrainRun(TrainSettings settings, std::shared_ptr<ProcessWorld> world)
+    : settings_(std::move(settings)), world_(std::move(world)) {
+  if (leads()) return;
+  settings_.trace = {};
+  settings_.metrics = settings_.plot = settings_.tensorboard = {};
+}
+
+void TrainRun::say(const std::string& text) const {
+  if (leads()) std::fputs((text + "\n").c_str(), stderr);
+}
 
 Result<Ending> TrainRun::run() {
   for (const std::string* file : {&settings_.save, &settings_.save_best, &settings_.metrics, &settings_.plot}) {
+    if (!leads()) continue;
     SHEAF_TRY(check_output(*file));
   }
   SHEAF_ASSIGN(trace_, settings_.trace.open());
   SHEAF_TRY(load());
   SHEAF_TRY(load_data());
+  SHEAF_TRY(compare());
 
   if (settings_.drop_last && data_->rows() < settings_.batch_size)
     return Error("--drop-last leaves nothing: " + with_thousands(data_->rows()) +
@@ -83,8 +88,7 @@ Result<void> TrainRun::load() {
   if (!settings_.eval.empty()) {
     SHEAF_TRY(check_names("--eval", "inputs and targets", model_->name(), values, settings_.eval));
   }
-  SHEAF_ASSIGN(auto devices, open_devices(settings_.devices, 0, settings_.bind.shards));
-  devices_ = std::make_shared<const DeviceSet>(std::move(devices));
+  SHEAF_TRY(open_devices());
   if (!settings_.weights.empty() && !settings_.weights_partial) return load_weights(*model_, settings_.weights);
   SHEAF_TRY(model_->initialise_parameters(settings_.seed));
   return settings_.weights.empty() ? Result<void>() : load_partial_weights(*model_, settings_.weights);
@@ -100,6 +104,63 @@ Result<void> TrainRun::check_best() {
       .note("the \"metrics\" of the model file's training section say what it tells beside the loss");
 }
 
+Result<void> TrainRun::open_devices() {
+  int threads = 0;
+  if (world_) {  // the devices of all processes, in the order of their ranks
+    std::string own;
+    for (const DeviceSpec& device : settings_.devices) own += (own.empty() ? "" : ",") + to_string(device);
+    SHEAF_ASSIGN(const auto texts, world_->exchange(own));
+    std::vector<std::vector<DeviceSpec>> lists;
+    for (const std::string& text : texts) {
+      SHEAF_ASSIGN(auto list, parse_devices(text));
+      lists.push_back(std::move(list));
+    }
+    SHEAF_ASSIGN(settings_.devices, joined_lists(lists));
+    SHEAF_ASSIGN(threads, cpus_of_all(*world_));
+  }
+  SHEAF_ASSIGN(auto devices, sheaf::open_devices(settings_.devices, threads, settings_.bind.shards, world_));
+  devices_ = std::make_shared<const DeviceSet>(std::move(devices));
+  return {};
+}
+
+/// Before anything is sent that only makes sense between like processes.
+Result<void> TrainRun::compare() const {
+  if (!world_) return {};
+  const auto number = [](auto value) { return std::to_string(value); };
+  const auto text = [](const std::string& given) { return given.empty() ? "not given" : given; };
+  const Plan& plan = model_->plan();
+  SHEAF_ASSIGN(const auto data, data_->fingerprint());
+  uint32_t evaluated = 0;
+  if (eval_) {
+    SHEAF_ASSIGN(evaluated, eval_->fingerprint());
+  }
+  return check_alike(*world_, {{"the version of sheaf", SHEAF_VERSION},
+                               {"the MPI library", world_->library()},
+                               {"the CPU's instruction set", devices_->host().info().isa},
+                               {"the plan's hash", sha256(serialize(plan))},
+                               {"--batch-size", number(settings_.batch_size)},
+                               {"--micro-batches", number(settings_.micro_batches)},
+                               {"--epochs", number(settings_.epochs)},
+                               {"--steps", number(settings_.steps)},
+                               {"--seed", number(settings_.seed)},
+                               {"--lr", settings_.lr ? Json(*settings_.lr).dump() : "not given"},
+                               {"--no-shuffle", settings_.shuffle ? "not given" : "given"},
+                               {"--drop-last", settings_.drop_last ? "given" : "not given"},
+                               {"--shards", number(settings_.bind.shards)},
+                               {"--numerics", settings_.bind.fast_numerics ? "fast" : "strict"},
+                               {"--weights", text(settings_.weights)},
+                               {"--save", text(settings_.save)},
+                               {"--save-best", text(settings_.save_best)},
+                               {"--best", text(settings_.best)},
+                               {"--patience", number(settings_.patience)},
+                               {"--weights-partial", settings_.weights_partial ? "given" : "not given"},
+                               {"--checkpoint", text(settings_.checkpoint)},
+                               {"--checkpoint-every", number(settings_.checkpoint_every)},
+                               {"--resume", settings_.resume ? "given" : "not given"},
+                               {"the fingerprint of --data", number(data)},
+                               {"the fingerprint of --eval", number(evaluated)}});
+}
+
 Result<void> TrainRun::load_data() {
   SHEAF_ASSIGN(data_, open_rows(*model_, loss_, "--data", settings_.data, settings_.seed));
   if (settings_.eval.empty()) return {};
@@ -107,66 +168,11 @@ Result<void> TrainRun::load_data() {
   return {};
 }
 
-RunIdentity TrainRun::identity() const {
-  RunIdentity run{plan_hash_,
-                  model_->name(),
-                  data_->rows(),
-                  loop_.batch_size,
-                  settings_.seed,
-                  settings_.shuffle,
-                  {},
-                  settings_.bind.fast_numerics ? "fast" : "strict",
-                  isa_and_cores(*devices_),
-                  settings_.micro_batches,
-                  data_fingerprint_,
-                  settings_.drop_last,
-                  settings_.bind.shards};
-  for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
-  return run;
-}
-
-Result<void> TrainRun::resume() {
-  plan_hash_ = plan_hash(model_->plan());
-  SHEAF_ASSIGN(data_fingerprint_, data_->fingerprint());
-  SHEAF_ASSIGN(auto folder, CheckpointFolder::open(settings_.checkpoint, settings_.keep));
-  folder_.emplace(std::move(folder));
-  if (!settings_.resume) {
-    const auto files = folder_->list();
-    if (files.empty()) return {};
-    return Error({settings_.checkpoint, 0, 0},
-                 "holds checkpoints of a run already, the newest of step " + std::to_string(files[0].step))
-        .note("--resume goes on from it; for a new run give another folder or empty this one");
-  }
-  const RunIdentity run = identity();
-  auto found = folder_->newest(run, checkpoint_tensors(model_->plan()),
-                               [](const Error& error) { say("passed over: " + to_string(error)); });
-  if (!found) return found.error();
-  if (!*found) {
-    say(settings_.checkpoint + ": no checkpoint yet; beginning at the beginning");
-    return {};
-  }
-  const Checkpoint& checkpoint = (*found)->checkpoint;
-  SHEAF_TRY(set_tensors(learner_->trainer(), (*found)->tensors));
-  state_ = checkpoint.state;
-  if (state_.best.by != settings_.best) {
-    say("note: evaluations were compared by " + state_.best.by + " until now; from here on by " + settings_.best);
-    state_.best = {settings_.best, 0, 0};
-  }
-  resumed_from_ = (*found)->file;
-  say("resuming from " + resumed_from_ + ": " + steps_text(state_.step) + " done");
-  if (!settings_.lr) learner_->progress().lr = checkpoint.lr;
-  if (settings_.lr && *settings_.lr != checkpoint.lr)
-    say("note: --lr is " + Json(*settings_.lr).dump() + " from here on; it was " + Json(checkpoint.lr).dump());
-  for (const std::string& difference : rounding_differences(checkpoint.identity, run))
-    say("note: " + difference + ": results equal those of a run that never stopped within rounding only, not bit for bit");
-  return {};
-}
-
 Result<Ending> TrainRun::loop() {
   say(settings_text({model_->plan(), settings_, data_->rows(), eval_ ? eval_->rows() : 0, loop_, learner_->progress().lr,
                      devices_->any_asynchronous(), cpu_model_name() + ", " + isa_and_cores(*devices_), resumed_from_}));
   const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
-  display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
+  if (leads()) display_.emplace(stderr, RunLength{(loop_.steps + per_epoch - 1) / per_epoch, loop_.steps, per_epoch});
   if (!settings_.metrics.empty()) {
     SHEAF_ASSIGN(auto metrics, MetricsFile::open(settings_.metrics, state_.step, state_.epoch));
     metrics_.emplace(std::move(metrics));
@@ -176,11 +182,23 @@ Result<Ending> TrainRun::loop() {
     events_.emplace(std::move(events));
   }
   StopSignals signals;
+  int stopped_by = 0, stopped_rank = 0;
   LoopHooks hooks;
-  hooks.stopped = [&] { return signals.caught() != 0; };
+  hooks.stopped = [&] {
+    stopped_by = signals.caught();
+    if (!world_) return stopped_by != 0;
+    // All ranks stop after the same step. A world that has ended says so in the next one.
+    const auto caught = world_->exchange(std::to_string(stopped_by));
+    stopped_by = 0;
+    for (size_t rank = 0; caught && rank < caught->size() && stopped_by == 0; ++rank) {
+      stopped_by = std::stoi((*caught)[rank]);
+      stopped_rank = static_cast<int>(rank);
+    }
+    return stopped_by != 0;
+  };
   hooks.trace = trace_;
   hooks.step = [&](const StepRecord& record) -> Result<void> {
-    display_->step(record);
+    if (display_) display_->step(record);
     if (events_) {
       SHEAF_TRY(events_->add(record));
     }
@@ -188,29 +206,31 @@ Result<Ending> TrainRun::loop() {
   };
   hooks.epoch = [&](const EpochRecord& record) { return tell_epoch(record); };
   if (evaluator_) hooks.evaluate = [&] { return evaluator_->run(hooks.stopped); };
-  if (folder_) hooks.save = [&](const LoopState& state) { return save_checkpoint(state); };
-  if (!settings_.save_best.empty()) hooks.keep_best = [&] { return model_->save_parameters(settings_.save_best); };
+  if (!settings_.checkpoint.empty()) hooks.save = [&](const LoopState& state) { return save_checkpoint(state); };
+  if (!settings_.save_best.empty()) hooks.keep_best = [&] { return save_weights(settings_.save_best); };
   auto ending = train(*learner_, *data_, loop_, hooks, state_);
-  display_->clear();
+  if (display_) display_->clear();
   if (metrics_) {
     if (auto ok = metrics_->flush(); !ok && ending) return ok.error();
   }
   if (!ending) return ending;
   if (*ending == Ending::stopped) {
-    say("stopped by " + std::string(StopSignals::name(signals.caught())) + " after step " + with_thousands(state_.step) +
-        " of " + with_thousands(loop_.steps) +
-        (folder_ ? "; a checkpoint is saved in " + settings_.checkpoint + ": the same command with --resume goes on from it"
-                 : "; nothing is saved (no --checkpoint was given)"));
+    say("stopped by " + std::string(StopSignals::name(stopped_by)) +
+        (world_ ? " to rank " + std::to_string(stopped_rank) : "") + " after step " + with_thousands(state_.step) + " of " +
+        with_thousands(loop_.steps) +
+        (!settings_.checkpoint.empty()
+             ? "; a checkpoint is saved in " + settings_.checkpoint + ": the same command with --resume goes on from it"
+             : "; nothing is saved (no --checkpoint was given)"));
     return ending;
   }
   SHEAF_TRY(write_results());
-  say_end();
+  if (leads()) say_end();
   SHEAF_TRY(settings_.trace.finish(trace_.get()));
   return ending;
 }
 
 Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
-  display_->epoch(record);
+  if (display_) display_->epoch(record);
   if (!record.complete) partial_ = record;
   if (events_) {
     SHEAF_TRY(events_->add(record, state_.step));
@@ -218,17 +238,16 @@ Result<void> TrainRun::tell_epoch(const EpochRecord& record) {
   return metrics_ ? metrics_->add(metrics_line(record)) : Result<void>();
 }
 
-Result<void> TrainRun::save_checkpoint(const LoopState& state) {
-  if (metrics_) {
-    SHEAF_TRY(metrics_->sync());
-  }
-  SHEAF_ASSIGN(auto tensors, read_tensors(learner_->trainer()));
-  return folder_->save({identity(), learner_->progress().lr, state}, views_of(tensors));
+/// All ranks read together; rank 0 writes.
+Result<void> TrainRun::save_weights(const std::string& file) const {
+  if (leads()) return model_->save_parameters(file);
+  SHEAF_TRY(model_->read_parameters());
+  return {};
 }
 
 Result<void> TrainRun::write_results() {
   if (!settings_.save.empty()) {
-    SHEAF_TRY(model_->save_parameters(settings_.save));
+    SHEAF_TRY(save_weights(settings_.save));
   }
   if (settings_.plot.empty()) return {};
   std::vector<EpochRecord> epochs = state_.epochs.records();

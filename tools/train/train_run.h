@@ -7,6 +7,8 @@
 #include "runtime/training/evaluator.h"
 #include "tools/train/metrics_file.h"
 #include "runtime/training/model_learner.h"
+#include "runtime/world/facts.h"
+#include "runtime/world/process_world.h"
 #include "tools/train/stop_signals.h"
 #include "tools/train/train_settings.h"
 
@@ -14,9 +16,16 @@
 
 namespace sheaf {
 
+/// "x86-64-v4, 8 cores": of the host.
+std::string isa_and_cores(const DeviceSet& devices);
+/// "1,200 steps".
+std::string steps_text(int64_t steps);
+
 class TrainRun {
  public:
-  explicit TrainRun(TrainSettings settings) : settings_(std::move(settings)) {}
+  /// `world`: of which this process is one; null: it is the only one. Files, but for checkpoints that it reads, and messages are rank
+  /// 0's: the others write nothing.
+  TrainRun(TrainSettings settings, std::shared_ptr<ProcessWorld> world);
 
   /// Loads and checks everything, prints the settings in force and trains; then writes what was asked for. Stopped by
   /// a signal, it has saved a checkpoint (where there is a folder for them) and written nothing else.
@@ -26,15 +35,24 @@ class TrainRun {
   Result<void> load();
   Result<void> load_data();
   Result<void> check_best();
+  Result<void> open_devices();
+  Result<void> compare() const;
   Result<void> resume();
+  /// Rank 0's checkpoint, on all ranks.
+  Result<void> share_checkpoint(std::optional<CheckpointFolder::Found>& found) const;
+  Result<std::optional<CheckpointFolder::Found>> find_checkpoint(const RunIdentity& run);
   Result<Ending> loop();
+  Result<void> save_weights(const std::string& file) const;
   Result<void> write_results();
   Result<void> save_checkpoint(const LoopState& state);
   Result<void> tell_epoch(const EpochRecord& record);
   RunIdentity identity() const;
+  bool leads() const { return !world_ || world_->rank() == 0; }
+  void say(const std::string& text) const;
   void say_end() const;
 
   TrainSettings settings_;
+  const std::shared_ptr<ProcessWorld> world_;
   std::optional<Model> model_;
   std::shared_ptr<const DeviceSet> devices_;
   LossSection loss_;

@@ -30,7 +30,8 @@ class Expansion {
         builder_(context),
         variables_(builder_),
         formats_(builder_, variables_),
-        movement_(builder_, replicas_, formats_, variables_),
+        messages_(builder_, variables_),
+        movement_(builder_, replicas_, formats_, variables_, messages_),
         weights_(builder_, replicas_, variables_),
         calls_(builder_, replicas_, formats_, variables_),
         training_(builder_, replicas_, formats_, movement_, weights_, calls_) {}
@@ -43,6 +44,7 @@ class Expansion {
     }
     SHEAF_TRY(add_outputs());
     SHEAF_TRY(training_.add_updates(variables_));
+    SHEAF_TRY(messages_.agree());
     return std::move(builder_.program);
   }
 
@@ -152,7 +154,11 @@ class Expansion {
     for (const Output& output : context_.program.outputs) {
       const ValueId id(output.value);
       SHEAF_ASSIGN(const auto places, replicas_.spots(context_.value(id).place, builder_.name(id), {}));
-      SHEAF_ASSIGN(const auto plain, formats_.in_plain(builder_.at(id, 0), {}, places.front()));
+      SHEAF_ASSIGN(auto plain, formats_.in_plain(builder_.at(id, 0), {}, places.front()));
+      if (messages_.between(builder_.tensor(plain).lane, kHostLane)) {
+        SHEAF_ASSIGN(plain, movement_.moved(plain, builder_.name(id), {}, {}));
+      }
+      messages_.deliver(plain, static_cast<int>(builder_.program.outputs.size()));
       builder_.program.outputs.push_back(plain);
     }
     return {};
@@ -163,6 +169,7 @@ class Expansion {
   Builder builder_;
   VariableFormats variables_;
   Formats formats_;
+  RankMessages messages_;
   Movements movement_;
   Weights weights_;
   Calls calls_;

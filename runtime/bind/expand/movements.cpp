@@ -11,6 +11,11 @@ bool Movements::may_lie_at(size_t offset, LaneId lane) const {
   return !builder_.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
 }
 
+bool Movements::there_for(TensorId tensor, LaneId lane) const {
+  return builder_.same_memory(builder_.tensor(tensor).lane, lane) ||
+         (builder_.program.home(tensor).lies<Tensor::Given>() && builder_.device(lane).info().shares_host_memory);
+}
+
 Spot Movements::who_copies(Spot spot, LaneId other) const {
   const int host = builder_.devices().host().memory_space();
   const bool in_host_memory = builder_.device(spot.lane).memory_space() == host;
@@ -39,8 +44,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
   const bool constant = builder_.is_constant(tensor);
   if (constant && builder_.constants().memory_space(builder_.constant_ref(tensor).node) != device.memory_space())
     return constant_moved(tensor, name, spot);
-  if (builder_.same_memory(lane, spot.lane) || constant)
-    return builder_.add_view(tensor, 0, builder_.spec(tensor), name, spot.lane);
+  if (there_for(tensor, spot.lane) || constant) return builder_.add_view(tensor, 0, builder_.spec(tensor), name, spot.lane);
   // Formats belong to a backend, so tensors that cross to a device of another kind are plain.
   TensorId sent = tensor;
   if (!share_formats(builder_.device(lane), device)) {
@@ -48,6 +52,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
     source.lane = lane;
     SHEAF_ASSIGN(sent, formats_.in_plain(tensor, step, source));
   }
+  if (messages_.between(lane, spot.lane)) return messages_.sent(sent, name, step, spot);
   const TensorSpec spec = builder_.spec(sent);
   const TensorId copy = builder_.add(spec, name, spot.lane);
   const InstanceId id = builder_.add(Instance::Copy{{spec.bytes, 1, 0, 0}}, step, who_copies(spot, lane), {sent}, {copy});

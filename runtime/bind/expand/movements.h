@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/bind/expand/formats.h"
+#include "runtime/bind/expand/messages.h"
 
 #include <string>
 
@@ -9,8 +10,8 @@ namespace sheaf {
 
 class Movements {
  public:
-  Movements(Builder& builder, const Replicas& replicas, Formats& formats, VariableFormats& variables)
-      : builder_(builder), replicas_(replicas), formats_(formats), variables_(variables) {}
+  Movements(Builder& builder, const Replicas& replicas, Formats& formats, VariableFormats& variables, RankMessages& messages)
+      : builder_(builder), replicas_(replicas), formats_(formats), variables_(variables), messages_(messages) {}
 
   /// `tensor` in the memory of `spot`'s lane, whole.
   Result<TensorId> moved(TensorId tensor, const std::string& name, StepId step, const Spot& spot);
@@ -38,11 +39,14 @@ class Movements {
  private:
   /// moved() for a constant in another memory.
   Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
+  /// The caller's buffer: each process of a world has its own.
+  bool there_for(TensorId tensor, LaneId lane) const;
 
   Builder& builder_;
   const Replicas& replicas_;
   Formats& formats_;
   VariableFormats& variables_;
+  RankMessages& messages_;
 };
 
 }  // namespace sheaf

@@ -60,8 +60,13 @@ TensorId Movements::add_chunk(StepId id, TensorId plain, size_t dim, size_t firs
   const size_t run = spec.bytes / split.outer, offset = first * split.inner_bytes;
   const LaneId lane = builder_.tensor(plain).lane;
   const bool contiguous = split.outer == 1 || run == split.along * split.inner_bytes;
-  if (contiguous && builder_.same_memory(lane, to.lane) && may_lie_at(builder_.program.root(plain).offset + offset, to.lane))
+  if (contiguous && there_for(plain, to.lane) && may_lie_at(builder_.program.root(plain).offset + offset, to.lane))
     return builder_.add_view(plain, offset, spec, name, to.lane);
+  if (messages_.between(lane, to.lane) && !there_for(plain, to.lane)) {
+    Spot source = to;
+    source.lane = lane;
+    return messages_.sent(add_chunk(id, plain, dim, first, spec, source), name, id, to);
+  }
   const TensorId chunk = builder_.add(spec, name, to.lane);
   builder_.add(Instance::Copy{{run, split.outer, split.along * split.inner_bytes, run}, offset}, id, who_copies(to, lane),
                {plain}, {chunk});
@@ -89,8 +94,12 @@ Result<void> Movements::gather(StepId id) {
   const TensorId gathered = builder_.add(spec, name, target.lane);
   builder_.define(result, 0, gathered);
   size_t row = 0;
-  for (const Spot& spot : sources) {
-    SHEAF_ASSIGN(const auto plain, formats_.in_plain(builder_.at(value, spot.replica), id, spot));
+  for (Spot spot : sources) {
+    SHEAF_ASSIGN(auto plain, formats_.in_plain(builder_.at(value, spot.replica), id, spot));
+    if (messages_.between(spot.lane, target.lane)) {
+      plain = messages_.sent(plain, builder_.name(value), id, target);
+      spot.lane = target.lane;
+    }
     const TensorSpec& part = builder_.spec(plain);
     const size_t rows = scalars ? 1 : static_cast<size_t>(part.dims[dim]);
     const size_t offset = row * whole.inner_bytes, run = rows * whole.inner_bytes;

@@ -60,11 +60,16 @@ Result<TensorId> Training::joined(StepId id, const Spot& target) {
   SHEAF_ASSIGN(const auto spec, replicas_.spec(result, target.replica));
   if (sources.size() == 1) return builder_.add_view(builder_.at(value, 0), 0, spec, name, target.lane);
   const TensorId whole = builder_.add(spec, name, target.lane);
-  for (const Spot& spot : sources) {
-    const TensorId part = builder_.at(value, spot.replica);
-    const size_t bytes = builder_.spec(part).bytes;
+  const auto rank = [&](const Spot& spot) { return builder_.devices().rank(spot.lane); };
+  for (Spot spot : sources) {
     const size_t offset = static_cast<size_t>(replicas_.run(value, spot).begin) * size_of(spec.dtype);
+    TensorId part = builder_.at(value, spot.replica);
+    const size_t bytes = builder_.spec(part).bytes;
     if (bytes == 0) continue;
+    if (rank(spot) != rank(target)) {
+      SHEAF_ASSIGN(part, movement_.moved(part, builder_.name(value), id, target));
+      spot = target;
+    }
     // In one memory each replica's lane delivers its run, or makes it there; from another memory the target's lane fetches it.
     Instance::Copy copy{{bytes, 1, 0, 0}, 0, offset};
     const bool here = builder_.same_memory(spot.lane, target.lane);

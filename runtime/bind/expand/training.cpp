@@ -170,7 +170,9 @@ Result<void> Training::add_update(TensorId variable, ValueId value, Spot spot, V
   const TensorSpec want = builder_.spec(variable);
   const LaneId home = builder_.tensor(variable).lane;
   TensorId made = builder_.at(value, spot.replica);
-  if (!want.plain() && !builder_.same_memory(builder_.tensor(made).lane, home)) {
+  const LaneId maker = builder_.tensor(made).lane;
+  const bool sent = builder_.devices().rank(maker) != builder_.devices().rank(home);
+  if ((!want.plain() || sent) && !builder_.same_memory(maker, home)) {
     spot.lane = home;
     SHEAF_ASSIGN(made, movement_.moved(made, name, {}, spot));
   }

@@ -76,7 +76,7 @@ void VariableFormats::note_copy(TensorId source, TensorId copy, InstanceId insta
   if (!group) return;
   const bool cast = contains(group->casts, builder_.program.root(source).tensor);
   (cast ? group->casts : group->roots).push_back(copy);
-  if (!cast) group->instances.push_back(instance);
+  if (!cast && instance) group->instances.push_back(instance);
 }
 
 void VariableFormats::settle(TensorId tensor, const TensorSpec& want, const Spot& spot) {

@@ -1,0 +1,128 @@
+#include "runtime/bind/expand/messages.h"
+
+#include "runtime/bind/order.h"
+
+#include <stdexcept>
+
+namespace sheaf {
+namespace {
+
+/// The world's errors end the run on all ranks; the executor takes them for this operation's.
+void check(const Result<void>& done) {
+  if (!done) throw std::runtime_error(done.error().message());
+}
+
+class Sending : public Executable {
+ public:
+  Sending(World& world, int from, int to, size_t bytes) : world_(world), from_(from), to_(to), bytes_(bytes) {}
+  void run(void* const* buffers, void*) override { check(world_.send(from_, to_, buffers[0], bytes_)); }
+
+ private:
+  World& world_;
+  int from_, to_;
+  size_t bytes_;
+};
+
+class Receiving : public Executable {
+ public:
+  Receiving(World& world, int to, int from, size_t bytes) : world_(world), to_(to), from_(from), bytes_(bytes) {}
+  void run(void* const* buffers, void*) override { check(world_.receive(to_, from_, buffers[0], bytes_)); }
+
+ private:
+  World& world_;
+  int to_, from_;
+  size_t bytes_;
+};
+
+class Agreement : public Executable {
+ public:
+  explicit Agreement(World& world) : world_(world) {}
+  void tell(bool run_failed) override { failed_here_ = run_failed; }
+  void run(void* const*, void*) override {
+    failed_ = false;
+    auto some = world_.any(failed_here_);
+    if (!some) throw std::runtime_error(some.error().message());
+    failed_ = *some;
+  }
+  bool failed() const override { return failed_; }
+  std::string failure() const override { return failed_ ? "the run has failed on some rank" : ""; }
+
+ private:
+  World& world_;
+  bool failed_here_ = false, failed_ = false;
+};
+
+template <typename Kind>
+Kind message(std::unique_ptr<Executable> executable, const std::string& reason) {
+  Kind work;
+  work.executable = std::move(executable);
+  work.implementation = "message";
+  work.reason = reason;
+  return work;
+}
+
+}  // namespace
+
+TensorId RankMessages::add_message(TensorId tensor, const std::string& name, StepId step, int to, LaneId lane,
+                                   Tensor::Place place) {
+  const DeviceSet& devices = builder_.devices();
+  World& world = *devices.world();
+  const int from = rank(builder_.tensor(tensor).lane);
+  const TensorSpec spec = builder_.spec(tensor);
+  const TensorId copy = builder_.add(spec, name, lane, place);
+  if (spec.bytes == 0) return copy;
+  Spot sender, receiver;
+  sender.lane = devices.message_lane(from);
+  receiver.lane = devices.message_lane(to);
+  auto send = message<Instance::Send>(std::make_unique<Sending>(world, from, to, spec.bytes),
+                                      "rank " + std::to_string(to) + " reads it, in a memory of its own");
+  send.to = to;
+  const InstanceId sent = builder_.add(std::move(send), step, sender, {tensor}, {});
+  auto receive = message<Instance::Receive>(std::make_unique<Receiving>(world, to, from, spec.bytes),
+                                            "it is made by rank " + std::to_string(from));
+  receive.from = from;
+  const InstanceId received = builder_.add(std::move(receive), step, receiver, {}, {copy});
+  builder_.program.instances[received].after = {sent};
+  return copy;
+}
+
+TensorId RankMessages::sent(TensorId tensor, const std::string& name, StepId step, const Spot& to) {
+  TensorId& known = received_[{tensor, rank(to.lane)}];
+  if (!known) {
+    known = add_message(tensor, name, step, rank(to.lane), to.lane, Tensor::Planned{});
+    variables_.note_copy(tensor, known, {});
+    return known;
+  }
+  return builder_.tensor(known).lane == to.lane ? known : builder_.add_view(known, 0, builder_.spec(known), name, to.lane);
+}
+
+void RankMessages::deliver(TensorId tensor, int output) {
+  const World* world = builder_.devices().world();
+  for (int rank = 1; world && rank < world->size(); ++rank)
+    add_message(tensor, builder_.tensor(tensor).name, {}, rank, builder_.devices().message_lane(rank), Tensor::Wanted{output});
+}
+
+Result<void> RankMessages::agree() {
+  const DeviceSet& devices = builder_.devices();
+  BoundProgram& program = builder_.program;
+  std::vector<InstanceId> may_fail;
+  for (const InstanceId i : program.instances.ids())
+    if (program.instances[i].can_fail()) may_fail.push_back(i);
+  if (!devices.world() || may_fail.empty()) return {};
+  std::vector<InstanceGroup> groups;
+  for (int rank = 0; rank < devices.world()->size(); ++rank) {
+    Spot spot;
+    spot.lane = devices.message_lane(rank);
+    auto agree =
+        message<Instance::Agree>(std::make_unique<Agreement>(*devices.world()), "variables change on all ranks or on none");
+    agree.can_fail = true;
+    const InstanceId agreed = builder_.add(std::move(agree), {}, spot, {}, {});
+    program.instances[agreed].after = may_fail;
+    groups.push_back({{agreed}, 2 * int64_t{may_fail.back().number()} + 1});
+  }
+  IdVector<InstanceId, InstanceId> instead;
+  for (const InstanceId i : program.instances.ids()) instead.push_back(i);
+  return rearrange(program, groups, instead);
+}
+
+}  // namespace sheaf

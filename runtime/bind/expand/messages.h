@@ -1,0 +1,35 @@
+// What crosses between the processes of a world: tensors, as a message each, and whether the run has failed.
+#pragma once
+
+#include "runtime/bind/expand/variable_formats.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace sheaf {
+
+class RankMessages {
+ public:
+  RankMessages(Builder& builder, VariableFormats& variables) : builder_(builder), variables_(variables) {}
+
+  /// Whether data of lane `from` reach lane `to` only by a message.
+  bool between(LaneId from, LaneId to) const { return rank(from) != rank(to); }
+  /// `tensor`, of another rank, in the memory of `to`'s lane, in its own format. A tensor goes to a rank once.
+  TensorId sent(TensorId tensor, const std::string& name, StepId step, const Spot& to);
+  /// A program's output, which is rank 0's, in the caller's buffers of all other ranks.
+  void deliver(TensorId tensor, int output);
+  /// After all that can fail, and before all that writes variables: a run that fails on one rank has failed on all.
+  Result<void> agree();
+
+ private:
+  int rank(LaneId lane) const { return builder_.devices().rank(lane); }
+  /// Sends `tensor` to `to`, where it becomes a tensor that lies in `place`, of lane `lane`.
+  TensorId add_message(TensorId tensor, const std::string& name, StepId step, int to, LaneId lane, Tensor::Place place);
+
+  Builder& builder_;
+  VariableFormats& variables_;
+  std::map<std::pair<TensorId, int>, TensorId> received_;  ///< by tensor and rank
+};
+
+}  // namespace sheaf

@@ -1,0 +1,252 @@
+#include "runtime/world/process_world.h"
+
+#include "runtime/machine/blocked_signals.h"
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+
+namespace sheaf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
+
+}  // namespace
+
+Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std::chrono::duration<double> silence) {
+  std::shared_ptr<ProcessWorld> world(new ProcessWorld(silence));
+  {
+    const BlockedSignals signals;
+    try {
+      world->thread_ = std::thread([it = world.get(), &engine] { it->serve(engine); });
+    } catch (const std::system_error& error) {
+      return Error(std::string("the thread that serves other processes can't be started: ") + error.what());
+    }
+  }
+  world->joined_.wait(false);
+  if (!world->joining_problem_.empty()) return Error("the world of processes can't be joined: " + world->joining_problem_);
+  SHEAF_ASSIGN(const auto introductions, world->exchange(Peers::introduction()));
+  auto peers = std::make_unique<Peers>(introductions, world->rank_);
+  world->local_rank_ = peers->local_rank();
+  const std::lock_guard lock(world->mutex_);
+  world->peers_ = std::move(peers);
+  return world;
+}
+
+ProcessWorld::~ProcessWorld() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> ProcessWorld::send(int, int to, const void* data, size_t bytes) {
+  return run({true, to, const_cast<void*>(data), bytes});
+}
+
+Result<void> ProcessWorld::receive(int, int from, void* data, size_t bytes) { return run({false, from, data, bytes}); }
+
+Result<void> ProcessWorld::run(Job job) {
+  for (int round = 0;; ++round) {
+    {
+      const std::lock_guard lock(engine_);
+      if (lost_) {
+        if (job.operation >= 0 && messages_) messages_->abandon(job.operation);
+        return reason();
+      }
+      if (advance(job)) break;
+    }
+    // Longer and longer, so that a wait for a slower rank costs no core.
+    if (round < 50) std::this_thread::yield();
+    else std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 + round / 10, 500)));
+  }
+  if (job.problem.empty()) return {};
+  lose(job.peer, job.problem);
+  return reason();
+}
+
+Error ProcessWorld::reason() const {
+  auto cause = failure();
+  return cause ? *std::move(cause) : Error("this rank has ended the run");
+}
+
+void ProcessWorld::fail(const Error& cause) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return;  // not the first
+    lost_ = true;
+    Note note;
+    note.kind = Note::failed;
+    note.rank = rank_;
+    const std::string& text = cause.message();
+    std::memcpy(note.text, text.data(), std::min(text.size(), sizeof note.text - 1));
+    own_failure_ = note;
+  }
+  changed_.notify_all();
+}
+
+std::optional<Error> ProcessWorld::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Result<void> ProcessWorld::leave() {
+  SHEAF_TRY(exchange(""));  // nobody is watched any more once all have come here
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = leaves_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  return {};
+}
+
+void ProcessWorld::serve(const Open& engine) {
+  messages_.reset(engine(joining_problem_));
+  if (messages_) {
+    rank_ = messages_->rank();
+    size_ = messages_->size();
+    library_ = messages_->library();
+  } else if (joining_problem_.empty()) {
+    joining_problem_ = "the engine gives no reason";
+  }
+  const bool works = messages_ != nullptr;
+  joined_ = true;
+  joined_.notify_all();
+  if (!works) return;
+  {
+    const std::lock_guard lock(engine_);
+    post_note();
+  }
+  last_look_ = last_told_ = Clock::now();
+  bool leaves = false;
+  for (bool ends = false; !ends;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (!stop_ && !own_failure_) changed_.wait_for(lock, std::chrono::milliseconds(20));
+      ends = stop_;
+      leaves = leaves_;
+    }
+    const std::lock_guard lock(engine_);
+    if (!leaves) look_after_others();
+  }
+  const std::lock_guard lock(engine_);
+  // The others learn of a failure as soon as this process goes on to its end; what they don't take in a second they will find out.
+  for (const auto begin = Clock::now(); !notes_sent() && Clock::now() - begin < std::chrono::seconds(1);)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (incoming_operation_ >= 0) {
+    messages_->abandon(incoming_operation_);
+    static_cast<void>(messages_->state(incoming_operation_));
+  }
+  // Otherwise without a farewell, which would wait for the others.
+  if (leaves) messages_->leave();
+}
+
+/// Messages of one sender come in the order of their sending, so parts need no numbers.
+bool ProcessWorld::advance(Job& job) {
+  for (;;) {
+    if (job.operation >= 0) {
+      const Messages::State state = messages_->state(job.operation);
+      if (!state.done) return false;
+      job.operation = -1;
+      if (state.failed) {
+        job.problem = "it can't be reached: " + state.text;
+        return true;
+      }
+      if (!job.sends && state.bytes != job.posted) {
+        job.problem = "it sent " + std::to_string(state.bytes) + " bytes where " + rank_text(rank_) + " expects " +
+                      std::to_string(job.posted);
+        return true;
+      }
+      job.begun += job.posted;
+      if (job.begun == job.bytes) return true;
+    }
+    job.posted = std::min(job.bytes - job.begun, Messages::kMostBytes);
+    char* part = static_cast<char*>(job.data) + job.begun;
+    job.operation = job.sends ? messages_->send(Messages::data, job.peer, part, job.posted)
+                              : messages_->receive(Messages::data, job.peer, part, job.posted);
+  }
+}
+
+/// Each rank gives its right neighbour signs of life, and misses those of its left one.
+void ProcessWorld::look_after_others() {
+  constexpr std::chrono::duration<double> kLongestRound{
+      0.25};  // so long ago was the last one, at most: this process may have slept
+  const auto now = Clock::now();
+  receive_notes();
+  std::optional<Note> mine;
+  std::optional<Peers::Gone> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    mine = std::exchange(own_failure_, std::nullopt);
+    if (!lost_ && peers_) gone = peers_->gone();
+  }
+  if (mine) {
+    for (int rank = 0; rank < size_; ++rank)
+      if (rank != rank_) {
+        outgoing_.push_back({*mine, -1});
+        Outgoing& last = outgoing_.back();
+        last.operation = messages_->send(Messages::control, rank, &last.note, sizeof last.note);
+      }
+  }
+  if (now - last_told_ > std::chrono::milliseconds(500) && notes_sent()) {
+    last_told_ = now;
+    outgoing_.push_back({{}, -1});
+    outgoing_.back().operation = messages_->send(Messages::control, (rank_ + 1) % size_, &outgoing_.back().note, sizeof(Note));
+  }
+  const auto since = std::min<std::chrono::duration<double>>(now - last_look_, kLongestRound);
+  last_look_ = now;
+  silent_ += since;
+  if (lost_) return;
+  // Whoever ends with a reason has told it before; it may still be on its way.
+  peer_gone_ = gone ? peer_gone_ + since : std::chrono::duration<double>(0);
+  if (gone && peer_gone_ > std::chrono::milliseconds(200)) return lose(gone->rank, gone->what);
+  if (silent_ > silence_)
+    lose((rank_ + size_ - 1) % size_, "it has given no sign of life for " + std::to_string(static_cast<int>(silence_.count())) +
+                                          " s: it was stopped, or can't be reached");
+}
+
+void ProcessWorld::post_note() {
+  incoming_operation_ = messages_->receive(Messages::control, Messages::kAny, &incoming_, sizeof incoming_);
+}
+
+void ProcessWorld::receive_notes() {
+  while (incoming_operation_ >= 0) {
+    const Messages::State state = messages_->state(incoming_operation_);
+    if (!state.done) return;
+    incoming_operation_ = -1;
+    if (state.failed) return;  // those who are gone are missed
+    const Note note = incoming_;
+    post_note();
+    silent_ = std::chrono::duration<double>(0);
+    if (note.kind != Note::failed) continue;
+    const std::lock_guard lock(mutex_);
+    if (lost_) continue;
+    lost_ = true;
+    failure_ = Error(rank_text(note.rank) + ": " + note.text);
+  }
+}
+
+/// Rank `rank` is gone: this rank is the first to say so, or one of the first.
+void ProcessWorld::lose(int rank, const std::string& text) {
+  Note note;
+  note.kind = Note::failed;
+  note.rank = rank;
+  std::memcpy(note.text, text.data(), std::min(text.size(), sizeof note.text - 1));
+  const std::lock_guard lock(mutex_);
+  if (lost_) return;
+  lost_ = true;
+  failure_ = Error(rank_text(rank) + ": " + note.text);
+  own_failure_ = note;  // for the others
+}
+
+bool ProcessWorld::notes_sent() {
+  std::erase_if(outgoing_, [&](const Outgoing& one) { return one.operation < 0 || messages_->state(one.operation).done; });
+  return outgoing_.empty();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,205 @@
+"""Training in several processes: the bits of one, one set of outputs, and one end for all."""
+import json
+import os
+import signal
+import time
+import unittest
+
+from program import MODELS, ProgramTest, must, sheaf
+from tensors import Tensor, write_npy
+from worlds import MISSING, World, WorldTest, alive
+
+
+class EqualBits(WorldTest):
+    """Every strategy, in several arrangements of processes and devices: the bits of one process."""
+
+    def results(self, done):
+        must(done)
+        return self.path("w").read_bytes(), self.losses()
+
+    def outputs(self):
+        return ("--save", self.path("w"), "--metrics", self.path("m.jsonl"))
+
+    def plan_of(self, strategy):
+        plan = self.dir / f"{strategy}.plan"
+        must(sheaf("compile", self.shared / "model.json", "-o", plan, "--strategy", strategy))
+        return plan
+
+    def test_as_in_one_process(self):
+        """90 rows in batches of 16 end with one of 10; evaluation sees what was trained."""
+        options = ("--epochs", 1, "--shards", 3, "--seed", 5, *self.evaluate(), *self.outputs())
+        one = self.results(self.train(*options, devices="cpu:0-2"))
+        evaluated = [line for line in self.lines() if "eval_accuracy" in line][0]
+        for strategy, lists in (("replicated", ("cpu:0", "cpu:0")), ("replicated", ("cpu:0", "cpu:0", "cpu:0")), ("data_parallel", ("cpu:0,cpu:1", "cpu:0")),
+                                ("sharded", ("cpu:0", "cpu:0,cpu:1")), ("fully_sharded", ("cpu:0", "cpu:0", "cpu:0"))):
+            with self.subTest(strategy=strategy, lists=lists):
+                self.assertEqual(self.results(self.run_world(lists, *options, plan=self.plan_of(strategy))), one)
+                epoch = [line for line in self.lines() if "eval_accuracy" in line][0]
+                self.assertEqual((epoch["eval_accuracy"], epoch["eval_loss"]), (evaluated["eval_accuracy"], evaluated["eval_loss"]))
+
+    def test_other_models(self):
+        for model, more in (("data_parallel_model.json", ()), ("word_language_model.json", ()), ("digits_cnn.json", ("--micro-batches", 2))):
+            spec = json.loads((MODELS / model).read_text())
+            data = [f"{name}=random:12" for name in (*spec["inputs"], *spec["training"]["targets"])]
+            plan = self.dir / "other.plan"
+            must(sheaf("compile", MODELS / model, "-o", plan, "--strategy", "replicated"))
+            options = ("--steps", 2, "--shards", 2, "--lr", "0.01", *more, *self.outputs())
+            with self.subTest(model=model):
+                one = self.results(self.train(*options, devices="cpu:0,cpu:1", plan=plan, data=data, batch=8))
+                self.assertEqual(self.results(self.run_world(("cpu:0", "cpu:0"), *options, plan=plan, data=data, batch=8)), one)
+
+    def test_resumed_in_other_arrangements(self):
+        plan = self.plan_of("replicated")
+        options = ("--shards", 3, "--seed", 5, "--metrics", self.path("m.jsonl"))
+        must(self.train("--steps", 9, *options, "--save", self.path("whole"), devices="cpu:0-2", plan=plan))
+        folder = self.path("checkpoints")
+        must(self.run_world(("cpu:0", "cpu:0"), "--steps", 4, *options, "--checkpoint", folder, plan=plan))
+        done = must(self.run_world(("cpu:0", "cpu:0", "cpu:0"), "--steps", 7, *options, "--checkpoint", folder, "--resume", plan=self.plan_of("fully_sharded")))
+        self.assertEqual(done.err.count("4 steps done"), 1)
+        must(self.train("--steps", 9, *options, "--checkpoint", folder, "--resume", "--save", self.path("parts"), devices="cpu:0", plan=self.plan))
+        self.assertEqual(self.path("parts").read_bytes(), self.path("whole").read_bytes())
+
+    def test_outputs_come_once(self):
+        done = must(self.run_world(("cpu:0", "cpu:0"), "--epochs", 2, "--plot", self.path("p.svg"), *self.outputs()))
+        self.assertEqual(done.out.count("after 2 epochs"), 1, done.out)
+        self.assertIn("on 0/cpu:0,1/cpu:0", done.out)
+        self.assertEqual(done.err.count("batch size"), 1, done.err)
+        self.assertEqual(len(self.losses()), 12)
+        self.assertTrue(self.path("p.svg").read_text().startswith("<svg"))
+
+
+class Differences(WorldTest):
+    """Before the first step the processes compare what they are about to do."""
+
+    def refused(self, *words, lists=("cpu:0", "cpu:0"), more=(), **options):
+        done = self.run_world(lists, "--steps", 3, "--save", self.path("w"), *more, **options)
+        self.assertEqual(done.status, 1, done)
+        for word in words:
+            self.assertIn(word, done.err)
+        self.assertFalse(self.path("w").exists())
+
+    def test_options(self):
+        self.refused("rank 1: --seed is 7, and on rank 0 it is 6", more=("--seed", lambda rank: 6 + rank))
+        self.refused("rank 1: --lr is 0.5", more=("--lr", lambda rank: ("0.25", "0.5")[rank]))
+
+    def test_data(self):
+        other = ["x=test-images.gz", "label=test-labels"]
+        commands = [self.command("--steps", 3, devices="cpu:0", data=data) for data in (None, other)]
+        done = World(commands, cwd=self.shared).end()
+        self.assertEqual(done.status, 1)
+        self.assertIn("rank 1: the fingerprint of --data", done.err)
+
+    def test_host_only_mode_and_ranks(self):
+        self.refused("rank 1: --devices cpu is host-only mode", lists=("cpu:0", "cpu"))
+        self.refused("each process has a list of its own", lists=("0/cpu:0,1/cpu:0",) * 2)
+
+
+class Faults(WorldTest):
+    """Whatever ends one rank ends all, with its reason; the newest checkpoint stays good."""
+
+    def started(self, lists=("cpu:0", "cpu:0", "cpu:0")):
+        """A long run whose first checkpoint is there."""
+        self.folder = self.path("checkpoints")
+        world = self.world(lists, "--steps", 1000000, "--shards", 3, "--checkpoint", self.folder, "--checkpoint-every", 5)
+        processes = world.processes()
+        end = time.monotonic() + 30
+        while not list(self.folder.glob("*.safetensors")):
+            self.assertLess(time.monotonic(), end, "no checkpoint")
+            time.sleep(0.02)
+        return world, processes
+
+    def ended(self, world, processes, within=10):
+        begin = time.monotonic()
+        done = world.end(limit=20)
+        self.assertLess(time.monotonic() - begin, within, done)
+        self.assertNotEqual(done.status, 0)
+        end = time.monotonic() + 2
+        while any(alive(process) for process in processes.values()) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual([rank for rank, process in processes.items() if alive(process)], [])
+        last = max(int(file.stem.split("-")[1]) for file in self.folder.glob("*.safetensors"))
+        resumed = must(self.train("--steps", last + 1, "--shards", 3, "--checkpoint", self.folder, "--resume", "--checkpoint-every", 5, devices="cpu:0"))
+        self.assertIn(f"{last:,} steps done", resumed.err)
+        return done
+
+    def test_a_killed_rank(self):
+        world, processes = self.started()
+        os.kill(processes[1], signal.SIGKILL)
+        done = self.ended(world, processes)
+        self.assertIn("rank 1: its process", done.err)
+
+    def test_a_stopped_rank(self):
+        world, processes = self.started()
+        os.kill(processes[2], signal.SIGSTOP)
+        done = self.ended(world, processes)
+        self.assertIn("rank 2: it has given no sign of life for 5 s", done.err)
+
+    def test_a_signal_to_one_rank_saves_and_ends_all(self):
+        world, processes = self.started()
+        os.kill(processes[1], signal.SIGTERM)
+        done = self.ended(world, processes)
+        self.assertIn("stopped by SIGTERM to rank 1", done.err)
+        self.assertIn("a checkpoint is saved", done.err)
+
+    def test_a_file_that_rank_0_can_not_write(self):
+        done = self.run_world(("cpu:0", "cpu:0"), "--steps", 3, "--metrics", "/dev/full", "--save", self.path("w"))
+        self.assertEqual(done.status, 1)
+        self.assertIn("/dev/full", done.err)
+        self.assertIn("rank 0: ", done.err)
+        self.assertFalse(self.path("w").exists())
+
+    def test_a_loss_that_is_not_finite(self):
+        done = self.run_world(("cpu:0", "cpu:0"), "--steps", 40, "--lr", "1e30", "--checkpoint", self.path("c"), "--save", self.path("w"))
+        self.assertEqual(done.status, 1)
+        self.assertIn("the first output that isn't finite is that of layer", done.err)
+        self.assertFalse(self.path("w").exists())
+
+
+class IndexBeyondTable(WorldTest):
+    """An operation that fails on one rank: all ranks say which, and of which rank."""
+    model = """{"sheaf": "1.0", "name": "table", "inputs": {"x": {"shape": ["batch", 2], "dtype": "int64"}},
+"layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
+  {"type": "Embedding", "num_embeddings": 5, "embedding_dim": 3}, {"type": "Flatten"}, {"type": "Linear", "in_features": 6, "out_features": 3}]}}],
+"training": {"targets": {"label": {"shape": ["batch"], "dtype": "int64"}}, "loss": {"type": "CrossEntropyLoss"},
+  "optimizer": {"type": "SGD", "lr": 0.1}}}"""
+
+    def test_the_second_rank_s_row(self):
+        x, label = self.path("x.npy"), self.path("label.npy")
+        write_npy(x, Tensor("I64", (4, 2), [1, 2, 3, 4, 0, 1, 9, 0]))
+        write_npy(label, Tensor("I64", (4,), [0, 1, 2, 0]))
+        done = self.run_world(("cpu:0", "cpu:0"), "--steps", 2, "--no-shuffle", "--save", self.path("w"), data=(f"x={x}", f"label={label}"), batch=4)
+        self.assertEqual(done.status, 1)
+        for rank in (0, 1):
+            self.assertRegex(done.err, rf"\[1,{rank}\]<stderr>:.*rank 1: replica 1 on device 1/cpu:0: layer 'net.module.0'")
+
+
+class Lists(ProgramTest):
+    """Lists with ranks show a run of several processes without starting it."""
+
+    def test_dump_estimate_explain_and_verify(self):
+        model = MODELS / "digits_cnn.json"
+        plan = self.dir / "r.plan"
+        must(sheaf("compile", model, "-o", plan, "--strategy", "replicated"))
+        where = ("--devices", "0/cpu:0,1/cpu:0", "--batch", 8)
+        bound = must(sheaf("dump", plan, "--format", "bound", "--program", "train", *where)).out
+        self.assertIn(" on 0/messages: send of ", bound)
+        self.assertIn(" on 1/messages: receive of ", bound)
+        graph = json.loads(must(sheaf("dump", plan, "--format", "json", "--program", "train", *where)).out)
+        self.assertTrue({"0/cpu:0", "1/cpu:0"} <= {node["device"] for node in graph["nodes"]})
+        must(sheaf("estimate", plan, *where))
+        must(sheaf("explain", plan, "--program", "train", *where))
+        must(sheaf("verify", model, "--devices", "0/cpu:0-1,1/cpu:0", "--batch", 7, "--strategy", "replicated"))
+
+    def test_what_a_list_can_not_be(self):
+        for devices, word in (("1/cpu:0", "out of order"), ("0/cpu:0,2/cpu:0", "out of order"), ("0/cpu:0,cpu:1", "has no rank"),
+                              ("x/cpu:0", "no valid rank"), ("0/cpu", "host-only mode")):
+            self.assert_refused(sheaf("estimate", "none.plan", "--devices", devices, "--batch", 4), word, status=2)
+
+    def test_one_process_does_not_run_them(self):
+        plan = self.compile(MODELS / "tutorial.json")
+        self.assert_refused(sheaf("run", plan, "--devices", "0/cpu:0,1/cpu:0", "--input", "x=random:4"), "the device list names ranks", "mpirun -n 2")
+
+
+if MISSING:
+    print(f"skipped: {MISSING}")
+unittest.main()
