@@ -99,6 +99,8 @@ TEST(PlanWindows, Pools) {
   EXPECT_EQ(problem(one_step(Op::avg_pool, {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average)), "");
   refuse_step(one_step(Op::avg_pool, {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 3, 3}}, average), "expected [batch, 4, 2, 2]");
   average["divisor_override"] = -1;
+  EXPECT_EQ(problem(one_step(Op::avg_pool, {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average)), "");
+  average["divisor_override"] = 1.5;
   refuse_step(one_step(Op::avg_pool, {{"x", {batch(), 4, 5, 5}}}, {{batch(), 4, 2, 2}}, average), "'divisor_override'");
 
   EXPECT_EQ(problem(one_step(Op::adaptive_avg_pool, {{"x", x}}, {{batch(), 4, 3, 9}})), "");
