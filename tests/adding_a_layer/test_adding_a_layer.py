@@ -80,7 +80,7 @@ class AddingALayer(unittest.TestCase):
 
     def test_the_movement_is_found_and_moves(self):
         self.lit("passes/dist-simplify.mlir", "--dist-simplify -split-input-file")
-        execute([sys.executable, self.source / "tests/cli/test_reduce_scatter.py"],
+        execute([sys.executable, self.source / "tests/cli/test_split_sum.py"],
                 env={**os.environ, "SHEAF": str(self.bin / "sheaf"), "SHEAF_RUN": f"{self.bin}/sheaf run", "SHEAF_SOURCE_DIR": str(self.source)})
 
 
