@@ -13,7 +13,8 @@ bool Movements::may_lie_at(size_t offset, LaneId lane) const {
 
 bool Movements::there_for(TensorId tensor, LaneId lane) const {
   return builder_.same_memory(builder_.tensor(tensor).lane, lane) ||
-         (builder_.program.home(tensor).lies<Tensor::Given>() && builder_.device(lane).info().shares_host_memory);
+         (builder_.devices().world() && builder_.program.home(tensor).lies<Tensor::Given>() &&
+          builder_.device(lane).info().shares_host_memory);
 }
 
 Spot Movements::who_copies(Spot spot, LaneId other) const {

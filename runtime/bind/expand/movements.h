@@ -39,7 +39,7 @@ class Movements {
  private:
   /// moved() for a constant in another memory.
   Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
-  /// The caller's buffer: each process of a world has its own.
+  /// Whether an operation of `lane` reads the tensor where it is. Each process of a world has a caller's buffer of its own.
   bool there_for(TensorId tensor, LaneId lane) const;
 
   Builder& builder_;
