@@ -4,11 +4,11 @@
 namespace sheaf {
 
 TensorId Movements::add_run(StepId id, TensorId whole, ValueId result, const Spot& to) {
-  const TensorSpec& spec = builder_.spec(whole);
+  const DType dtype = builder_.spec(whole).dtype;
   const Run run = replicas_.run(result, to);
-  const TensorSpec flat = plain_tensor(spec.dtype, {element_count(spec)});
+  const TensorSpec flat = plain_tensor(dtype, {element_count(builder_.spec(whole))});
   const TensorId elements = builder_.add_view(whole, 0, flat, builder_.tensor(whole).name, builder_.tensor(whole).lane);
-  return add_chunk(id, elements, 0, static_cast<size_t>(run.begin), plain_tensor(spec.dtype, {run.count}), to);
+  return add_chunk(id, elements, 0, static_cast<size_t>(run.begin), plain_tensor(dtype, {run.count}), to);
 }
 
 Result<void> Movements::shard(StepId id) {
