@@ -59,9 +59,13 @@ void set_home(BlockArgument parameter, Attribute home) {
   parameter.setType(PlacedType::get(home.getContext(), tensor_of(parameter), home));
 }
 
-void take_over(dist::ReplicateOp user, mlir::Value value) {
-  user.getOutput().replaceAllUsesWith(value);
-  user.erase();
+void keep_copies(const RegionParameter& parameter) {
+  mlir::BlockArgument value = parameter.value;
+  set_home(value, parameter.copies);
+  for (Operation* user : llvm::to_vector(value.getUsers())) {
+    cast<dist::ReplicateOp>(user).getOutput().replaceAllUsesWith(value);
+    user->erase();
+  }
 }
 
 void finish_homes(func::FuncOp function, size_t parameters, Strategy strategy) {

@@ -20,8 +20,8 @@ std::vector<RegionParameter> region_parameters(mlir::func::FuncOp function);
 /// Gives the parameter's argument the layout `home`.
 void set_home(mlir::BlockArgument parameter, mlir::Attribute home);
 
-/// `value`, each replica's copy of a parameter, takes the place of what `user`, a replicate, gave.
-void take_over(dist::ReplicateOp user, mlir::Value value);
+/// The parameter's home is each replica, so that no step replicates it.
+void keep_copies(const RegionParameter& parameter);
 
 /// The gradient's reduce becomes `Collective`, whose result has the layout `to`.
 template <typename Collective>

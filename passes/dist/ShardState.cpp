@@ -13,9 +13,7 @@ struct DistShardState : impl::DistShardStateBase<DistShardState> {
   void runOnOperation() override {
     auto parameters = region_parameters(getOperation());
     for (RegionParameter& parameter : parameters) {
-      set_home(parameter.value, parameter.copies);
-      for (Operation* user : llvm::to_vector(parameter.value.getUsers()))
-        take_over(cast<dist::ReplicateOp>(user), parameter.value);
+      keep_copies(parameter);
       if (parameter.gradient)
         collect<dist::ReduceScatterOp>(
             parameter.gradient, dist::ShardedAttr::get(&getContext(), parameter.copies.getGroup()),

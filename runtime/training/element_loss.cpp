@@ -1,5 +1,7 @@
 #include "runtime/training/element_loss.h"
 
+#include "runtime/training/loss_section.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -47,15 +49,13 @@ double hinge_embedding(double x, double t, const Arguments& a) {
 }  // namespace
 
 double ElementLossArguments::number(const char* name, double otherwise) const {
-  if (!named.is_object()) return otherwise;
-  const auto found = named.find(name);
-  return found != named.end() && found->is_number() ? found->get<double>() : otherwise;
+  const Json& found = member_of(named, name);
+  return found.is_number() ? found.get<double>() : otherwise;
 }
 
 bool ElementLossArguments::flag(const char* name, bool otherwise) const {
-  if (!named.is_object()) return otherwise;
-  const auto found = named.find(name);
-  return found != named.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+  const Json& found = member_of(named, name);
+  return found.is_boolean() ? found.get<bool>() : otherwise;
 }
 
 const ElementLoss* find_element_loss(const std::string& type) {

@@ -1,6 +1,8 @@
 // PyTorch's learning-rate schedules in closed form (torch.optim.lr_scheduler).
 #include "runtime/training/schedule.h"
 
+#include "runtime/training/loss_section.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,14 +11,8 @@
 namespace sheaf {
 namespace {
 
-const Json& member(const Json& object, const char* name) {
-  static const Json none;
-  const auto found = object.find(name);
-  return found == object.end() ? none : *found;
-}
-
 double number(const Json& object, const char* name, double otherwise) {
-  const Json& found = member(object, name);
+  const Json& found = member_of(object, name);
   return found.is_number() ? found.get<double>() : otherwise;
 }
 
@@ -38,7 +34,7 @@ double step_lr(const Json& s, double base, double at) {
 }
 
 double multi_step_lr(const Json& s, double base, double at) {
-  return base * std::pow(number(s, "gamma", 0.1), static_cast<double>(passed(member(s, "milestones"), at)));
+  return base * std::pow(number(s, "gamma", 0.1), static_cast<double>(passed(member_of(s, "milestones"), at)));
 }
 
 double exponential_lr(const Json& s, double base, double at) { return base * std::pow(number(s, "gamma", 0.1), at); }
@@ -77,10 +73,10 @@ double one_cycle_lr(const Json& s, double, double at) {
   const double most = number(s, "max_lr", 0), initial = most / number(s, "div_factor", 25);
   const double least = initial / number(s, "final_div_factor", 1e4);
   const double last = number(s, "total_steps", 1) - 1, up = number(s, "pct_start", 0.3) * (last + 1) - 1;
-  const auto between = member(s, "anneal_strategy") == "linear" ? by_line : by_cosine;
+  const auto between = member_of(s, "anneal_strategy") == "linear" ? by_line : by_cosine;
   at = std::min(at, last);
   if (at <= up) return between(initial, most, at / up);
-  if (member(s, "three_phase") != true) return between(most, least, last > up ? (at - up) / (last - up) : 1);
+  if (member_of(s, "three_phase") != true) return between(most, least, last > up ? (at - up) / (last - up) : 1);
   const double down = 2 * up;
   return at <= down ? between(most, initial, (at - up) / (down - up)) : between(initial, least, (at - down) / (last - down));
 }
@@ -89,7 +85,7 @@ double rate(const Json& schedule, double base, double at);
 
 /// One schedule after another, each from its own beginning.
 double sequential_lr(const Json& s, double base, double at) {
-  const Json &schedulers = member(s, "schedulers"), &milestones = member(s, "milestones");
+  const Json &schedulers = member_of(s, "schedulers"), &milestones = member_of(s, "milestones");
   const int64_t past = passed(milestones, at);
   if (!schedulers.is_array() || past >= std::ssize(schedulers)) return base;
   const auto index = static_cast<size_t>(past);
@@ -109,23 +105,18 @@ double rate(const Json& schedule, double base, double at) {
       {"OneCycleLR", one_cycle_lr},
       {"SequentialLR", sequential_lr},
   };
-  if (!schedule.is_object() || !member(schedule, "type").is_string()) return base;
-  const auto row = rows.find(member(schedule, "type").get<std::string>());
+  if (!member_of(schedule, "type").is_string()) return base;
+  const auto row = rows.find(member_of(schedule, "type").get<std::string>());
   return row == rows.end() ? base : row->second(schedule, base, at);
 }
 
 }  // namespace
 
-bool counts_steps(const Plan& plan) {
-  if (!plan.training.is_object()) return false;
-  const Json& schedule = member(plan.training, "schedule");
-  return schedule.is_object() && member(schedule, "interval") == "step";
-}
+bool counts_steps(const Plan& plan) { return member_of(member_of(plan.training, "schedule"), "interval") == "step"; }
 
 double learning_rate(const Plan& plan, double base, const TrainingTime& time) {
-  if (!plan.training.is_object()) return base;
   const int64_t at = counts_steps(plan) ? time.steps : time.epochs;
-  return rate(member(plan.training, "schedule"), base, static_cast<double>(std::max<int64_t>(at, 0)));
+  return rate(member_of(plan.training, "schedule"), base, static_cast<double>(std::max<int64_t>(at, 0)));
 }
 
 }  // namespace sheaf
