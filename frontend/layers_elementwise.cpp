@@ -11,33 +11,22 @@ LayerType unary(std::string name, std::string summary, std::string function) {
   return {.name = std::move(name), .summary = std::move(summary), .function = std::move(function)};
 }
 
-/// Of two inputs, or of one and the number `other`.
-LayerType binary(std::string name, std::string summary, std::string function) {
+/// Of two inputs, or of one and `number`.
+LayerType binary(std::string name, std::string summary, std::string function,
+                 Argument number = typed("other", Kind::scalar, Json(nullptr))) {
+  auto check = [argument = number.name](LayerCheck& layer) {
+    if (layer.inputs == any_number) return;
+    const bool given = !layer.arguments[argument].is_null();
+    if (given == (layer.inputs == 2))
+      layer.refuse(argument.c_str(),
+                   given ? "stands for a second input, but there are two" : "is needed where there is one input");
+  };
   return {.name = std::move(name),
           .summary = std::move(summary),
-          .arguments = {nullable(typed("other", Kind::scalar, Json(nullptr)))},
+          .arguments = {nullable(std::move(number))},
           .most_inputs = 2,
-          .check =
-              [](LayerCheck& layer) {
-                if (layer.inputs == any_number) return;
-                const bool given = !layer.arguments["other"].is_null();
-                if (given == (layer.inputs == 2))
-                  layer.refuse("other",
-                               given ? "stands for a second input, but there are two" : "is needed where there is one input");
-              },
+          .check = std::move(check),
           .function = std::move(function)};
-}
-
-LayerType pow() {
-  LayerType row = binary("Pow", "x to the power of y, or of `exponent`", "pow");
-  row.arguments = {nullable(number("exponent", Json(nullptr)))};
-  row.check = [](LayerCheck& layer) {
-    if (layer.inputs == any_number) return;
-    const bool given = !layer.arguments["exponent"].is_null();
-    if (given == (layer.inputs == 2))
-      layer.refuse("exponent", given ? "stands for a second input, but there are two" : "is needed where there is one input");
-  };
-  return row;
 }
 
 LayerType clamp() {
@@ -64,7 +53,7 @@ std::vector<LayerType> elementwise_layers() {
       binary("Div", "x / y", "div"),
       binary("Minimum", "the smaller of x and y", "minimum"),
       binary("Maximum", "the larger of x and y", "maximum"),
-      pow(),
+      binary("Pow", "x to the power of y, or of `exponent`", "pow", number("exponent", Json(nullptr))),
       unary("Exp", "eˣ", ""),
       unary("Log", "log x", "log"),
       unary("Log1p", "log(1 + x)", "log1p"),
