@@ -123,6 +123,9 @@ def test_the_batch_need_not_come_first(runner):
     model = runner.compare(Recurrent(), (torch.randint(0, 11, (7, 3)),), devices=("cpu",), batch_dim=1)
     assert model.json["inputs"]["tokens"] == {"shape": [7, "batch"], "dtype": "int64"}
     assert [layer["type"] for layer in model.json["layers"]] == ["Embedding", "LSTM", "GRU"]
+    # Without a GPU PyTorch forgets the 1.
+    parallel = runner.compare(nn.DataParallel(Recurrent(), dim=1), (torch.randint(0, 11, (7, 3)),), batch_dim=1)
+    assert parallel.json["layers"][0]["dim"] == 1
 
 
 def test_data_parallel_outside_and_inside_is_kept(runner):

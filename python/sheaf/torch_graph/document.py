@@ -86,8 +86,10 @@ class Document:
                 entry["device_ids"] = list(owner.device_ids)
             if owner.output_device != owner.device_ids[0]:
                 entry["output_device"] = owner.output_device
-        if getattr(owner, "dim", 0):  # without a GPU PyTorch doesn't keep it
-            entry["dim"] = owner.dim
+        # Without a GPU PyTorch doesn't keep its `dim`: it is where the rows are.
+        dim = getattr(owner, "dim", next((i for value in sources for i, size in enumerate(value.shape) if size.rows), 0))
+        if dim:
+            entry["dim"] = dim
         return entry
 
     def _container(self, scope, owner, sources, results):
