@@ -21,6 +21,8 @@ struct PipelineOptions {
   std::string precision = "f32";  ///< arithmetic: f32, bf16 or f16 (docs/precision.md)
   bool unpartitioned = false;     ///< without parallel regions, everything on one device
   Strategy strategy = Strategy::data_parallel;  ///< of training programs (docs/strategies.md)
+  bool training_mode = false;                   ///< of a caller's program: layers as they are in training
+  bool differentiate = false;                   ///< of a caller's program: with its backward pass
 };
 
 /// nn → dist: shapes, placement, partition, simplification. What `dump` shows.
@@ -34,6 +36,10 @@ void build_training_pipeline(mlir::OpPassManager& passes, const PipelineOptions&
 
 /// The same for a batch in parts: the module's function becomes two, `accumulate` and `update` (dist-accumulate).
 void build_accumulation_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
+
+/// nn → dist for callers who hold parameters and take gradients themselves (dist-take-parameters): `forward`, or, of a function with
+/// `nn.differentiate`, `backward`.
+void build_caller_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
 /// Inside the regions of a training step: layers → library calls and kernels.
 void build_training_lowering_pipeline(mlir::OpPassManager& passes);

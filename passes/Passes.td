@@ -118,8 +118,21 @@ def DistDifferentiate : Pass<"dist-differentiate", "::mlir::func::FuncOp"> {
   let description = [{
     The first result of the function is the loss. The parameters' gradients become its last results, in the order of
     `nn.gradients`. Parameters that the loss doesn't reach are named in one warning and have none.
+
+    With `nn.differentiate`, names of inputs and parameters, there is no loss: the gradients of the outputs become arguments,
+    targets called `OUTPUT.grad`, and the results are the gradients of what is listed.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def DistTakeParameters : Pass<"dist-take-parameters", "::mlir::func::FuncOp"> {
+  let summary = "Parameters and buffers become inputs, their new values and gradients outputs";
+  let description = [{
+    For a caller who has them in host memory and gives them at each run: each that is used is moved from there to its home. Buffers' new
+    values follow the outputs under the buffers' names, then gradients, called `NAME.grad`. What no weights file has
+    (`nn.constant`) stays the plan's.
+  }];
+  let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
 
 def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {

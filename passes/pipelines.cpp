@@ -51,6 +51,15 @@ void build_inference_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 
+/// What must come before the backward pass is built.
+static void add_preparation(OpPassManager& passes) {
+  // What comes apart has its parts' gradients. A long attention has one of its own, that keeps no weights.
+  NnLowerLayersOptions lowering;
+  lowering.keepAttention = true;
+  passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));
+  passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
+}
+
 /// From nn to a step's gradients.
 static void add_differentiation(OpPassManager& passes, const PipelineOptions& options, bool accumulate) {
   if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
@@ -60,11 +69,7 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
   mode.accumulate = accumulate;
   passes.addNestedPass<func::FuncOp>(createNnTrainingMode(mode));
   add_partition(passes, options);
-  // What comes apart has its parts' gradients. A long attention has one of its own, that keeps no weights.
-  NnLowerLayersOptions lowering;
-  lowering.keepAttention = true;
-  passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));
-  passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
+  add_preparation(passes);
   // Before the backward pass, which has no dual for an assignment.
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
@@ -89,6 +94,23 @@ void build_accumulation_pipeline(OpPassManager& passes, const PipelineOptions& o
   passes.addPass(createDistAccumulate());
   // Of the second function, which has the gradients now.
   passes.addNestedPass<func::FuncOp>(createDistOptimize());
+  add_simplification(passes);
+}
+
+void build_caller_pipeline(OpPassManager& passes, const PipelineOptions& options) {
+  if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
+  passes.addNestedPass<func::FuncOp>(createNnInferShapes());
+  if (options.training_mode) passes.addNestedPass<func::FuncOp>(createNnTrainingMode());
+  add_partition(passes, options);
+  if (options.differentiate) {
+    add_preparation(passes);
+    passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
+    passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
+  } else {
+    passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
+  }
+  // Whoever knows parameters and buffers by their roles is done.
+  passes.addNestedPass<func::FuncOp>(createDistTakeParameters());
   add_simplification(passes);
 }
 

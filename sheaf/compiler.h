@@ -22,6 +22,10 @@ struct CompilerOptions {
   std::string strategy = "data_parallel";
   /// Bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
   int64_t device_memory = 0;
+  /// "train" or "eval": with the programs "forward" and "backward" (sheaf/gradients.h), layers being as in that mode; empty: without.
+  std::string gradients;
+  /// Names of the inputs and parameters that "backward" gives gradients of; `module.` parts may be left out.
+  std::vector<std::string> gradients_of;
   /// A `training` section as JSON (docs/model-format.md), taken in place of the model's own; empty: the model's own, if it has one.
   std::string training;
 };

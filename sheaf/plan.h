@@ -27,7 +27,8 @@ class SharedPlan {
   const std::string& precision() const;
   /// "data_parallel", "replicated", "sharded" or "fully_sharded": what each replica of its training step keeps.
   std::string strategy() const;
-  /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches.
+  /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches; with
+  /// CompilerOptions::gradients "forward" and "backward".
   std::vector<std::string> programs() const;
   /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty if it has none.
   std::string training() const;

@@ -38,7 +38,7 @@ OptionParser dump_options() {
       .option("--format", "FORMAT", "how to show it")
       .choices({"text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic", "bound"})
       .option("--program", "NAME", "which program of the plan")
-      .choices({"infer", "train", "accumulate", "update"})
+      .choices({"infer", "train", "accumulate", "update", "forward", "backward"})
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")

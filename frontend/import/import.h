@@ -9,15 +9,16 @@
 
 namespace sheaf {
 
-/// What a model is imported for: its outputs, or a step of its training.
-enum class Purpose { inference, training };
+/// What a model is imported for: its outputs, a step of its training, or its outputs with layers as they are in training.
+enum class Purpose { inference, training, training_outputs };
 
 struct ImportedModel {
-  mlir::OwningOpRef<mlir::ModuleOp> module;  ///< func @infer or @train: arguments are inputs, targets, then parameters
-  std::vector<Parameter> parameters;         ///< every parameter and buffer, in the order of the layers
+  mlir::OwningOpRef<mlir::ModuleOp>
+      module;                         ///< func @infer, @train or @forward: arguments are inputs, targets, then parameters
+  std::vector<Parameter> parameters;  ///< every parameter and buffer, in the order of the layers
 };
 
-/// Builds a program of a checked model, one nn op per layer; for training (of a model that has such a section) the
+/// Builds a program of a checked model, one nn op per layer; for a step of training (of a model that has such a section) the
 /// loss besides, which is then the only result. Result types are unranked: shape
 /// inference (passes/nn/InferShapes.cpp) gives them, and the errors that come with it. An op's location is its
 /// layer's dotted name, then its place in the model file.

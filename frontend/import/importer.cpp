@@ -66,18 +66,21 @@ ImportedModel Importer::run() {
   mlir::Location unknown = FileLineColLoc::get(builder_.getContext(), model_.file, 1, 1);
   OwningOpRef<ModuleOp> module = ModuleOp::create(unknown, model_.name);
   builder_.setInsertionPointToEnd(module->getBody());
-  function_ = builder_.create<func::FuncOp>(unknown, training() ? "train" : "infer", builder_.getFunctionType({}, {}));
+  const bool step = purpose_ == Purpose::training;
+  const char* name = step ? "train" : training() ? "forward" : "infer";
+  function_ = builder_.create<func::FuncOp>(unknown, name, builder_.getFunctionType({}, {}));
   Block* block = function_.addEntryBlock();
   builder_.setInsertionPointToEnd(block);
 
   std::vector<mlir::Value> inputs = declare_inputs(model_.inputs, "input"), targets;
-  if (training()) targets = declare_inputs(model_.training->targets, "target");
+  if (step) targets = declare_inputs(model_.training->targets, "target");
   declare_parameters(model_.graph);
-  for (const Parameter& parameter : parameters_) describe(parameter.buffer ? "buffer" : "parameter", parameter.name);
+  for (const Parameter& parameter : parameters_)
+    describe(parameter.buffer ? "buffer" : "parameter", parameter.name, parameter.constant);
 
   std::vector<mlir::Value> outputs = import_graph(model_.graph, inputs);
   SmallVector<StringRef> names(model_.graph.output_names.begin(), model_.graph.output_names.end());
-  if (training()) {
+  if (step) {
     outputs = {import_loss(outputs, targets)};
     names = {"loss"};
     function_->setAttr(nn::kOptimizer, attribute_of(builder_, model_.training->optimizer));
@@ -93,9 +96,11 @@ ImportedModel Importer::run() {
   return {std::move(module), std::move(parameters_)};
 }
 
-void Importer::describe(StringRef role, StringRef name) {
-  argument_attributes_.push_back(builder_.getDictionaryAttr({builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
-                                                             builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))}));
+void Importer::describe(StringRef role, StringRef name, bool constant) {
+  SmallVector<NamedAttribute> attributes = {builder_.getNamedAttr(nn::kRole, builder_.getStringAttr(role)),
+                                            builder_.getNamedAttr(nn::kName, builder_.getStringAttr(name))};
+  if (constant) attributes.push_back(builder_.getNamedAttr(nn::kConstant, builder_.getUnitAttr()));
+  argument_attributes_.push_back(builder_.getDictionaryAttr(attributes));
 }
 
 std::vector<mlir::Value> Importer::declare_inputs(const std::vector<frontend::InputDecl>& inputs, StringRef role) {

@@ -20,7 +20,8 @@ class Importer {
   // For the layers' builders (layers.cpp):
 
   mlir::OpBuilder& builder() { return builder_; }
-  bool training() const { return purpose_ == Purpose::training; }
+  /// Layers are as they are in training.
+  bool training() const { return purpose_ != Purpose::inference; }
 
   /// The function argument that holds a layer's parameter `own_name`; null if the layer hasn't one.
   mlir::Value parameter(const Layer& layer, const std::string& own_name);
@@ -39,7 +40,7 @@ class Importer {
   std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
   /// The loss on the model's values and the targets.
   mlir::Value import_loss(const std::vector<mlir::Value>& outputs, const std::vector<mlir::Value>& targets);
-  void describe(llvm::StringRef role, llvm::StringRef name);
+  void describe(llvm::StringRef role, llvm::StringRef name, bool constant = false);
   void declare_parameters(const Graph& graph);
   void declare_layer_parameters(const Layer& layer);
   void declare(Parameter parameter);

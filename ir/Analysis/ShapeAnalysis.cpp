@@ -84,7 +84,14 @@ LogicalResult ShapeAnalysis::run(func::FuncOp function) {
     if (auto placed = dyn_cast<dist::PlacedType>(type)) type = placed.getTensor();
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor) return function.emitError("has an argument that is no ranked tensor: ") << type;
-    shapes_[argument] = shape_of(tensor, "batch");
+    TensorShape shape = shape_of(tensor, "batch");
+    if (auto extents = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), nn::kExtents))
+      for (auto [dim, text] : llvm::zip(shape.dims, extents.getAsRange<StringAttr>())) {
+        Result<Extent> extent = parse_extent(text.getValue().str());
+        if (!extent) return function.emitError("has an argument whose nn.extents can't be read: ") << text;
+        dim = *extent;
+      }
+    shapes_[argument] = std::move(shape);
   }
   if (failed(visit_block(function.getBody().front()))) return failure();
   if (refine_types_)

@@ -9,7 +9,7 @@
 namespace sheaf::ir {
 
 /// Computes every value's shape in terms of the program's symbols, from the function's arguments on: a `?` of
-/// an argument is `batch`. Works on nn programs (nn.data_parallel) and on dist programs (scatter, gather,
+/// an argument is `batch`, where `nn.extents` doesn't say otherwise. Works on nn programs (nn.data_parallel) and on dist programs (scatter, gather,
 /// apply, parallel_apply) alike. Where a size cannot be expressed, or shapes don't fit, an error is emitted
 /// at the op.
 class ShapeAnalysis {

@@ -55,6 +55,29 @@ void LayerNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
   operands[0] = normalized.gradient_of_x(gradients, getWeight() ? gradients.mul(dy, gradients.forward(getWeight())) : dy);
 }
 
+/// y = (x - mean) · s · weight + bias with s = 1 / √(var + eps), all of them given, along dimension 1. Statistics have no gradient.
+void BatchNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  Value dy = results[0];
+  const int64_t rank = gradients.type(dy).getRank();
+  SmallVector<int64_t> others, column(static_cast<size_t>(rank - 1), 1);
+  for (int64_t i : llvm::seq<int64_t>(0, rank))
+    if (i != 1) others.push_back(i);
+  auto along = [&](Value statistic) {  // [C] as [C, 1, …], which broadcasts against x
+    column[0] = gradients.type(statistic).getShape()[0];
+    return gradients.reshape(statistic, column);
+  };
+  if (gradients.needed(getBias())) operands.back() = gradients.sum(dy, others, false);
+  if (!gradients.needed(0u) && !gradients.needed(getWeight())) return;
+  Value var = gradients.forward(getVar());
+  Value scale = along(gradients.make<RsqrtOp>(var.getType(), var, getEpsAttr()));
+  if (gradients.needed(getWeight())) {
+    Value centred = gradients.sub(gradients.forward(getX()), along(gradients.forward(getMean())));
+    operands[3] = gradients.sum(gradients.mul(dy, gradients.mul(centred, scale)), others, false);
+  }
+  if (!gradients.needed(0u)) return;
+  operands[0] = gradients.mul(dy, getWeight() ? gradients.mul(scale, along(gradients.forward(getWeight()))) : scale);
+}
+
 /// A layer norm over [N, groups, channels of a group · space]; weight and bias run along the channels.
 void GroupNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value dy = results[0];

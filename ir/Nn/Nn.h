@@ -30,21 +30,26 @@ using mlir::Value;
 namespace sheaf::nn {
 
 /// Names of discardable attributes and argument attributes (see NnDialect.td).
-inline constexpr llvm::StringLiteral kRole = "nn.role", kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type",
-                                     kDevice = "nn.device", kReason = "nn.reason", kNotes = "nn.notes",
-                                     // Of a training program: names of the parameters whose gradients, and of the
+inline constexpr llvm::StringLiteral
+    kRole = "nn.role",
+    kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type", kDevice = "nn.device", kReason = "nn.reason",
+    kNotes = "nn.notes",
+    // Of a training program: names of the parameters whose gradients, and of the
     // parameters, buffers and states whose new values, the results after the outputs are.
     kGradients = "nn.gradients", kUpdates = "nn.updates",
-                                     // Of a program that accumulates: its second output, what sums are divided by.
+    // Of a program with a backward pass from given gradients: names of the inputs and parameters that
+    // it ends at. Of an argument: a tensor that no weights file has; an argument's sizes, where they aren't `batch` or fixed.
+    kDifferentiate = "nn.differentiate", kConstant = "nn.constant", kExtents = "nn.extents",
+    // Of a program that accumulates: its second output, what sums are divided by.
     kDivisor = "divisor",
-                                     // The optimiser's type and arguments; the norm that gradients are clipped to.
+    // The optimiser's type and arguments; the norm that gradients are clipped to.
     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
-                                     // Of a batch norm that will be trained: the share of new running statistics.
+    // Of a batch norm that will be trained: the share of new running statistics.
     kMomentum = "nn.momentum",
-                                     // Of a convolution: what stands in its padding, "reflect", "replicate" or
+    // Of a convolution: what stands in its padding, "reflect", "replicate" or
     // "circular"; zeros where it has none.
     kPaddingMode = "nn.padding_mode",
-                                     // Of a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.
+    // Of a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.
     kMasked = "nn.masked";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;

@@ -32,7 +32,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
     return success();
   }
-  if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes) {
+  if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes || name == kDifferentiate) {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
       return op->emitError() << name << " must be a list of " << (name == kNotes ? "sentences" : "names");

@@ -36,6 +36,8 @@ def Nn_Dialect : Dialect {
     layer's type in the model file; `nn.device`, the annotated or placed device (-1 the host, k the k-th entry
     of the device list); `nn.reason`, why it was placed there; `nn.notes`, what passes decided about it.
     A training program's first result is the loss; its arguments may have the roles "target", "state" and "setting".
+    `nn.differentiate` lists the arguments that a backward pass from given gradients ends at; its targets are the outputs'
+    gradients, whose sizes `nn.extents` states. `nn.constant` is on buffers that no weights file has.
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, and the names of what further
     results are: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a
     batch norm is the share of the new batch in its running statistics; `nn.padding_mode` on a convolution is what stands

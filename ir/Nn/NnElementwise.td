@@ -79,7 +79,8 @@ def Nn_CastOp : Nn_UnaryOp<"cast", "x with elements of the type `to`", (ins StrA
 }
 
 def Nn_BatchNormOp : Nn_ElementwiseOp<"batch_norm", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, ["operandDims"]>]> {
+    DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, ["operandDims"]>,
+    DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = "batch norm with given statistics, as in inference";
   let description = [{
     `(x - mean) · rsqrt(var + eps) · weight + bias`, the statistics and parameters running along dimension 1 of x

@@ -1,6 +1,9 @@
 // dist-differentiate: the backward pass of a partitioned program, op by op in reverse.
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "ir/Nn/Phase.h"
+#include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
+#include "passes/dist/BodyGradient.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,139 +26,12 @@ bool is_real(mlir::Value value) {
 
 bool is_apply(Operation* op) { return isa<dist::ApplyOp, dist::ParallelApplyOp>(op); }
 
-/// Builds the dual of one apply or parallel_apply: a body of its own, whose arguments are found on the way.
-class BodyGradient {
- public:
-  /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on a parameter.
-  BodyGradient(Operation* apply, ArrayRef<mlir::Value> gradients, const DenseSet<mlir::Value>& active)
-      : apply_(apply), active_(active), builder_(apply->getContext()), body_(new Block) {
-    region_.push_back(body_);
-    builder_.setInsertionPointToEnd(body_);
-    Operation* yield = forward_body().getTerminator();
-    for (auto [i, gradient] : llvm::enumerate(gradients)) {
-      if (!gradient) continue;
-      mlir::Value argument = body_->addArgument(tensor_of(gradient), apply->getLoc());
-      inputs_.push_back(gradient);
-      accumulate(yield->getOperand(static_cast<unsigned>(i)), argument);
-    }
-  }
-
-  LogicalResult run() {
-    for (Operation& op : llvm::reverse(forward_body().without_terminator()))
-      if (failed(visit(op))) return failure();
-    return success();
-  }
-
-  /// Puts the dual at `builder`'s position: first the further results that the forward body must give, then the new op. Returns
-  /// the gradients by operand of the forward op, null if there is none. `apply` may be replaced.
-  SmallVector<mlir::Value> finish(OpBuilder& builder) {
-    Operation* forward = export_values();
-    SmallVector<mlir::Value> inputs = inputs_, yielded, results(forward->getNumOperands());
-    for (auto [position, value] : needed_) inputs[position] = forward_value(forward, value);
-    SmallVector<mlir::Type> types;
-    SmallVector<unsigned> positions;
-    Block& body = forward->getRegion(0).front();
-    for (BlockArgument argument : body.getArguments()) {
-      mlir::Value gradient = gradients_.lookup(argument);
-      if (!gradient || !active_.contains(argument)) continue;
-      yielded.push_back(gradient);
-      positions.push_back(argument.getArgNumber());
-      auto tensor = cast<RankedTensorType>(gradient.getType());
-      types.push_back(PlacedType::get(builder.getContext(), tensor,
-                                      gradient_layout(layout_of(forward->getOperand(argument.getArgNumber())))));
-    }
-    if (yielded.empty()) return results;
-    builder_.create<dist::YieldOp>(forward->getLoc(), yielded);
-    OperationState state(forward->getLoc(), forward->getName(), inputs, types, forward->getAttrs());
-    state.addRegion()->takeBody(region_);
-    Operation* dual = builder.create(state);
-    for (auto [position, result] : llvm::zip(positions, dual->getResults())) results[position] = result;
-    return results;
-  }
-
- private:
-  Block& forward_body() { return apply_->getRegion(0).front(); }
-
-  void accumulate(mlir::Value forward, mlir::Value gradient) {
-    mlir::Type element = cast<RankedTensorType>(forward.getType()).getElementType();
-    // A value that a cast made narrow has a wide gradient: a weight's is summed in f32, for an f32 parameter.
-    if (forward.getDefiningOp<nn::CastOp>()) element = nn::sum_type(element);
-    gradient = nn::cast_to(builder_, gradient.getLoc(), gradient, element);
-    mlir::Value& sum = gradients_[forward];
-    sum = sum ? builder_.create<nn::AddOp>(gradient.getLoc(), sum.getType(), sum, gradient).getResult() : gradient;
-  }
-
-  /// A value of the forward body as an argument of the backward one.
-  mlir::Value saved(mlir::Value value) {
-    mlir::Value& argument = saved_[value];
-    if (!argument) {
-      argument = body_->addArgument(value.getType(), value.getLoc());
-      needed_.push_back({static_cast<unsigned>(inputs_.size()), value});
-      inputs_.push_back({});
-    }
-    return argument;
-  }
-
-  LogicalResult visit(Operation& op) {
-    SmallVector<mlir::Value> results;
-    for (mlir::Value result : op.getResults()) results.push_back(gradients_.lookup(result));
-    bool wanted = llvm::any_of(op.getOperands(), [&](mlir::Value operand) { return active_.contains(operand); });
-    if (!wanted || llvm::none_of(results, [](mlir::Value gradient) { return static_cast<bool>(gradient); })) return success();
-    auto differentiable = dyn_cast<nn::GradientOpInterface>(op);
-    if (!differentiable) return op.emitError("has no gradient: the loss cannot be trained through it");
-    nn::GradientBuilder gradients(
-        builder_, &op, [&](mlir::Value value) { return saved(value); },
-        [&](unsigned operand) { return active_.contains(op.getOperand(operand)); });
-    SmallVector<mlir::Value> operands(op.getNumOperands());
-    bool errors = false;
-    ScopedDiagnosticHandler handler(op.getContext(), [&](mlir::Diagnostic& diagnostic) {
-      errors |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
-      return failure();  // others report it
-    });
-    differentiable.buildGradient(gradients, results, operands);
-    if (errors) return failure();
-    for (auto [operand, gradient] : llvm::zip(op.getOperands(), operands))
-      if (active_.contains(operand) && gradient) accumulate(operand, gradient);
-    return success();
-  }
-
-  Attribute gradient_layout(Attribute layout) {
-    // Each replica has a part of the gradient of a value that all replicas use.
-    if (auto replicated = dyn_cast<dist::ReplicatedAttr>(layout))
-      return dist::PartialAttr::get(layout.getContext(), replicated.getGroup());
-    return layout;
-  }
-
-  /// Values of the forward body that the dual needs and that don't leave it yet become results: the op is rebuilt.
-  Operation* export_values() {
-    auto yielded = forward_body().getTerminator()->getOperands();
-    SmallVector<mlir::Value> further;
-    for (auto [position, value] : needed_)
-      if (!isa<BlockArgument>(value) && !llvm::is_contained(yielded, value)) further.push_back(value);
-    if (!further.empty()) apply_ = with_results(apply_, further);
-    return apply_;
-  }
-
-  static mlir::Value forward_value(Operation* forward, mlir::Value inside) {
-    if (auto argument = dyn_cast<BlockArgument>(inside)) return forward->getOperand(argument.getArgNumber());
-    auto yielded = forward->getRegion(0).front().getTerminator()->getOperands();
-    return forward->getResult(static_cast<unsigned>(llvm::find(yielded, inside) - yielded.begin()));
-  }
-
-  Operation* apply_;
-  const DenseSet<mlir::Value>& active_;
-  OpBuilder builder_;
-  mlir::Region region_;
-  Block* body_;
-  SmallVector<mlir::Value> inputs_;                       ///< of the dual; null if `needed_` says what it is
-  SmallVector<std::pair<unsigned, mlir::Value>> needed_;  ///< position among inputs_, value of the forward body
-  DenseMap<mlir::Value, mlir::Value> gradients_, saved_;  ///< by value of the forward body
-};
-
-/// Differentiates one function whose first result is the loss.
+/// Differentiates one function: its first result, the loss, by the parameters; or all outputs, whose gradients become targets, by
+/// what `nn.differentiate` lists.
 class Differentiator {
  public:
-  explicit Differentiator(func::FuncOp function) : function_(function), builder_(function.getContext()) {}
+  explicit Differentiator(func::FuncOp function)
+      : function_(function), wanted_(function->getAttrOfType<ArrayAttr>(nn::kDifferentiate)), builder_(function.getContext()) {}
 
   LogicalResult run() {
     Block& block = function_.getBody().front();
@@ -164,24 +40,58 @@ class Differentiator {
     for (Operation& op : block.without_terminator()) forward.push_back(&op);
     Operation* end = block.getTerminator();
     builder_.setInsertionPoint(end);
-    mlir::Value loss = end->getOperand(0);
-    if (!active_.contains(loss)) return function_.emitError("the loss depends on no parameter: there is nothing to train");
-    gradients_[loss] = apply_one(loss.getLoc(), layout_of(loss), {}, [&](OpBuilder& builder, ValueRange) -> mlir::Value {
-      return builder.create<nn::FillOp>(loss.getLoc(), tensor_of(loss), builder.getF64FloatAttr(1));
-    });
-    Operation* first = gradients_[loss].getDefiningOp();
+    if (failed(wanted_ ? take_seeds(end) : begin_at_loss(end->getOperand(0)))) return failure();
     for (Operation* op : llvm::reverse(forward))
       if (failed(visit(op))) return failure();
-    nn::set_phase(first->getIterator(), end->getIterator(), Phase::backward);
+    // Forward ops may have been rebuilt; they are as many as before.
+    nn::set_phase(std::next(block.begin(), static_cast<std::ptrdiff_t>(forward.size())), end->getIterator(), Phase::backward);
     return return_gradients(block);
   }
 
  private:
-  void find_active(Block& block) {
-    for (BlockArgument argument : function_.getArguments()) {
-      auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
-      if (role && role.getValue() == "parameter" && is_real(argument)) active_.insert(argument);
+  LogicalResult begin_at_loss(mlir::Value loss) {
+    if (!active_.contains(loss)) return function_.emitError("the loss depends on no parameter: there is nothing to train");
+    gradients_[loss] = apply_one(loss.getLoc(), layout_of(loss), {}, [&](OpBuilder& builder, ValueRange) -> mlir::Value {
+      return builder.create<nn::FillOp>(loss.getLoc(), tensor_of(loss), builder.getF64FloatAttr(1));
+    });
+    return success();
+  }
+
+  /// The gradients of outputs are targets, `OUTPUT.grad`, given on the host.
+  LogicalResult take_seeds(Operation* end) {
+    ir::ShapeAnalysis shapes;
+    if (failed(shapes.run(function_))) return failure();
+    auto names = function_->getAttrOfType<ArrayAttr>(nn::kOutputs);
+    for (auto [name, output] : llvm::zip(names.getAsRange<StringAttr>(), end->getOperands())) {
+      if (!active_.contains(output)) continue;
+      SmallVector<mlir::Attribute> sizes;
+      for (const Extent& size : shapes.of(output).dims) {
+        for (const auto& [symbol, factor] : size.terms)
+          if (symbol != "batch")
+            return function_.emitError("output '")
+                   << name.getValue() << "' has no gradient: its size depends on the number of replicas";
+        sizes.push_back(builder_.getStringAttr(to_string(size)));
+      }
+      auto type = PlacedType::get(builder_.getContext(), tensor_of(output), dist::HostAttr::get(builder_.getContext()));
+      BlockArgument seed = add_argument(function_, type, "target", name.getValue().str() + ".grad");
+      function_.setArgAttr(seed.getArgNumber(), nn::kExtents, builder_.getArrayAttr(sizes));
+      accumulate(output,
+                 move_to(builder_, seed, layout_of(output), "the gradient of an output is needed where the output is made"));
     }
+    return success();
+  }
+
+  /// The backward pass ends at `argument`.
+  bool ends_at(BlockArgument argument) {
+    auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
+    if (!role || !is_real(argument)) return false;
+    return wanted_ ? llvm::is_contained(wanted_, function_.getArgAttr(argument.getArgNumber(), nn::kName))
+                   : role.getValue() == "parameter";
+  }
+
+  void find_active(Block& block) {
+    for (BlockArgument argument : function_.getArguments())
+      if (ends_at(argument)) active_.insert(argument);
     for (Operation& op : block.without_terminator()) spread(op);
   }
 
@@ -259,14 +169,14 @@ class Differentiator {
     return success();
   }
 
-  /// The parameters' gradients become results; `nn.gradients` has the parameters' names.
+  /// The gradients become results; `nn.gradients` has the names of what they are of.
   LogicalResult return_gradients(Block& block) {
     Operation* end = block.getTerminator();
     SmallVector<mlir::Value> results(end->getOperands());
     SmallVector<StringRef> names, unreached;
     for (BlockArgument argument : function_.getArguments()) {
       auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
-      if (role.getValue() != "parameter") continue;
+      if (wanted_ ? !ends_at(argument) : role.getValue() != "parameter") continue;
       StringRef name = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).getValue();
       if (mlir::Value gradient = gradients_.lookup(argument)) {
         names.push_back(name);
@@ -275,7 +185,7 @@ class Differentiator {
         unreached.push_back(name);
       }
     }
-    if (!unreached.empty())
+    if (!unreached.empty() && !wanted_)  // a caller sees which gradients there are
       function_.emitWarning("the loss doesn't depend on ")
           << llvm::join(unreached, ", ") << "; training leaves " << (unreached.size() == 1 ? "it" : "them") << " as "
           << (unreached.size() == 1 ? "it is" : "they are");
@@ -286,6 +196,7 @@ class Differentiator {
   }
 
   func::FuncOp function_;
+  ArrayAttr wanted_;  ///< nn.differentiate; null: the loss is differentiated
   OpBuilder builder_;
   DenseSet<mlir::Value> active_;
   DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by forward value

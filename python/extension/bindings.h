@@ -29,6 +29,7 @@ void add_plan(nanobind::module_& module);
 void add_model(nanobind::module_& module);
 void add_session(nanobind::module_& module);
 void add_trainer(nanobind::module_& module);
+void add_gradients(nanobind::module_& module);
 void add_metrics(nanobind::module_& module);
 void add_reports(nanobind::module_& module);
 void add_inspection(nanobind::module_& module);

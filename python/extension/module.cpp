@@ -2,12 +2,15 @@
 #include "python/extension/bindings.h"
 
 NB_MODULE(_sheaf, module) {
+  // What autograd's graph or TorchDynamo's cache still holds when the interpreter ends isn't freed.
+  nanobind::set_leak_warnings(false);
   module.doc() = "sheaf's C++ interface. Errors are sheaf.Error; work of any length is done without the GIL.";
   sheaf::python::add_plan(module);
   sheaf::python::add_model(module);
   sheaf::python::add_reports(module);
   sheaf::python::add_session(module);
   sheaf::python::add_trainer(module);
+  sheaf::python::add_gradients(module);
   sheaf::python::add_metrics(module);
   sheaf::python::add_inspection(module);
 }

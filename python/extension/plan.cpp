@@ -13,12 +13,15 @@ namespace sheaf::python {
 namespace {
 
 nb::tuple compile(const std::string& model, bool is_file, const std::string& name, const std::string& precision,
-                  const std::string& strategy, const std::string& training, int64_t device_memory) {
+                  const std::string& strategy, const std::string& training, int64_t device_memory, const std::string& gradients,
+                  const std::vector<std::string>& gradients_of) {
   CompilerOptions options;
   options.precision = precision;
   options.strategy = strategy;
   options.training = training;
   options.device_memory = device_memory;
+  options.gradients = gradients;
+  options.gradients_of = gradients_of;
   auto compiled = without_gil([&] { return is_file ? compile_file(model, options) : compile_text(model, options, name); });
   return nb::make_tuple(std::move(compiled.plan), diagnostics_of(compiled.warnings), compiled.mixes_rows);
 }
@@ -51,16 +54,18 @@ void add_plan(nb::module_& module) {
           "name", [](const SharedPlan& plan) { return plan.name(); }, "The model's name.")
       .def_prop_ro(
           "precision", [](const SharedPlan& plan) { return plan.precision(); }, "\"f32\", \"bf16\" or \"f16\": its arithmetic.")
-      .def_prop_ro(
-          "programs", &SharedPlan::programs,
-          "[\"infer\"]; with a training section also \"train\", and \"accumulate\" and \"update\", a step in micro-batches.")
+      .def_prop_ro("programs", &SharedPlan::programs,
+                   "[\"infer\"]; with a training section also \"train\", and \"accumulate\" and \"update\", a step in "
+                   "micro-batches; with "
+                   "gradients\n\"forward\" and \"backward\".")
       .def_prop_ro("_training", &SharedPlan::training, "The training section as JSON; empty where there is none.")
       .def("__bytes__", &content, "The plan file's content. Equal plans give equal bytes.")
       .def(
           "_save", [](const SharedPlan& plan, const std::string& file) { without_gil([&] { return plan.write(file); }); },
           "file"_a);
   module.def("compile", &compile, "model"_a, "is_file"_a, "name"_a, "precision"_a, "strategy"_a, "training"_a,
-             "device_memory"_a, "(plan, warnings, mixes_rows) of a model file, or of its text.");
+             "device_memory"_a, "gradients"_a = "", "gradients_of"_a = std::vector<std::string>(),
+             "(plan, warnings, mixes_rows) of a model file, or of its text.");
 }
 
 }  // namespace sheaf::python

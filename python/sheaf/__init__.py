@@ -17,10 +17,13 @@ _HOME = {
     "Session": "._sheaf",
     **dict.fromkeys(("devices", "dump", "estimate", "explain", "graph", "largest_batch", "verify"), ".inspection"),
 }
-__all__ = ["Diagnostic", "Error", "ModelFile", *_HOME]
+__all__ = ["Diagnostic", "Error", "ModelFile", "nn", *_HOME]
 
 
 def __getattr__(name):
+    if name == "nn":
+        import importlib
+        return importlib.import_module(".nn", __name__)
     # torch takes seconds to load, and the import of modules needs no compiled extension.
     if name in _HOME:
         import importlib
@@ -31,4 +34,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, "nn"})

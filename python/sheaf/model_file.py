@@ -9,10 +9,12 @@ import numpy
 class ModelFile:
     """A model file as `json` (a dict, format 1.0) and `weights` ({PyTorch's name: NumPy array}).
 
-    `notes` are sentences about what the import had to decide. `prefix` is what the model file's names have before PyTorch's."""
+    `notes` are sentences about what the import had to decide. `prefix` is what the model file's names have before PyTorch's. Of an
+    imported module, `sources` are the names of its own tensors by those of `weights`, and `output_tree` is what it returns."""
 
-    def __init__(self, json, weights=None, notes=(), prefix=""):
+    def __init__(self, json, weights=None, notes=(), prefix="", sources=None, output_tree=None):
         self.json, self.weights, self.notes, self.prefix = json, dict(weights or {}), list(notes), prefix
+        self.sources, self.output_tree = dict(sources or {}), output_tree
 
     def save(self, path, weights=None):
         """Writes the model file, and with `weights` the weights as safetensors."""

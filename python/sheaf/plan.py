@@ -54,7 +54,7 @@ def _unpickled(text, weights, prefix, warned, mixes_rows):
 
 
 def compile(model, precision="f32", strategy="data_parallel", loss=None, optimizer=None, *, targets=None, schedule=None,
-            clip_grad_norm=None, metrics=None, device_memory=0):
+            clip_grad_norm=None, metrics=None, device_memory=0, gradients="", gradients_of=()):
     """The Plan of a model: a ModelFile, a model file as a dict, or the path of one.
 
     `precision`: "f32", "bf16" or "f16", the arithmetic; parameters, statistics and sums stay f32.
@@ -64,13 +64,15 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses. `schedule`,
     `clip_grad_norm`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
     `device_memory`: bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
+    `gradients`: "train" or "eval": with the programs "forward" and "backward", layers being as in that mode; `gradients_of`: names of the
+    inputs and parameters, as the plan has them, that "backward" gives gradients of. sheaf.nn.DataParallel is made of these.
 
     Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for all that is
     wrong with it."""
     text, is_file, name, file = _source(model)
 
     def compiled(training, strategy=strategy):
-        return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory)
+        return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory, gradients, list(gradients_of))
 
     section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics)
     training = ""

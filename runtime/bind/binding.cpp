@@ -23,6 +23,14 @@ void warn_of_scalars() {
       stderr);
 }
 
+RunParts parts_of(const BindRequest& request) {
+  RunParts parts;
+  parts.outputs = request.first_outputs;
+  for (const Value& value : request.program.values)
+    if (value.role == Value::input || value.role == Value::setting) ++parts.inputs;
+  return parts;
+}
+
 /// Requests of a binding that failed must not be made for others.
 class PlansForgotten {
  public:
@@ -46,9 +54,10 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->program_ = &request.program;
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
+  binding->parts_ = parts_of(request);
   const BindContext context{request.plan,          request.program,  *request.devices,      request.kernels,
                             *request.constants,    request.batch,    request.fast_numerics, request.explain,
-                            request.deterministic, request.deadline, request.observe};
+                            request.deterministic, request.deadline, request.observe,       parts_of(request)};
   const auto constants = request.constants->lock();
   request.constants->wait_at_most(request.deadline);
   for (LaneId lane : request.devices->lanes()) request.constants->keep(request.devices->device(lane), request.devices);
@@ -124,6 +133,10 @@ void Binding::describe(const PlannedBinding& planned) {
 
 Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) {
   SHEAF_TRY(buffers_.take(inputs, outputs));
+  return prepare_weights();
+}
+
+Result<void> Binding::prepare_weights() {
   if (!constants_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
@@ -143,6 +156,19 @@ Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* c
   if (gathers_scalars_) warn_of_scalars();
   if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return failed_run();
   note_updates();
+  return {};
+}
+
+Result<void> Binding::run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
+                               const PrintSink* sink) {
+  if (part == RunPart::first) {
+    SHEAF_TRY(buffers_.take({{0, parts_.inputs}, {0, parts_.outputs}}, inputs, outputs));
+    SHEAF_TRY(prepare_weights());
+  } else {
+    SHEAF_TRY(
+        buffers_.take({{parts_.inputs, this->inputs().size()}, {parts_.outputs, this->outputs().size()}}, inputs, outputs));
+  }
+  if (!executor_->run(sink, {}, part)) return error();
   return {};
 }
 

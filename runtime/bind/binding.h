@@ -52,6 +52,7 @@ struct BindRequest {
   bool graphs = true;            ///< work that a lane does by itself is recorded once and replayed, if its queue can
   bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
+  size_t first_outputs = 0;      ///< what the first of two parts of a run gives (run_part()); 0: runs have one part
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 
@@ -74,6 +75,12 @@ class Binding {
   /// number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
                    Trace* trace = nullptr);
+
+  /// For a binding made with `first_outputs`: runs the first part, which takes all inputs but the targets and gives the first outputs;
+  /// or the second, which must come after it, takes the targets and gives the rest. In between, the caller's buffers of the first
+  /// part stay as they are. Errors: as run().
+  Result<void> run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
+                        const PrintSink* sink = nullptr);
 
   /// For a training program, after a run that failed: only the check of the loss was the reason. Variables are as they were,
   /// and so is everything that run() would complain about.
@@ -100,10 +107,11 @@ class Binding {
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
   /// After a run that failed: why, and in a world the same on all ranks.
   Error failed_run();
+  Result<void> prepare_weights();
   Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
-  /// A run whose operations' times go to `trace`.
   /// After a run of a training program that was done.
   void note_updates();
+  /// A run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);
   TensorPlace place_of(TensorSpec spec, void* data, LaneId lane);
 
@@ -126,6 +134,7 @@ class Binding {
   const Executable* agreement_ = nullptr;
   std::vector<NodeId> updated_;  ///< variables that a run gives new values
   bool trains_ = false;          ///< the program has updates
+  RunParts parts_;
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;

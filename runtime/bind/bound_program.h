@@ -169,6 +169,12 @@ struct BoundProgram {
   }
 };
 
+/// A program that runs in two parts: the first makes the first `outputs` outputs of the first `inputs` inputs, the second all others.
+/// No outputs: it runs as a whole.
+struct RunParts {
+  size_t inputs = 0, outputs = 0;
+};
+
 /// What a program is bound to.
 struct BindContext {
   const Plan& plan;
@@ -182,6 +188,7 @@ struct BindContext {
   bool deterministic = true;
   Seconds deadline = kDeadline;
   bool observe = false;  ///< Binding::observe() will be called
+  RunParts parts = {};
 
   const Step& step(StepId id) const { return program.steps[id.index()]; }
   const Value& value(ValueId id) const { return program.values[id.index()]; }

@@ -38,21 +38,22 @@ bool CallerBuffers::Side::holds(std::span<const void* const> buffers) const {
   return std::equal(buffers.begin(), buffers.end(), addresses.begin(), addresses.end());
 }
 
-Result<void> CallerBuffers::Side::check(std::span<const void* const> buffers, const char* what) const {
+Result<void> CallerBuffers::Side::check(size_t first, std::span<const void* const> buffers, const char* what) const {
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (specs[i].bytes == 0) continue;
-    if (!buffers[i]) return Error(what + std::to_string(i) + " has no buffer");
-    if (aligned(buffers[i], specs[i])) continue;
-    return Error(what + std::to_string(i) + ": its buffer is not aligned to the element size, " +
-                 std::to_string(size_of(specs[i].dtype)) + " bytes");
+    const TensorSpec& spec = specs[first + i];
+    if (spec.bytes == 0) continue;
+    if (!buffers[i]) return Error(what + std::to_string(first + i) + " has no buffer");
+    if (aligned(buffers[i], spec)) continue;
+    return Error(what + std::to_string(first + i) + ": its buffer is not aligned to the element size, " +
+                 std::to_string(size_of(spec.dtype)) + " bytes");
   }
   return {};
 }
 
-void CallerBuffers::Side::put(std::span<const void* const> buffers) {
+void CallerBuffers::Side::put(size_t first, std::span<const void* const> buffers) {
   for (size_t i = 0; i < buffers.size(); ++i) {
-    addresses[i] = buffers[i];
-    for (const Relocation& relocation : relocations[i]) {
+    addresses[first + i] = buffers[i];
+    for (const Relocation& relocation : relocations[first + i]) {
       *relocation.slot = static_cast<char*>(const_cast<void*>(buffers[i])) + relocation.offset;
     }
   }
@@ -61,15 +62,22 @@ void CallerBuffers::Side::put(std::span<const void* const> buffers) {
 Result<void> CallerBuffers::take(std::span<const void* const> inputs, std::span<void* const> outputs) {
   const std::span<const void* const> results(outputs.data(), outputs.size());
   if (taken_ && !inputs.empty() && inputs_.holds(inputs) && outputs_.holds(results)) return {};
-  if (inputs.size() != inputs_.specs.size() || outputs.size() != outputs_.specs.size()) {
-    return Error("a run needs " + std::to_string(inputs_.specs.size()) + " input and " + std::to_string(outputs_.specs.size()) +
-                 " output buffers; " + std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()) + " are given");
-  }
-  SHEAF_TRY(inputs_.check(inputs, "input "));
-  SHEAF_TRY(outputs_.check(results, "output "));
-  inputs_.put(inputs);
-  outputs_.put(results);
+  SHEAF_TRY(take({{0, inputs_.specs.size()}, {0, outputs_.specs.size()}}, inputs, outputs));
   taken_ = true;
+  return {};
+}
+
+Result<void> CallerBuffers::take(const Some& some, std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const std::span<const void* const> results(outputs.data(), outputs.size());
+  const size_t wants = some.inputs.second - some.inputs.first, gives = some.outputs.second - some.outputs.first;
+  if (inputs.size() != wants || outputs.size() != gives) {
+    return Error("a run needs " + std::to_string(wants) + " input and " + std::to_string(gives) + " output buffers; " +
+                 std::to_string(inputs.size()) + " and " + std::to_string(outputs.size()) + " are given");
+  }
+  SHEAF_TRY(inputs_.check(some.inputs.first, inputs, "input "));
+  SHEAF_TRY(outputs_.check(some.outputs.first, results, "output "));
+  inputs_.put(some.inputs.first, inputs);
+  outputs_.put(some.outputs.first, results);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/bind/bound_program.h"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace sheaf {
@@ -25,6 +26,12 @@ class CallerBuffers {
   /// number of buffers, one that is missing or misaligned; then nothing has changed.
   Result<void> take(std::span<const void* const> inputs, std::span<void* const> outputs);
 
+  /// Some of the inputs and outputs: those from the first number up to the second.
+  struct Some {
+    std::pair<size_t, size_t> inputs, outputs;
+  };
+  Result<void> take(const Some& some, std::span<const void* const> inputs, std::span<void* const> outputs);
+
  private:
   /// A slot that holds an address in a buffer.
   struct Relocation {
@@ -37,8 +44,9 @@ class CallerBuffers {
     std::vector<const void*> addresses;                ///< that the slots hold now
 
     bool holds(std::span<const void* const> buffers) const;
-    Result<void> check(std::span<const void* const> buffers, const char* what) const;
-    void put(std::span<const void* const> buffers);
+    // `buffers` are those from number `first` on.
+    Result<void> check(size_t first, std::span<const void* const> buffers, const char* what) const;
+    void put(size_t first, std::span<const void* const> buffers);
   };
   Side inputs_, outputs_;
   bool taken_ = false;

@@ -17,9 +17,12 @@ struct Block {
 };
 
 /// A copy of the caller's memory, which no instance writes, on a lane whose queue only enqueues.
-bool brings_input(const BoundProgram& program, const Instance& instance, const DeviceSet& devices) {
-  return instance.is<Instance::Copy>() && !instance.left_out() && devices.device(instance.lane).info().asynchronous &&
-         program.home(instance.inputs[0]).lies<Tensor::Given>();
+bool brings_input(const BoundProgram& program, const Instance& instance, const BindContext& context) {
+  if (!instance.is<Instance::Copy>() || instance.left_out() || !context.devices.device(instance.lane).info().asynchronous)
+    return false;
+  const auto* given = program.home(instance.inputs[0]).lies<Tensor::Given>();
+  // Of a run in two parts, what is given to the second isn't there from the start.
+  return given && (context.parts.outputs == 0 || static_cast<size_t>(given->input) < context.parts.inputs);
 }
 
 /// One run of bytes to all of a tensor that has its own memory.
@@ -68,7 +71,7 @@ Result<void> fetch_inputs(BoundProgram& program, const BindContext& context) {
   IdVector<LaneId, std::vector<Block>> blocks(context.devices.lanes().size());
   for (InstanceId i : program.instances.ids()) {
     Instance& instance = program.instances[i];
-    if (!brings_input(program, instance, context.devices)) continue;
+    if (!brings_input(program, instance, context)) continue;
     instance.early = true;
     if (!fits_in_block(program, instance)) continue;
     auto& of_lane = blocks[instance.lane];

@@ -62,7 +62,7 @@ class LaunchForming {
     for (uint32_t first = 0; first < count;) {
       uint32_t end = first;
       while (end < count && recordable(lane_.launches[end]) && (end == first || !waits(end)) &&
-             (end == first || !signals(end - 1)))
+             (end == first || (!signals(end - 1) && lane_.launches[end].first != lane_.first_part)))
         ++end;
       if (end - first > 1) {  // a single launch gains nothing
         LaneSegment segment{first, end};
@@ -91,6 +91,7 @@ class LaunchForming {
     while (end < lane_.operations.size() && mergeable(end) && operation(end).commits == operation(first).commits &&
            operation(end).guarded == operation(first).guarded && touched.allows(operands_[end])) {
       if (end > first && (operation(end).first_wait != operation(end).end_wait || operation(end - 1).signal)) break;
+      if (end > first && end == lane_.first_part) break;
       touched.add(operands_[end++]);
     }
     return end;

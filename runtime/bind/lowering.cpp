@@ -34,6 +34,7 @@ class Lowering {
       may_fail_ = may_fail(lane);
       if (!devices_.here(lane)) continue;  // another process runs it
       for (InstanceId i : schedule_.lanes[lane]) add(i, program);
+      program.first_part = static_cast<uint32_t>(schedule_.first_part[lane]);
       if (program.asynchronous) form_launches_of(lane, program, record);
     }
     for (Instance& instance : program_.instances) {  // lanes point to each other's until here

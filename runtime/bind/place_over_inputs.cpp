@@ -37,8 +37,15 @@ IdVector<TensorId, Touches> find_touches(const BoundProgram& program) {
   return touches;
 }
 
+/// The caller's buffer of the second part of a run: what the first part makes can't lie there.
+bool comes_later(const Tensor& root, const RunParts& parts) {
+  const auto* wanted = root.lies<Tensor::Wanted>();
+  return parts.outputs > 0 && wanted && static_cast<size_t>(wanted->output) >= parts.outputs;
+}
+
 /// Places `output` of instance `i` over its `input`, if that dies there.
-void place_over(BoundProgram& program, InstanceId i, TensorId input, TensorId output, IdVector<TensorId, Touches>& touches) {
+void place_over(BoundProgram& program, const RunParts& parts, InstanceId i, TensorId input, TensorId output,
+                IdVector<TensorId, Touches>& touches) {
   const TensorId dying = program.root(input).tensor, target = program.root(output).tensor;
   Touches& seen = touches[dying];
   if (!program.covers_planned_root(input) || seen.last != i || seen.several) return;
@@ -52,7 +59,7 @@ void place_over(BoundProgram& program, InstanceId i, TensorId input, TensorId ou
   if (program.planned(output) && made.spec.bytes <= source.spec.bytes) {
     made.place = Tensor::View{dying};
     seen.merge(touches[output]);
-  } else if (source.spec.bytes <= made.spec.bytes) {
+  } else if (source.spec.bytes <= made.spec.bytes && !comes_later(program.tensors[target], parts)) {
     // The output has its place already (a slice of a gather, the caller's buffer): the input is made there.
     source.place = Tensor::View{output};
     touches[target].merge(seen);
@@ -61,7 +68,7 @@ void place_over(BoundProgram& program, InstanceId i, TensorId input, TensorId ou
 
 }  // namespace
 
-Result<void> place_over_inputs(BoundProgram& program, const BindContext&) {
+Result<void> place_over_inputs(BoundProgram& program, const BindContext& context) {
   auto touches = find_touches(program);
   for (InstanceId i : program.instances.ids()) {
     const Instance& instance = program.instances[i];
@@ -70,7 +77,8 @@ Result<void> place_over_inputs(BoundProgram& program, const BindContext&) {
       const bool there = from >= 0 && to >= 0 && from < static_cast<int>(instance.inputs.size()) &&
                          to < static_cast<int>(instance.outputs.size());
       if (there)
-        place_over(program, i, instance.inputs[static_cast<size_t>(from)], instance.outputs[static_cast<size_t>(to)], touches);
+        place_over(program, context.parts, i, instance.inputs[static_cast<size_t>(from)],
+                   instance.outputs[static_cast<size_t>(to)], touches);
     }
   }
   return {};

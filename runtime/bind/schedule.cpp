@@ -23,9 +23,12 @@ class Scheduling {
       : program_(program),
         devices_(context.devices),
         observe_(context.observe),
+        first_(context.parts.outputs > 0 ? first_part(program, context.parts.outputs)
+                                         : IdVector<InstanceId, bool>(program.instances.size(), true)),
         decided_(context.devices.lanes().size(), std::vector<bool>(program.instances.size(), false)) {
     made_.lanes.resize(devices_.lanes().size());
     made_.instances.resize(program.instances.size());
+    made_.first_part.resize(devices_.lanes().size(), 0);
   }
 
   Schedule run() {
@@ -44,7 +47,7 @@ class Scheduling {
     const IdVector<InstanceId, bool> late = only_give();
     // An observer sees values in the instances' order, so that is each lane's order then.
     if (observe_) return order;
-    const auto turn = [&](InstanceId i) { return program_.instances[i].early ? 0 : late[i] ? 2 : 1; };
+    const auto turn = [&](InstanceId i) { return (first_[i] ? 0 : 3) + (program_.instances[i].early ? 0 : late[i] ? 2 : 1); };
     std::stable_sort(order.begin(), order.end(), [&](InstanceId a, InstanceId b) { return turn(a) < turn(b); });
     return order;
   }
@@ -98,6 +101,7 @@ class Scheduling {
         if (tells(source, instance.lane, l)) known[l] = std::max(known[l], theirs.known_done[l]);
     }
     lane.push_back(i);
+    if (first_[i]) made_.first_part[instance.lane] = lane.size();
   }
 
   void wait(ScheduledInstance& scheduled, InstanceId other, bool decides) {
@@ -126,6 +130,7 @@ class Scheduling {
   const BoundProgram& program_;
   const DeviceSet& devices_;
   const bool observe_;
+  const IdVector<InstanceId, bool> first_;  ///< done in the first part of a run
   Schedule made_;
   IdVector<LaneId, std::vector<bool>> decided_;  ///< by lane and instance: what the lane has waited for already
 };
@@ -137,6 +142,29 @@ bool guardable(const BoundProgram& program, const Instance& instance, const Devi
   const auto space = [&](LaneId lane) { return devices.device(lane).memory_space(); };
   const auto within = [&](TensorId tensor) { return space(program.home(tensor).lane) == space(instance.lane); };
   return instance.is<Instance::Copy>() && within(instance.inputs[0]) && within(instance.outputs[0]);
+}
+
+IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t outputs) {
+  IdVector<InstanceId, bool> needed(program.instances.size(), false);
+  std::vector<InstanceId> open;
+  const auto need = [&](InstanceId i) {
+    if (needed[i]) return;
+    needed[i] = true;
+    open.push_back(i);
+  };
+  for (size_t i = 0; i < outputs; ++i)
+    for (InstanceId writer : program.tensors[program.outputs[i]].writers) need(writer);
+  while (!open.empty()) {
+    const Instance& instance = program.instances[open.back()];
+    open.pop_back();
+    for (TensorId input : instance.inputs)
+      for (InstanceId writer : program.tensors[input].writers) need(writer);
+    for (InstanceId before : instance.after) need(before);
+    if (instance.collective < 0) continue;
+    for (InstanceId other : program.instances.ids())
+      if (program.instances[other].collective == instance.collective) need(other);
+  }
+  return needed;
 }
 
 Schedule schedule(const BoundProgram& program, const BindContext& context) { return Scheduling(program, context).run(); }

@@ -26,7 +26,11 @@ struct ScheduledInstance {
 struct Schedule {
   IdVector<LaneId, std::vector<InstanceId>> lanes;
   IdVector<InstanceId, ScheduledInstance> instances;
+  IdVector<LaneId, size_t> first_part;  ///< of a run in two parts: how many of the lane's instances are in the first
 };
+
+/// The instances that the first part of a run is made of: all that its outputs need.
+IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t outputs);
 
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
 /// An instance that writes a variable and can't learn on its device that the run has failed waits until the host knows.

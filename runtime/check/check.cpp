@@ -1,5 +1,6 @@
 #include "runtime/check/check.h"
 
+#include "runtime/check/check_caller.h"
 #include "runtime/check/check_program.h"
 #include "runtime/check/check_training.h"
 #include "runtime/plan/base64.h"
@@ -140,10 +141,13 @@ Result<void> check(const Plan& plan, const std::string& file) {
   SHEAF_TRY(check_program(plan, plan.infer, false, file, "programs.infer"));
   for (const auto& [program, path] : {std::pair{&plan.train, "programs.train"},
                                       {&plan.accumulate, "programs.accumulate"},
-                                      {&plan.update, "programs.update"}}) {
+                                      {&plan.update, "programs.update"},
+                                      {&plan.forward, "programs.forward"},
+                                      {&plan.backward, "programs.backward"}}) {
     if (program->steps.empty()) continue;
     SHEAF_TRY(check_program(plan, *program, false, file, path));
   }
+  SHEAF_TRY(check_caller(plan, file));
   const auto check_graph = [&](const Program& graph, const std::string& path) -> Result<void> {
     if (graph.symbols.empty() && graph.values.empty() && graph.steps.empty() && graph.outputs.empty()) return {};
     return check_program(plan, graph, true, file, path);
@@ -151,7 +155,9 @@ Result<void> check(const Plan& plan, const std::string& file) {
   SHEAF_TRY(check_graph(plan.infer_graph, "graphs.infer"));
   SHEAF_TRY(check_graph(plan.train_graph, "graphs.train"));
   SHEAF_TRY(check_graph(plan.accumulate_graph, "graphs.accumulate"));
-  return check_graph(plan.update_graph, "graphs.update");
+  SHEAF_TRY(check_graph(plan.update_graph, "graphs.update"));
+  SHEAF_TRY(check_graph(plan.forward_graph, "graphs.forward"));
+  return check_graph(plan.backward_graph, "graphs.backward");
 }
 
 }  // namespace sheaf

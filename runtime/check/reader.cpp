@@ -223,7 +223,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.failed()) return *reading.error;
 
   root.only({"format", "version", "producer", "requires", "name", "precision", "regions", "parameters", "state", "kernels",
-             "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir", "objects"});
+             "programs", "graphs", "training", "ir", "train_ir", "accumulate_ir", "forward_ir", "backward_ir", "objects"});
   Plan plan;
   plan.file = reading.file;
   plan.producer = root.field("producer").text();
@@ -243,9 +243,12 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   const Named named[] = {{"infer", plan.infer, plan.infer_graph},
                          {"train", plan.train, plan.train_graph},
                          {"accumulate", plan.accumulate, plan.accumulate_graph},
-                         {"update", plan.update, plan.update_graph}};
+                         {"update", plan.update, plan.update_graph},
+                         {"forward", plan.forward, plan.forward_graph},
+                         {"backward", plan.backward, plan.backward_graph}};
   const JsonNode programs = root.field("programs"), graphs = root.field("graphs");
-  for (const JsonNode* list : {&programs, &graphs}) list->only({"infer", "train", "accumulate", "update"});
+  for (const JsonNode* list : {&programs, &graphs})
+    list->only({"infer", "train", "accumulate", "update", "forward", "backward"});
   for (const auto& [name, program, graph] : named) {
     const bool required = &program == &plan.infer;
     if (required || programs.has(name)) program = program_at(programs.field(name), step_at<false>);
@@ -255,6 +258,8 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   plan.ir = root.field("ir").text();
   if (root.has("train_ir")) plan.train_ir = root.field("train_ir").text();
   if (root.has("accumulate_ir")) plan.accumulate_ir = root.field("accumulate_ir").text();
+  if (root.has("forward_ir")) plan.forward_ir = root.field("forward_ir").text();
+  if (root.has("backward_ir")) plan.backward_ir = root.field("backward_ir").text();
   if (reading.error) return *reading.error;
 
   SHEAF_TRY(check(plan, reading.file));

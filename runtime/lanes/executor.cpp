@@ -96,9 +96,14 @@ void Executor::work(Lane& lane) {
   }
 }
 
-bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times) {
+bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times, RunPart part) {
   sink_ = sink && *sink ? sink : nullptr;
-  for (LaneId lane : lanes_.ids()) lanes_[lane]->times = times.empty() ? nullptr : times[lane.index()];
+  for (LaneId id : lanes_.ids()) {
+    Lane& lane = *lanes_[id];
+    lane.times = times.empty() ? nullptr : times[id.index()];
+    lane.begin = part == RunPart::second ? lane.program.first_part : 0;
+    lane.end = part == RunPart::first ? lane.program.first_part : static_cast<uint32_t>(lane.program.operations.size());
+  }
   failed_.store(false, std::memory_order_relaxed);
   lost_.store(false, std::memory_order_relaxed);
   if (worker_lanes_.empty()) {
@@ -106,7 +111,8 @@ bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times
     return !failed_.load(std::memory_order_relaxed);
   }
   run_number_ = next(run_number_);
-  for (auto& lane : lanes_) lane->progress.store(0, std::memory_order_relaxed);
+  if (part != RunPart::second)
+    for (auto& lane : lanes_) lane->progress.store(0, std::memory_order_relaxed);
   for (Lane* lane : worker_lanes_) {
     lane->started.store(run_number_);
     lane->started.notify_one();
@@ -132,7 +138,8 @@ void Executor::execute(Lane& lane) {
   const TeamSize team(program.threads);
   OperationTimes* times = lane.times;
   int64_t ready = timed ? ticks() : 0;
-  for (const LaneOperation& operation : program.operations) {
+  for (uint32_t i = lane.begin; i < lane.end; ++i) {
+    const LaneOperation& operation = program.operations[i];
     wait(lane, operation);
     const int64_t begin = timed && operation.first_wait != operation.end_wait ? ticks() : ready;
     // The deciding operation was waited for, so its finding is visible here.

@@ -17,6 +17,9 @@ namespace sheaf {
 /// Takes one printed line, newline included. Called from lane threads, one at a time.
 using PrintSink = std::function<void(std::string_view line)>;
 
+/// What of a run is done: all of it, or, of what runs in two parts, one of them; the second comes after the first.
+enum class RunPart { whole, first, second };
+
 /// The first failed operation of a lane in a run.
 struct LaneFailure {
   bool failed = false;
@@ -53,7 +56,7 @@ class Executor {
   /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or for each lane
   /// where its operations' times go (an asynchronous lane's: its launches'), and one more: until the lane's queue was
   /// empty. A run with times replays no recorded work: each launch is made by itself.
-  bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {});
+  bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {}, RunPart part = RunPart::whole);
   /// Runs all operations except prints on the caller's thread, in an order that keeps each lane's, with `commit` also those
   /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
@@ -76,6 +79,7 @@ class Executor {
     LaneFailure failure;
     DeviceFailure device_failure;     ///< an empty error: none in this run
     OperationTimes* times = nullptr;  ///< of this run; null: not wanted
+    uint32_t begin = 0, end = 0;      ///< the operations of this run
   };
 
   void work(Lane& lane);

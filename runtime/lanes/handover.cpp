@@ -13,8 +13,14 @@ void Executor::hand_over(Lane& lane) {
   OperationTimes* times = lane.times;
   program.queue->begin_run();
   int64_t ready = timed ? ticks() : 0;
+  const auto begins = [](const LaneLaunch& launch, uint32_t operation) { return launch.first < operation; };
+  const auto from = std::lower_bound(program.launches.begin(), program.launches.end(), lane.begin, begins);
+  const auto launch_count =
+      static_cast<size_t>(std::lower_bound(from, program.launches.end(), lane.end, begins) - program.launches.begin());
+  size_t l = static_cast<size_t>(from - program.launches.begin());
   size_t next_segment = 0;
-  for (size_t l = 0; l < program.launches.size();) {
+  while (next_segment < program.segments.size() && program.segments[next_segment].first < l) ++next_segment;
+  while (l < launch_count) {
     const LaneOperation& first = program.operations[program.launches[l].first];
     wait(lane, first);
     const int64_t begin = timed && first.first_wait != first.end_wait ? ticks() : ready;
@@ -37,7 +43,8 @@ void Executor::hand_over(Lane& lane) {
   const bool finished = synchronize(lane);
   if (timed) times->done = ticks();
   if (!finished) return;
-  for (const LaneOperation& operation : program.operations) {  // only now is it known
+  for (uint32_t i = lane.begin; i < lane.end; ++i) {  // only now is it known
+    const LaneOperation& operation = program.operations[i];
     if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
   }
 }

@@ -57,6 +57,7 @@ struct LaneSegment {
 
 struct LaneProgram {
   std::vector<LaneOperation> operations;
+  uint32_t first_part = 0;   ///< of a run in two parts: how many operations the first does
   std::vector<void*> slots;  ///< operands' addresses
   std::vector<LaneWait> waits;
   std::vector<CopyPart> parts;

@@ -27,7 +27,7 @@ std::string kernel_signature(const Program& program, const Step& step) {
 
 KernelSignatures kernel_signatures(const Plan& plan) {
   KernelSignatures found;
-  for (const Program* program : {&plan.infer, &plan.train, &plan.accumulate, &plan.update})
+  for (const Program* program : {&plan.infer, &plan.train, &plan.accumulate, &plan.update, &plan.forward, &plan.backward})
     for (const Step& step : program->steps)
       if (!step.kernel.empty()) found[step.kernel].insert(kernel_signature(*program, step));
   return found;

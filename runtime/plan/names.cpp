@@ -32,6 +32,8 @@ std::string_view name_of(const Plan& plan, const Program& program) {
   if (&program == &plan.train || &program == &plan.train_graph) return "train";
   if (&program == &plan.accumulate || &program == &plan.accumulate_graph) return "accumulate";
   if (&program == &plan.update || &program == &plan.update_graph) return "update";
+  if (&program == &plan.forward || &program == &plan.forward_graph) return "forward";
+  if (&program == &plan.backward || &program == &plan.backward_graph) return "backward";
   return "infer";
 }
 

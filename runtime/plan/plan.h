@@ -197,10 +197,16 @@ struct Plan {
   /// where `train` is.
   Program accumulate, update;
   Program accumulate_graph, update_graph;  ///< the same before fusion
-  std::string train_ir;                    ///< of the training step, as `ir`
-  std::string accumulate_ir;               ///< of `accumulate` and `update`
-  std::string ir;                          ///< the dist-level IR as text, for `dump --format mlir`
-  Json training;                           ///< the model's `training` section as checked by the frontend; null if absent
+  /// For a caller who holds parameters and buffers and gives them as inputs (docs/training.md#gradients-for-callers): `forward` has
+  /// the model's outputs, then buffers' new values. `backward` computes the same, and from there, with the outputs' gradients as
+  /// targets, gradients of inputs and parameters, its further outputs; its steps stand in this order. Both or neither are there.
+  Program forward, backward;
+  Program forward_graph, backward_graph;  ///< the same before fusion
+  std::string train_ir;                   ///< of the training step, as `ir`
+  std::string accumulate_ir;              ///< of `accumulate` and `update`
+  std::string forward_ir, backward_ir;
+  std::string ir;  ///< the dist-level IR as text, for `dump --format mlir`
+  Json training;   ///< the model's `training` section as checked by the frontend; null if absent
 };
 
 /// What `value`, of a program of `plan`, is for.

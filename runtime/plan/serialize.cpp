@@ -151,6 +151,7 @@ bool states_parts(const Program& program) {
 int minor_version(const Plan& plan, bool trains) {
   const Program* all[] = {&plan.infer,      &plan.infer_graph,      &plan.train,  &plan.train_graph,
                           &plan.accumulate, &plan.accumulate_graph, &plan.update, &plan.update_graph};
+  if (holds_program(plan.forward)) return 6;
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_parts(*program); })) return 5;
   if (!plan.kernels.empty()) return 4;
   if (std::any_of(std::begin(all), std::end(all), [](const Program* program) { return states_layouts(*program); })) return 2;
@@ -174,9 +175,13 @@ std::string serialize(const Plan& plan) {
   add(programs, "train", plan.train);
   add(programs, "accumulate", plan.accumulate);
   add(programs, "update", plan.update);
+  add(programs, "forward", plan.forward);
+  add(programs, "backward", plan.backward);
   add(graphs, "train", plan.train_graph);
   add(graphs, "accumulate", plan.accumulate_graph);
   add(graphs, "update", plan.update_graph);
+  add(graphs, "forward", plan.forward_graph);
+  add(graphs, "backward", plan.backward_graph);
 
   Json document = {{"format", "sheaf-plan"},
                    {"version", std::to_string(kPlanMajor) + "." + std::to_string(minor_version(plan, trains))},
@@ -196,6 +201,8 @@ std::string serialize(const Plan& plan) {
   content["ir"] = plan.ir;
   if (!plan.train_ir.empty()) content["train_ir"] = plan.train_ir;
   if (!plan.accumulate_ir.empty()) content["accumulate_ir"] = plan.accumulate_ir;
+  if (!plan.forward_ir.empty()) content["forward_ir"] = plan.forward_ir;
+  if (!plan.backward_ir.empty()) content["backward_ir"] = plan.backward_ir;
   content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();

@@ -29,9 +29,9 @@ struct ModelState {
   std::mutex mutex;  ///< of `kernels`
 
   Result<std::shared_ptr<const Kernels>> kernels_for(Device& device);
-  /// Binds one of the plan's programs.
+  /// Binds one of the plan's programs. `first_outputs`: of runs in two parts (BindRequest).
   Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
-                                        const BindOptions& options);
+                                        const BindOptions& options, size_t first_outputs = 0);
   /// Copies a parameter, buffer or entry of the optimiser's state to `plain`. Errors: `plain` isn't of its size; a device's.
   Result<void> read(const ParameterInfo& variable, std::span<std::byte> plain);
 };

@@ -103,9 +103,10 @@ Result<Session> Model::bind(const DeviceList& devices, int64_t batch, const Bind
 std::shared_ptr<ArenaPool> make_arena_pool() { return std::make_shared<ArenaPool>(); }
 
 Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
-                                                  int64_t batch, const BindOptions& options) {
+                                                  int64_t batch, const BindOptions& options, size_t first_outputs) {
   BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
+  request.first_outputs = first_outputs;
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;
   request.deadline = Seconds(options.deadline_seconds);

@@ -33,6 +33,7 @@ std::vector<std::string> SharedPlan::programs() const {
   std::vector<std::string> names{"infer"};
   if (!plan_->train.steps.empty()) names.push_back("train");
   if (!plan_->accumulate.steps.empty()) names.insert(names.end(), {"accumulate", "update"});
+  if (!plan_->forward.steps.empty()) names.insert(names.end(), {"forward", "backward"});
   return names;
 }
 

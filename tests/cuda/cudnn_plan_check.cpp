@@ -45,8 +45,9 @@ void show(const PlannedProgram& planned, const Program& program) {
 
 int count_failures(const Plan& plan, const std::string& name, const DeviceSet& devices, const Request& request) {
   int failures = 0;
-  const std::pair<const char*, const Program*> programs[] = {
-      {"infer", &plan.infer}, {"train", &plan.train}, {"accumulate", &plan.accumulate}, {"update", &plan.update}};
+  const std::pair<const char*, const Program*> programs[] = {{"infer", &plan.infer},           {"train", &plan.train},
+                                                             {"accumulate", &plan.accumulate}, {"update", &plan.update},
+                                                             {"forward", &plan.forward},       {"backward", &plan.backward}};
   for (const auto& [kind, program] : programs) {
     if (program->steps.empty()) continue;
     std::printf("%s %s, batch %lld, %d device(s)%s\n", name.c_str(), kind, static_cast<long long>(request.batch),

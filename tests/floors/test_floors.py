@@ -23,7 +23,7 @@ BELOW = {
 PUBLIC = {"sheaf/tensor.h": "runtime/data", "sheaf/files.h": "runtime/data", "sheaf/profile.h": "runtime/trace",
           "sheaf/trace.h": "runtime/trace", "sheaf/plan.h": "runtime/session", "sheaf/devices.h": "runtime/session",
           "sheaf/options.h": "runtime/session", "sheaf/session.h": "runtime/session", "sheaf/model.h": "runtime/session",
-          "sheaf/trainer.h": "runtime/training", "sheaf/metrics.h": "runtime/training",
+          "sheaf/trainer.h": "runtime/training", "sheaf/gradients.h": "runtime/training", "sheaf/metrics.h": "runtime/training",
           "sheaf/inspect.h": "tools/api", "sheaf/compiler.h": "tools/driver"}
 IMPORT = {"ir", "runtime", "frontend"}  # frontend/import makes IR
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

@@ -50,7 +50,8 @@ struct Planned {
 
 Result<Planned> planned(const Plan& plan, const InspectRequest& request) {
   const std::pair<std::string_view, const Program*> programs[] = {
-      {"infer", &plan.infer}, {"train", &plan.train}, {"accumulate", &plan.accumulate}, {"update", &plan.update}};
+      {"infer", &plan.infer},   {"train", &plan.train},     {"accumulate", &plan.accumulate},
+      {"update", &plan.update}, {"forward", &plan.forward}, {"backward", &plan.backward}};
   const Program* program = nullptr;
   for (const auto& [name, its] : programs) {
     if (name == request.program && !its->values.empty()) program = its;

@@ -6,62 +6,23 @@
 #include "ir/Nn/Mixing.h"
 #include "ir/Nn/Nn.h"
 #include "passes/Passes.h"
+#include "runtime/base/parameter_names.h"
+#include "runtime/plan/needed_steps.h"
+#include "tools/driver/collector.h"
 #include "tools/driver/compiler_memory.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
+#include <set>
+
 using namespace mlir;
 
 namespace sheaf {
 namespace {
-
-/// MLIR's diagnostics as sheaf's: located in the model file, naming the layer.
-class Collector {
- public:
-  Collector(MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)
-      : model_(model),
-        warnings_(warnings),
-        handler_(&context, [this](mlir::Diagnostic& diagnostic) { return take(diagnostic); }) {}
-
-  void take_no_warnings() { warnings_ = nullptr; }
-
-  Error error(std::string otherwise) {
-    if (error_.diagnostics.empty()) error_.add(std::move(otherwise));
-    return std::move(error_);
-  }
-
- private:
-  LogicalResult take(mlir::Diagnostic& diagnostic) {
-    bool warning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
-    if (diagnostic.getSeverity() != DiagnosticSeverity::Error && !(warning && warnings_)) return success();
-    StringRef layer = nn::layer_of(diagnostic.getLocation());
-    sheaf::Diagnostic made;
-    made.severity = warning ? Severity::warning : Severity::error;
-    if (FileLineColLoc position = nn::position_of(diagnostic.getLocation()))
-      made.location = {position.getFilename().str(), static_cast<int>(position.getLine()),
-                       static_cast<int>(position.getColumn())};
-    made.message = (layer.empty() ? "" : "layer '" + layer.str() + "' ") + diagnostic.str();
-    made.source_line = made.location.file == model_.file ? line(made.location.line) : "";
-    for (const mlir::Diagnostic& note : diagnostic.getNotes()) made.notes.push_back(note.str());
-    (warning ? *warnings_ : error_.diagnostics).push_back(std::move(made));
-    return success();
-  }
-
-  std::string line(int number) const {
-    StringRef rest = model_.text;
-    for (int i = 1; i < number; ++i) rest = rest.split('\n').second;
-    return number > 0 ? rest.split('\n').first.str() : "";
-  }
-
-  const frontend::Model& model_;
-  std::vector<sheaf::Diagnostic>* warnings_;
-  Error error_;
-  ScopedDiagnosticHandler handler_;
-};
 
 /// sheaf's passes need no MLIR worker threads; starting some would cost more than they save.
 std::unique_ptr<MLIRContext> make_context() { return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED); }
@@ -163,6 +124,76 @@ struct Compiler {
   }
 };
 
+/// The steps that the first `outputs` outputs need stand first: what runs before gradients are given.
+void put_first(Program& program, size_t outputs) {
+  const std::vector<bool> first = needed_steps(program, outputs);
+  std::vector<Step> steps;
+  for (const bool needed : {true, false})
+    for (size_t i = 0; i < first.size(); ++i)
+      if (first[i] == needed) steps.push_back(std::move(program.steps[i]));
+  program.steps = std::move(steps);
+}
+
+/// The full names of the inputs and parameters of floating point that `names`, with or without `module.` parts, are, each once; what is
+/// tied has several. Errors, located: there is none of that name.
+Result<std::vector<std::string>> differentiable(const frontend::Model& model, func::FuncOp function,
+                                                ArrayRef<Parameter> parameters, ArrayRef<std::string> names) {
+  std::set<std::string> full;
+  std::map<std::string, std::string> by_short_name;
+  for (BlockArgument argument : function.getArguments()) {
+    const auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+    if (!tensor || !isa<FloatType>(tensor.getElementType())) continue;
+    std::string name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str();
+    by_short_name.emplace(without_module(name), name);
+    full.insert(std::move(name));
+  }
+  for (const Parameter& parameter : parameters)
+    for (const std::string& alias : parameter.aliases)
+      if (full.contains(parameter.name)) by_short_name.emplace(without_module(alias), parameter.name);
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const auto known = by_short_name.find(without_module(name));
+    if (!full.contains(name) && known == by_short_name.end())
+      return Error({model.file},
+                   "gradients of '" + name + "': the model has no input or parameter of that name that is of floating point");
+    const std::string& argument = full.contains(name) ? name : known->second;
+    if (!llvm::is_contained(found, argument)) found.push_back(argument);
+  }
+  return found;
+}
+
+/// `forward` and `backward` of the plan.
+Result<void> add_caller_programs(const frontend::Model& model, const CompileOptions& options, passes::PipelineOptions pipeline,
+                                 void (*lower)(OpPassManager&), Compiler& compiler, Plan& plan) {
+  pipeline.training_mode = options.gradients->training_mode;
+  compiler.diagnostics.take_no_warnings();  // of the same graph: they are there already
+  const auto add = [&](StringRef name, Program& graph, Program& program, std::string& ir) -> Result<void> {
+    ImportedModel imported =
+        import_model(model, compiler.context, pipeline.training_mode ? Purpose::training_outputs : Purpose::inference);
+    auto function = *imported.module->getOps<func::FuncOp>().begin();
+    function.setName(name);
+    SHEAF_ASSIGN(const auto names, differentiable(model, function, imported.parameters, options.gradients->of));
+    if (pipeline.differentiate) {
+      SmallVector<StringRef> of(names.begin(), names.end());
+      function->setAttr(nn::kDifferentiate, Builder(&compiler.context).getStrArrayAttr(of));
+    }
+    SHEAF_ASSIGN(auto made, compiler.compile(
+                                *imported.module, {name},
+                                [&](PassManager& passes) { passes::build_caller_pipeline(passes, pipeline); }, lower));
+    if (!same_regions(plan.regions, made.regions))
+      return Error("internal error: program '" + name.str() + "' has other parallel regions than those before it");
+    graph = std::move(made.graphs[0]);
+    program = std::move(made.programs[0]);
+    ir = std::move(made.ir);
+    return {};
+  };
+  SHEAF_TRY(add("forward", plan.forward_graph, plan.forward, plan.forward_ir));
+  pipeline.differentiate = true;
+  SHEAF_TRY(add("backward", plan.backward_graph, plan.backward, plan.backward_ir));
+  put_first(plan.backward, plan.forward.outputs.size());
+  return {};
+}
+
 }  // namespace
 
 Result<Plan> compile(const frontend::Model& model, const CompileOptions& options, CompileReport* report) {
@@ -228,6 +259,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     plan.update_graph = std::move(parts.graphs[1]);
     plan.update = std::move(parts.programs[1]);
   }
+  if (options.gradients) SHEAF_TRY(add_caller_programs(model, options, pipeline, lower_training, compiler, plan));
   plan.kernels = kernels.kernels();
   if (!options.objects) return plan;
   SHEAF_ASSIGN(auto objects, kernels.compile());

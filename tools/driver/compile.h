@@ -5,6 +5,10 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/strategy.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace sheaf {
 
 struct CompileOptions {
@@ -14,6 +18,12 @@ struct CompileOptions {
   /// This program alone ("infer", "train", "accumulate", "update"), with what is made together with it: the plan can be shown,
   /// explained and bound for it. Empty: all that the model has.
   std::string only = "";
+  /// With `forward` and `backward`, for callers who hold parameters and take gradients (docs/training.md#gradients-for-callers).
+  struct Gradients {
+    bool training_mode = true;         ///< layers as they are in training; else as in evaluation
+    std::vector<std::string> of = {};  ///< names of the inputs and parameters
+  };
+  std::optional<Gradients> gradients = {};
   bool unpartitioned = false;  ///< without parallel regions and devices: what `verify` compares the plan with
   bool unfused = false;        ///< nothing folded or fused: every layer's value is there
   int64_t device_memory = 0;   ///< bytes a device has; an embedding table beyond it goes to the host. 0: not stated

@@ -24,6 +24,9 @@ Result<CompiledPlan> compiled(frontend::Model model, const CompilerOptions& opti
   how.precision = options.precision;
   how.strategy = *strategy;
   how.device_memory = options.device_memory;
+  if (!options.gradients.empty() && options.gradients != "train" && options.gradients != "eval")
+    return Error("gradients '" + options.gradients + "': expected train or eval");
+  if (!options.gradients.empty()) how.gradients = {options.gradients == "train", options.gradients_of};
   CompileReport said;
   SHEAF_ASSIGN(auto plan, compile(model, how, &said));
   plan.file = model.file;

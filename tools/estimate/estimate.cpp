@@ -20,7 +20,9 @@ struct NamedProgram {
 NamedProgram named(const Plan& plan, const Program& program) {
   const NamedProgram all[] = {{"train", &plan.train, &plan.train_graph},
                               {"accumulate", &plan.accumulate, &plan.accumulate_graph},
-                              {"update", &plan.update, &plan.update_graph}};
+                              {"update", &plan.update, &plan.update_graph},
+                              {"forward", &plan.forward, &plan.forward_graph},
+                              {"backward", &plan.backward, &plan.backward_graph}};
   for (const NamedProgram& one : all) {
     if (one.program == &program) return one;
   }

@@ -33,7 +33,9 @@ Result<Shown> shown(const Plan& plan, const DumpOptions& options) {
   const Shown all[] = {{"infer", plan.infer, plan.infer_graph, plan.ir},
                        {"train", plan.train, plan.train_graph, plan.train_ir},
                        {"accumulate", plan.accumulate, plan.accumulate_graph, plan.accumulate_ir},
-                       {"update", plan.update, plan.update_graph, plan.accumulate_ir}};
+                       {"update", plan.update, plan.update_graph, plan.accumulate_ir},
+                       {"forward", plan.forward, plan.forward_graph, plan.forward_ir},
+                       {"backward", plan.backward, plan.backward_graph, plan.backward_ir}};
   std::string held;
   for (const Shown& one : all) {
     if (&one != all && one.program.steps.empty() && one.graph.steps.empty()) continue;

@@ -23,7 +23,7 @@ std::optional<DumpFormat> dump_format_from_name(std::string_view name);
 struct DumpOptions {
   std::vector<std::string> devices;    ///< as in --devices, ranges spelt out; empty: any device list
   std::optional<int64_t> batch;        ///< rows; given together with `devices`, or neither
-  std::string program = "infer";       ///< "infer", "train", "accumulate" or "update"
+  std::string program = "infer";       ///< one of SharedPlan::programs()
   int shards = 0;                      ///< logical shards (docs/strategies.md); 0: one for each device
   const Timeline* timeline = nullptr;  ///< of a run of the plan; only format html shows it
   /// Memory over time of the program on `devices` at `batch` (tools/estimate/memory_over_time.h); only format html shows it.

@@ -127,14 +127,13 @@ def _file(module, graph, lowering, outputs, name, notes):
     model["layers"] = entries
     if [names[value] for value in results] != [entries[-1]["name"]]:
         model["outputs"] = [names[value] for value in results]
-    weights = {}
-    state = module.state_dict()
+    sources, state = {}, module.state_dict()
     for layer in root.layers():
         for own, parameter in layer.parameters.items():
-            full = f"{layer.owner}.{own}" if own else layer.owner
-            weights.setdefault(full, state[parameter.name].detach().cpu())
+            sources.setdefault(f"{layer.owner}.{own}" if own else layer.owner, parameter.name)
+    weights = {full: state[source].detach().cpu() for full, source in sources.items()}
     weights = {full: (t.float() if t.dtype in (torch.bfloat16, torch.float64, torch.float16) else t).numpy() for full, t in weights.items()}
-    return ModelFile(model, weights, notes, prefix)
+    return ModelFile(model, weights, notes, prefix, sources, graph.tree)
 
 
 def _check_types(root):

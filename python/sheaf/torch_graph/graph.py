@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch.export.graph_signature import InputKind
+from torch.utils import _pytree
 
 from .export import user_line
 
@@ -72,13 +73,35 @@ class Call:
 
 @dataclass
 class Graph:
-    """`inputs`: (node, name), `state`: (node, full name, tensor, trained), `constants`: (node, tensor), `outputs`: (key or None, node)."""
+    """`inputs`: (node, name), `state`: (node, full name, tensor, trained), `constants`: (node, tensor), `outputs`: (key or None, node).
+    `tree` is what the module returns."""
 
     inputs: list
     state: list
     constants: list
     nodes: list
     outputs: list
+    tree: "OutputTree"
+
+
+class OutputTree:
+    """What a module returns, around its tensors: a tensor, a tuple, a dataclass, with None and numbers as they were traced."""
+
+    def __init__(self, spec, leaves):
+        self._spec = spec
+        self._leaves = [_TENSOR if is_tensor(leaf) else leaf for leaf in leaves]
+
+    def rebuilt(self, tensors):
+        """The same with these tensors, in order."""
+        tensors = iter(tensors)
+        return _pytree.tree_unflatten([next(tensors) if leaf is _TENSOR else leaf for leaf in self._leaves], self._spec)
+
+
+_TENSOR = object()
+
+
+def is_tensor(leaf):
+    return isinstance(leaf, torch.fx.Node) and isinstance(leaf.meta.get("val"), torch.Tensor)
 
 
 def read(program):
@@ -102,9 +125,8 @@ def read(program):
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     leaves = next(node for node in program.graph.nodes if node.op == "output").args[0]
     keys = _output_keys(program, len(leaves))
-    outputs = [(key, leaf) for key, leaf in zip(keys, leaves)
-               if isinstance(leaf, torch.fx.Node) and isinstance(leaf.meta.get("val"), torch.Tensor)]
-    return Graph(inputs, state, constants, nodes, outputs)
+    outputs = [(key, leaf) for key, leaf in zip(keys, leaves) if is_tensor(leaf)]
+    return Graph(inputs, state, constants, nodes, outputs, OutputTree(program.call_spec.out_spec, leaves))
 
 
 def _output_keys(program, count):

@@ -25,13 +25,13 @@ func.func @nothing(%x: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role = "
 
 // -----
 
-// Batch norm with given statistics stands in no training program.
-func.func @inference_only(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "x"}, %m: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role = "buffer", nn.name = "m"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
-  %l = dist.apply on #dist.device<0>(%x, %m) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
-  ^bb0(%x_: tensor<?x4xf32>, %m_: tensor<4xf32>):
+// A folded batch norm stands in no training program.
+func.func @inference_only(%w: !dist.tensor<tensor<3x2xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "w"}, %v: !dist.tensor<tensor<3xf32>, #dist.device<0>> {nn.role = "buffer", nn.name = "v"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
+  %l = dist.apply on #dist.device<0>(%w, %v) : (!dist.tensor<tensor<3x2xf32>, #dist.device<0>>, !dist.tensor<tensor<3xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
+  ^bb0(%w_: tensor<3x2xf32>, %v_: tensor<3xf32>):
     // expected-error @+1 {{has no gradient: the loss cannot be trained through it}}
-    %y = nn.batch_norm %x_ mean(%m_) var(%m_) {eps = 1.0e-5 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
-    %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
+    %y = nn.fold_weight %w_ var(%v_) {axis = 0 : i64, eps = 1.0e-5 : f64} : (tensor<3x2xf32>, tensor<3xf32>) -> tensor<3x2xf32>
+    %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<3x2xf32>) -> tensor<f32>
     dist.yield %loss : tensor<f32>
   }
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>

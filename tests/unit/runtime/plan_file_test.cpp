@@ -91,7 +91,7 @@ TEST(PlanFile, RefusesOtherFormatsVersionsAndFeaturesByName) {
   EXPECT_THAT(error_of("[]"), HasSubstr("not a plan"));
   EXPECT_THAT(error_of("7"), HasSubstr("not a plan"));
   Json document = sample_document();
-  for (const char* version : {"2.0", "0.9", "1.6"}) {
+  for (const char* version : {"2.0", "0.9", "1.7"}) {
     document["version"] = version;
     EXPECT_THAT(error_of(sign(document)), StartsWith(std::string("m.plan: error: version: the plan has format ") + version));
   }

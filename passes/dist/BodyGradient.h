@@ -1,0 +1,39 @@
+// The dual of one dist.apply or dist.parallel_apply.
+#pragma once
+
+#include "passes/dist/Apply.h"
+
+namespace sheaf::passes {
+
+/// Builds the dual of one apply or parallel_apply: a body of its own, whose arguments are found on the way.
+class BodyGradient {
+ public:
+  /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on what is differentiated by.
+  BodyGradient(mlir::Operation* apply, llvm::ArrayRef<mlir::Value> gradients, const llvm::DenseSet<mlir::Value>& active);
+
+  llvm::LogicalResult run();
+
+  /// Puts the dual at `builder`'s position: first the further results that the forward body must give, then the new op. Returns
+  /// the gradients by operand of the forward op, null if there is none. `apply` may be replaced.
+  llvm::SmallVector<mlir::Value> finish(mlir::OpBuilder& builder);
+
+ private:
+  mlir::Block& forward_body() { return apply_->getRegion(0).front(); }
+  void accumulate(mlir::Value forward, mlir::Value gradient);
+  /// A value of the forward body as an argument of the backward one.
+  mlir::Value saved(mlir::Value value);
+  llvm::LogicalResult visit(mlir::Operation& op);
+  /// Values of the forward body that the dual needs and that don't leave it yet become results: the op is rebuilt.
+  mlir::Operation* export_values();
+
+  mlir::Operation* apply_;
+  const llvm::DenseSet<mlir::Value>& active_;
+  mlir::OpBuilder builder_;
+  mlir::Region region_;
+  mlir::Block* body_;
+  llvm::SmallVector<mlir::Value> inputs_;                       ///< of the dual; null if `needed_` says what it is
+  llvm::SmallVector<std::pair<unsigned, mlir::Value>> needed_;  ///< position among inputs_, value of the forward body
+  llvm::DenseMap<mlir::Value, mlir::Value> gradients_, saved_;  ///< by value of the forward body
+};
+
+}  // namespace sheaf::passes

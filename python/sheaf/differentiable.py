@@ -1,0 +1,147 @@
+"""A torch.nn.Module's forward and backward passes in sheaf, on tensors that are the module's own."""
+import threading
+import weakref
+
+import torch
+
+from . import _sheaf
+from .error import Error
+from .plan import compile
+from .torch_graph import from_torch
+
+# So many forward passes keep what their backward pass needs; of earlier ones it is computed again.
+_MOST_KEPT = 8
+# So many numbers of rows stay bound.
+_MOST_SIZES = 8
+_DEPEND_ON_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
+
+
+class Function:
+    """What `region` computes in the mode that its module is in: a torch.nn.DataParallel around a module, or a module.
+
+    `wanted` are names of the module's parameters, and positions of input tensors, that gradients may be asked of. Errors: sheaf.Error
+    with the line of the module's code for each operation that can't be taken."""
+
+    def __init__(self, region, arguments, keywords, batch_dim, devices, wanted, precision, numerics):
+        module = region.module if isinstance(region, torch.nn.DataParallel) else region
+        _check_modes(module)
+        file = from_torch(region, arguments, keywords, batch_dim=batch_dim)
+        inside = "module." if module is not region else ""
+        sources = {name: source.removeprefix(inside) for name, source in file.sources.items()}
+        inputs = list(file.json["inputs"])
+        tensors = {id(module.get_parameter(w)) for w in wanted if isinstance(w, str)}  # a tied one has several names
+        differentiate = [inputs[w] for w in wanted if isinstance(w, int)]
+        differentiate += [file.prefix + name for name, source in sources.items() if id(_tensor(module, source)) in tensors]
+        self.plan = compile(file, precision=precision, gradients="train" if module.training else "eval", gradients_of=differentiate)
+        self.devices, self.numerics = devices, numerics
+        self.function = _sheaf.Differentiable(self.plan)
+        self.output_tree = file.output_tree
+        self._find_tensors(module, inputs, {_short(name): source for name, source in sources.items()}, file.prefix)
+        self._lock, self._free, self._kept, self._checked = threading.Lock(), {}, [], {}
+
+    def _find_tensors(self, module, inputs, sources, prefix):
+        """Which of the module's inputs, parameters and buffers the plan's inputs are, and what its outputs are of."""
+        values, outputs = self.function.inputs, [value.name for value in self.function.outputs]
+        place = {value.name: i for i, value in enumerate(values)}
+        self.tensors = []  # a position among the module's inputs, or (module, own name)
+        for value in values:
+            if value.name in inputs:
+                self.tensors.append(inputs.index(value.name))
+                continue
+            name = _short(value.name.removeprefix(prefix))
+            path, _, own = sources.get(name, name).rpartition(".")
+            self.tensors.append((module.get_submodule(path), own))
+        rows = [(place[value.name], value.batch_dim) for value in values if value.name in inputs and value.batch_dim is not None]
+        if not rows:
+            raise Error("no input has rows that could be split")
+        self.rows_at = rows[0]
+        self.updated = [place[name] for name in outputs if name in place]  # the last outputs: buffers' new values
+        self.results = len(outputs) - len(self.updated)
+        self.gradients = [place[value.name.removesuffix(".grad")] for value in self.function.gradients]
+        seeded = {value.name.removesuffix(".grad") for value in self.function.output_gradients}
+        self.seeded = [i for i, name in enumerate(outputs[:self.results]) if name in seeded]
+        self.dtypes = [getattr(torch, value.dtype) for value in self.function.outputs]
+
+    def given(self, inputs):
+        """All that a pass takes: of the module's input tensors, and of the module."""
+        return [inputs[t] if isinstance(t, int) else getattr(*t) for t in self.tensors]
+
+    def dense(self, tensors):
+        """(the tensors as they are read, the number of rows). Only what isn't dense is copied. Raises Error for one that doesn't fit."""
+        at, dim = self.rows_at
+        rows = tensors[at].shape[dim]
+        found = []
+        for i, (tensor, value) in enumerate(zip(tensors, self.function.inputs)):
+            tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
+            seen = (id(tensor), tensor.data_ptr())
+            if isinstance(self.tensors[i], int) or self._checked.get(i) != seen:
+                _check(tensor, value, rows)
+                self._checked[i] = seen
+            found.append(tensor)
+        return found, rows
+
+    def randomness(self):
+        """Numbers that dropout draws from, out of PyTorch's generator."""
+        return torch.randint(2**62, (2,)).tolist() if self.function.draws else [0, 0]
+
+    def session(self, rows, backward):
+        """One that keeps nothing that is needed."""
+        with self._lock:
+            if free := self._free.get((rows, backward)):
+                return free.pop()
+            self._kept = [kept for kept in self._kept if kept() is not None and kept().session is not None]
+            if backward and len(self._kept) >= _MOST_KEPT:
+                oldest = next((kept() for kept in self._kept if kept() is not None and kept().rows == rows), None)
+                if oldest is not None and (session := oldest.lose()):
+                    return session
+        return _sheaf.DifferentiableSession(self.function, self.devices, rows, backward, numerics=self.numerics)
+
+    def keep(self, kept):
+        with self._lock:
+            self._kept.append(weakref.ref(kept))
+
+    def give_back(self, rows, backward, session):
+        with self._lock:
+            self._free.setdefault((rows, backward), []).append(session)
+            while len(self._free) > _MOST_SIZES:
+                self._free.pop(next(key for key in self._free if key != (rows, backward)))
+
+
+class Kept:
+    """The session that has what a backward pass needs; None where another pass has taken it over."""
+
+    def __init__(self, function, rows, session):
+        self.function, self.rows, self.session = function, rows, session
+
+    def lose(self):
+        session, self.session = self.session, None
+        return session
+
+    def __del__(self):
+        if session := self.lose():
+            self.function.give_back(self.rows, True, session)
+
+
+def _short(name):
+    """A parameter's name without `module`: containers that the model file has and the module hasn't add some."""
+    return ".".join(part for part in name.split(".") if part != "module")
+
+
+def _tensor(module, name):
+    path, _, own = name.rpartition(".")
+    return getattr(module.get_submodule(path), own)
+
+
+def _check(tensor, value, rows):
+    sizes = tuple(rows if size == "batch" else size for size in value.shape)
+    if tensor.device.type != "cpu":
+        raise Error(f"'{value.name}' lies on {tensor.device}; inputs and parameters are in host memory, whatever the devices")
+    if str(tensor.dtype) != f"torch.{value.dtype}" or tuple(tensor.shape) != sizes:
+        raise Error(f"'{value.name}' is {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}; expected {value.dtype} {list(sizes)}")
+
+
+def _check_modes(module):
+    for name, part in module.named_modules():
+        if part.training != module.training and isinstance(part, _DEPEND_ON_MODE):
+            raise Error(f"'{name}', a {type(part).__name__}, is in {'training' if part.training else 'evaluation'} mode and the module isn't: a "
+                        "module has one mode in sheaf")

@@ -1,0 +1,88 @@
+// Forward and backward passes for callers who hold the parameters: a plan's programs `forward` and `backward`
+// (CompilerOptions::gradients; docs/training.md).
+//
+//   auto function = sheaf::Differentiable::from_plan(plan);
+//   auto session = function->bind("cpu:0,cpu:1", 64);
+//   auto done = session->forward(inputs, outputs);              // inputs, parameters and buffers; keeps what backward() needs
+//   auto back = session->backward(output_gradients, gradients);
+#pragma once
+
+#include "sheaf/model.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+class DifferentiableSession;
+
+/// The programs of a plan, ready to be bound. Copies are the same. Any number of threads may bind at the same time.
+class Differentiable {
+ public:
+  /// Errors: the plan has no such programs.
+  static Result<Differentiable> from_plan(SharedPlan plan);
+
+  /// The model's inputs, then parameters and buffers under PyTorch's names: what forward() takes.
+  const std::vector<ValueInfo>& inputs() const;
+  /// The model's outputs, then the new values of buffers under the buffers' names: what forward() gives.
+  const std::vector<ValueInfo>& outputs() const;
+  /// "OUTPUT.grad" of each output that depends on what gradients are wanted of: what backward() takes.
+  const std::vector<ValueInfo>& output_gradients() const;
+  /// "NAME.grad" of inputs and parameters: what backward() gives. What no output depends on isn't there.
+  const std::vector<ValueInfo>& gradients() const;
+
+  /// Whether forward() depends on its random numbers.
+  bool draws() const;
+
+  /// Binds to `rows` rows, of which there may be none. Without `backward` the session can do the forward pass alone, and keeps nothing.
+  /// Errors: those of Model::bind().
+  Result<DifferentiableSession> bind(const DeviceList& devices, int64_t rows, const BindOptions& options = {},
+                                     bool backward = true) const;
+
+ private:
+  struct State;
+  friend class DifferentiableSession;
+  explicit Differentiable(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+/// Keeps the values of one forward pass until its backward pass: as many sessions as there are forward passes whose backward pass is
+/// to come. One thread at a time.
+class DifferentiableSession {
+ public:
+  DifferentiableSession(DifferentiableSession&&) noexcept;
+  DifferentiableSession& operator=(DifferentiableSession&&) noexcept;
+  ~DifferentiableSession();
+
+  int64_t rows() const;
+  /// Sizes of number `index` of the lists of Differentiable, which must be below their number. Of a session without a backward pass
+  /// only the first two.
+  const std::vector<int64_t>& input_shape(size_t index) const;
+  const std::vector<int64_t>& output_shape(size_t index) const;
+  const std::vector<int64_t>& gradient_shape(size_t index) const;
+
+  /// What dropout draws from: the same numbers give the same masks.
+  struct Randomness {
+    int64_t step = 0, seed = 0;
+  };
+  /// Addresses of dense tensors in host memory in the order of inputs() and outputs(), of as many elements as the shapes say, which
+  /// nobody checks. With a backward pass to come, all of them stay as they are until it is done. Errors: another number of buffers,
+  /// one that is null or misaligned; a failure on a device.
+  Result<void> forward(std::span<const void* const> inputs, std::span<void* const> outputs, Randomness randomness,
+                       const RunOptions& options = {});
+  /// Likewise in the order of output_gradients() and gradients(), once after each forward(). Errors: also, there was no forward pass.
+  Result<void> backward(std::span<const void* const> output_gradients, std::span<void* const> gradients,
+                        const RunOptions& options = {});
+
+ private:
+  friend class Differentiable;
+  struct State;
+  explicit DifferentiableSession(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sheaf
