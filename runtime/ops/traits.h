@@ -63,17 +63,18 @@ struct RoleRow {
 struct OpTraits {
   Op op;
   Source source = Source::program;
-  Movement movement;
+  Movement movement = {};
   Pass pass = Pass::forward;
-  std::span<const RoleRow> roles;
-  std::span<const AttributeRow> attributes;
+  std::span<const RoleRow> roles = {};
+  std::span<const AttributeRow> attributes = {};
   /// The shapes of the results, given operands and attributes that fit the rows above. Errors say which operand doesn't fit.
   Result<ResultShapes> (*shapes)(const OpShapes&) = nullptr;
   /// Arithmetic by its definition (docs/estimate.md); null: none.
   double (*flops)(const SizedOp&) = nullptr;
-  std::optional<Op> training;  ///< the same with a workspace as its last result
+  std::optional<Op> training = {};  ///< the same with a workspace as its last result
   Adds adds = Adds::nothing;
   bool sums_rows = false;  ///< of no rows the result is zeros
+  bool centred = false;    ///< it subtracts from its first operand's elements their mean, a rounded sum
   bool passes_on = false;  ///< its result has its first operand's elements, wherever it is
 };
 

@@ -108,9 +108,17 @@ Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
     SHEAF_ASSIGN(auto others, bound.run(around));
     for (size_t i = 0; i < moved.size(); ++i) moved[i] = std::max(moved[i], largest_difference(run.results[i], others[i]));
   }
-  SHEAF_ASSIGN(auto terms, Terms(run, run.program.steps[index_of(run.step)]).by_output());
+  const Step& step = run.program.steps[index_of(run.step)];
+  SHEAF_ASSIGN(auto terms, Terms(run, step).by_output());
   const double longest = *std::max_element(terms.begin(), terms.end());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = tolerance_of(run.results[i], moved[i], terms[i], longest, operands);
+  if (!traits(step.op).centred) return moved;
+  // What is left of numbers that are all alike is their mean's error, which random roundings of them don't show.
+  const HostTensor off = perturbed(*run.inputs[0], error_of_mean(longest), 1);
+  auto around = run.inputs;
+  around[0] = &off;
+  SHEAF_ASSIGN(auto others, bound.run(around));
+  for (size_t i = 0; i < moved.size(); ++i) moved[i] += largest_difference(run.results[i], others[i]);
   return moved;
 }
 

@@ -96,4 +96,6 @@ double tolerance_of(const HostTensor& result, double moved, double terms, double
          moved * std::max(8.0, within * roundings(terms) * std::sqrt(std::max(terms, 1.0)) / 2);
 }
 
+double error_of_mean(double terms) { return 4 * kSumError * roundings(terms); }
+
 }  // namespace sheaf

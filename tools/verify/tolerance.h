@@ -29,4 +29,7 @@ double tolerance_of_sums(const HostTensor& result, const HostTensor& sums, const
 /// go into an element, and `longest` into the longest sum on the way.
 double tolerance_of(const HostTensor& result, double moved, double terms, double longest, DType operands);
 
+/// By how much, relative to its terms, a mean of `terms` numbers that are all alike may be off: their sums are all rounded the same way.
+double error_of_mean(double terms);
+
 }  // namespace sheaf

@@ -87,5 +87,25 @@ TEST(VerifyLayers, BatchStatistics) {
   EXPECT_FALSE(compared(plan, unpartitioned(text), on("cpu:0,cpu:1", 7), {false, false}).passed());
 }
 
+/// Of a channel of equal numbers nothing is left but the rounding of their mean, which is that of the whole sum, always the same way.
+TEST(VerifyLayers, StatisticsOfNumbersThatAreAllAlike) {
+  const Plan plan = compiled(R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 2, 16, 16]}}, "layers": [
+    {"name": "zero", "type": "Sub", "inputs": ["x", "x"]},
+    {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
+      {"name": "conv", "type": "Conv2d", "in_channels": 2, "out_channels": 64, "kernel_size": 1}, {"name": "norm", "type": "BatchNorm2d", "num_features": 64},
+      {"name": "pool", "type": "AvgPool2d", "kernel_size": 16}, {"name": "flat", "type": "Flatten"}]}}],
+    "training": {"targets": {"y": {"shape": ["batch", 64]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]}, "optimizer": {"type": "SGD", "lr": 0.1}}})");
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    auto model = Model::from_plan(plan);
+    ASSERT_TRUE(model && model->initialise_parameters(seed));
+    auto weights = weights_of(*model);
+    auto data = data_for(plan, 30, seed);
+    ASSERT_TRUE(weights && data);
+    auto found = verify(plan, *weights, *data, on("cpu:0,cpu:1", 30));
+    ASSERT_TRUE(found) << to_string(found.error());
+    EXPECT_TRUE(found->passed()) << "seed " << seed << explained(*found);
+  }
+}
+
 }  // namespace
 }  // namespace sheaf
