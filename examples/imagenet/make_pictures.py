@@ -5,7 +5,7 @@
 
 A class is a shape. Its place, size, angle and colours, the background and the picture's own size differ from picture to picture.
 
-    make_pictures.py FOLDER [--train 2000] [--val 400]        needs numpy and Pillow
+    make_pictures.py FOLDER [--train 1000] [--val 200]        needs numpy and Pillow
 """
 import argparse
 import math
@@ -42,13 +42,13 @@ SHAPES = {
 
 def picture(outlines, draw):
     width, height = (int(side) for side in draw.integers(40, 72, 2))
-    cells = draw.integers(0, 256, (3, 3, 3), dtype=numpy.uint8)
+    cells = draw.integers(0, 100, (3, 3, 3), dtype=numpy.uint8)
     image = Image.fromarray(cells).resize((width, height), Image.BICUBIC)
     pen = ImageDraw.Draw(image)
-    radius = min(width, height) * draw.uniform(0.28, 0.42)
+    radius = min(width, height) * draw.uniform(0.34, 0.46)
     x, y = draw.uniform(radius, width - radius), draw.uniform(radius, height - radius)
     angle = draw.uniform(-0.5, 0.5)
-    colour = tuple(int(255 - level) for level in numpy.asarray(image)[int(y), int(x)])
+    colour = tuple(int(level) for level in draw.integers(130, 256, 3))
     for outline in outlines:
         pen.polygon([(x + radius * (a * math.cos(angle) - b * math.sin(angle)), y + radius * (a * math.sin(angle) + b * math.cos(angle))) for a, b in outline],
                     fill=colour)
@@ -59,8 +59,8 @@ def picture(outlines, draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--train", type=int, default=2000)
-    parser.add_argument("--val", type=int, default=400)
+    parser.add_argument("--train", type=int, default=1000)
+    parser.add_argument("--val", type=int, default=200)
     given = parser.parse_args()
     draw = numpy.random.default_rng(0)
     for part, count in (("train", given.train), ("val", given.val)):

@@ -3,11 +3,12 @@
 A fenced block is checked if the line above it, or its language, says against what:
 
     ```console                       commands behind `$ `, and what they print, in a folder of the page's own with models/
-                                     in it; `…` stands for anything within a line, or, alone, for any lines
+                                     and examples/ in it; `…` stands for anything within a line, or, alone, for any lines
     <!-- file NAME -->               the block is written to NAME in that folder
     <!-- PATH -->                    the block's lines follow one another in that file of the project; FileCheck's lines
                                      (`// CHECK…`) are passed over
     <!-- printed by `COMMAND` -->    the text from here to `<!-- end -->` is what COMMAND prints
+    <!-- with PyTorch -->            what follows, to `<!-- end -->`, is checked where the Python package is (SHEAF_TORCH_PATH, PYTHONPATH)
 
 Each ```mlir block has to be checked in one of these ways. `python3 doc_page.py PAGE…` brings what commands print up to date.
 """
@@ -23,6 +24,7 @@ from program import LIMIT_SECONDS, SHEAF, SOURCE
 FENCE = re.compile(r"^```(\w*)$")
 MARK = re.compile(r"^<!-- (.+) -->$")
 PRINTED = re.compile(r"printed by `(.+)`")
+TORCH_PATH = os.environ.get("SHEAF_TORCH_PATH", "")
 
 
 class Page:
@@ -34,12 +36,16 @@ class Page:
         lines = self.path.read_text(encoding="utf-8").splitlines()
         with tempfile.TemporaryDirectory(prefix="sheaf-page-") as folder:
             self.folder = Path(folder)
-            (self.folder / "models").symlink_to(SOURCE / "models")
+            for name in ("models", "examples"):
+                (self.folder / name).symlink_to(SOURCE / name)
             at = 0
             while at < len(lines):
                 fence, mark = FENCE.match(lines[at]), MARK.match(lines[at])
                 end = at
-                if fence:
+                if mark and mark[1] == "with PyTorch" and not TORCH_PATH:
+                    end = self.find(lines, at, "<!-- end -->")
+                    out += lines[at:end + 1]
+                elif fence:
                     end = self.find(lines, at, "```")
                     above = MARK.match(lines[at - 1]) if at else None
                     out += [lines[at], *self.block(at + 1, fence[1], above and above[1], lines[at + 1:end]), lines[end]]
@@ -84,7 +90,7 @@ class Page:
     def execute(self, command):
         """Exit status and lines that `command` prints, to stdout or stderr."""
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=4 * LIMIT_SECONDS, env={**os.environ, "PATH": f"{Path(SHEAF).parent}:{os.environ['PATH']}"})
+                              timeout=4 * LIMIT_SECONDS, env={**os.environ, "PATH": ":".join(filter(None, [TORCH_PATH, str(Path(SHEAF).parent), os.environ["PATH"]]))})
         return done.returncode, done.stdout.decode(errors="replace").splitlines()
 
     def printed(self, line, command, text):

@@ -18,7 +18,7 @@ def readme(tmp_path):
     environment = {**os.environ, "PATH": f"{Path(os.environ['SHEAF']).parent}:{os.environ['PATH']}"}
 
     def run(name, smaller):
-        text = "\n".join(re.findall(r"^```sh\n(.*?)^```$", (SOURCE / "examples" / name / "README.md").read_text(), re.MULTILINE | re.DOTALL))
+        text = "".join(re.findall(r"^```sh\n(.*?)^```$", (SOURCE / "examples" / name / "README.md").read_text(), re.MULTILINE | re.DOTALL))
         for old, new in smaller.items():
             assert old in text, f"{name}/README.md has no {old}"
             text = text.replace(old, new)

@@ -4,7 +4,7 @@ import subprocess
 
 
 def test_readme(readme):
-    smaller = {"make_pictures.py pictures": "make_pictures.py pictures --train 40 --val 20", "--epochs 15": "--epochs 1"}
+    smaller = {"make_pictures.py pictures": "make_pictures.py pictures --train 40 --val 20", "--epochs 8": "--epochs 1"}
     _, imported, trained, evaluated = readme("imagenet", smaller)
     assert "('batch', 3, 32, 32)> and 10 classes" in imported
     accuracy = re.search(r"eval accuracy ([\d.]+), .* after 1 epoch", trained)[1]
