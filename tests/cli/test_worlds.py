@@ -67,6 +67,15 @@ class EqualBits(WorldTest):
         self.assertEqual(len(self.losses()), 12)
         self.assertTrue(self.path("p.svg").read_text().startswith("<svg"))
 
+    def test_the_best_and_when_to_end(self):
+        """A learning rate of nothing makes no epoch better than the first: rank 0 keeps that one, and all end with it."""
+        options = ("--epochs", 9, "--lr", 0, "--shards", 2, *self.evaluate(), "--best", "accuracy", "--patience", 2, *self.outputs())
+        one = (self.results(self.train(*options, "--save-best", self.path("best"), "--tensorboard", self.path("one"))), self.path("best").read_bytes())
+        two = (self.results(self.run_world(("cpu:0", "cpu:0"), *options, "--save-best", self.path("best"), "--tensorboard", self.path("two"))), self.path("best").read_bytes())
+        self.assertEqual(two, one)
+        self.assertEqual(max(line["epoch"] for line in self.lines()), 3)
+        self.assertEqual(len(list(self.path("two").iterdir())), 1)
+
 
 class Differences(WorldTest):
     """Before the first step the processes compare what they are about to do."""
