@@ -289,7 +289,8 @@ def test_reports(model):
     assert found._repr_html_().startswith("<pre>")
     bound = model.bind("cpu:0,cpu:1", batch=30).report
     assert [lane.arena_bytes for lane in bound.devices] == [device.arena_bytes for device in found.devices]
-    assert sheaf.largest_batch(model, "cpu:0,cpu:1", 10_000_000).batch > 0
+    largest = sheaf.largest_batch(model, "cpu:0,cpu:1", 10_000_000)
+    assert largest.batch > 0 and f"{largest.batch} rows" in repr(largest)
     nodes, edges = sheaf.graph(model, devices="cpu:0,cpu:1", batch=7)
     assert [node.chunks for node in nodes if node.op == "scatter"] == [[4, 3]]
     assert {edge.source for edge in edges} <= {node.id for node in nodes}
