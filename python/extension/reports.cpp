@@ -70,8 +70,8 @@ void add_estimate(nb::module_& module) {
       .def_ro("at_least", &LargestBatchReport::at_least, "The search ended there: more would fit.")
       .def_ro("peak_bytes", &LargestBatchReport::peak_bytes, "Of the fullest device at that batch.")
       .def("__repr__", [](const LargestBatchReport& self) {
-        return "<sheaf.LargestBatch: " + std::string(self.at_least ? "at least " : "") + std::to_string(self.batch) + " rows, " +
-               std::to_string(self.peak_bytes) + " bytes at the peak>";
+        return "<sheaf.LargestBatch: " + std::string(self.at_least ? "at least " : "") + std::to_string(self.batch) +
+               " rows, " + std::to_string(self.peak_bytes) + " bytes at the peak>";
       });
 }
 
