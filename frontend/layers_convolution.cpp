@@ -1,4 +1,4 @@
-// Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d.
+// Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -88,6 +88,7 @@ std::vector<LayerType> convolution_layers() {
       conv("Conv3d", 3),
       conv_transpose("ConvTranspose1d", 1),
       conv_transpose("ConvTranspose2d", 2),
+      conv_transpose("ConvTranspose3d", 3),
   };
 }
 

@@ -1,4 +1,5 @@
-// BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, RMSNorm, GroupNorm.
+// BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, RMSNorm, GroupNorm,
+// LocalResponseNorm.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -55,6 +56,8 @@ void check_group_norm(LayerCheck& layer) {
 std::vector<LayerType> normalization_layers() {
   Argument shape = typed("normalized_shape", ArgumentType::Kind::sizes);
   shape.type.minimum = 1;
+  Argument neighbours = positive("size");
+  neighbours.type.maximum = 1 << 16;
   return {
       batch_norm("BatchNorm1d", "`[N, C]` or `[N, C, L]`, shape kept"),
       batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
@@ -70,6 +73,10 @@ std::vector<LayerType> normalization_layers() {
              return affine(a["normalized_shape"].get<std::vector<int64_t>>(), a["elementwise_affine"].get<bool>(), false);
            },
        .parameter_names = "weight"},
+      {.name = "LocalResponseNorm",
+       .summary =
+           "`[N, C, …]`: x / (k + alpha · mean of x² over `size` neighbouring channels)^beta, those outside counting as 0",
+       .arguments = {neighbours, number("alpha", Json(1e-4)), number("beta", Json(0.75)), number("k", Json(1.0))}},
       {.name = "LayerNorm",
        .summary = "normalises over the last dimensions, shape kept",
        .arguments = {shape, not_negative("eps", Json(1e-5)), boolean("elementwise_affine", true), boolean("bias", true)},

@@ -1,4 +1,4 @@
-// LSTM, GRU, MultiheadAttention, ScaledDotProductAttention.
+// LSTM, GRU, RNN, MultiheadAttention, ScaledDotProductAttention.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -60,6 +60,8 @@ std::vector<LayerType> recurrent_layers() {
   std::string names = "(weight|bias)_(ih|hh)_l[0-9]+(_reverse)?";
   std::vector<Argument> lstm = recurrent_arguments();
   lstm.push_back(fixed("proj_size", 0));
+  std::vector<Argument> rnn = recurrent_arguments();
+  rnn.insert(rnn.begin() + 3, choice("nonlinearity", {"tanh", "relu"}, "tanh"));
   return {
       {.name = "LSTM",
        .summary = "input, or input, h0, c0 → output, h, c",
@@ -75,6 +77,13 @@ std::vector<LayerType> recurrent_layers() {
        .most_inputs = 2,
        .outputs = 2,
        .parameters = [](const Json& a) { return recurrent_parameters(a, 3); },
+       .parameter_names = names},
+      {.name = "RNN",
+       .summary = "input, or input, h0 → output, h: h = tanh(W·x + U·h + biases), or max(…, 0)",
+       .arguments = rnn,
+       .most_inputs = 2,
+       .outputs = 2,
+       .parameters = [](const Json& a) { return recurrent_parameters(a, 1); },
        .parameter_names = names},
       {.name = "MultiheadAttention",
        .summary = "query, key, value, and the masks that are true → output, and if `need_weights` the weights, of the heads in "

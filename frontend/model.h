@@ -80,7 +80,7 @@ struct Training {
   std::string loss_type;
   Json loss_arguments = Json::object();
   std::vector<std::string> loss_inputs;  ///< names of model outputs and targets, in the loss's order
-  Json optimizer = Json::object();       ///< {"type", …}, complete
+  Json optimizer = Json::object();       ///< {"type", …}, complete; "parameter_groups" with full names (parameter_groups.h)
   Json schedule;                         ///< null if absent
   std::optional<double> clip_grad_norm;
   std::vector<std::string> metrics;
@@ -97,7 +97,7 @@ struct Model {
   std::optional<Training> training;
 };
 
-/// Number of values that a layer type yields (LSTM 3, GRU 2, MultiheadAttention 2, containers: their body's outputs).
+/// Number of values that a layer type yields (LSTM 3, GRU and RNN 2, MultiheadAttention 2, containers: their body's outputs).
 int output_count(const Layer& layer);
 
 /// Parses and checks a model file's text. All problems found are reported, each as FILE:LINE:COL, with the

@@ -149,16 +149,32 @@ Json init_schema() {
                      0);
 }
 
+Json parameter_group_schema() {
+  Json types = Json::array();
+  for (const LayerType& row : layer_types())
+    if (!row.parameter_names.empty()) types.push_back(row.name);
+  Json not_below_zero = {{"type", "number"}, {"minimum", 0}};
+  Json group = object_schema({{"parameters", list_schema({{"type", "string"}}, 1)},
+                              {"types", list_schema({{"enum", types}}, 1)},
+                              {"lr", not_below_zero},
+                              {"weight_decay", not_below_zero}},
+                             {});
+  auto one_of = [](const char* a, const char* b) { return Json{{"anyOf", {{{"required", {a}}}, {{"required", {b}}}}}}; };
+  group["allOf"] = {one_of("parameters", "types"), one_of("lr", "weight_decay")};
+  return group;
+}
+
 Json training_schema() {
   Json two_names = list_schema({{"type", "string"}}, 2);
   two_names["maxItems"] = 2;
-  return object_schema({{"targets", ref("declarations")},
-                        {"loss", signature_schema(losses(), {{"inputs", two_names}})},
-                        {"optimizer", signature_schema(optimizers(), Json::object())},
-                        {"schedule", ref("schedule")},
-                        {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
-                        {"metrics", list_schema({{"enum", metrics()}}, 0)}},
-                       {"targets", "loss", "optimizer"});
+  return object_schema(
+      {{"targets", ref("declarations")},
+       {"loss", signature_schema(losses(), {{"inputs", two_names}})},
+       {"optimizer", signature_schema(optimizers(), {{"parameter_groups", list_schema(ref("parameter_group"), 0)}})},
+       {"schedule", ref("schedule")},
+       {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+       {"metrics", list_schema({{"enum", metrics()}}, 0)}},
+      {"targets", "loss", "optimizer"});
 }
 
 Json definitions() {
@@ -167,6 +183,7 @@ Json definitions() {
                {"device", {{"type", "string"}, {"pattern", "^(cpu|" + std::string(cuda_pattern) + ")$"}}},
                {"parameter", {{"type", "string"}, {"pattern", "^\\$"}, {"description", "a parameter of the module around it"}}},
                {"schedule", schedule_schema()},
+               {"parameter_group", parameter_group_schema()},
                {"no_parameter",
                 {{"description", "outside modules no string begins with $"},
                  {"not", ref("parameter")},

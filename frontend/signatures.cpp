@@ -65,6 +65,19 @@ Signature one_cycle() {
            choice("interval", {"step"}, "step"), fixed("last_epoch", -1)}};
 }
 
+/// `monitor` is ours: what the training script gives its step(). It goes on with epochs alone.
+Signature plateau() {
+  std::vector<std::string> monitors = {"train_loss", "eval_loss"};
+  for (const MetricRow& row : metric_rows()) monitors.push_back("eval_" + row.name);
+  Argument factor = probability("factor", Json(0.1));
+  factor.type.maximum_excluded = true;
+  return {
+      "ReduceLROnPlateau",
+      {choice("mode", {"min", "max"}, "min"), factor, integer("patience", 0, Json(10)), not_negative("threshold", Json(1e-4)),
+       choice("threshold_mode", {"rel", "abs"}, "rel"), integer("cooldown", 0, Json(0)), not_negative("min_lr", Json(0.0)),
+       not_negative("eps", Json(1e-8)), choice("monitor", monitors, "train_loss")}};
+}
+
 }  // namespace
 
 const std::vector<Signature>& distributions() {
@@ -145,6 +158,7 @@ const std::vector<Signature>& schedules() {
                  {positive("T_0"), positive("T_mult", Json(1)), not_negative("eta_min", Json(0.0))}),
         one_cycle(),
         schedule("SequentialLR", {milestones}),
+        plateau(),
     };
   }();
   return table;

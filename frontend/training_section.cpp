@@ -2,6 +2,7 @@
 
 #include "frontend/declarations.h"
 #include "frontend/names.h"
+#include "frontend/parameter_groups.h"
 #include "frontend/signatures.h"
 #include "runtime/base/suggest.h"
 #include "runtime/plan/metric.h"
@@ -57,12 +58,18 @@ void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, 
   training.loss_arguments = std::move(*loss);
 }
 
-void read_optimizer(const LocatedNode& node, Training& training, Problems& problems) {
-  auto optimizer = check_signature(optimizers(), "optimizer", node, {}, problems);
+/// `graph` null: the layers aren't known.
+void read_optimizer(const LocatedNode& node, const Graph* graph, Training& training, Problems& problems) {
+  auto optimizer = check_signature(optimizers(), "optimizer", node, {"parameter_groups"}, problems);
   if (!optimizer) return;
   if (optimizer->value("nesterov", false) &&
       ((*optimizer)["momentum"].get<double>() == 0 || (*optimizer)["dampening"].get<double>() != 0)) {
     problems.add(node.find("nesterov")->value.place, "'nesterov' needs a momentum above 0 and no dampening");
+  }
+  if (const LocatedMember* entry = node.find("parameter_groups")) {
+    const auto row = std::ranges::find(optimizers(), (*optimizer)["type"].get<std::string>(), &Signature::name);
+    auto groups = read_parameter_groups(entry->value, row->arguments, graph, problems);
+    if (groups && !groups->empty()) (*optimizer)["parameter_groups"] = std::move(*groups);
   }
   training.optimizer = std::move(*optimizer);
 }
@@ -111,7 +118,7 @@ std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems&
     return std::nullopt;
   }
   if (whole) return sequence && !read_schedulers(node, *schedule, problems) ? std::nullopt : std::move(schedule);
-  if (sequence || (*schedule)["type"] == "OneCycleLR") {
+  if (sequence || (*schedule)["type"] == "OneCycleLR" || (*schedule)["type"] == "ReduceLROnPlateau") {
     problems.add(type->value.place, "a " + type->value.string + " can't stand in a SequentialLR");
     return std::nullopt;
   }
@@ -142,6 +149,15 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
   }
 }
 
+/// A schedule that goes by a metric needs it measured.
+void check_monitor(const LocatedMember& entry, const Training& training, Problems& problems) {
+  const std::string monitor = training.schedule.value("monitor", "");
+  for (const MetricRow& row : metric_rows()) {
+    if (monitor != "eval_" + row.name || std::ranges::find(training.metrics, row.name) != training.metrics.end()) continue;
+    problems.add(entry.place, "the schedule goes by " + monitor + ", which needs \"metrics\": [\"" + row.name + "\"]");
+  }
+}
+
 }  // namespace
 
 Training read_training(const LocatedNode& node, const Model& model, bool outputs_known, Problems& problems) {
@@ -161,11 +177,13 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
     problems.add({target.location.line, target.location.column}, "the target name '" + target.name + "' is an output's");
   }
   if (auto* entry = node.find("loss")) read_loss(entry->value, model, outputs_known, training, problems);
-  if (auto* entry = node.find("optimizer")) read_optimizer(entry->value, training, problems);
+  if (auto* entry = node.find("optimizer"))
+    read_optimizer(entry->value, outputs_known ? &model.graph : nullptr, training, problems);
   if (auto* entry = node.find("schedule")) {
     if (auto schedule = read_schedule(entry->value, true, problems)) training.schedule = std::move(*schedule);
   }
   if (auto* entry = node.find("metrics")) read_metrics(entry->value, training, problems);
+  if (auto* entry = node.find("schedule"); entry && !training.schedule.is_null()) check_monitor(*entry, training, problems);
   if (auto* entry = node.find("clip_grad_norm")) {
     Argument clip = not_negative("clip_grad_norm");
     clip.type.minimum_excluded = true;

@@ -217,7 +217,7 @@ def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
 
 def NnKeepWorkspaces : Pass<"nn-keep-workspaces", "::mlir::func::FuncOp"> {
   let summary = "Pooling and recurrent layers keep what their backward pass needs";
-  let description = "max_pool, lstm and gru become max_pool_train, lstm_train and gru_train, which give a workspace besides.";
+  let description = "max_pool, lstm, gru and rnn become max_pool_train, lstm_train and so on, which give a workspace besides.";
 }
 
 def NnFoldBatchNorm : Pass<"nn-fold-batch-norm", "::mlir::func::FuncOp"> {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,12 +23,22 @@ namespace sheaf {
 
 class BatchStep;
 
+/// Where a ReduceLROnPlateau schedule stands.
+struct Plateau {
+  std::optional<double> best;  ///< of all epochs so far; none before the first
+  int64_t bad_epochs = 0;      ///< without a better value
+  int64_t cooldown = 0;        ///< epochs before bad ones count again
+  int64_t reductions = 0;      ///< of the learning rate
+  bool operator==(const Plateau&) const = default;
+};
+
 /// Where training stands, besides parameters and the optimiser's state.
 struct TrainingProgress {
   int64_t steps = 0;   ///< optimiser steps done
   int64_t epochs = 0;  ///< epochs done: schedules count these
   double lr = 0;       ///< base learning rate, before the schedule
   uint64_t seed = 0;   ///< of dropout
+  Plateau plateau{};   ///< of the schedule, if it is ReduceLROnPlateau
 };
 
 class Trainer {
@@ -92,6 +103,10 @@ class Trainer {
   const TrainingProgress& progress() const;
   /// Of the next step: progress().lr under the model's schedule (PyTorch's closed forms, stepped once an epoch).
   double learning_rate() const;
+  /// What the schedule goes by, if it is ReduceLROnPlateau ("train_loss", "eval_loss", …); else empty.
+  std::string monitor() const;
+  /// Tells a ReduceLROnPlateau what an epoch came to, as PyTorch's `scheduler.step(value)`. Other schedules go by progress().
+  void step_schedule(double value);
 
   /// Writes parameters, buffers, optimiser state and progress to one safetensors file, whole or not at all, with checksums.
   Result<void> save(const std::string& file) const;

@@ -123,7 +123,7 @@ bool LayoutAnalysis::mixes(Operation& op, int region) {
   if (isa<nn::FusedOp>(op)) return mixes_fused(op, region);
   if (isa<nn::PrintOp>(op) || op.getNumOperands() == 0) return false;
   if (isa<nn::BatchNormTrainOp, nn::BatchNormBackwardOp>(op)) return true;
-  if (isa<nn::LstmBackwardOp, nn::GruBackwardOp>(op)) return cut(op.getOperand(0), region) != batch_dim(op);
+  if (isa<nn::LstmBackwardOp, nn::GruBackwardOp, nn::RnnBackwardOp>(op)) return cut(op.getOperand(0), region) != batch_dim(op);
   auto to = cut(op.getResult(0), region);
   if (isa<nn::ReshapeOp>(op)) {
     auto from = cut(op.getOperand(0), region);

@@ -39,7 +39,8 @@ Json default_initialisation(const frontend::Layer& layer, const std::string& own
     return init;
   }
   if (type == "EmbeddingBag") return normal(0, 1);
-  if (type == "LSTM" || type == "GRU") return uniform(1 / std::sqrt(layer.arguments["hidden_size"].get<double>()));
+  if (type == "LSTM" || type == "GRU" || type == "RNN")
+    return uniform(1 / std::sqrt(layer.arguments["hidden_size"].get<double>()));
   if (type == "MultiheadAttention") {
     double width = layer.arguments["embed_dim"].get<double>();
     if (own_name == "in_proj_weight") return uniform(std::sqrt(6.0 / (4 * width)));

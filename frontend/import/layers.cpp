@@ -157,14 +157,20 @@ Values build_lstm(const Context& c) {
                                          c.flag("batch_first"), c.flag("bias"));
   return results;
 }
-Values build_gru(const Context& c) {
+/// A layer with one state; `own` are its op's further attributes.
+template <typename Op, typename... Own>
+Values build_one_state(const Context& c, Own... own) {
   if (drops_between_layers(c))
     return build_layer_by_layer(c, 1, [&](mlir::Value x, const Values& initial, ValueRange weights) {
-      return c.several<nn::GruOp>(2, x, initial[0], weights, c.integer("hidden_size"), c.attributes().getI64IntegerAttr(1),
-                                  c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+      return c.several<Op>(2, x, initial[0], weights, c.integer("hidden_size"), c.attributes().getI64IntegerAttr(1),
+                           c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"), own...);
     });
-  return c.several<nn::GruOp>(2, c.x(), optional_input(c, 1), ValueRange(recurrent_weights(c)), c.integer("hidden_size"),
-                              c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"));
+  return c.several<Op>(2, c.x(), optional_input(c, 1), ValueRange(recurrent_weights(c)), c.integer("hidden_size"),
+                       c.integer("num_layers"), c.flag("bidirectional"), c.flag("batch_first"), c.flag("bias"), own...);
+}
+Values build_gru(const Context& c) { return build_one_state<nn::GruOp>(c); }
+Values build_rnn(const Context& c) {
+  return build_one_state<nn::RnnOp>(c, c.attributes().getBoolAttr(c.argument("nonlinearity") == "relu"));
 }
 /// Masks are further inputs, those that there are, in this order.
 Values build_attention(const Context& c) {
@@ -197,6 +203,7 @@ const Builders& builders_here() {
       {"Conv3d", build_conv},
       {"ConvTranspose1d", build_conv_transpose},
       {"ConvTranspose2d", build_conv_transpose},
+      {"ConvTranspose3d", build_conv_transpose},
       {"BatchNorm1d", build_batch_norm},
       {"BatchNorm2d", build_batch_norm},
       {"BatchNorm3d", build_batch_norm},
@@ -227,6 +234,7 @@ const Builders& builders_here() {
       {"Embedding", build_embedding},
       {"LSTM", build_lstm},
       {"GRU", build_gru},
+      {"RNN", build_rnn},
       {"MultiheadAttention", build_attention},
       {"ScaledDotProductAttention", build_scaled_dot_product_attention},
       {"MatMul", build_binary<nn::MatMulOp>},

@@ -40,6 +40,10 @@ Builders spatial_builders() {
       {"PixelUnshuffle", [](const Context& c) { return c.one<nn::PixelUnshuffleOp>(c.x(), c.integer("downscale_factor")); }},
       {"ChannelShuffle", [](const Context& c) { return c.one<nn::ChannelShuffleOp>(c.x(), c.integer("groups")); }},
       {"RMSNorm", build_rms_norm},
+      {"LocalResponseNorm",
+       [](const Context& c) {
+         return c.one<nn::LocalResponseNormOp>(c.x(), c.integer("size"), c.number("alpha"), c.number("beta"), c.number("k"));
+       }},
       {"InstanceNorm1d", build_instance_norm<3>},
       {"InstanceNorm2d", build_instance_norm<4>},
       {"InstanceNorm3d", build_instance_norm<5>},

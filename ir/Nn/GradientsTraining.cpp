@@ -33,12 +33,22 @@ SHEAF_GRADIENT(LstmTrainOp) {
       getNumLayersAttr(), getBidirectionalAttr(), getBatchFirstAttr(), getBiasAttr());
   llvm::copy(dual->getResults(), operands.begin());
 }
-SHEAF_GRADIENT(GruTrainOp) {
+
+namespace {
+
+/// The same of a layer with one state; `own` are its further attributes.
+template <typename Dual>
+void one_state_gradient(auto op, GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands, auto... own) {
   auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };
-  SmallVector<Value> weights = llvm::map_to_vector(getWeights(), forward);
-  auto dual = gradients.builder.create<GruBackwardOp>(
-      gradients.loc, (*this)->getOperandTypes(), forward(getX()), forward(getH0()), weights, forward(getY()), forward(getHn()),
-      forward(getWorkspace()), results[0], results[1], getHiddenSizeAttr(), getNumLayersAttr(), getBidirectionalAttr(),
-      getBatchFirstAttr(), getBiasAttr());
+  SmallVector<Value> weights = llvm::map_to_vector(op.getWeights(), forward);
+  auto dual = gradients.builder.create<Dual>(gradients.loc, op->getOperandTypes(), forward(op.getX()), forward(op.getH0()),
+                                             weights, forward(op.getY()), forward(op.getHn()), forward(op.getWorkspace()),
+                                             results[0], results[1], op.getHiddenSizeAttr(), op.getNumLayersAttr(),
+                                             op.getBidirectionalAttr(), op.getBatchFirstAttr(), op.getBiasAttr(), own...);
   llvm::copy(dual->getResults(), operands.begin());
 }
+
+}  // namespace
+
+SHEAF_GRADIENT(GruTrainOp) { one_state_gradient<GruBackwardOp>(*this, gradients, results, operands); }
+SHEAF_GRADIENT(RnnTrainOp) { one_state_gradient<RnnBackwardOp>(*this, gradients, results, operands, getReluAttr()); }

@@ -61,6 +61,22 @@ std::optional<int64_t> RmsNormOp::splitDim(unsigned operand, int64_t rank, int64
   return operand == 0 && dim < rows ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
+LogicalResult LocalResponseNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (failed(require_float(*this, operands))) return failure();
+  if (x.rank() < 3) return emitError("expects an input of at least 3 dimensions, but got ") << ir::to_string(x);
+  for (const Extent& size : ArrayRef(x.dims).drop_front())
+    if (!size.is_static() && !is_unknown(size))
+      return emitError("expects channels and sizes that don't depend on the batch, but the input is ") << ir::to_string(x);
+  if (static_cast<int64_t>(getSize()) < 1)
+    return emitError("expects a size of at least 1, but got ") << static_cast<int64_t>(getSize());
+  results.push_back(x);
+  return success();
+}
+std::optional<int64_t> LocalResponseNormOp::splitDim(unsigned, int64_t, int64_t dim) {
+  return dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}
+
 LogicalResult GroupNormOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
   if (failed(require_float(*this, operands))) return failure();

@@ -79,6 +79,16 @@ def Nn_RmsNormOp : Nn_LayerOp<"rms_norm"> {
   let assemblyFormat = "$x (`weight` `(` $weight^ `)`)? attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_LocalResponseNormOp : Nn_LayerOp<"local_response_norm"> {
+  let summary = "x / (k + alpha · the mean of x² over `size` neighbouring channels)^beta; nn-lower-layers takes it apart";
+  let description = [{
+    x and y `[N, C, s…]`. Channel c's neighbours are c - size/2 … c + (size - 1)/2, rounded down; those outside count as zeros.
+  }];
+  let arguments = (ins AnyTensor:$x, I64Attr:$size, F64Attr:$alpha, F64Attr:$beta, F64Attr:$k);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
 def Nn_GroupNormOp : Nn_LayerOp<"group_norm", [AttrSizedOperandSegments, Nn_Gradient]> {
   let summary = "normalises each of `num_groups` groups of channels; x `[N, C, …]`, weight and bias `[C]`";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, I64Attr:$num_groups, F64Attr:$eps);
@@ -96,10 +106,10 @@ def Nn_EmbeddingOp : Nn_LayerOp<"embedding", [Nn_Gradient]> {
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-/// LSTM and GRU: PyTorch's, its weights in PyTorch's order (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … _reverse).
-class Nn_RecurrentOp<string mnemonic, dag states, dag outputs> : Nn_LayerOp<mnemonic, [AttrSizedOperandSegments]> {
+/// LSTM, GRU and RNN: PyTorch's, its weights in PyTorch's order (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … _reverse).
+class Nn_RecurrentOp<string mnemonic, dag states, dag outputs, dag attributes = (ins)> : Nn_LayerOp<mnemonic, [AttrSizedOperandSegments]> {
   let arguments = !con((ins AnyTensor:$x), states, (ins Variadic<AnyTensor>:$weights, I64Attr:$hidden_size,
-                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias));
+                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias), attributes);
   let results = !con((outs AnyTensor:$y, AnyTensor:$hn), outputs);
 }
 def Nn_LstmOp : Nn_RecurrentOp<"lstm", (ins Optional<AnyTensor>:$h0, Optional<AnyTensor>:$c0), (outs AnyTensor:$cn)> {
@@ -110,6 +120,11 @@ def Nn_LstmOp : Nn_RecurrentOp<"lstm", (ins Optional<AnyTensor>:$h0, Optional<An
 }
 def Nn_GruOp : Nn_RecurrentOp<"gru", (ins Optional<AnyTensor>:$h0), (outs)> {
   let summary = "torch.nn.GRU: y `[T, N, dirs·H]` (`[N, T, …]` if batch_first), h `[layers·dirs, N, H]`";
+  let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
+}
+
+def Nn_RnnOp : Nn_RecurrentOp<"rnn", (ins Optional<AnyTensor>:$h0), (outs), (ins BoolAttr:$relu)> {
+  let summary = "torch.nn.RNN: h = tanh(W x + U h + biases), with `relu` max(…, 0); y and h as of gru";
   let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
 }
 

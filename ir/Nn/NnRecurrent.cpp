@@ -36,10 +36,16 @@ LogicalResult LstmOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImp
 LogicalResult GruOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return recurrent_shapes(*this, operands, results);
 }
+LogicalResult RnnOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return recurrent_shapes(*this, operands, results);
+}
 std::optional<int64_t> LstmOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return recurrent_split(*this, operand, rank, dim);
 }
 std::optional<int64_t> GruOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return recurrent_split(*this, operand, rank, dim);
+}
+std::optional<int64_t> RnnOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return recurrent_split(*this, operand, rank, dim);
 }
 
@@ -51,10 +57,16 @@ LogicalResult LstmTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
 LogicalResult GruTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return recurrent_shapes(*this, operands, results);
 }
+LogicalResult RnnTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return recurrent_shapes(*this, operands, results);
+}
 std::optional<int64_t> LstmTrainOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return recurrent_split(*this, operand, rank, dim);
 }
 std::optional<int64_t> GruTrainOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return recurrent_split(*this, operand, rank, dim);
+}
+std::optional<int64_t> RnnTrainOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return recurrent_split(*this, operand, rank, dim);
 }
 
@@ -64,6 +76,10 @@ LogicalResult LstmBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
 LogicalResult GruBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return recurrent_shapes(*this, operands, results);
 }
+LogicalResult RnnBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return recurrent_shapes(*this, operands, results);
+}
 /// The weights' gradients are sums over the batch.
 std::optional<int64_t> LstmBackwardOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }
 std::optional<int64_t> GruBackwardOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }
+std::optional<int64_t> RnnBackwardOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }

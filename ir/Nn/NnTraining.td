@@ -102,6 +102,14 @@ def Nn_GruTrainOp : Nn_TrainOp<"gru_train", [AttrSizedOperandSegments]> {
   let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_RnnTrainOp : Nn_TrainOp<"rnn_train", [AttrSizedOperandSegments]> {
+  let summary = "rnn, and a workspace";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, I64Attr:$hidden_size,
+                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias, BoolAttr:$relu);
+  let results = (outs AnyTensor:$y, AnyTensor:$hn, AnyTensor:$workspace);
+  let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
+}
+
 def Nn_LstmBackwardOp : Nn_LayerOp<"lstm_backward", [AttrSizedOperandSegments]> {
   let summary = "the dual of lstm_train";
   let description = [{
@@ -126,6 +134,18 @@ def Nn_GruBackwardOp : Nn_LayerOp<"gru_backward", [AttrSizedOperandSegments]> {
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, AnyTensor:$y, AnyTensor:$hn,
                        AnyTensor:$workspace, Optional<AnyTensor>:$dy, Optional<AnyTensor>:$dh, I64Attr:$hidden_size,
                        I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias);
+  let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$rest);
+  let assemblyFormat = [{
+    $x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` `results` `(` $y `,` $hn `)` `workspace` `(` $workspace `)`
+    (`dy` `(` $dy^ `)`)? (`dh` `(` $dh^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Nn_RnnBackwardOp : Nn_LayerOp<"rnn_backward", [AttrSizedOperandSegments]> {
+  let summary = "the dual of rnn_train; operands and results as of gru_backward";
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, AnyTensor:$y, AnyTensor:$hn,
+                       AnyTensor:$workspace, Optional<AnyTensor>:$dy, Optional<AnyTensor>:$dh, I64Attr:$hidden_size,
+                       I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias, BoolAttr:$relu);
   let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$rest);
   let assemblyFormat = [{
     $x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` `results` `(` $y `,` $hn `)` `workspace` `(` $workspace `)`

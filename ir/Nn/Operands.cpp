@@ -55,7 +55,7 @@ std::vector<std::string> all_roles(Op op) {
 mlir::Type product_type(Op kind, ArrayRef<std::string> roles, ArrayRef<ir::TensorShape> operands) {
   size_t multiplied = 1;
   if (kind == Op::linear || kind == Op::conv || kind == Op::conv_transpose || kind == Op::matmul) multiplied = 2;
-  if (kind == Op::lstm || kind == Op::gru)
+  if (kind == Op::lstm || kind == Op::gru || kind == Op::rnn)
     multiplied = 2 + llvm::count_if(roles, [](const std::string& role) { return role == "h0" || role == "c0"; });
   mlir::Type element = operands[0].element;
   for (const ir::TensorShape& operand : operands.take_front(multiplied)) element = promoted(element, operand.element);
@@ -106,6 +106,7 @@ std::vector<std::string> operand_roles(Operation& op) {
       .Case([](EmbeddingOp o) { return Roles()("x", o.getX())("weight", o.getWeight()).names; })
       .Case([](LstmOp o) { return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0()).weights(o).names; })
       .Case([](GruOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
+      .Case([](RnnOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
       .Case([](MultiheadAttentionOp o) {
         return Roles()("query", o.getQuery())("key", o.getKey())("value", o.getValue())("in_proj_weight", o.getInProjWeight())(
                    "in_proj_bias", o.getInProjBias())("out_proj.weight", o.getOutProjWeight())(
@@ -125,6 +126,7 @@ std::vector<std::string> operand_roles(Operation& op) {
       })
       .Case([](LstmTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0()).weights(o).names; })
       .Case([](GruTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
+      .Case([](RnnTrainOp o) { return Roles()("x", o.getX())("h0", o.getH0()).weights(o).names; })
       .Case([](LstmBackwardOp o) {
         return Roles()("x", o.getX())("h0", o.getH0())("c0", o.getC0())
             .weights(o)("y", o.getY())("h", o.getHn())("c", o.getCn())("workspace", o.getWorkspace())("dy", o.getDy())(
@@ -132,6 +134,11 @@ std::vector<std::string> operand_roles(Operation& op) {
             .names;
       })
       .Case([](GruBackwardOp o) {
+        return Roles()("x", o.getX())("h0", o.getH0())
+            .weights(o)("y", o.getY())("h", o.getHn())("workspace", o.getWorkspace())("dy", o.getDy())("dh", o.getDh())
+            .names;
+      })
+      .Case([](RnnBackwardOp o) {
         return Roles()("x", o.getX())("h0", o.getH0())
             .weights(o)("y", o.getY())("h", o.getHn())("workspace", o.getWorkspace())("dy", o.getDy())("dh", o.getDh())
             .names;

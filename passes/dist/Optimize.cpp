@@ -3,6 +3,7 @@
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
 #include "passes/dist/Optimizers.h"
+#include "runtime/plan/parameter_groups.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -23,7 +24,10 @@ class Optimization {
         builder_(end_),
         optimizer_(optimizer),
         arguments_{function->getAttrOfType<DictionaryAttr>(nn::kOptimizer)},
-        parameters_(arguments_of(function, "parameter")) {}
+        parameters_(arguments_of(function, "parameter")) {
+    if (auto groups = arguments_.dictionary.getAs<ArrayAttr>("parameter_groups"))
+      for (auto [index, group] : llvm::enumerate(groups.getAsRange<DictionaryAttr>())) take_group(index, group);
+  }
 
   void run() {
     auto gradients = function_->getAttrOfType<ArrayAttr>(nn::kGradients);
@@ -43,6 +47,22 @@ class Optimization {
   }
 
  private:
+  /// What the updates of some parameters take instead of the optimiser's own.
+  struct Group {
+    OptimizerArguments arguments;
+    std::string rate = "lr";  ///< the setting
+  };
+
+  /// {parameters = [full names], lr, weight_decay}: what the group has of its own, the rest as all others.
+  void take_group(size_t index, DictionaryAttr own) {
+    NamedAttrList arguments(arguments_.dictionary);
+    for (NamedAttribute entry : own)
+      if (arguments.get(entry.getName())) arguments.set(entry.getName(), entry.getValue());
+    Group group{{arguments.getDictionary(function_.getContext())}};
+    if (own.get("lr")) group.rate = group_rate_setting(index);
+    for (auto name : own.getAs<ArrayAttr>("parameters").getAsRange<StringAttr>()) groups_[name.getValue()] = group;
+  }
+
   /// `value` on `place`, moved there once.
   mlir::Value on(mlir::Value value, Attribute place, const std::string& reason) {
     mlir::Value& moved = moved_[{value, place}];
@@ -62,9 +82,9 @@ class Optimization {
     return on(value, place, "the optimiser's setting '" + name.str() + "' is needed where the parameters are");
   }
 
-  /// On `place`, made there once.
-  mlir::Value scalar(const OptimizerScalar& scalar, Attribute place) {
-    if (!scalar.of_step) return setting(scalar.name, place);
+  /// On `place`, made there once; `rate` is the setting of the learning rate.
+  mlir::Value scalar(const OptimizerScalar& scalar, StringRef rate, Attribute place) {
+    if (!scalar.of_step) return setting(scalar.name == "lr" ? rate : scalar.name, place);
     mlir::Value& made = made_[{builder_.getStringAttr(scalar.name), place}];
     if (!made) {
       mlir::Location loc = function_.getLoc();
@@ -123,6 +143,8 @@ class Optimization {
     mlir::Location made = made_at(gradient);
     // Of gradients in shares, so is the update, whether each replica has all of the parameter or a share.
     const bool shares = isa<dist::ShardedAttr>(layout_of(gradient));
+    const auto found = groups_.find(name.getValue());
+    const Group group = found != groups_.end() ? found->second : Group{arguments_};
     Attribute place = shares ? layout_of(gradient) : layout_of(parameter), home = layout_of(parameter);
     if (home != place && shares)
       parameter = builder_.create<dist::ShardOp>(parameter.getLoc(), gradient.getType(), parameter,
@@ -130,21 +152,21 @@ class Optimization {
     SmallVector<mlir::Value> inputs = {parameter, on(gradient, place, "the parameter lives on " + dist::in_words(place))};
     SmallVector<StringRef> operands = {"parameter", "gradient"};
     names_.push_back(name);
-    for (StringRef state : optimizer_.states(arguments_)) {
+    for (StringRef state : optimizer_.states(group.arguments)) {
       std::string full = (name.getValue() + "." + state).str();
       inputs.push_back(add_argument(function_, parameter.getType(), "state", full));
       operands.push_back(state);
       names_.push_back(builder_.getStringAttr(full));
     }
-    for (const OptimizerScalar& scalar : optimizer_.scalars(arguments_)) {
-      inputs.push_back(this->scalar(scalar, scalars_for(place)));
+    for (const OptimizerScalar& scalar : optimizer_.scalars(group.arguments)) {
+      inputs.push_back(this->scalar(scalar, group.rate, scalars_for(place)));
       operands.push_back(scalar.name);
     }
     // At the parameter's layer, so the update is found with it.
     auto updated = make_apply(builder_, made, place, inputs, [&](OpBuilder& b, ValueRange in) {
       UpdateOperands by_name;
       for (auto [operand, value] : llvm::zip(operands, in)) by_name[operand] = value;
-      return optimizer_.build(b, made, arguments_, by_name);
+      return optimizer_.build(b, made, group.arguments, by_name);
     });
     if (home != place)
       updated[0] = whole(updated[0], "each replica keeps the parameter: it needs the shares that others updated");
@@ -157,6 +179,7 @@ class Optimization {
   const Optimizer& optimizer_;
   OptimizerArguments arguments_;
   llvm::StringMap<BlockArgument> parameters_;
+  llvm::StringMap<Group> groups_;     ///< by parameter
   SmallVector<Attribute> names_;      ///< nn.updates
   SmallVector<mlir::Value> updated_;  ///< the values that go with the new ones
   DenseMap<std::pair<mlir::Value, Attribute>, mlir::Value> moved_;

@@ -183,8 +183,8 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
     if (keepAttention) patterns.add<KeepAttention>(&getContext());
     else patterns.add<LowerAttention<nn::AttentionOp>>(&getContext());
     patterns.add<LowerAttention<nn::MultiheadAttentionOp>, LowerGlu, PadBorder, SplitConcat, ScalarSoftmax,
-                 AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, Forward<nn::DropoutOp>, Forward<nn::IdentityOp>,
-                 AddBatch>(&getContext());
+                 AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, AddSequenceBatch<nn::RnnOp>, Forward<nn::DropoutOp>,
+                 Forward<nn::IdentityOp>, AddBatch>(&getContext());
     add_indexing_patterns(patterns);
     add_reduction_patterns(patterns);
     add_resampling_patterns(patterns);

@@ -94,11 +94,42 @@ struct LowerRmsNorm : OpRewritePattern<nn::RmsNormOp> {
   }
 };
 
+/// The channels' squares of an image lie one below another in an image of one channel; a pool averages over neighbours.
+struct LowerLocalResponseNorm : OpRewritePattern<nn::LocalResponseNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::LocalResponseNormOp op, PatternRewriter& rewriter) const override {
+    NnBuilder nn{rewriter, op.getLoc()};
+    OpBuilder& b = rewriter;
+    mlir::Value x = op.getX();
+    ArrayRef<int64_t> shape = NnBuilder::shape(x);
+    int64_t places = 1;
+    for (int64_t size : shape.drop_front(2)) places *= size;
+    const auto size = static_cast<int64_t>(op.getSize());
+    const int64_t channels = shape[1], pooled = channels + (size % 2 == 0 ? 1 : 0);
+    mlir::Value squares = nn.reshape(like_first<nn::MulOp>(nn, x, x), {shape[0], 1, channels, places});
+    mlir::Value mean = nn.make<nn::AvgPoolOp>(NnBuilder::with_shape(x, {shape[0], 1, pooled, places}), squares,
+                                              b.getDenseI64ArrayAttr({size, 1}), b.getDenseI64ArrayAttr({1, 1}),
+                                              b.getDenseI64ArrayAttr({size / 2, 0}), b.getBoolAttr(false), b.getBoolAttr(true),
+                                              b.getI64IntegerAttr(0));
+    // An even size has one neighbour more before a channel than after it.
+    if (pooled > channels) mean = nn.slice(mean, 2, 0, channels);
+    mean = nn.reshape(mean, SmallVector<int64_t>(shape));
+    auto function = [&](StringRef name, ValueRange inputs, ArrayRef<double> numbers) -> mlir::Value {
+      return nn.make<nn::MapOp>(cast<RankedTensorType>(x.getType()), inputs, b.getStringAttr(name),
+                                b.getDenseF64ArrayAttr(numbers));
+    };
+    mlir::Value scaled = nn.make<nn::ScaleOp>(cast<RankedTensorType>(x.getType()), mean, op.getAlphaAttr());
+    mlir::Value sum = function("add", scaled, op.getK().convertToDouble());
+    rewriter.replaceOp(op, like_first<nn::DivOp>(nn, x, function("power", sum, op.getBeta().convertToDouble())));
+    return success();
+  }
+};
+
 }  // namespace
 
 void add_reduction_patterns(RewritePatternSet& patterns) {
-  patterns.add<SplitReduction<nn::MeanOp>, SplitReduction<nn::SumOp>, SplitReduction<nn::ExtremumOp>, LowerVar, LowerRmsNorm>(
-      patterns.getContext());
+  patterns.add<SplitReduction<nn::MeanOp>, SplitReduction<nn::SumOp>, SplitReduction<nn::ExtremumOp>, LowerVar, LowerRmsNorm,
+               LowerLocalResponseNorm>(patterns.getContext());
 }
 
 }  // namespace sheaf::passes

@@ -113,12 +113,48 @@ struct ConvolutionOfVolume : OpRewritePattern<nn::ConvOp> {
   }
 };
 
+/// A transposed convolution of [N, I, D, H, W] with k taps along D is one of images [N·D, I, H, W] with k results for each
+/// channel, which are added up `dilation` further on for each tap and `stride` further on for each D.
+struct ConvTransposeOfVolume : OpRewritePattern<nn::ConvTransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ConvTransposeOp op, PatternRewriter& rewriter) const override {
+    if (op.getStride().size() != 3 || NnBuilder::shape(op.getX()).size() != 5) return failure();
+    NnBuilder nn{rewriter, op.getLoc()};
+    ArrayRef<int64_t> x = NnBuilder::shape(op.getX()), y = NnBuilder::shape(op.getY()), w = NnBuilder::shape(op.getWeight());
+    const int64_t images = product(x[0], x[2]), taps = w[2], stride = op.getStride()[0], place = y[3] * y[4];
+    auto of_image = [&](ArrayRef<int64_t> list) { return rewriter.getDenseI64ArrayAttr(list.drop_front()); };
+    mlir::Value image = nn.reshape(nn.permute(op.getX(), {0, 2, 1, 3, 4}), {images, x[1], x[3], x[4]});
+    mlir::Value made =
+        nn.make<nn::ConvTransposeOp>(NnBuilder::with_shape(op.getY(), {images, y[1] * taps, y[3], y[4]}), image,
+                                     nn.reshape(op.getWeight(), {w[0], w[1] * taps, w[3], w[4]}), /*bias=*/mlir::Value(),
+                                     of_image(op.getStride()), of_image(op.getPadding()), of_image(op.getOutputPadding()),
+                                     of_image(op.getDilation()), op.getGroupsAttr(), DictionaryAttr());
+    made = nn.permute(nn.reshape(made, {x[0], x[2], y[1], taps, place}), {0, 2, 3, 1, 4});  // [N, O, k, D, H'·W']
+    mlir::Value sum;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t shift = tap * op.getDilation()[0] - op.getPadding()[0];
+      const int64_t begin = std::clamp<int64_t>(-shift, 0, x[2] * stride), at = std::clamp<int64_t>(shift, 0, y[2]);
+      const int64_t size = std::min(x[2] * stride - begin, y[2] - at);
+      if (size == 0 && (sum || tap + 1 < taps)) continue;  // wholly in the padding
+      mlir::Value spread = nn.reshape(nn.slice(made, 2, tap, 1), {x[0], y[1], x[2], 1, place});
+      spread = nn.reshape(nn.pad(spread, 3, 0, stride, FloatAttr()), {x[0], y[1], x[2] * stride, place});
+      mlir::Value part = nn.pad(nn.slice(spread, 2, begin, size), 2, at, y[2], FloatAttr());
+      sum = sum ? nn.make<nn::AddOp>(cast<RankedTensorType>(part.getType()), sum, part) : part;
+    }
+    auto type = cast<RankedTensorType>(op.getY().getType());
+    mlir::Value result = nn.reshape(sum, SmallVector<int64_t>(y));
+    if (op.getBias()) result = nn.make<nn::AddOp>(type, result, nn.reshape(op.getBias(), {y[1], 1, 1, 1}));
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
 }  // namespace
 
 void add_spatial_patterns(RewritePatternSet& patterns) {
   patterns.add<LineAsImage<nn::MaxPoolOp>, LineAsImage<nn::AvgPoolOp>, LineAsImage<nn::AdaptiveAvgPoolOp>,
                LineAsImage<nn::ConvTransposeOp>, VolumeByImages<nn::MaxPoolOp>, VolumeByImages<nn::AvgPoolOp>,
-               VolumeByImages<nn::AdaptiveAvgPoolOp>, ConvolutionOfVolume>(patterns.getContext());
+               VolumeByImages<nn::AdaptiveAvgPoolOp>, ConvolutionOfVolume, ConvTransposeOfVolume>(patterns.getContext());
 }
 
 }  // namespace sheaf::passes

@@ -110,11 +110,12 @@ class Precision {
         isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
             nn::DropoutOp, nn::ExpandOp, nn::CastOp, nn::PrintOp, nn::StridedSliceOp, nn::SplitOp, nn::RollOp, nn::FlipOp,
             nn::BorderOp, nn::UnsqueezeOp, nn::SqueezeOp, nn::PixelShuffleOp, nn::PixelUnshuffleOp, nn::ChannelShuffleOp>(op);
-    bool sums = narrow_ == wide
-                    ? !moves
-                    : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ExpOp,
-                          nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RmsNormOp, nn::VarOp, nn::CumSumOp,
-                          nn::MaskScoresOp, nn::UpsampleOp, nn::IndexSelectOp, nn::GatherElementsOp>(op);
+    bool sums =
+        narrow_ == wide
+            ? !moves
+            : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ExpOp, nn::DivOp,
+                  nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RnnOp, nn::RmsNormOp, nn::LocalResponseNormOp, nn::VarOp,
+                  nn::CumSumOp, nn::MaskScoresOp, nn::UpsampleOp, nn::IndexSelectOp, nn::GatherElementsOp>(op);
     if (auto map = dyn_cast<nn::MapOp>(op); map && narrow_ != wide)
       if (const ir::ElementFunction* function = ir::find_element_function(map.getFunction())) sums = function->wide;
     // A batch norm's statistics and parameters are f32 beside an x of any type, and its kernel takes them so.

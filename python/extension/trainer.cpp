@@ -93,6 +93,12 @@ void add_progress(nb::class_<BoundTrainer>& trainer) {
           "epochs", [](const BoundTrainer& self) { return self.trainer.progress().epochs; },
           [](BoundTrainer& self, int64_t epochs) { self.trainer.progress().epochs = epochs; },
           "Epochs done: schedules count these.")
+      .def_prop_ro(
+          "monitor", [](const BoundTrainer& self) { return self.trainer.monitor(); },
+          "What a schedule ReduceLROnPlateau goes by (\"train_loss\", \"eval_loss\", …); empty with any other.")
+      .def(
+          "step_schedule", [](BoundTrainer& self, double value) { self.trainer.step_schedule(value); }, "value"_a,
+          "Tells a schedule ReduceLROnPlateau what an epoch came to; fit() does it itself.")
       .def_prop_rw(
           "seed", [](const BoundTrainer& self) { return self.trainer.progress().seed; },
           [](BoundTrainer& self, uint64_t seed) { self.trainer.progress().seed = seed; }, "Of dropout.")

@@ -74,7 +74,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     def compiled(training, strategy=strategy):
         return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory, gradients, list(gradients_of))
 
-    section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics)
+    section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics, file)
     training = ""
     if section.given:
         try:

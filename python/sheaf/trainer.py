@@ -33,11 +33,15 @@ class Trainer(_sheaf.Trainer):
         KeyboardInterrupt, or any other exception, the trainer is as its last whole step left it."""
         if epochs > 1 and iter(batches) is batches:
             raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
+        if self.monitor.startswith("eval_") and eval is None:
+            raise Error(f"the schedule goes by {self.monitor}: give eval=…")
         history = History()
         for _ in range(epochs):
             record = self._epoch(batches)
             if eval is not None:
                 record.update({f"eval_{name}": value for name, value in self.evaluate(eval).items() if name != "rows"})
+            if self.monitor:
+                self.step_schedule(record[self.monitor])
             history.append(record)
             if progress:
                 print(history.line(-1), file=sys.stderr, flush=True)

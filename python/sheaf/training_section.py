@@ -7,10 +7,10 @@ _CLASSES = {"CrossEntropyLoss", "NLLLoss"}
 
 
 class Section:
-    """What is given of a training section."""
+    """What is given of a training section. `file`: the ModelFile that it is for, where there is one."""
 
-    def __init__(self, loss, optimizer, targets, schedule, clip_grad_norm, metrics):
-        named = {"targets": targets, "loss": _loss(loss), "optimizer": _optimizer(optimizer), "schedule": schedule,
+    def __init__(self, loss, optimizer, targets, schedule, clip_grad_norm, metrics, file=None):
+        named = {"targets": targets, "loss": _loss(loss), "optimizer": _optimizer(optimizer, file), "schedule": schedule,
                  "clip_grad_norm": clip_grad_norm, "metrics": metrics}
         self.given = {key: value for key, value in named.items() if value is not None}
 
@@ -49,7 +49,7 @@ def _loss(loss):
     return {"type": type(loss).__name__, **_arguments(type(loss), loss.__dict__ | getattr(loss, "_buffers", {}))}
 
 
-def _optimizer(optimizer):
+def _optimizer(optimizer, file):
     if optimizer is None or isinstance(optimizer, dict):
         return optimizer
     if isinstance(optimizer, str):
@@ -57,9 +57,24 @@ def _optimizer(optimizer):
     groups = getattr(optimizer, "param_groups", None)
     if groups is None:
         raise Error(f"optimizer: expected a torch.optim.Optimizer, a name or a dict, got a {type(optimizer).__name__}")
-    if len(groups) != 1:
-        raise Error(f"optimizer: it has {len(groups)} parameter groups; a plan has one rule for all parameters")
-    return {"type": type(optimizer).__name__, **_arguments(type(optimizer), groups[0], always=("lr",))}
+    if len(groups) == 1:
+        return {"type": type(optimizer).__name__, **_arguments(type(optimizer), groups[0], always=("lr",))}
+    own = [_group(i, group, optimizer.defaults, file) for i, group in enumerate(groups)]
+    return {"type": type(optimizer).__name__, **_arguments(type(optimizer), optimizer.defaults, always=("lr",)),
+            "parameter_groups": [group for group in own if len(group) > 1]}
+
+
+def _group(index, group, defaults, file):
+    """What a group of torch.optim's has of its own, and for which parameters of the model file."""
+    changed = {key: group[key] for key, value in defaults.items() if group[key] != value}
+    for key in changed.keys() - {"lr", "weight_decay"}:
+        raise Error(f"optimizer: parameter group {index} has a '{key}' of its own; groups may differ in lr and weight_decay")
+    names = {array.ctypes.data: file.prefix + name for name, array in (file.weights if file else {}).items()}
+    found = [names.get(parameter.data_ptr()) for parameter in group["params"]]
+    if changed and None in found:
+        raise Error(f"optimizer: parameter group {index} holds a tensor that isn't one of the model file's weights, as they are where "
+                    "sheaf.from_torch gets the same module in float32 on the CPU; or give the optimizer as a dict with \"parameter_groups\"")
+    return {"parameters": found, **changed}
 
 
 def _arguments(cls, values, always=()):

@@ -114,18 +114,24 @@ class Recurrent(nn.Module):
         self.embedding = nn.Embedding(11, 6)
         self.lstm = nn.LSTM(6, 5, num_layers=2)
         self.gru = nn.GRU(5, 4, bidirectional=True)
+        self.rnn = nn.RNN(8, 3, nonlinearity="relu")
 
     def forward(self, tokens):
-        return self.gru(self.lstm(self.embedding(tokens))[0])[0]
+        return self.rnn(self.gru(self.lstm(self.embedding(tokens))[0])[0])[0]
 
 
 def test_the_batch_need_not_come_first(runner):
     model = runner.compare(Recurrent(), (torch.randint(0, 11, (7, 3)),), devices=("cpu",), batch_dim=1)
     assert model.json["inputs"]["tokens"] == {"shape": [7, "batch"], "dtype": "int64"}
-    assert [layer["type"] for layer in model.json["layers"]] == ["Embedding", "LSTM", "GRU"]
+    assert [layer["type"] for layer in model.json["layers"]] == ["Embedding", "LSTM", "GRU", "RNN"]
     # Without a GPU PyTorch forgets the 1.
     parallel = runner.compare(nn.DataParallel(Recurrent(), dim=1), (torch.randint(0, 11, (7, 3)),), batch_dim=1)
     assert parallel.json["layers"][0]["dim"] == 1
+
+
+def test_volumes_grow_and_neighbouring_channels_are_compared(runner):
+    model = nn.Sequential(nn.ConvTranspose3d(2, 4, 3, stride=2, padding=1, output_padding=1, groups=2), nn.LocalResponseNorm(3, alpha=0.5, k=2.0))
+    runner.compare(model, (torch.randn(2, 2, 3, 4, 3),))
 
 
 def test_data_parallel_outside_and_inside_is_kept(runner):

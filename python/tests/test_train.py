@@ -52,6 +52,45 @@ def test_steps_are_pytorchs(plan):
     assert sorted(trainer.optimizer_state()) == sorted(f"net.{name}.momentum_buffer" for name in model.state_dict())
 
 
+def test_parameter_groups_are_pytorchs():
+    module = net()
+    groups = [{"params": [p for p in module.parameters() if p.dim() == 1], "weight_decay": 0.0}, {"params": [module[2].weight], "lr": 0.01},
+              {"params": [module[0].weight]}]
+    optimizer = torch.optim.AdamW(groups, lr=0.1, weight_decay=0.5)
+    plan = compiled(module, optimizer=optimizer)
+    assert plan.training["optimizer"]["parameter_groups"] == [{"weight_decay": 0.0, "parameters": ["net.module.0.bias", "net.module.2.bias"]},
+                                                              {"lr": 0.01, "parameters": ["net.module.2.weight"]}]
+    model = sheaf.Model(plan)
+    trainer = model.trainer("cpu:0,cpu:1", batch=20)
+    for rate in (1.0, 1.0, 0.5):
+        trainer.learning_rate = 0.1 * rate
+        for group, base in zip(optimizer.param_groups, (0.1, 0.01, 0.1)):
+            group["lr"] = base * rate
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(X), LABEL)
+        loss.backward()
+        optimizer.step()
+        assert trainer.step(X, LABEL.numpy()) == pytest.approx(loss.item(), abs=1e-5)
+    for name, value in model.state_dict().items():
+        numpy.testing.assert_allclose(value, module.state_dict()[name.removeprefix("module.")].numpy(), atol=1e-5)
+
+
+def test_a_rate_is_reduced_where_the_loss_stays():
+    module = net()
+    optimizer = torch.optim.SGD(module.parameters(), lr=2.0)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, threshold=0.05)
+    given = {"type": "ReduceLROnPlateau", "factor": 0.5, "patience": 0, "threshold": 0.05}
+    trainer = sheaf.Model(compiled(module, optimizer={"type": "SGD", "lr": 2.0}, schedule=given)).trainer("cpu", batch=20)
+    assert trainer.monitor == "train_loss"
+    for record in trainer.fit([(X, LABEL.numpy())], epochs=12):
+        assert record["learning_rate"] == optimizer.param_groups[0]["lr"]
+        schedule.step(record["train_loss"])
+    assert trainer.learning_rate == optimizer.param_groups[0]["lr"] < 2.0
+    watching = sheaf.Model(compiled(module, schedule={**given, "monitor": "eval_loss"})).trainer("cpu", batch=20)
+    with pytest.raises(sheaf.Error, match="goes by eval_loss"):
+        watching.fit([(X, LABEL.numpy())])
+
+
 def test_a_batch_norm_that_is_called_twice():
     class Twice(nn.Module):
         def __init__(self):
@@ -194,8 +233,10 @@ def test_the_training_section(tmp_path):
             sheaf.compile(tmp_path / name, loss="MSELoss", optimizer="SGD")
     with pytest.raises(sheaf.Error, match="has no optimizer"):
         compiled(module, optimizer=None)
-    with pytest.raises(sheaf.Error, match="2 parameter groups"):
-        compiled(module, optimizer=torch.optim.SGD([{"params": [p]} for p in list(module.parameters())[:2]], lr=0.1))
+    with pytest.raises(sheaf.Error, match="group 1 has a 'momentum' of its own"):
+        compiled(module, optimizer=torch.optim.SGD([{"params": [p], "momentum": m} for p, m in zip(module.parameters(), (0, 0.5))], lr=0.1))
+    with pytest.raises(sheaf.Error, match="isn't one of the model file's weights"):
+        compiled(module, optimizer=torch.optim.SGD([{"params": p, "weight_decay": 0.1 * i} for i, p in enumerate(net().parameters())], lr=0.1))
     with pytest.raises(sheaf.Error, match="no training program"):
         sheaf.Model(sheaf.compile(sheaf.from_torch(module, (X,)))).trainer("cpu", batch=4)
 

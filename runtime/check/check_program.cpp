@@ -80,7 +80,7 @@ class ProgramCheck {
     if (value.place.kind == Place::region && !(trains() && (constant_[i] || state) && kept))
       return "only what steps make lives in a region, and what a training program has on each replica alike or in shares";
     if (!trains() && (state || value.role == Value::setting)) return "only a training program has settings and optimiser state";
-    if (value.role == Value::setting) return problem_of_setting(value);
+    if (value.role == Value::setting) return problem_of_setting(value, scope_.plan);
     if (!constant_[i] && !state) return Problem();
     const auto& known = state ? scope_.state : scope_.parameters;
     const auto found = known.find(value.source);

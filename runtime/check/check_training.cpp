@@ -1,5 +1,7 @@
 #include "runtime/check/check_training.h"
 
+#include "runtime/plan/parameter_groups.h"
+
 #include <array>
 #include <cmath>
 #include <unordered_set>
@@ -38,14 +40,17 @@ std::optional<std::string> problem_of_step(const Program& program) {
 
 }  // namespace
 
-std::optional<std::string> problem_of_setting(const Value& value) {
-  for (const Setting& setting : kSettings) {
-    if (value.name != setting.name) continue;
-    if (value.dtype != setting.dtype || !value.shape.empty())
-      return "the setting '" + value.name + "' is " + std::string(name_of(setting.dtype)) + " without dimensions";
+std::optional<std::string> problem_of_setting(const Value& value, const Plan& plan) {
+  const auto problem_as = [&](DType dtype) -> std::optional<std::string> {
+    if (value.dtype != dtype || !value.shape.empty())
+      return "the setting '" + value.name + "' is " + std::string(name_of(dtype)) + " without dimensions";
     if (value.place.kind != Place::host) return "settings are given on the host";
     return std::nullopt;
-  }
+  };
+  for (const Setting& setting : kSettings)
+    if (value.name == setting.name) return problem_as(setting.dtype);
+  for (const GroupRate& group : group_rates(plan))
+    if (value.name == group.setting) return problem_as(DType::float32);
   return "there is no setting '" + value.name.substr(0, 80) + "'; a plan of another sheaf is made anew by `sheaf compile`";
 }
 

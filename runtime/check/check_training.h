@@ -8,8 +8,9 @@
 
 namespace sheaf {
 
-/// A scalar that the training loop gives: its name, dtype, shape and place are one of docs/training.md's.
-std::optional<std::string> problem_of_setting(const Value& value);
+/// A scalar that the training loop gives: its name, dtype, shape and place are one of docs/training.md's, or it is the rate of a parameter
+/// group.
+std::optional<std::string> problem_of_setting(const Value& value, const Plan& plan);
 
 /// An entry of Plan::state: shaped like a parameter, and filled with a number where training starts.
 std::optional<std::string> problem_of_state(const Parameter& state);

@@ -66,22 +66,28 @@ double flops(const SizedOp& op) {
 }
 
 constexpr RoleRow kWeights = {"weights", false, true};
-constexpr RoleRow kLstm[] = {{"x"}, {"h0", true}, {"c0", true}, kWeights}, kGru[] = {{"x"}, {"h0", true}, kWeights},
+constexpr RoleRow kLstm[] = {{"x"}, {"h0", true}, {"c0", true}, kWeights}, kOneState[] = {{"x"}, {"h0", true}, kWeights},
                   kLstmBackward[] = {{"x"}, {"h0", true},  {"c0", true}, kWeights,     {"y"},       {"h"},
                                      {"c"}, {"workspace"}, {"dy", true}, {"dh", true}, {"dc", true}},
-                  kGruBackward[] = {{"x"}, {"h0", true}, kWeights, {"y"}, {"h"}, {"workspace"}, {"dy", true}, {"dh", true}};
+                  kOneStateBackward[] = {{"x"}, {"h0", true},  kWeights,     {"y"},
+                                         {"h"}, {"workspace"}, {"dy", true}, {"dh", true}};
 constexpr AttributeRow kAttributes[] = {{AttributeRow::integer, "hidden_size", 1, 1 << 24},
                                         {AttributeRow::integer, "num_layers", 1, 1 << 10},
                                         {AttributeRow::flag, "bidirectional"},
                                         {AttributeRow::flag, "batch_first"},
                                         {AttributeRow::flag, "bias"}};
 
-constexpr OpTraits row(Op op, Pass pass, std::span<const RoleRow> roles, std::optional<Op> training = std::nullopt) {
+/// `relu`: max(x, 0) instead of tanh.
+constexpr AttributeRow kRnnAttributes[] = {kAttributes[0], kAttributes[1], kAttributes[2],
+                                           kAttributes[3], kAttributes[4], {AttributeRow::flag, "relu"}};
+
+constexpr OpTraits row(Op op, Pass pass, std::span<const RoleRow> roles, std::optional<Op> training = std::nullopt,
+                       std::span<const AttributeRow> attributes = kAttributes) {
   return {.op = op,
           .source = Source::library,
           .pass = pass,
           .roles = roles,
-          .attributes = kAttributes,
+          .attributes = attributes,
           .shapes = recurrent,
           .flops = flops,
           .training = training,
@@ -92,14 +98,22 @@ constexpr OpTraits kRows[] = {
     row(Op::lstm, Pass::forward, kLstm, Op::lstm_train),
     row(Op::lstm_train, Pass::training, kLstm),
     row(Op::lstm_backward, Pass::backward, kLstmBackward),
-    row(Op::gru, Pass::forward, kGru, Op::gru_train),
-    row(Op::gru_train, Pass::training, kGru),
-    row(Op::gru_backward, Pass::backward, kGruBackward),
+    row(Op::gru, Pass::forward, kOneState, Op::gru_train),
+    row(Op::gru_train, Pass::training, kOneState),
+    row(Op::gru_backward, Pass::backward, kOneStateBackward),
+    row(Op::rnn, Pass::forward, kOneState, Op::rnn_train, kRnnAttributes),
+    row(Op::rnn_train, Pass::training, kOneState, std::nullopt, kRnnAttributes),
+    row(Op::rnn_backward, Pass::backward, kOneStateBackward, std::nullopt, kRnnAttributes),
 };
 
 }  // namespace
 
-int64_t gates_of(Op op) { return has_cell(op) ? 4 : 3; }
+int64_t gates_of(Op op) {
+  const bool plain = op == Op::rnn || op == Op::rnn_train || op == Op::rnn_backward;
+  return has_cell(op) ? 4 : plain ? 1 : 3;
+}
+
+Op recurrent_training(int64_t gates) { return gates == 4 ? Op::lstm_train : gates == 3 ? Op::gru_train : Op::rnn_train; }
 
 RecurrentSizes recurrent_sizes(Op op, const nlohmann::ordered_json& attributes) {
   return {gates_of(op),

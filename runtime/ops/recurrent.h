@@ -1,17 +1,19 @@
-// LSTM and GRU, with PyTorch's parameter names and shapes.
+// LSTM, GRU and RNN, with PyTorch's parameter names and shapes.
 #pragma once
 
 #include "runtime/ops/traits.h"
 
 namespace sheaf {
 
-/// PyTorch's nn.LSTM or nn.GRU: `gates` is 4 or 3.
+/// PyTorch's nn.LSTM, nn.GRU or nn.RNN: `gates` is 4, 3 or 1.
 struct RecurrentSizes {
   int64_t gates = 4, hidden = 0, layers = 1, directions = 1;
   bool batch_first = false, bias = true;
 };
-/// 4 of an LSTM, 3 of a GRU.
+/// 4 of an LSTM, 3 of a GRU, 1 of an RNN.
 int64_t gates_of(Op op);
+/// The training step of a layer with so many gates.
+Op recurrent_training(int64_t gates);
 RecurrentSizes recurrent_sizes(Op op, const nlohmann::ordered_json& attributes);
 
 struct RecurrentWeight {

@@ -26,7 +26,8 @@ namespace sheaf {
   row(batch_norm_train) row(batch_norm_backward) \
   row(max_pool) row(max_pool_train) row(max_pool_backward) \
   row(avg_pool) row(avg_pool_backward) row(adaptive_avg_pool) row(adaptive_avg_pool_backward) \
-  row(lstm) row(lstm_train) row(lstm_backward) row(gru) row(gru_train) row(gru_backward)
+  row(lstm) row(lstm_train) row(lstm_backward) row(gru) row(gru_train) row(gru_backward) \
+  row(rnn) row(rnn_train) row(rnn_backward)
 
 // clang-format on
 

@@ -27,6 +27,7 @@ RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vect
   s.gates = gates;
   s.batch_first = operation.flag("batch_first", false) && rank == 3;
   s.bias = operation.flag("bias", true);
+  s.relu = operation.flag("relu", false);
   s.directions = operation.flag("bidirectional", false) ? 2 : 1;
   s.layers = operation.integer("num_layers", 1);
   s.hidden = operation.integer("hidden_size", 0);
@@ -47,7 +48,7 @@ RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vect
   }
   if (operation.has("h0")) check(operation, "h0", state);
   if (operation.has("c0")) check(operation, "c0", state);
-  require(gates == 3 || operation.has("h0") == operation.has("c0"), "h0 and c0 should be given together");
+  require(gates != 4 || operation.has("h0") == operation.has("c0"), "h0 and c0 should be given together");
   for (const RecurrentWeight& weight : recurrent_weights(sizes, Extent(s.features)))
     check(operation, weight.role, weight.shape);
   return s;

@@ -1,4 +1,4 @@
-// Sizes and operands of a recurrent step (LSTM, GRU), checked.
+// Sizes and operands of a recurrent step (LSTM, GRU, RNN), checked.
 #pragma once
 
 #include "runtime/steps/step_operands.h"
@@ -9,10 +9,10 @@
 
 namespace sheaf {
 
-/// PyTorch's nn.LSTM or nn.GRU: `gates` is 4 or 3.
+/// PyTorch's nn.LSTM, nn.GRU or nn.RNN: `gates` is 4, 3 or 1.
 struct RnnShape {
   int64_t steps = 0, rows = 0, features = 0, hidden = 0, layers = 1, directions = 1, gates = 4;
-  bool batch_first = false, bias = true;
+  bool batch_first = false, bias = true, relu = false;
 
   /// Width of the input of layer `layer`.
   int64_t width_into(int64_t layer) const { return layer == 0 ? features : directions * hidden; }

@@ -135,9 +135,15 @@ LossCurve curve_of(Fields& fields) {
 }  // namespace
 
 nlohmann::json json_of(const SavedProgress& saved) {
-  return {{"version", kVersion},           {"plan", saved.plan},      {"model", saved.model},
-          {"seed", saved.progress.seed},   {"lr", saved.progress.lr}, {"step", saved.progress.steps},
-          {"epoch", saved.progress.epochs}};
+  nlohmann::json json = {{"version", kVersion},           {"plan", saved.plan},      {"model", saved.model},
+                         {"seed", saved.progress.seed},   {"lr", saved.progress.lr}, {"step", saved.progress.steps},
+                         {"epoch", saved.progress.epochs}};
+  if (const Plateau& plateau = saved.progress.plateau; plateau.best)
+    json["plateau"] = {{"best", *plateau.best},
+                       {"bad_epochs", plateau.bad_epochs},
+                       {"cooldown", plateau.cooldown},
+                       {"reductions", plateau.reductions}};
+  return json;
 }
 
 nlohmann::json json_of(const Checkpoint& checkpoint) {
@@ -145,7 +151,8 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
   const LoopState& state = checkpoint.state;
   nlohmann::json epochs = nlohmann::json::array();
   for (const EpochRecord& record : state.epochs.records()) epochs.push_back(json_of(record));
-  nlohmann::json json = json_of(SavedProgress{run.plan, run.model, {state.step, state.epoch, checkpoint.lr, run.seed}});
+  nlohmann::json json =
+      json_of(SavedProgress{run.plan, run.model, {state.step, state.epoch, checkpoint.lr, run.seed, state.plateau}});
   json.update({{"rows", run.rows},
                {"data", run.data},
                {"batch_size", run.batch_size},
@@ -187,6 +194,14 @@ Result<SavedProgress> progress_of(const nlohmann::json& json) {
   saved.progress.lr = fields.number("lr");
   saved.progress.steps = fields.integer("step");
   saved.progress.epochs = fields.integer("epoch");
+  if (fields.has("plateau")) {
+    Fields plateau(json["plateau"], "plateau.");
+    saved.progress.plateau.best = plateau.number("best");
+    saved.progress.plateau.bad_epochs = plateau.integer("bad_epochs");
+    saved.progress.plateau.cooldown = plateau.integer("cooldown");
+    saved.progress.plateau.reductions = plateau.integer("reductions");
+    fields.adopt(plateau);
+  }
   if (!fields.error().empty()) return Error(fields.error());
   return saved;
 }
@@ -219,6 +234,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   LoopState& state = checkpoint.state;
   state.step = saved.progress.steps;
   state.epoch = saved.progress.epochs;
+  state.plateau = saved.progress.plateau;
   state.position = fields.integer("position");
   state.loss_sum = fields.number("epoch_loss_sum");
   state.rows = fields.integer("epoch_rows");

@@ -21,6 +21,7 @@ class Loop {
   Result<Ending> run() {
     learner_.progress().steps = state_.step;
     learner_.progress().epochs = state_.epoch;
+    learner_.progress().plateau = state_.plateau;
     SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, loader_options()));
     for (;;) {
       if (state_.position == per_epoch_) {
@@ -132,7 +133,11 @@ class Loop {
     if (hooks_.epoch) {
       SHEAF_TRY(hooks_.epoch(record));
     }
-    if (record.complete) state_.epochs.add(std::move(record));
+    if (record.complete) {
+      SHEAF_TRY(learner_.epoch_done(record));
+      state_.plateau = learner_.progress().plateau;
+      state_.epochs.add(std::move(record));
+    }
     return true;
   }
 

@@ -26,6 +26,8 @@ class Learner {
   virtual TrainingProgress& progress() = 0;
   /// Of the next step, under the schedule.
   virtual double learning_rate() const = 0;
+  /// After a whole epoch and its evaluation: schedules may go by them. Errors: one that goes by what wasn't measured.
+  virtual Result<void> epoch_done(const EpochRecord&) { return {}; }
 };
 
 /// Where a run stands between two steps. Together with the learner's tensors, this is all that a run needs to continue.
@@ -40,6 +42,7 @@ struct LoopState {
   EpochHistory epochs;  ///< those done
   LossCurve curve;
   BestEpoch best;  ///< of those evaluated
+  Plateau plateau;
 };
 
 struct LoopSettings {

@@ -1,5 +1,7 @@
 #include "runtime/training/model_learner.h"
 
+#include "runtime/training/plateau.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -17,6 +19,15 @@ Result<std::unique_ptr<ModelLearner>> ModelLearner::make(const Model& model, con
   if (!std::ranges::equal(expected, trainer.inputs(), same_name))
     return Error("internal error: the train program takes its values in another order than the data has them");
   return std::unique_ptr<ModelLearner>(new ModelLearner(std::move(trainer)));
+}
+
+Result<void> ModelLearner::epoch_done(const EpochRecord& record) {
+  const std::string monitor = trainer_.monitor();
+  if (monitor.empty()) return {};
+  const auto value = monitored_value(record, monitor);
+  if (!value) return Error("the schedule goes by " + monitor + ", which epoch " + std::to_string(record.epoch) + " hasn't");
+  trainer_.step_schedule(*value);
+  return {};
 }
 
 }  // namespace sheaf

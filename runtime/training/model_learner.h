@@ -24,6 +24,7 @@ class ModelLearner : public Learner {
   }
   TrainingProgress& progress() override { return trainer_.progress(); }
   double learning_rate() const override { return trainer_.learning_rate(); }
+  Result<void> epoch_done(const EpochRecord& record) override;
   /// Receives the times of the steps' operations; null: nobody does.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 

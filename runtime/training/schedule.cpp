@@ -2,6 +2,7 @@
 #include "runtime/training/schedule.h"
 
 #include "runtime/training/loss_section.h"
+#include "runtime/training/plateau.h"
 
 #include <algorithm>
 #include <cmath>
@@ -115,6 +116,7 @@ double rate(const Json& schedule, double base, double at) {
 bool counts_steps(const Plan& plan) { return member_of(member_of(plan.training, "schedule"), "interval") == "step"; }
 
 double learning_rate(const Plan& plan, double base, const TrainingTime& time) {
+  if (!monitored(plan).empty()) return reduced_rate(member_of(plan.training, "schedule"), base, time.reductions);
   const int64_t at = counts_steps(plan) ? time.steps : time.epochs;
   return rate(member_of(plan.training, "schedule"), base, static_cast<double>(std::max<int64_t>(at, 0)));
 }

@@ -5,9 +5,9 @@
 
 namespace sheaf {
 
-/// What has been done when a rate is asked for.
+/// What has been done when a rate is asked for; `reductions` are ReduceLROnPlateau's.
 struct TrainingTime {
-  int64_t epochs = 0, steps = 0;
+  int64_t epochs = 0, steps = 0, reductions = 0;
 };
 
 /// Whether the plan's schedule goes on with each step ("interval": "step"), not with each epoch.

@@ -1,5 +1,8 @@
 #include "runtime/training/step_program.h"
 
+#include "runtime/plan/parameter_groups.h"
+#include "runtime/training/loss_section.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -10,7 +13,18 @@ const void* StepSettings::find(const std::string& name) const {
   if (name == "micro_batch") return &micro_batch;
   if (name == "first_row") return &first_row;
   if (name == "lr") return &lr;
-  return nullptr;
+  const auto group = group_lr.find(name);
+  return group != group_lr.end() ? &group->second : nullptr;
+}
+
+void StepSettings::set_rates(const Plan& plan, double base, const TrainingTime& time) {
+  lr = static_cast<float>(learning_rate(plan, base, time));
+  const Json& own = member_of(member_of(plan.training, "optimizer"), "lr");
+  const bool changed = own.is_number() && own.get<double>() != 0 && base != own.get<double>();
+  for (const GroupRate& group : group_rates(plan)) {
+    const double rate = changed ? group.lr * (base / own.get<double>()) : group.lr;
+    group_lr[group.setting] = static_cast<float>(learning_rate(plan, rate, time));
+  }
 }
 
 Result<StepProgram> StepProgram::bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,

@@ -3,7 +3,9 @@
 
 #include "runtime/bind/binding.h"
 #include "runtime/session/model_state.h"
+#include "runtime/training/schedule.h"
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +16,11 @@ namespace sheaf {
 struct StepSettings {
   int64_t step = 0, seed = 0, micro_batch = 0, first_row = 0;
   float lr = 0;
+  std::map<std::string, float> group_lr;  ///< of parameter groups with a rate of their own, by setting
 
+  /// The rates of the next step: of `base` under the plan's schedule, and those of its parameter groups, which keep their proportion
+  /// to the optimizer's own rate. Called before settings are found, too.
+  void set_rates(const Plan& plan, double base, const TrainingTime& time);
   const void* find(const std::string& name) const;
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/session/binding_report.h"
 #include "runtime/session/given_tensors.h"
 #include "runtime/training/optimizer_state.h"
+#include "runtime/training/plateau.h"
 #include "runtime/training/schedule.h"
 #include "runtime/training/trainer_state.h"
 
@@ -30,10 +31,11 @@ Result<int64_t> Trainer::State::take(std::span<const TensorView> values) {
 void Trainer::State::set_settings() {
   settings.step = progress.steps + 1;
   settings.seed = static_cast<int64_t>(progress.seed);
-  if (epoch == progress.epochs && base == progress.lr && !by_step) return;
+  if (epoch == progress.epochs && base == progress.lr && reductions == progress.plateau.reductions && !by_step) return;
   epoch = progress.epochs;
+  reductions = progress.plateau.reductions;
   base = progress.lr;
-  settings.lr = static_cast<float>(sheaf::learning_rate(model.plan(), base, {epoch, progress.steps}));
+  settings.set_rates(model.plan(), base, {epoch, progress.steps, reductions});
 }
 
 Result<void> Trainer::State::check_count(size_t given) const {
@@ -66,6 +68,7 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
   const Json& optimizer = plan.training["optimizer"];
   const auto lr = optimizer.find("lr");
   if (lr != optimizer.end() && lr->is_number()) state->progress.lr = lr->get<double>();
+  state->settings.set_rates(plan, state->progress.lr, {});
   for (const Parameter& entry : lasting_state(plan))
     state->lasting.push_back({entry.name, entry.dtype, entry.shape, entry.buffer});
   std::vector<ValueInfo> targets;
@@ -90,7 +93,17 @@ const Binding& Trainer::binding() const { return whole().binding(); }
 BindingReport Trainer::report() const { return report_of(binding().info()); }
 
 double Trainer::learning_rate() const {
-  return sheaf::learning_rate(state_->model.plan(), state_->progress.lr, {state_->progress.epochs, state_->progress.steps});
+  const TrainingProgress& now = state_->progress;
+  return sheaf::learning_rate(state_->model.plan(), now.lr, {now.epochs, now.steps, now.plateau.reductions});
+}
+
+std::string Trainer::monitor() const { return monitored(state_->model.plan()); }
+
+void Trainer::step_schedule(double value) {
+  const Plan& plan = state_->model.plan();
+  if (monitored(plan).empty()) return;
+  Plateau& plateau = state_->progress.plateau;
+  plateau = after_epoch(plan.training["schedule"], plateau, value);
 }
 
 const BatchStep& Trainer::whole() const { return state_->bound.whole(); }

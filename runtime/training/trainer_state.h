@@ -22,7 +22,7 @@ struct Trainer::State {
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it
   // The learning rate is recomputed only if what it depends on has changed.
   double base = 0;
-  int64_t epoch = -1;
+  int64_t epoch = -1, reductions = 0;
   bool by_step = false;  ///< the schedule goes on with each step
 
   /// Bound to `rows` rows, now if it wasn't before. Errors: more rows than a batch has; those of binding.

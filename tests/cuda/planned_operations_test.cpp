@@ -1,4 +1,5 @@
 // Products and recurrent layers prepared for a GPU that isn't there: operands, workspaces, reasons, refusals.
+#include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/steps/rnn_shape.h"
 #include "runtime/cuda/vendor/library.h"
@@ -103,10 +104,10 @@ TEST(PlannedLinear, SumsOverNothingAreFilled) {
   EXPECT_EQ(product.prepare(prepare_matmul)->implementation, "fill");
 }
 
-/// A two-layer LSTM or GRU, 7 steps of 3 rows.
+/// A two-layer LSTM, GRU or RNN, 7 steps of 3 rows.
 struct Recurrent {
-  explicit Recurrent(bool lstm, bool bidirectional) : lstm(lstm), gates(lstm ? 4 : 3), directions(bidirectional ? 2 : 1) {
-    states = lstm ? 2 : 1;
+  Recurrent(Op op, bool bidirectional) : op(op), gates(gates_of(op)), directions(bidirectional ? 2 : 1) {
+    states = op == Op::lstm ? 2 : 1;
     roles = {"x"};
     inputs = {plain_tensor(kF32, {7, 3, 4})};
     for (int64_t layer = 0; layer < 2; ++layer) {
@@ -125,11 +126,12 @@ struct Recurrent {
     for (int i = 0; i < states; ++i) results.push_back(plain_tensor(kF32, {2 * directions, 3, 5}));
     attributes = {
         {"hidden_size", 5}, {"num_layers", 2}, {"bidirectional", bidirectional}, {"batch_first", false}, {"bias", true}};
+    if (op == Op::rnn) attributes["relu"] = true;
   }
   Planned training() const {
     auto outputs = results;
     outputs.push_back(plain_tensor(DType::uint8, {1}));
-    return {lstm ? Op::lstm_train : Op::gru_train, roles, inputs, outputs, attributes};
+    return {recurrent_training(gates), roles, inputs, outputs, attributes};
   }
   Planned gradient(const TensorSpec& workspace) const {
     auto all_roles = roles;
@@ -143,10 +145,13 @@ struct Recurrent {
     all.push_back(workspace);
     all_roles.push_back("dy");
     all.push_back(results[0]);
-    return {lstm ? Op::lstm_backward : Op::gru_backward, all_roles, all, inputs, attributes};
+    return {op == Op::lstm  ? Op::lstm_backward
+            : op == Op::gru ? Op::gru_backward
+                            : Op::rnn_backward,
+            all_roles, all, inputs, attributes};
   }
 
-  bool lstm;
+  Op op;
   int64_t gates, directions;
   int states = 0;
   std::vector<std::string> roles;
@@ -155,9 +160,9 @@ struct Recurrent {
 };
 
 TEST(PlannedRecurrent, TrainingKeepsWhatItsGradientTakes) {
-  for (const bool lstm : {false, true}) {
+  for (const Op op : {Op::lstm, Op::gru, Op::rnn}) {
     for (const bool bidirectional : {false, true}) {
-      const Recurrent layers(lstm, bidirectional);
+      const Recurrent layers(op, bidirectional);
       auto train = layers.training().prepare(prepare_rnn);
       ASSERT_TRUE(train) << train.error().message();
       EXPECT_NE(train->reason.find("without tensor cores"), std::string::npos);
@@ -168,14 +173,13 @@ TEST(PlannedRecurrent, TrainingKeepsWhatItsGradientTakes) {
       EXPECT_GT(gradient->scratch_bytes, train->scratch_bytes);  // the gradients' space besides
       auto foreign = layers.gradient(plain_tensor(DType::uint8, {1})).prepare(prepare_rnn);
       ASSERT_FALSE(foreign);
-      EXPECT_EQ(foreign.error().message(),
-                "operand 'workspace' is not one that " + to_string(lstm ? Op::lstm_train : Op::gru_train) + " made");
+      EXPECT_EQ(foreign.error().message(), "operand 'workspace' is not one that " + to_string(*traits(op).training) + " made");
     }
   }
 }
 
 TEST(PlannedRecurrent, AnEmptySequencePassesItsStates) {
-  Recurrent layers(true, false);
+  Recurrent layers(Op::lstm, false);
   layers.inputs[0] = plain_tensor(kF32, {0, 3, 4});
   layers.results[0] = plain_tensor(kF32, {0, 3, 5});
   auto train = layers.training().prepare(prepare_rnn);

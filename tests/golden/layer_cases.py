@@ -55,6 +55,14 @@ case("conv_transpose2d", "ConvTranspose2d", [B, 4, 5, 5], in_channels=4, out_cha
 case("conv_transpose2d_output_padding", "ConvTranspose2d", [B, 4, 4, 5], in_channels=4, out_channels=3, kernel_size=3, stride=[2, 3], padding=1, output_padding=[1, 2])
 case("conv_transpose2d_groups_dilation", "ConvTranspose2d", [B, 4, 4, 4], in_channels=4, out_channels=6, kernel_size=3, groups=2, dilation=2)
 
+case("conv_transpose3d", "ConvTranspose3d", [B, 4, 3, 4, 5], in_channels=4, out_channels=6, kernel_size=[4, 3, 2], stride=[2, 1, 3], padding=[1, 2, 0],
+     output_padding=[1, 0, 2], groups=2)
+case("conv_transpose3d_dilation", "ConvTranspose3d", [B, 2, 4, 3, 3], in_channels=2, out_channels=3, kernel_size=2, padding=[3, 0, 1], dilation=[4, 1, 2], bias=False)
+
+case("local_response_norm", "LocalResponseNorm", [B, 7, 4, 3], size=5, alpha=0.5)
+case("local_response_norm_even", "LocalResponseNorm", [B, 5, 6], size=4, alpha=2, beta=1.5, k=0.5)
+case("local_response_norm_wide", "LocalResponseNorm", [B, 3, 2, 3, 2], size=8, beta=0.5, k=2)
+
 case("batch_norm1d", "BatchNorm1d", [B, 6], num_features=6)
 case("batch_norm1d_3d", "BatchNorm1d", [B, 6, 4], num_features=6, eps=0.01)
 case("batch_norm1d_plain", "BatchNorm1d", [B, 6], num_features=6, affine=False)
@@ -117,7 +125,7 @@ case("embedding_padding_idx", "Embedding", [B], dtype="int64", num_embeddings=11
 case("embedding_sparse", "Embedding", [B, 6], dtype="int64", num_embeddings=11, embedding_dim=5, sparse=True)
 case("embedding_int32", "Embedding", [B, 2], dtype="int32", num_embeddings=11, embedding_dim=5)
 
-for kind in ("LSTM", "GRU"):
+for kind in ("LSTM", "GRU", "RNN"):
     low, n = kind.lower(), (3 if kind == "LSTM" else 2)
     every = [f"net:{i}" for i in range(n)]
     every[0] = "net"
@@ -131,6 +139,9 @@ for kind in ("LSTM", "GRU"):
     states = {"h0": [4, B, 4], "c0": [4, B, 4]} if kind == "LSTM" else {"h0": [4, B, 4]}
     graph(low + "_initial_states", {"x": [3, B, 5], **states}, [
         {"name": "net", "type": "DataParallel", "dim": 1, "module": {"type": kind, "num_layers": 2, "bidirectional": True, **sizes}}], every)
+
+case("rnn_relu", "RNN", [B, 3, 5], outputs=["net", "net:1"], parallel=False, input_size=5, hidden_size=4, num_layers=2, bidirectional=True, batch_first=True,
+     nonlinearity="relu")
 
 attention = {"type": "MultiheadAttention", "embed_dim": 8, "num_heads": 2, "batch_first": True}
 graph("attention_self", {"x": [B, 5, 8]}, [{"name": "net", **attention, "inputs": ["x", "x", "x"]}], ["net", "net:1"])

@@ -44,6 +44,8 @@ def recurrent(name, cls, x, states=None, **arguments):
     operands.update(layer.named_parameters())
     attributes = {"hidden_size": 5, "num_layers": layer.num_layers, "bidirectional": layer.bidirectional,
                   "batch_first": layer.batch_first, "bias": layer.bias}
+    if cls is nn.RNN:
+        attributes["relu"] = layer.nonlinearity == "relu"
     add(name, cls.__name__.lower(), operands, attributes, y, *state)
 
 
@@ -120,6 +122,9 @@ for name, a, b in (("vectors", (6,), (6,)), ("vector_matrix", (6,), (6, 4)), ("m
                    ("vector_batch", (6,), (2, 6, 3)), ("nothing", (3, 0), (0, 2))):
     a, b = draw(*a), draw(*b)
     add(f"matmul_{name}", "matmul", {"a": a, "b": b}, {}, torch.matmul(a, b))
+
+recurrent("rnn", nn.RNN, draw(4, 3, 6), draw(1, 3, 5))
+recurrent("rnn_relu_two_layers_both_ways", nn.RNN, draw(4, 3, 6), num_layers=2, bidirectional=True, nonlinearity="relu")
 
 path = pathlib.Path(__file__).with_name("cpu_ops.json")
 lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)

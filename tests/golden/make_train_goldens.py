@@ -9,6 +9,7 @@ that the rounding of its own sums is not in the way.
 """
 import json
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
@@ -39,12 +40,23 @@ def single(tensor):
     return Tensor("F32" if tensor.is_floating_point() else "I64", tensor.shape, tensor.contiguous().flatten().tolist())
 
 
-def optimizer_of(training, parameters):
+def in_group(group, module, name):
+    """Whether a parameter is one of a group's: by its name or its layer's, a pattern, or the layer's type."""
+    owner = type(module.get_submodule(name.rpartition(".")[0])).__name__
+    patterns = group.get("parameters", [])
+    return owner in group.get("types", []) or any(fnmatchcase(name, p) or fnmatchcase(name, p + ".*") for p in patterns)
+
+
+def optimizer_of(training, module):
     arguments = dict(training["optimizer"])
     kind = getattr(torch.optim, arguments.pop("type"))
     if "betas" in arguments:
         arguments["betas"] = tuple(arguments["betas"])
-    return kind(parameters, **arguments)
+    groups = [{**group, "params": []} for group in (*arguments.pop("parameter_groups", []), {})]
+    for name, parameter in module.named_parameters():
+        next((g for g in groups[:-1] if in_group(g, module, name)), groups[-1])["params"].append(parameter)
+    own = ("params", "lr", "weight_decay")
+    return kind([{key: g[key] for key in own if key in g} for g in groups if g["params"]], **arguments)
 
 
 def schedule_of(training, optimizer):
@@ -109,7 +121,7 @@ def trained(case, replicas, weights, data):
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(weights[name])
-    optimizer = optimizer_of(training, module.parameters())
+    optimizer = optimizer_of(training, module)
     schedule = schedule_of(training, optimizer)
     losses = []
     begin = 0

@@ -148,7 +148,7 @@ case("embedding", {"x": ([B, 4], INT)}, [parallel("net", chain(of("Embedding", n
 case("embedding_on_host", {"x": ([B], INT)}, [
     {"name": "embedding", "type": "Embedding", "num_embeddings": 13, "embedding_dim": 6, "device": "cpu"},
     parallel("net", chain(linear(6, 8), SILU, linear(8, 4))), {"name": "last", **linear(4, 3), "device": "cuda:0"}], [B, 3], "MSELoss", ADAM, batch=7)
-for kind, outputs in (("LSTM", ["h", "c"]), ("GRU", ["h"])):
+for kind, outputs in (("LSTM", ["h", "c"]), ("GRU", ["h"]), ("RNN", ["h"])):
     low = kind.lower()
     case(low, {"x": [B, 4, 5]}, [parallel("net", chain(
         of(kind, input_size=5, hidden_size=3, num_layers=2, bidirectional=True, batch_first=True), linear(6, 2)))], [B, 4, 2], "MSELoss", {"type": "SGD", "lr": 2.0})
@@ -160,6 +160,15 @@ for kind, outputs in (("LSTM", ["h", "c"]), ("GRU", ["h"])):
         named("start", of("Scale", value=0.5), "s"), named("w", linear(6, 4), "start"), *[named("v", linear(6, 4), "start")][:len(outputs) - 1], named("sequence", of("Reshape", shape=[1, -1, 5]), "x"),
         parallel("net", of(kind, input_size=5, hidden_size=4, bias=False), inputs=["sequence", "w", "v"][:1 + len(outputs)], dim=1)],
          [1, B, 4], "MSELoss", {"type": "SGD", "lr": 0.5}, outputs=["net"], devices=FEW)
+case("rnn_relu", {"x": [B, 4, 5]}, [parallel("net", chain(
+    of("RNN", input_size=5, hidden_size=4, num_layers=2, bidirectional=True, batch_first=True, nonlinearity="relu"), linear(8, 2)))], [B, 4, 2], "MSELoss",
+     {"type": "SGD", "lr": 0.5})
+case("local_response_norm", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
+    conv(3, 6, 3), of("LocalResponseNorm", size=5, alpha=0.5), of("ReLU"), of("LocalResponseNorm", size=2, alpha=1, beta=0.5, k=2), FLAT, linear(96, 3)))],
+     ([B], INT), "CrossEntropyLoss", {"type": "SGD", "lr": 0.5}, high=3, batch=7)
+case("conv_transpose3d", {"x": [B, 2, 3, 4, 4]}, [parallel("net", chain(
+    conv(2, 4, 3, "ConvTranspose3d", stride=[2, 1, 2], padding=[1, 0, 1], output_padding=[1, 0, 1], groups=2), TANH,
+    conv(4, 1, 2, "ConvTranspose3d", dilation=[2, 1, 1], bias=False)))], [B, 1, 8, 7, 9], "MSELoss", {"type": "SGD", "lr": 2.0}, batch=7)
 case("word_language_model", {"x": ([4, B], INT)}, [
     {"name": "encoder", "type": "Embedding", "num_embeddings": 9, "embedding_dim": 6, "device": "cpu"},
     parallel("rnn", of("LSTM", input_size=6, hidden_size=6, num_layers=2), dim=1),
@@ -265,6 +274,13 @@ OPTIMIZERS = {
 }
 for name, optimizer in OPTIMIZERS.items():
     case(name, {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", optimizer, devices=FEW)
+# No decay of biases and norms, a rate of its own for one layer, and all rates under a schedule that isn't a factor.
+GROUPED = chain(linear(5, 6), of("LayerNorm", normalized_shape=6), TANH, linear(6, 4))
+for name, optimizer in {"groups_sgd": {"type": "SGD", "lr": 0.2, "momentum": 0.8, "weight_decay": 0.3},
+                        "groups_adamw": {"type": "AdamW", "lr": 0.05, "weight_decay": 0.5}}.items():
+    case(name, {"x": [B, 5]}, [parallel("net", GROUPED)], [B, 4], "MSELoss", {**optimizer, "parameter_groups": [
+        {"parameters": ["*.bias"], "types": ["LayerNorm"], "weight_decay": 0.0}, {"parameters": ["net.module.3.weight"], "lr": 0.02}]},
+         devices=FEW, schedule=of("CosineAnnealingLR", T_max=4, eta_min=0.01), rows=10)
 SCHEDULES = {"StepLR": {"step_size": 1, "gamma": 0.5}, "MultiStepLR": {"milestones": [1, 2], "gamma": 0.3}, "CosineAnnealingLR": {"T_max": 4, "eta_min": 0.01},
              "LinearLR": {"start_factor": 0.5, "total_iters": 2}}
 for kind, arguments in SCHEDULES.items():

@@ -7,6 +7,7 @@
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "runtime/session/open_devices.h"
+#include "runtime/training/plateau.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
 #include "tools/train/open_rows.h"
@@ -58,6 +59,7 @@ Result<Ending> TrainRun::run() {
   loop_.loss_is_sum = loss_.sum;
   loop_.patience = settings_.patience;
   SHEAF_TRY(check_best());
+  SHEAF_TRY(check_monitor());
   const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
   if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
   loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
@@ -92,6 +94,14 @@ Result<void> TrainRun::load() {
   if (!settings_.weights.empty() && !settings_.weights_partial) return load_weights(*model_, settings_.weights);
   SHEAF_TRY(model_->initialise_parameters(settings_.seed));
   return settings_.weights.empty() ? Result<void>() : load_partial_weights(*model_, settings_.weights);
+}
+
+/// A schedule that goes by evaluations needs some.
+Result<void> TrainRun::check_monitor() const {
+  const std::string monitor = monitored(model_->plan());
+  if (monitor.empty() || monitor == "train_loss" || !settings_.eval.empty()) return {};
+  return Error("the model's schedule, ReduceLROnPlateau, goes by " + monitor + ", and there is no evaluation")
+      .note("give the rows to evaluate on by --eval");
 }
 
 /// --best names what evaluation tells.

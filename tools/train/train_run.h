@@ -35,6 +35,7 @@ class TrainRun {
   Result<void> load();
   Result<void> load_data();
   Result<void> check_best();
+  Result<void> check_monitor() const;
   Result<void> open_devices();
   Result<void> compare() const;
   Result<void> resume();

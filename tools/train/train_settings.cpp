@@ -201,8 +201,17 @@ std::string settings_text(const SettingsInForce& in_force) {
   for (const auto& [name, value] : member_of(member_of(training, "loss"), "arguments").items()) call[name] = value;
   row("loss", call_text(call));
   Json optimizer = member_of(training, "optimizer");
-  if (optimizer.is_object()) optimizer["lr"] = in_force.lr;
+  const Json groups = member_of(optimizer, "parameter_groups");
+  if (optimizer.is_object()) {
+    optimizer["lr"] = in_force.lr;
+    optimizer.erase("parameter_groups");
+  }
   row("optimizer", call_text(optimizer));
+  for (Json group : groups) {
+    const size_t count = member_of(group, "parameters").size();
+    if (group.is_object()) group.erase("parameters");
+    row("group", std::to_string(count) + (count == 1 ? " parameter: " : " parameters: ") + call_text(group));
+  }
   row("schedule", call_text(member_of(training, "schedule")));
   if (const Json& clip = member_of(training, "clip_grad_norm"); !clip.is_null()) row("clip_grad_norm", clip.dump());
   row("precision", in_force.plan.precision);

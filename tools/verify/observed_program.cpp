@@ -2,7 +2,6 @@
 
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/training/step_program.h"
-#include "runtime/training/schedule.h"
 #include "tools/verify/slices.h"
 
 #include <cstring>
@@ -15,7 +14,7 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
   settings.seed = static_cast<int64_t>(seed);
   if (!plan.training.is_object()) return NamedTensors();
   const Json optimizer = plan.training.value("optimizer", Json::object());
-  settings.lr = static_cast<float>(learning_rate(plan, optimizer.value("lr", 0.0), {0, step - 1}));
+  settings.set_rates(plan, optimizer.value("lr", 0.0), {0, step - 1});
   NamedTensors scalars;
   for (const Value& value : plan.train.values) {
     const void* data = value.role == Value::setting ? settings.find(value.name) : nullptr;

@@ -32,7 +32,7 @@ using ReorderStage = std::variant<BlockCopy, DnnlCall>;
 using Reorder = StagedExecutable<ReorderStage>;
 
 /// The steps from one layout to another, with the scratch that they pass through.
-class Route {
+class ReorderRoute {
  public:
   void move(const DnnlDesc& from_desc, BufferRef from, const DnnlDesc& to_desc, BufferRef to) {
     const dnnl::reorder::primitive_desc pd(dnnl_engine(), from_desc, dnnl_engine(), to_desc, step_attributes());
@@ -78,7 +78,7 @@ Prepared prepare(const TensorSpec& from, const TensorSpec& to, int threads) {
   const auto* target = dynamic_cast<const DnnlFormat*>(to.format.get());
   require((from.plain() || source) && (to.plain() || target), "a format is not one of the CPU's");
   const BufferRef in{0, 0}, out{1, 0};
-  Route route;
+  ReorderRoute route;
   const TeamSize scope(threads);
   if (element_count(from) == 0) {
     route.implementation = "empty";

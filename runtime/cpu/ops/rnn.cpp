@@ -1,4 +1,4 @@
-// LSTM and GRU: one oneDNN primitive for each layer and direction. In training they keep a workspace.
+// LSTM, GRU and RNN: one oneDNN primitive for each layer and direction. In training they keep a workspace.
 #include <algorithm>
 #include <cstring>
 
@@ -9,8 +9,9 @@
 namespace sheaf {
 namespace {
 
-using dnnl::lbr_gru_forward;
-using dnnl::lstm_forward;
+auto primitive_of(const dnnl::lstm_forward::primitive_desc& pd) { return dnnl::lstm_forward(pd); }
+auto primitive_of(const dnnl::lbr_gru_forward::primitive_desc& pd) { return dnnl::lbr_gru_forward(pd); }
+auto primitive_of(const dnnl::vanilla_rnn_forward::primitive_desc& pd) { return dnnl::vanilla_rnn_forward(pd); }
 
 class RnnExecutable final : public Executable {
  public:
@@ -73,7 +74,8 @@ class RnnBuilder {
     // Between layers, sequences alternate between two buffers; in training they are kept.
     for (int64_t i = 0; !training_ && i < std::min<int64_t>(s_.layers - 1, 2); ++i)
       between_[i] = scratch_.take(s_.steps * s_.rows * s_.directions * s_.hidden * sizeof(float));
-    for (int64_t i = 0; i < s_.layers * s_.directions; ++i) bias_sums_.push_back(scratch_.take(4 * s_.hidden * sizeof(float)));
+    for (int64_t i = 0; i < s_.layers * s_.directions; ++i)
+      bias_sums_.push_back(scratch_.take(rnn_biases(s_.gates) * s_.hidden * sizeof(float)));
     x_ = operation_.input_buffer("x");
     if (!training_) return;
     if (!operation_.has("h0")) {
@@ -88,15 +90,16 @@ class RnnBuilder {
   }
 
   void add(int64_t layer, int64_t direction) {
-    const bool first = layer == 0, last = layer + 1 == s_.layers, gru = s_.gates == 3;
+    const bool first = layer == 0, last = layer + 1 == s_.layers;
     const int64_t hidden = s_.hidden;
     const RnnCell cell =
         training_ ? rnn_training_cell(s_, layer, direction) : rnn_cell(s_, layer, direction, operation_.has("h0"));
     const size_t state_offset = size_t(layer * s_.directions + direction) * s_.rows * hidden * sizeof(float);
-    auto finish = [&](const auto& pd, dnnl::primitive primitive) {
+    const auto kind = training_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+    describe_cell(s_.gates, cell, kind, [&](const auto& pd) {
       want(RnnShape::role("weight_ih", layer, direction), pd.weights_layer_desc());
       want(RnnShape::role("weight_hh", layer, direction), pd.weights_iter_desc());
-      DnnlCall call(std::move(primitive));
+      DnnlCall call(primitive_of(pd));
       BufferRef y = last ? operation_.output_buffer() : between(layer);
       y.offset += direction * hidden * sizeof(float);
       call.argument(DNNL_ARG_SRC_LAYER, cell.x, first ? x_ : between(layer - 1))
@@ -107,13 +110,13 @@ class RnnBuilder {
           .argument(DNNL_ARG_DST_LAYER, cell.y, y)
           .argument(DNNL_ARG_DST_ITER, cell.state_out, {operation_.output_buffer(1).buffer, state_offset});
       call.argument(DNNL_ARG_SRC_ITER, cell.state_in, state("h0", state_offset));
-      if (!gru) {
+      if (s_.gates == 4) {
         call.argument(DNNL_ARG_DST_ITER_C, cell.state_out, {operation_.output_buffer(2).buffer, state_offset});
         call.argument(DNNL_ARG_SRC_ITER_C, cell.state_in, state("c0", state_offset));
       }
       const BufferRef sum = bias_sums_[layer * s_.directions + direction];
       biases_.push_back({operation_.input_buffer(RnnShape::role("bias_ih", layer, direction)),
-                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden, gru, s_.bias});
+                         operation_.input_buffer(RnnShape::role("bias_hh", layer, direction)), sum, hidden, s_.gates, s_.bias});
       call.argument(DNNL_ARG_BIAS, cell.bias, sum);
       if (training_) call.argument(DNNL_ARG_WORKSPACE, pd.workspace_desc(), workspace_.take(pd.workspace_desc().get_size()));
       const DnnlDesc scratchpad = pd.scratchpad_desc();
@@ -121,15 +124,7 @@ class RnnBuilder {
       scratchpad_bytes_ = std::max(scratchpad_bytes_, scratchpad.get_size());
       calls_.push_back(std::move(call));
       take_library(operation_, pd, prepared_, "one primitive for each layer and direction");
-    };
-    const auto kind = training_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-    if (gru) {
-      const auto pd = describe_gru(cell, kind);
-      finish(pd, lbr_gru_forward(pd));
-    } else {
-      const auto pd = describe_lstm(cell, kind);
-      finish(pd, lstm_forward(pd));
-    }
+    });
   }
 
   Prepared take() {
@@ -169,7 +164,7 @@ class RnnBuilder {
   std::vector<DnnlCall> calls_;
 };
 
-Prepared prepare_rnn(const Operation& operation, int64_t gates, bool training) {
+Prepared prepare_recurrent(const Operation& operation, int64_t gates, bool training) {
   const std::vector<DnnlDims> results = output_dims(operation);
   const RnnShape shape = rnn_shape(operation, gates, results);
   require(operation.request.outputs.size() == results.size() + (training ? 1 : 0),
@@ -183,10 +178,13 @@ Prepared prepare_rnn(const Operation& operation, int64_t gates, bool training) {
 
 }  // namespace
 
-Prepared prepare_lstm(const Operation& operation) { return prepare_rnn(operation, 4, false); }
-Prepared prepare_lstm_train(const Operation& operation) { return prepare_rnn(operation, 4, true); }
+Prepared prepare_lstm(const Operation& operation) { return prepare_recurrent(operation, 4, false); }
+Prepared prepare_lstm_train(const Operation& operation) { return prepare_recurrent(operation, 4, true); }
 
-Prepared prepare_gru(const Operation& operation) { return prepare_rnn(operation, 3, false); }
-Prepared prepare_gru_train(const Operation& operation) { return prepare_rnn(operation, 3, true); }
+Prepared prepare_gru(const Operation& operation) { return prepare_recurrent(operation, 3, false); }
+Prepared prepare_gru_train(const Operation& operation) { return prepare_recurrent(operation, 3, true); }
+
+Prepared prepare_rnn(const Operation& operation) { return prepare_recurrent(operation, 1, false); }
+Prepared prepare_rnn_train(const Operation& operation) { return prepare_recurrent(operation, 1, true); }
 
 }  // namespace sheaf

@@ -1,16 +1,17 @@
-// Gradients of LSTM and GRU: one oneDNN primitive for each layer and direction, the last layer first.
+// Gradients of LSTM, GRU and RNN: one oneDNN primitive for each layer and direction, the last layer first.
 #include <algorithm>
 
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/rnn_stages.h"
 #include "runtime/cpu/ops/workspace.h"
-#include "runtime/plan/op_list.h"
+#include "runtime/ops/recurrent.h"
 
 namespace sheaf {
 namespace {
 
 using dnnl::lbr_gru_backward;
 using dnnl::lstm_backward;
+using dnnl::vanilla_rnn_backward;
 
 auto describe_gradient(const RnnCell& c, const dnnl::lstm_forward::primitive_desc& forward) {
   return lstm_backward::primitive_desc(
@@ -27,6 +28,14 @@ auto describe_gradient(const RnnCell& c, const dnnl::lbr_gru_forward::primitive_
       step_attributes(), dnnl_engine(), forward);
 }
 
+auto describe_gradient(const RnnCell& c, const dnnl::vanilla_rnn_forward::primitive_desc& forward) {
+  return vanilla_rnn_backward::primitive_desc(
+      vanilla_rnn_backward::desc(dnnl::prop_kind::backward, c.activation, c.direction, c.x, c.state_in, c.weight_ih,
+                                 c.weight_hh, c.bias, c.y, c.state_out, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y,
+                                 c.state_out),
+      step_attributes(), dnnl_engine(), forward);
+}
+
 class GradientBuilder {
  public:
   GradientBuilder(const Operation& operation, const RnnShape& shape)
@@ -35,13 +44,12 @@ class GradientBuilder {
         prepared_(operation.prepared()),
         workspace_(shape, operation.input_buffer("workspace")),
         gradients_(rnn_gradients(operation, shape)) {
-    take_workspace(operation, s_.gates == 4 ? Op::lstm_train : Op::gru_train, prepared_);
+    take_workspace(operation, recurrent_training(s_.gates), prepared_);
     for (int64_t layer = 0; layer < s_.layers; ++layer)
       for (int64_t direction = 0; direction < s_.directions; ++direction) kept_.push_back(workspace_of(layer, direction));
   }
 
   Prepared build() {
-    const bool gru = s_.gates == 3;
     for (const TensorSpec& output : prepared_.outputs) require(output.dtype == DType::float32, "gradients are float32");
     if (s_.steps == 0) return build_empty();
     const size_t sequence = size_t(s_.steps * s_.rows * s_.directions * s_.hidden) * sizeof(float);
@@ -62,13 +70,13 @@ class GradientBuilder {
       const int64_t width = std::max(s_.features, s_.directions * s_.hidden);
       other_direction_ = scratch_.take(size_t(s_.steps * s_.rows * width) * sizeof(float));
     }
-    bias_ = scratch_.take(size_t(4 * s_.hidden) * sizeof(float));
-    dbias_ = scratch_.take(size_t(4 * s_.hidden) * sizeof(float));
+    bias_ = scratch_.take(size_t(rnn_biases(s_.gates) * s_.hidden) * sizeof(float));
+    dbias_ = scratch_.take(size_t(rnn_biases(s_.gates) * s_.hidden) * sizeof(float));
     for (int64_t layer = s_.layers; layer-- > 0;)
       for (int64_t direction = 0; direction < s_.directions; ++direction) {
         const RnnCell cell = rnn_training_cell(s_, layer, direction);
-        if (gru) add(layer, direction, cell, describe_gru(cell, dnnl::prop_kind::forward_training));
-        else add(layer, direction, cell, describe_lstm(cell, dnnl::prop_kind::forward_training));
+        describe_cell(s_.gates, cell, dnnl::prop_kind::forward_training,
+                      [&](const auto& forward) { add(layer, direction, cell, forward); });
       }
     if (copies_x(s_)) stages_.emplace_back(sequence_copy(s_, false, dx_, operation_.output_buffer()));
     return finish();
@@ -79,9 +87,8 @@ class GradientBuilder {
   BufferRef workspace_of(int64_t layer, int64_t direction) {
     if (s_.steps == 0) return {};
     const RnnCell cell = rnn_training_cell(s_, layer, direction);
-    const auto kind = dnnl::prop_kind::forward_training;
-    return workspace_.take(s_.gates == 3 ? describe_gru(cell, kind).workspace_desc().get_size()
-                                         : describe_lstm(cell, kind).workspace_desc().get_size());
+    return workspace_.take(describe_cell(s_.gates, cell, dnnl::prop_kind::forward_training,
+                                         [](const auto& pd) { return pd.workspace_desc().get_size(); }));
   }
 
   BufferRef zeros(size_t bytes) {
@@ -100,7 +107,7 @@ class GradientBuilder {
 
   template <typename Forward>
   void add(int64_t layer, int64_t direction, const RnnCell& cell, const Forward& forward) {
-    const bool first = layer == 0, last = layer + 1 == s_.layers, gru = s_.gates == 3;
+    const bool first = layer == 0, last = layer + 1 == s_.layers;
     const size_t state = size_t(layer * s_.directions + direction) * size_t(s_.rows * s_.hidden) * sizeof(float);
     const size_t column = size_t(direction * s_.hidden) * sizeof(float);
     const auto pd = describe_gradient(cell, forward);
@@ -111,8 +118,8 @@ class GradientBuilder {
     weight(ih, pd.weights_layer_desc(), pd.diff_weights_layer_desc());
     weight(hh, pd.weights_iter_desc(), pd.diff_weights_iter_desc());
     stages_.emplace_back(
-        BiasSum{operation_.input_buffer(bias_ih), operation_.input_buffer(bias_hh), bias_, s_.hidden, gru, s_.bias});
-    stages_.emplace_back(Zero{dbias_, size_t(4 * s_.hidden) * sizeof(float)});
+        BiasSum{operation_.input_buffer(bias_ih), operation_.input_buffer(bias_hh), bias_, s_.hidden, s_.gates, s_.bias});
+    stages_.emplace_back(Zero{dbias_, size_t(rnn_biases(s_.gates) * s_.hidden) * sizeof(float)});
 
     const auto shifted = [](BufferRef where, size_t bytes) { return BufferRef{where.buffer, where.offset + bytes}; };
     const BufferRef y = last ? operation_.input_buffer("y") : workspace_.between(layer);
@@ -134,7 +141,7 @@ class GradientBuilder {
         .argument(DNNL_ARG_DIFF_BIAS, cell.bias, dbias_);
     call.argument(DNNL_ARG_SRC_ITER, cell.state_in, state_in("h0", state))
         .argument(DNNL_ARG_DIFF_SRC_ITER, cell.state_in, state_out("h0", 1, state));
-    if (!gru)
+    if (s_.gates == 4)
       call.argument(DNNL_ARG_SRC_ITER_C, cell.state_in, state_in("c0", state))
           .argument(DNNL_ARG_DST_ITER_C, cell.state_out, {operation_.find("c"), state})
           .argument(DNNL_ARG_DIFF_DST_ITER_C, cell.state_out, state_in("dc", state))
@@ -147,11 +154,12 @@ class GradientBuilder {
     if (direction == 1) stages_.emplace_back(Add{other_direction_, dx, s_.steps * s_.rows * s_.width_into(layer)});
     if (s_.bias)
       stages_.emplace_back(BiasSplit{dbias_, operation_.output_buffer(gradients_.of(bias_ih)),
-                                     operation_.output_buffer(gradients_.of(bias_hh)), s_.hidden, gru});
+                                     operation_.output_buffer(gradients_.of(bias_hh)), s_.hidden, s_.gates});
   }
 
   static dnnl::primitive primitive_of(const lstm_backward::primitive_desc& pd) { return lstm_backward(pd); }
   static dnnl::primitive primitive_of(const lbr_gru_backward::primitive_desc& pd) { return lbr_gru_backward(pd); }
+  static dnnl::primitive primitive_of(const vanilla_rnn_backward::primitive_desc& pd) { return vanilla_rnn_backward(pd); }
 
   void weight(const std::string& role, const DnnlDesc& wanted, const DnnlDesc& gradient) {
     const DnnlDims& dims = operation_.operand(role).dims;
@@ -192,7 +200,7 @@ class GradientBuilder {
   std::vector<Stage> stages_;
 };
 
-Prepared prepare_rnn_backward(const Operation& operation, int64_t gates) {
+Prepared prepare_recurrent_backward(const Operation& operation, int64_t gates) {
   std::vector<DnnlDims> results = {operation.operand("y").dims, operation.operand("h").dims};
   if (gates == 4) results.push_back(operation.operand("c").dims);
   const RnnShape shape = rnn_shape(operation, gates, results);
@@ -201,8 +209,10 @@ Prepared prepare_rnn_backward(const Operation& operation, int64_t gates) {
 
 }  // namespace
 
-Prepared prepare_lstm_backward(const Operation& operation) { return prepare_rnn_backward(operation, 4); }
+Prepared prepare_lstm_backward(const Operation& operation) { return prepare_recurrent_backward(operation, 4); }
 
-Prepared prepare_gru_backward(const Operation& operation) { return prepare_rnn_backward(operation, 3); }
+Prepared prepare_gru_backward(const Operation& operation) { return prepare_recurrent_backward(operation, 3); }
+
+Prepared prepare_rnn_backward(const Operation& operation) { return prepare_recurrent_backward(operation, 1); }
 
 }  // namespace sheaf

@@ -7,6 +7,7 @@ namespace sheaf {
 
 using dnnl::lbr_gru_forward;
 using dnnl::lstm_forward;
+using dnnl::vanilla_rnn_forward;
 
 DnnlDesc sequence_desc(const RnnShape& s, int64_t width) {
   const DnnlDims strides = s.batch_first ? DnnlDims{width, s.steps * width, 1} : DnnlDims{s.rows * width, width, 1};
@@ -17,6 +18,7 @@ RnnCell rnn_cell(const RnnShape& s, int64_t layer, int64_t direction, bool with_
   const int64_t hidden = s.hidden, y_width = s.directions * hidden;
   const auto dense = [&](int64_t width) { return plain_desc({s.steps, s.rows, width}); };
   RnnCell cell;
+  cell.activation = s.relu ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_tanh;
   cell.direction = direction ? dnnl::rnn_direction::unidirectional_right2left : dnnl::rnn_direction::unidirectional_left2right;
   cell.x = layer == 0 ? sequence_desc(s, s.features) : dense(y_width);
   // This direction's columns of y.
@@ -27,7 +29,7 @@ RnnCell rnn_cell(const RnnShape& s, int64_t layer, int64_t direction, bool with_
   if (with_state) cell.state_in = cell.state_out;
   cell.weight_ih = any_desc({1, 1, s.width_into(layer), s.gates, hidden});
   cell.weight_hh = any_desc({1, 1, hidden, s.gates, hidden});
-  cell.bias = plain_desc({1, 1, 4, hidden});  // of a GRU too: linear-before-reset has a fourth
+  cell.bias = plain_desc({1, 1, rnn_biases(s.gates), hidden});
   return cell;
 }
 
@@ -60,6 +62,12 @@ lbr_gru_forward::primitive_desc describe_gru(const RnnCell& c, dnnl::prop_kind k
           step_attributes(), dnnl_engine()};
 }
 
+vanilla_rnn_forward::primitive_desc describe_rnn(const RnnCell& c, dnnl::prop_kind kind) {
+  return {vanilla_rnn_forward::desc(kind, c.activation, c.direction, c.x, c.state_in, c.weight_ih, c.weight_hh, c.bias, c.y,
+                                    c.state_out),
+          step_attributes(), dnnl_engine()};
+}
+
 TensorSpec rnn_weight(const RnnShape& s, const std::vector<int64_t>& dims, const DnnlDesc& wanted) {
   const int64_t width = dims[1], all = dims[0] * dims[1];
   const DnnlDesc plain({1, 1, width, s.gates, s.hidden}, dnnl::memory::data_type::f32,
@@ -85,15 +93,15 @@ BufferRef RnnWorkspace::take(size_t bytes) {
 
 void BiasSum::run(void* const* buffers, void* scratch) const {
   if (!present) {
-    std::memset(sum.resolve(buffers, scratch), 0, 4 * hidden * sizeof(float));
+    std::memset(sum.resolve(buffers, scratch), 0, size_t(rnn_biases(gates) * hidden) * sizeof(float));
     return;
   }
   const auto* a = reinterpret_cast<const float*>(ih.resolve(buffers, scratch));
   const auto* b = reinterpret_cast<const float*>(hh.resolve(buffers, scratch));
   auto* out = reinterpret_cast<float*>(sum.resolve(buffers, scratch));
   const int64_t h = hidden;
-  if (!gru) {
-    for (int64_t i = 0; i < 4 * h; ++i) out[i] = a[i] + b[i];
+  if (gates != 3) {
+    for (int64_t i = 0; i < gates * h; ++i) out[i] = a[i] + b[i];
     return;
   }
   for (int64_t i = 0; i < h; ++i) {

@@ -12,6 +12,7 @@ namespace sheaf {
 
 /// Everything one layer and direction needs to be described to oneDNN.
 struct RnnCell {
+  dnnl::algorithm activation;  ///< of an RNN
   dnnl::rnn_direction direction;
   DnnlDesc x, state_in, weight_ih, weight_hh, bias, y, state_out;
 };
@@ -41,6 +42,17 @@ struct Zero {
 
 dnnl::lstm_forward::primitive_desc describe_lstm(const RnnCell& cell, dnnl::prop_kind kind);
 dnnl::lbr_gru_forward::primitive_desc describe_gru(const RnnCell& cell, dnnl::prop_kind kind);
+dnnl::vanilla_rnn_forward::primitive_desc describe_rnn(const RnnCell& cell, dnnl::prop_kind kind);
+
+/// Calls `take` with the description of a cell of `gates` gates.
+template <typename Take>
+auto describe_cell(int64_t gates, const RnnCell& cell, dnnl::prop_kind kind, Take take) {
+  if (gates == 4) return take(describe_lstm(cell, kind));
+  return gates == 3 ? take(describe_gru(cell, kind)) : take(describe_rnn(cell, kind));
+}
+
+/// How many biases oneDNN has for each hidden unit: linear-before-reset has a fourth.
+inline int64_t rnn_biases(int64_t gates) { return gates == 1 ? 1 : 4; }
 
 /// PyTorch's weight [gates · H, width], of shape `dims`, lying as `wanted`: oneDNN's [1, 1, width, gates, H].
 TensorSpec rnn_weight(const RnnShape& shape, const std::vector<int64_t>& dims, const DnnlDesc& wanted);
@@ -49,8 +61,8 @@ TensorSpec rnn_weight(const RnnShape& shape, const std::vector<int64_t>& dims, c
 /// runs. Without biases it is 0 (oneDNN 2 has no recurrent primitive without one).
 struct BiasSum {
   BufferRef ih, hh, sum;
-  int64_t hidden;
-  bool gru, present;
+  int64_t hidden, gates;
+  bool present;
 
   void run(void* const* buffers, void* scratch) const;
 };

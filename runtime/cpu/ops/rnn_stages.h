@@ -32,15 +32,14 @@ struct Add {
 /// The gradient of oneDNN's one bias as that of PyTorch's two (BiasSum the other way).
 struct BiasSplit {
   BufferRef sum, ih, hh;
-  int64_t hidden;
-  bool gru;
+  int64_t hidden, gates;
   void run(void* const* buffers, void* scratch) const {
     const auto* d = reinterpret_cast<const float*>(sum.resolve(buffers, scratch));
     auto* a = reinterpret_cast<float*>(ih.resolve(buffers, scratch));
     auto* b = reinterpret_cast<float*>(hh.resolve(buffers, scratch));
     const int64_t h = hidden;
-    for (int64_t i = 0; !gru && i < 4 * h; ++i) a[i] = b[i] = d[i];
-    for (int64_t i = 0; gru && i < h; ++i) {
+    for (int64_t i = 0; gates != 3 && i < gates * h; ++i) a[i] = b[i] = d[i];
+    for (int64_t i = 0; gates == 3 && i < h; ++i) {
       a[i] = b[i] = d[h + i];      // r
       a[h + i] = b[h + i] = d[i];  // z
       a[2 * h + i] = d[2 * h + i];

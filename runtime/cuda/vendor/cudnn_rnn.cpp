@@ -1,4 +1,4 @@
-// LSTM and GRU, their training steps and gradients.
+// LSTM, GRU and RNN, their training steps and gradients.
 #include "runtime/cuda/vendor/cudnn_rnn_operation.h"
 #include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
@@ -34,7 +34,7 @@ class RnnBuilder {
       if (lstm_) results.push_back(operands_.operand("c").dims);
     }
     values_ = results.size();
-    shape_ = rnn_shape(operands_, lstm_ ? 4 : 3, results);
+    shape_ = rnn_shape(operands_, gates_of(request.step.op), results);
     require(backward_ || request.outputs.size() == values_ + (training_ ? 1 : 0),
             training_ ? "expected a workspace as the last output" : "a workspace is kept in training alone");
     for (const int64_t size : {shape_.steps, shape_.rows, shape_.features, shape_.layers * shape_.directions, shape_.hidden})
@@ -98,7 +98,7 @@ class RnnBuilder {
     const TensorSpec& workspace = operands_.request.inputs[size_t(operation_->reserve.buffer)];
     const auto* format = dynamic_cast<const RnnReserve*>(workspace.format.get());
     require(format && (empty || format->bytes == descriptors().reserve_bytes),
-            "operand 'workspace' is not one that " + to_string(lstm_ ? Op::lstm_train : Op::gru_train) + " made");
+            "operand 'workspace' is not one that " + to_string(recurrent_training(shape_.gates)) + " made");
     prepared_.inputs[size_t(operation_->reserve.buffer)] = workspace;
     gradients_ = rnn_gradients(operands_, shape_);
     operation_->dx = out(0);
@@ -165,7 +165,7 @@ class RnnBuilder {
     o.driver = context_.driver;
     o.device = context_.device;
     o.cudnn = context_.cudnn;
-    o.gru = !lstm_;
+    o.lstm = lstm_;
     o.training = training_;
     o.backward = backward_;
     if (o.descriptors) {

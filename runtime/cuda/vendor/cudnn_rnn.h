@@ -1,7 +1,7 @@
-// cuDNN's recurrent layers: its functions, and one LSTM's or GRU's descriptors.
+// cuDNN's recurrent layers: its functions, and one layer stack's descriptors.
 //
 // Gates: cuDNN's LSTM has (input, forget, cell, output) and its GRU (reset, update, new), which is PyTorch's order of both, and
-// both apply the GRU's reset gate after the product. So each of PyTorch's weights goes into cuDNN's weight space as it is.
+// both apply the GRU's reset gate after the product; an RNN has one. So each of PyTorch's weights goes into cuDNN's weight space as it is.
 #pragma once
 
 #include "runtime/steps/rnn_shape.h"

@@ -35,6 +35,11 @@ Result<RnnFunctions> open_functions() {
   return f;
 }
 
+cudnnRNNMode_t mode_of(const RnnShape& shape) {
+  if (shape.gates == 1) return shape.relu ? CUDNN_RNN_RELU : CUDNN_RNN_TANH;
+  return shape.gates == 4 ? CUDNN_LSTM : CUDNN_GRU;
+}
+
 /// Calls one after the other until one fails.
 class Calls {
  public:
@@ -112,7 +117,7 @@ Result<void> RnnDescriptors::describe(cudnnHandle_t handle, const RnnShape& shap
              "cudnnCreateRNNDescriptor", f.create_rnn, &rnn)(
              // Without a projection its size is the state's. Strict f32 leaves tensor cores alone; without padded input and
              // output cuDNN would take packed sequences only.
-             "cudnnSetRNNDescriptor_v8", f.set_rnn, rnn, CUDNN_RNN_ALGO_STANDARD, shape.gates == 4 ? CUDNN_LSTM : CUDNN_GRU,
+             "cudnnSetRNNDescriptor_v8", f.set_rnn, rnn, CUDNN_RNN_ALGO_STANDARD, mode_of(shape),
              shape.bias ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
              shape.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
              CUDNN_DATA_FLOAT, fast ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, int32_t(shape.features), int32_t(shape.hidden),

@@ -28,7 +28,7 @@ class RnnOperation final : public Operation {
   std::shared_ptr<OwnKernels> kernels;
   std::optional<KernelCall> lengths;  ///< writes the sequences' lengths
   std::vector<Copy> before, after;
-  bool gru = false, training = false, backward = false;
+  bool lstm = false, training = false, backward = false;
   MemoryRef x, y, h0, c0, h, c, dy, dh, dc, dx, dh0, dc0, weights, dweights, workspace, reserve, length_list;
 
  private:

@@ -35,10 +35,13 @@ constexpr Entry operations[] = {
     {Op::batch_norm_backward, cudnn, prepare_batch_norm_backward},
     {Op::lstm, cudnn, prepare_rnn},
     {Op::gru, cudnn, prepare_rnn},
+    {Op::rnn, cudnn, prepare_rnn},
     {Op::lstm_train, cudnn, prepare_rnn},
     {Op::gru_train, cudnn, prepare_rnn},
+    {Op::rnn_train, cudnn, prepare_rnn},
     {Op::lstm_backward, cudnn, prepare_rnn},
     {Op::gru_backward, cudnn, prepare_rnn},
+    {Op::rnn_backward, cudnn, prepare_rnn},
 };
 
 class NvidiaLibrary final : public Library {

@@ -52,7 +52,7 @@ Result<Prepared> prepare_linear_backward_data(const PrepareRequest& request, Lib
 Result<Prepared> prepare_linear_backward_weight(const PrepareRequest& request, LibraryContext& context);
 // cublaslt_matmul.cpp
 Result<Prepared> prepare_matmul(const PrepareRequest& request, LibraryContext& context);
-// cudnn_rnn.cpp: lstm, gru, their training steps and gradients
+// cudnn_rnn.cpp: lstm, gru, rnn, their training steps and gradients
 Result<Prepared> prepare_rnn(const PrepareRequest& request, LibraryContext& context);
 
 }  // namespace sheaf::cuda

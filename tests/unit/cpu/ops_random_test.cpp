@@ -1,4 +1,5 @@
 // Randomly drawn steps of every library operation, compared with loops in double precision.
+#include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/draw.h"
 #include "tests/unit/cpu/reference.h"
@@ -125,8 +126,8 @@ StepCase draw_adaptive(Draw& draw) {
 
 StepCase draw_recurrent(Draw& draw) {
   StepCase c;
-  c.op = draw.one_of<Op>({Op::lstm, Op::gru});
-  const int64_t gates = c.op == Op::lstm ? 4 : 3, hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
+  c.op = draw.one_of<Op>({Op::lstm, Op::gru, Op::rnn});
+  const int64_t gates = gates_of(c.op), hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
                 features = draw.one_of<int64_t>({1, 5, 16, 24}), steps = draw.chance(10) ? 0 : draw.number(1, 6);
   const bool bidirectional = draw.chance(40), bias = draw.chance(80), batched = draw.chance(80), first = draw.chance(50);
   const int64_t directions = bidirectional ? 2 : 1, rows = draw.batch();
@@ -138,6 +139,7 @@ StepCase draw_recurrent(Draw& draw) {
                   {"bidirectional", bidirectional},
                   {"batch_first", first},
                   {"bias", bias}};
+  if (c.op == Op::rnn) c.attributes["relu"] = draw.chance(50);
   c.operands = {{"x", draw.tensor(x), false}};
   if (draw.chance(50)) {
     c.operands.push_back({"h0", draw.tensor(state), false});

@@ -10,7 +10,7 @@ namespace sheaf::test {
 /// The outputs of a step (docs/steps.md), shapes computed from the operands.
 std::vector<Tensor> reference(const StepCase& step);
 
-/// The outputs of an `lstm` or `gru` step.
+/// The outputs of an `lstm`, `gru` or `rnn` step.
 std::vector<Tensor> reference_recurrent(const StepCase& step);
 
 /// The same in double precision throughout, by role: for differences of it.

@@ -1,6 +1,8 @@
+#include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/cpu/reference.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sheaf::test {
@@ -33,10 +35,11 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
     return found == values.end() ? nullptr : &found->second;
   };
   const Tensor& x = *find(c, "x");
-  const bool lstm = c.op == Op::lstm, bidirectional = c.attributes.value("bidirectional", false), batched = x.dims.size() == 3,
+  const bool lstm = c.op == Op::lstm, rnn = c.op == Op::rnn, relu = c.attributes.value("relu", false),
+             bidirectional = c.attributes.value("bidirectional", false), batched = x.dims.size() == 3,
              first = batched && c.attributes.value("batch_first", false);
   const int64_t H = integer(c, "hidden_size", 0), layers = integer(c, "num_layers", 1), D = bidirectional ? 2 : 1,
-                gates = lstm ? 4 : 3, T = first ? x.dims[1] : x.dims[0],
+                gates = gates_of(c.op), T = first ? x.dims[1] : x.dims[0],
                 N = !batched ? 1
                     : first  ? x.dims[0]
                              : x.dims[1];
@@ -72,10 +75,12 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& c, const Re
             for (int64_t i = 0; i < H; ++i) rec[g] += wh[g * H + i] * h[i];
           }
           for (int64_t j = 0; j < H; ++j) {
-            auto gate = [&](int64_t g) { return in[g * H + j] + rec[g * H + j]; };
+            const auto gate = [&](int64_t g) { return in[g * H + j] + rec[g * H + j]; };
             if (lstm) {
               cell[j] = sigmoid(gate(1)) * cell[j] + sigmoid(gate(0)) * std::tanh(gate(2));
               h[j] = sigmoid(gate(3)) * std::tanh(cell[j]);
+            } else if (rnn) {
+              h[j] = relu ? std::max(gate(0), 0.0) : std::tanh(gate(0));
             } else {
               const double r = sigmoid(gate(0)), z = sigmoid(gate(1));
               h[j] = (1 - z) * std::tanh(in[2 * H + j] + r * rec[2 * H + j]) + z * h[j];

@@ -1,7 +1,8 @@
 // The Trainer's own part: schedules, settings, the optimiser's state, wrong calls.
 #include "training_run.h"
 
-#include "runtime/training/schedule.h"
+#include "runtime/training/plateau.h"
+#include "runtime/training/step_program.h"
 #include "sheaf/trainer.h"
 
 #include <gmock/gmock.h>
@@ -95,6 +96,51 @@ TEST(LearningRate, OfTheFurtherSchedulesIsPyTorchs) {
                     0.8, 8),
               Pointwise(DoubleNear(1e-12), std::vector<double>{0.2, 0.4, 0.6000000000000001, 0.8, 0.682842712474619, 0.4,
                                                                0.11715728752538102, 0.0}));
+}
+
+TEST(LearningRate, OfReduceLROnPlateauIsPyTorchs) {
+  const std::vector<double> values = {3.0,  2.0, 2.1,  1.9999, 2.2,  2.3,  1.5,  1.6,   1.7, 1.8, 1.9,
+                                      1.55, 1.4, 1.45, 1.43,   1.44, 1.42, 1.41, 1.405, 1.6, 1.7, 1.8};
+  const auto rates = [&](Json schedule) {
+    schedule["type"] = "ReduceLROnPlateau";
+    Plateau state;
+    std::vector<double> all;
+    for (const double value : values) {
+      state = after_epoch(schedule, state, value);
+      all.push_back(reduced_rate(schedule, 0.1, state.reductions));
+    }
+    return all;
+  };
+  const auto near = [](std::vector<double> expected) { return Pointwise(DoubleNear(1e-15), std::move(expected)); };
+  EXPECT_THAT(rates({{"factor", 0.5}, {"patience", 1}}),
+              near({0.1,       0.1,       0.1,        0.05,       0.05,        0.025,      0.025,    0.025,
+                    0.0125,    0.0125,    0.00625,    0.00625,    0.00625,     0.00625,    0.003125, 0.003125,
+                    0.0015625, 0.0015625, 0.00078125, 0.00078125, 0.000390625, 0.000390625}));
+  EXPECT_THAT(rates({{"factor", 0.3}, {"patience", 0}, {"cooldown", 2}, {"min_lr", 0.004}}),
+              near({0.1,   0.1,   0.03,  0.03,  0.03,  0.009, 0.009, 0.009, 0.004, 0.004, 0.004,
+                    0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004}));
+  EXPECT_THAT(rates({{"mode", "max"}, {"patience", 2}, {"threshold", 0.2}, {"threshold_mode", "abs"}}),
+              near({0.1,  0.1,  0.1,  1e-2, 1e-2, 1e-2, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4,
+                    1e-4, 1e-5, 1e-5, 1e-5, 1e-6, 1e-6, 1e-6, 1e-7, 1e-7, 1e-7, 1e-8}));
+  EXPECT_THAT(rates({{"patience", 0}, {"eps", 1e-3}}),
+              near({0.1,  0.1,  1e-2, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3,
+                    1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3}));
+}
+
+TEST(LearningRate, OfAParameterGroupKeepsItsProportion) {
+  Plan plan;
+  plan.training = {{"optimizer", {{"lr", 0.1}, {"parameter_groups", {{{"lr", 0.02}}, {{"weight_decay", 0}}, {{"lr", 0.4}}}}}},
+                   {"schedule", {{"type", "CosineAnnealingLR"}, {"T_max", 2}, {"eta_min", 0.01}}}};
+  StepSettings settings;
+  settings.set_rates(plan, 0.1, {1, 0});
+  EXPECT_FLOAT_EQ(settings.lr, 0.055F);
+  EXPECT_EQ(settings.group_lr.size(), 2U);
+  EXPECT_FLOAT_EQ(*static_cast<const float*>(settings.find("lr[0]")), 0.015F);
+  EXPECT_FLOAT_EQ(*static_cast<const float*>(settings.find("lr[2]")), 0.205F);
+  EXPECT_EQ(settings.find("lr[1]"), nullptr);
+  settings.set_rates(plan, 0.2, {0, 0});
+  EXPECT_FLOAT_EQ(settings.lr, 0.2F);
+  EXPECT_FLOAT_EQ(*static_cast<const float*>(settings.find("lr[2]")), 0.8F);
 }
 
 TEST(LearningRate, GoesOnWithEpochsOrSteps) {

@@ -53,7 +53,7 @@ std::string recurrent(const std::string& type) {
 
 /// Rows lie along dimension 1; a library's workspace goes from the forward to the backward pass.
 TEST(VerifyLayers, RecurrentOnes) {
-  for (const char* type : {"LSTM", "GRU"}) {
+  for (const char* type : {"LSTM", "GRU", "RNN"}) {
     const Plan plan = compiled(recurrent(type));
     const Verification found = verified(plan, on("cpu:0-2", 7));
     EXPECT_TRUE(found.passed()) << type << explained(found);
