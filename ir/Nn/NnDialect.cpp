@@ -42,6 +42,16 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     auto optimizer = dyn_cast<DictionaryAttr>(attribute.getValue());
     if (!optimizer || !optimizer.getAs<StringAttr>("type"))
       return op->emitError("nn.optimizer must be a dictionary with the optimiser's type");
+    if (auto groups = optimizer.get("parameter_groups")) {
+      auto named = [](Attribute group) {
+        auto own = dyn_cast<DictionaryAttr>(group);
+        auto names = own ? own.getAs<ArrayAttr>("parameters") : ArrayAttr();
+        return names && llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); });
+      };
+      if (!isa<ArrayAttr>(groups) || !llvm::all_of(cast<ArrayAttr>(groups), named))
+        return op->emitError(
+            "nn.optimizer's parameter_groups must be a list of dictionaries with the names of their parameters");
+    }
     return success();
   }
   if (name == kClipNorm || name == kMomentum || name == kDropout) {

@@ -1,5 +1,6 @@
 #include "runtime/cpu/ops/keep_nan.h"
 
+#include "runtime/cpu/ops/rnn_definition.h"
 #include "runtime/machine/invalid_watch.h"
 
 #include <algorithm>
@@ -252,6 +253,31 @@ class KeepingNorm final : public Keeping {
   size_t y_buffer_;
 };
 
+/// An RNN with ReLU: computed once more by its definition, it tells what is NaN.
+class KeepingRecurrent final : public Keeping {
+ public:
+  KeepingRecurrent(const Operation& operation, Prepared& prepared)
+      : Keeping(std::move(prepared.executable)),
+        shape_(rnn_shape(operation, 1, output_dims(operation))),
+        at_(rnn_buffers(operation, shape_)),
+        inputs_(prepared.inputs) {}
+
+  void run(void* const* buffers, void* scratch) override {
+    failed_ = false;
+    const InvalidWatch watch;
+    operation_->run(buffers, scratch);
+    if (!watch.raised()) return;
+    mend([&] {
+      if (auto done = set_rnn_nan(shape_, at_, inputs_, buffers); !done) fail(done.error().message());
+    });
+  }
+
+ private:
+  RnnShape shape_;
+  RnnBuffers at_;
+  std::vector<TensorSpec> inputs_;
+};
+
 }  // namespace
 
 Prepared keep_nan(const Operation& operation, Prepared prepared, Prepared (*prepare)(const Operation&)) {
@@ -260,6 +286,7 @@ Prepared keep_nan(const Operation& operation, Prepared prepared, Prepared (*prep
     case NanCut::product: prepared.executable = std::make_unique<KeepingProduct>(operation, prepared, prepare); break;
     case NanCut::maximum: prepared.executable = std::make_unique<KeepingMaximum>(prepared); break;
     case NanCut::norm: prepared.executable = std::make_unique<KeepingNorm>(prepared); break;
+    case NanCut::recurrent: prepared.executable = std::make_unique<KeepingRecurrent>(operation, prepared); break;
     case NanCut::none: break;
   }
   prepared.can_fail = true;

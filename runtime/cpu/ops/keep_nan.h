@@ -11,7 +11,7 @@ namespace sheaf {
 /// What cuts NaN raises the CPU's flag of invalid operations (runtime/machine/invalid_flag.h). Where that is down after a run,
 /// there was no NaN, and that is all that a run costs. Where it is up, the operation finds out which results are NaN, which
 /// takes as long again, and memory: if there is none, the run fails and says so. A product tells by being made without its
-/// activation, a maximum by being taken of marks, a batch norm by its statistics.
+/// activation, a maximum by being taken of marks, a batch norm by its statistics, an RNN by its definition.
 Prepared keep_nan(const Operation& operation, Prepared prepared, Prepared (*prepare)(const Operation&));
 
 }  // namespace sheaf

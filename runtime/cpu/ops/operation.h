@@ -11,9 +11,10 @@ namespace sheaf {
 /// Where oneDNN makes a number of NaN, as the processor's maximum of NaN and a number does, and keep_nan() sees to it.
 enum class NanCut {
   none,
-  product,  ///< a product whose activation is a maximum
-  maximum,  ///< over windows
-  norm,     ///< batch norm with ReLU
+  product,    ///< a product whose activation is a maximum
+  maximum,    ///< over windows
+  norm,       ///< batch norm with ReLU
+  recurrent,  ///< an RNN with ReLU
 };
 
 /// A step in oneDNN's terms.

@@ -170,6 +170,7 @@ Prepared prepare_recurrent(const Operation& operation, int64_t gates, bool train
   require(operation.request.outputs.size() == results.size() + (training ? 1 : 0),
           training ? "expected a workspace as the last output" : "a workspace is kept in training alone");
   if (shape.steps == 0) return prepare_empty_sequence(operation, results.size());
+  if (shape.relu) operation.nan_cut = NanCut::recurrent;
   RnnBuilder builder(operation, shape, training);
   for (int64_t layer = 0; layer < shape.layers; ++layer)
     for (int64_t direction = 0; direction < shape.directions; ++direction) builder.add(layer, direction);

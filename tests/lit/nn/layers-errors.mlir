@@ -117,6 +117,15 @@ func.func @group_norm(%x: tensor<?x4x6xf32>) {
 
 // -----
 
+// Neighbouring channels have places of their own.
+func.func @local_response_norm(%x: tensor<?x4xf32>) {
+  // expected-error @+1 {{expects an input of at least 3 dimensions, but got [?, 4]}}
+  %0 = nn.local_response_norm %x {alpha = 1.0 : f64, beta = 0.5 : f64, k = 2.0 : f64, size = 5 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
 // A group norm's parameters have an element for each channel.
 func.func @group_norm_weight(%x: tensor<?x4x6xf32>, %w: tensor<6xf32>) {
   // expected-error @+1 {{expects 6 channels, but the input is [?, 4, 6]}}

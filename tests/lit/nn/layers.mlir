@@ -68,11 +68,13 @@ func.func @embedding(%x: tensor<?x7xi64>, %y: tensor<?xi32>, %table: tensor<100x
 
 // Recurrent layers give all outputs and the last state; initial states may be absent.
 // CHECK-LABEL: func.func @recurrent(
-func.func @recurrent(%x: tensor<7x?x5xf32>, %h: tensor<1x?x4xf32>, %wi: tensor<16x5xf32>, %wh: tensor<16x4xf32>, %gi: tensor<12x5xf32>, %gh: tensor<12x4xf32>, %b: tensor<12xf32>) {
+func.func @recurrent(%x: tensor<7x?x5xf32>, %h: tensor<1x?x4xf32>, %ri: tensor<4x5xf32>, %rh: tensor<4x4xf32>, %wi: tensor<16x5xf32>, %wh: tensor<16x4xf32>, %gi: tensor<12x5xf32>, %gh: tensor<12x4xf32>, %b: tensor<12xf32>) {
   // CHECK: nn.lstm %{{.*}} h0(%{{.*}}) c0(%{{.*}}) weights(%{{.*}}, %{{.*}}) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, tensor<16x5xf32>, tensor<16x4xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>)
   %y, %hn, %cn = nn.lstm %x h0(%h) c0(%h) weights(%wi, %wh) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, tensor<16x5xf32>, tensor<16x4xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>)
   // CHECK: nn.gru %{{.*}} weights(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {batch_first = false, bias = true, bidirectional = true, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>, tensor<12x5xf32>, tensor<12x4xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12x5xf32>, tensor<12x4xf32>, tensor<12xf32>, tensor<12xf32>) -> (tensor<7x?x8xf32>, tensor<2x?x4xf32>)
   %z, %zn = nn.gru %x weights(%gi, %gh, %b, %b, %gi, %gh, %b, %b) {batch_first = false, bias = true, bidirectional = true, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>, tensor<12x5xf32>, tensor<12x4xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12x5xf32>, tensor<12x4xf32>, tensor<12xf32>, tensor<12xf32>) -> (tensor<7x?x8xf32>, tensor<2x?x4xf32>)
+  // CHECK: nn.rnn %{{.*}} h0(%{{.*}}) weights(%{{.*}}, %{{.*}}) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64, relu = true} : (tensor<7x?x5xf32>, tensor<1x?x4xf32>, tensor<4x5xf32>, tensor<4x4xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>)
+  %r, %rn = nn.rnn %x h0(%h) weights(%ri, %rh) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64, relu = true} : (tensor<7x?x5xf32>, tensor<1x?x4xf32>, tensor<4x5xf32>, tensor<4x4xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>)
   return
 }
 

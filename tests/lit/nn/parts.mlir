@@ -62,7 +62,7 @@ func.func @images(%x: tensor<?x8x4x6xf32>) {
   return
 }
 
-// Attention with masks, and the norm that has no mean.
+// Attention with masks, and norms that nn-lower-layers takes apart.
 // CHECK-LABEL: func.func @attention(
 func.func @attention(%q: tensor<?x4x3x8xf32>, %k: tensor<?x2x5x8xf32>, %mask: tensor<?x1x1x5xui8>, %s: tensor<?x4x3x5xf32>, %w: tensor<8xf32>) {
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) {enable_gqa = true, is_causal = false, scale = 5.000000e-01 : f64} :
@@ -73,5 +73,7 @@ func.func @attention(%q: tensor<?x4x3x8xf32>, %k: tensor<?x2x5x8xf32>, %mask: te
   %2 = nn.softmax %1 {dim = -1 : i64, log = false, nn.masked} : (tensor<?x4x3x5xf32>) -> tensor<?x4x3x5xf32>
   // CHECK: nn.rms_norm %{{.*}} weight(%{{.*}}) {eps = 1.000000e-01 : f64, normalized_shape = array<i64: 8>}
   %3 = nn.rms_norm %q weight(%w) {eps = 0.1 : f64, normalized_shape = array<i64: 8>} : (tensor<?x4x3x8xf32>, tensor<8xf32>) -> tensor<?x4x3x8xf32>
+  // CHECK: nn.local_response_norm %{{.*}} {alpha = 1.000000e+00 : f64, beta = 5.000000e-01 : f64, k = 2.000000e+00 : f64, size = 5 : i64}
+  %4 = nn.local_response_norm %q {alpha = 1.0 : f64, beta = 0.5 : f64, k = 2.0 : f64, size = 5 : i64} : (tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32>
   return
 }

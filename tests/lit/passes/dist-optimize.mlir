@@ -53,3 +53,19 @@ func.func @adam(%w: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "w",
   // CHECK-NOT: nn.bias_correction
   return %l, %w, %u, %v : !dist.tensor<tensor<f32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2x2xf32>, #dist.host>
 }
+
+// -----
+
+// A parameter of a group has the group's rate, a setting of its own, and its weight decay; what the group doesn't say is as for all.
+// CHECK-LABEL: func.func @groups(
+// CHECK-SAME: {nn.name = "lr", nn.role = "setting"}
+// CHECK-SAME: {nn.name = "lr[1]", nn.role = "setting"}
+func.func @groups(%u: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "u", nn.role = "parameter"}, %v: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "v", nn.role = "parameter"}, %w: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "w", nn.role = "parameter"}, %l: !dist.tensor<tensor<f32>, #dist.host> {nn.name = "l", nn.role = "input"})
+    -> (!dist.tensor<tensor<f32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>)
+    attributes {nn.outputs = ["loss"], nn.gradients = ["u", "v", "w"], nn.optimizer = {type = "SGD", lr = 0.1, momentum = 0.0, dampening = 0.0, weight_decay = 0.5, nesterov = false, maximize = false,
+      parameter_groups = [{parameters = ["v"], weight_decay = 0.0}, {parameters = ["w"], lr = 0.01}]}} {
+  // CHECK: nn.sgd_update %{{.*}} weight_decay = 5.000000e-01 : f64}
+  // CHECK: nn.sgd_update %{{.*}} weight_decay = 0.000000e+00 : f64}
+  // CHECK: nn.sgd_update %{{.*}} weight_decay = 5.000000e-01 : f64}
+  return %l, %u, %v, %w : !dist.tensor<tensor<f32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>, !dist.tensor<tensor<4xf32>, #dist.host>
+}

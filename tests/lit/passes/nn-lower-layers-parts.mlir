@@ -82,3 +82,27 @@ func.func @long_attention(%q: tensor<?x1030x8xf32>, %k: tensor<?x5x8xf32>) -> te
   %0 = nn.attention %q, %k, %k {enable_gqa = false, is_causal = true} : (tensor<?x1030x8xf32>, tensor<?x5x8xf32>, tensor<?x5x8xf32>) -> tensor<?x1030x8xf32>
   return %0 : tensor<?x1030x8xf32>
 }
+
+// Neighbouring channels are averaged by a pool; of an even number the pool makes one place too many.
+// CHECK-LABEL: func.func @neighbours(
+// CHECK: %[[SQUARES:.*]] = nn.mul %arg0, %arg0
+// CHECK: %[[IMAGE:.*]] = nn.reshape %[[SQUARES]] {shape = array<i64: -1, 1, 6, 15>}
+// CHECK: %[[MEAN:.*]] = nn.avg_pool %[[IMAGE]] {ceil_mode = false, count_include_pad = true, divisor_override = 0 : i64, kernel_size = array<i64: 4, 1>, padding = array<i64: 2, 0>, stride = array<i64: 1, 1>} : (tensor<?x1x6x15xf32>) -> tensor<?x1x7x15xf32>
+// CHECK: nn.slice %[[MEAN]] {begin = 0 : i64, dim = 2 : i64, size = 6 : i64}
+// CHECK: nn.map "power"
+// CHECK: nn.div %arg0,
+func.func @neighbours(%x: tensor<?x6x3x5xf32>) -> tensor<?x6x3x5xf32> {
+  %0 = nn.local_response_norm %x {alpha = 1.0 : f64, beta = 0.5 : f64, k = 2.0 : f64, size = 4 : i64} : (tensor<?x6x3x5xf32>) -> tensor<?x6x3x5xf32>
+  return %0 : tensor<?x6x3x5xf32>
+}
+
+// A transposed convolution of volumes is one of images, whose results for each tap are spread along the depth and added up.
+// CHECK-LABEL: func.func @transposed_volume(
+// CHECK: nn.conv_transpose %{{.*}}, %{{.*}} {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<?x2x4x4xf32>, tensor<2x6x3x3xf32>) -> tensor<?x6x6x6xf32>
+// CHECK: nn.pad %{{.*}} {begin = 0 : i64, dim = 3 : i64, size = 2 : i64}
+// CHECK-COUNT-2: nn.add
+// CHECK-NOT: nn.add
+func.func @transposed_volume(%x: tensor<?x2x5x4x4xf32>, %w: tensor<2x3x2x3x3xf32>, %b: tensor<3xf32>) -> tensor<?x3x10x6x6xf32> {
+  %0 = nn.conv_transpose %x, %w bias(%b) {stride = array<i64: 2, 1, 1>, padding = array<i64: 0, 0, 0>, output_padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 1>, groups = 1 : i64} : (tensor<?x2x5x4x4xf32>, tensor<2x3x2x3x3xf32>, tensor<3xf32>) -> tensor<?x3x10x6x6xf32>
+  return %0 : tensor<?x3x10x6x6xf32>
+}
