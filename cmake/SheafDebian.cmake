@@ -82,7 +82,8 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "libraries and headers of sheaf
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-# What a program that links the libraries needs beside them; sheaf::compiler asks for MLIR's packages too.
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libdnnl-dev, zlib1g-dev, libjpeg62-turbo-dev, libpng-dev, ocl-icd-opencl-dev")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libmlir-19-dev, liblld-19-dev")
+# What find_package(sheaf) looks for; and for COMPONENTS compiler, what MLIR's and LLD's CMake packages name.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "libdnnl-dev, nlohmann-json3-dev, zlib1g-dev, libjpeg62-turbo-dev, libpng-dev, ocl-icd-opencl-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libmlir-19-dev, mlir-19-tools, llvm-19-dev, liblld-19-dev, libzstd-dev")
 include(CPack)

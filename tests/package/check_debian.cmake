@@ -18,6 +18,15 @@ foreach(name sheaf-runtime sheaf libsheaf-dev)
   run(dpkg-deb -x ${package} ${work}/root)
 endforeach()
 
+# What find_package(sheaf) looks for comes with the development package.
+file(GLOB development ${work}/libsheaf-dev_*.deb)
+run(dpkg-deb -f ${development} Depends)
+foreach(package libdnnl-dev nlohmann-json3-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev)
+  if(NOT output MATCHES "(^|, )${package}(,| |\n)")
+    message(FATAL_ERROR "libsheaf-dev doesn't depend on ${package}: ${output}")
+  endif()
+endforeach()
+
 # The runtime asks for no compiler; no two packages hold one file.
 file(GLOB runtime ${work}/sheaf-runtime_*.deb)
 run(dpkg-deb -f ${runtime} Depends)
