@@ -17,4 +17,14 @@ std::vector<GroupRate> group_rates(const Plan& plan) {
   return rates;
 }
 
+std::vector<GroupRate> group_rates(const Plan& plan, double base) {
+  static const Json::json_pointer place("/optimizer/lr");
+  std::vector<GroupRate> rates = group_rates(plan);
+  if (!plan.training.contains(place) || !plan.training.at(place).is_number()) return rates;
+  const auto own = plan.training.at(place).get<double>();
+  for (GroupRate& rate : rates)
+    if (own != 0 && base != own) rate.lr *= base / own;
+  return rates;
+}
+
 }  // namespace sheaf

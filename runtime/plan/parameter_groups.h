@@ -19,4 +19,7 @@ std::string group_rate_setting(size_t index);
 /// Those of the groups with a rate of their own, in their order; none of a plan without groups.
 std::vector<GroupRate> group_rates(const Plan& plan);
 
+/// The same where the optimizer's base rate is `base`, not the model's: all groups' change in proportion.
+std::vector<GroupRate> group_rates(const Plan& plan, double base);
+
 }  // namespace sheaf

@@ -1,7 +1,6 @@
 #include "runtime/training/step_program.h"
 
 #include "runtime/plan/parameter_groups.h"
-#include "runtime/training/loss_section.h"
 
 #include <algorithm>
 
@@ -19,12 +18,8 @@ const void* StepSettings::find(const std::string& name) const {
 
 void StepSettings::set_rates(const Plan& plan, double base, const TrainingTime& time) {
   lr = static_cast<float>(learning_rate(plan, base, time));
-  const Json& own = member_of(member_of(plan.training, "optimizer"), "lr");
-  const bool changed = own.is_number() && own.get<double>() != 0 && base != own.get<double>();
-  for (const GroupRate& group : group_rates(plan)) {
-    const double rate = changed ? group.lr * (base / own.get<double>()) : group.lr;
-    group_lr[group.setting] = static_cast<float>(learning_rate(plan, rate, time));
-  }
+  for (const GroupRate& group : group_rates(plan, base))
+    group_lr[group.setting] = static_cast<float>(learning_rate(plan, group.lr, time));
 }
 
 Result<StepProgram> StepProgram::bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,

@@ -35,6 +35,8 @@ class Plateau(TrainTest):
         self.assertLess(rates[-1], 0.5)
         for words in ("ReduceLROnPlateau(mode=min, factor=0.5", "3 parameters: (weight_decay=0", "1 parameter: (lr=0.05"):
             self.assertIn(words, done.err)
+        doubled = must(self.train("--steps", 1, "--lr", 1.0, *self.evaluate()))
+        self.assertIn("1 parameter: (lr=0.1", doubled.err)
 
     def test_resumed_bit_for_bit(self):
         options = [*self.evaluate(), "--seed", 5]

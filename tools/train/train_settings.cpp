@@ -3,6 +3,7 @@
 #include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
 #include "tools/train/display.h"
+#include "runtime/plan/parameter_groups.h"
 #include "runtime/plan/strategy.h"
 #include "runtime/training/loss_section.h"
 
@@ -207,9 +208,13 @@ std::string settings_text(const SettingsInForce& in_force) {
     optimizer.erase("parameter_groups");
   }
   row("optimizer", call_text(optimizer));
-  for (Json group : groups) {
+  const std::vector<GroupRate> rates = group_rates(in_force.plan, in_force.lr);
+  for (size_t i = 0; groups.is_array() && i < groups.size(); ++i) {
+    Json group = groups[i];
     const size_t count = member_of(group, "parameters").size();
     if (group.is_object()) group.erase("parameters");
+    if (const auto rate = std::ranges::find(rates, group_rate_setting(i), &GroupRate::setting); rate != rates.end())
+      group["lr"] = rate->lr;
     row("group", std::to_string(count) + (count == 1 ? " parameter: " : " parameters: ") + call_text(group));
   }
   row("schedule", call_text(member_of(training, "schedule")));

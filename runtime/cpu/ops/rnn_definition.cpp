@@ -40,7 +40,8 @@ void copy_rnn_nan(float from, float& to) {
 }  // namespace
 
 RnnBuffers rnn_buffers(const Operation& operation, const RnnShape& shape) {
-  RnnBuffers at{operation.find("x"), operation.find("h0"), operation.output_buffer(0).buffer, operation.output_buffer(1).buffer, {}};
+  RnnBuffers at{
+      operation.find("x"), operation.find("h0"), operation.output_buffer(0).buffer, operation.output_buffer(1).buffer, {}};
   for (int64_t layer = 0; layer < shape.layers; ++layer)
     for (int64_t direction = 0; direction < shape.directions; ++direction)
       for (const char* name : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
@@ -48,8 +49,7 @@ RnnBuffers rnn_buffers(const Operation& operation, const RnnShape& shape) {
   return at;
 }
 
-Result<void> set_rnn_nan(const RnnShape& s, const RnnBuffers& at, const std::vector<TensorSpec>& inputs,
-                         void* const* buffers) {
+Result<void> set_rnn_nan(const RnnShape& s, const RnnBuffers& at, const std::vector<TensorSpec>& inputs, void* const* buffers) {
   const auto steps = size_t(s.steps), rows = size_t(s.rows), hidden = size_t(s.hidden), directions = size_t(s.directions);
   const auto place = [&](size_t t, size_t n, size_t width) { return (s.batch_first ? n * steps + t : t * rows + n) * width; };
   SHEAF_ASSIGN(Floats sequence, plain_operand(at.x, inputs, buffers));
