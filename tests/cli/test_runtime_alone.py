@@ -29,6 +29,11 @@ class RuntimeAlone(unittest.TestCase):
         symbols = tool("nm", "--demangle", "--dynamic", self.program)
         self.assertEqual([line for line in symbols.splitlines() if re.search(r"\b(llvm|mlir)::", line)], [])
 
+    def test_verbs_without_a_compiler(self):
+        for verb in ("run", "train", "eval", "bench", "estimate", "devices"):
+            self.assertIn(f"usage: sheaf {verb}", tool(self.program, *([] if verb == "run" else [verb]), "--help"))
+        self.assertRegex(tool(self.program, "--version"), r"^sheaf \d+\.\d+\.\d+\n$")
+
     def test_include_rule(self):
         files = [f for f in (SOURCE / "runtime").rglob("*") if f.suffix in (".h", ".cpp")]
         self.assertGreater(len(files), 10)
