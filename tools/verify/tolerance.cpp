@@ -15,6 +15,10 @@ constexpr double kSumError = 0x1p-24;
 /// Half a rounding per term, added in quadrature as independent errors are, and a few more for what isn't a sum.
 double roundings(double terms) { return 4 + std::sqrt(std::max(terms, 1.0)); }
 
+/// What sums of numbers that are alike are off by, relative to the sum: each rounding goes the same way, for as long as one
+/// accumulator goes on.
+double one_way(double terms) { return kSumError * std::min(terms / 2, 8 * std::sqrt(std::max(terms, 1.0))); }
+
 template <typename Change>
 HostTensor changed(const HostTensor& tensor, const Change& change) {
   HostTensor made = tensor;
@@ -81,7 +85,8 @@ double tolerance_of_sums(const HostTensor& result, const HostTensor& sums, const
   for (int64_t i = 0; i < element_count(sums); ++i) {
     const double sum = number_at(sums, i), count = number_at(terms, i);
     if (!std::isfinite(sum)) continue;
-    largest = std::max(largest, sum * (2 * kSumError * roundings(count) + products));
+    largest = std::max(largest,
+                       sum * (2 * kSumError * roundings(count) + products) + one_way(count) * std::abs(number_at(result, i)));
     stored = std::max(stored, sum / std::sqrt(std::max(count, 1.0)));
   }
   // A narrow result is rounded once more; so are the summands that replicas add up, whatever their size.

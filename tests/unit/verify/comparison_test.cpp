@@ -66,6 +66,18 @@ TEST(Tolerance, GrowsWithTheMagnitudesThatAreAdded) {
       << "stored with fewer bits";
 }
 
+TEST(Tolerance, HoldsForTermsThatAreAllAlike) {
+  for (int count : {10, 100, 290, 1000}) {
+    const float term = 0.275173128F / static_cast<float>(count);
+    float added = 0;
+    for (int i = 0; i < count; ++i) added += term;
+    const double exact = static_cast<double>(term) * count;
+    const HostTensor sum = floats({1}, {added}), terms = floats({1}, {static_cast<float>(count)});
+    EXPECT_LT(2 * std::abs(added - exact), tolerance_of_sums(sum, sum, terms, 0)) << count;
+    EXPECT_GT(exact / 1000, 10 * tolerance_of_sums(sum, sum, terms, 0)) << "one term in a thousand";
+  }
+}
+
 TEST(Tolerance, GrowsWithWhatRoundingsOfTheOperandsMove) {
   const HostTensor ones = floats({4}, {1, 1, 1, 1});
   EXPECT_LT(tolerance_of(ones, 0, 1, 1, DType::float32), 1e-5);
