@@ -1,4 +1,4 @@
-// sheaf import NET.pt2 -o NET.json: handed to the Python package, since PyTorch alone reads what it writes.
+// sheaf import FILE -o NET.json: handed to the Python package, since PyTorch alone reads what it writes.
 #include "tools/cli/report.h"
 #include "tools/inspect/child_process.h"
 #include "tools/verbs.h"
@@ -24,7 +24,7 @@ Result<void> find_package() {
   auto found = run_child({kPython, "-c", look}, "");
   if (!found) return found.error().note(how);
   if (found->status == 0) return {};
-  return Error(found->status == kNotInstalled ? "the Python package isn't installed, which imports PyTorch's modules"
+  return Error(found->status == kNotInstalled ? "the Python package isn't installed, which imports other programs' models"
                                               : std::string(kPython) + " failed: " + found->errors)
       .note(how);
 }
@@ -32,14 +32,16 @@ Result<void> find_package() {
 }  // namespace
 
 OptionParser import_options() {
-  OptionParser parser("import", "Makes a model file of an exported PyTorch program (by the Python package).");
-  parser.positional("NET.pt2", "what torch.export.save wrote, exported with a free batch size")
+  OptionParser parser("import", "Makes a model file of an exported PyTorch program or an ONNX graph (by the Python package).");
+  parser.positional("FILE", "NET.pt2, which torch.export.save wrote, exported with a free batch size; or NET.onnx")
       .file(FileUse::input)
       .option("-o", "NET.json", "where the model file goes")
       .file(FileUse::output)
       .required()
       .option("--weights", "NET.safetensors", "where its weights go")
       .writes({".safetensors"})
+      .option("--size", "NAME=N", "a free size of an ONNX graph beside the batch's")
+      .repeatable()
       .example("a model file and weights under PyTorch's names",
                {"sheaf import net.pt2 -o net.json --weights net.safetensors"});
   return parser;
@@ -53,7 +55,8 @@ int import_verb(std::span<const std::string> arguments) {
   if (auto found = find_package(); !found) return report(found.error(), kFailed);
   std::vector<std::string> words = {kPython, "-m", "sheaf", "import", "-o", options->value("-o")};
   if (options->has("--weights")) words.insert(words.end(), {"--weights", options->value("--weights")});
-  words.insert(words.end(), {"--", options->value("NET.pt2")});
+  for (const std::string& size : options->values("--size")) words.insert(words.end(), {"--size", size});
+  words.insert(words.end(), {"--", options->value("FILE")});
   std::vector<char*> command;
   for (std::string& word : words) command.push_back(word.data());
   command.push_back(nullptr);

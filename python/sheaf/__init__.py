@@ -11,6 +11,7 @@ from .model_file import ModelFile
 
 _HOME = {
     "from_torch": ".torch_graph",
+    "from_onnx": ".onnx_graph",
     **dict.fromkeys(("Plan", "compile"), ".plan"),
     "Model": ".model",
     **dict.fromkeys(("Trainer", "History"), ".trainer"),

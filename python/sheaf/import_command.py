@@ -1,4 +1,4 @@
-"""sheaf import NET.pt2 -o NET.json [--weights NET.safetensors]"""
+"""sheaf import FILE -o NET.json [--weights NET.safetensors] [--size NAME=N]"""
 import argparse
 import os
 import sys
@@ -10,16 +10,20 @@ from .error import Diagnostic, Error
 
 def main(arguments):
     """Runs the command; gives its exit status: 0 done, 1 the model is at fault, 2 the command line is."""
-    parser = argparse.ArgumentParser("sheaf import", description="Makes a model file of an exported PyTorch program.")
-    parser.add_argument("file", metavar="NET.pt2", help="what torch.export.save wrote")
+    parser = argparse.ArgumentParser("sheaf import", description="Makes a model file of an exported PyTorch program or an ONNX graph.")
+    parser.add_argument("file", metavar="FILE", help="NET.pt2, which torch.export.save wrote, or NET.onnx")
     parser.add_argument("-o", dest="output", metavar="NET.json", required=True, help="where the model file goes")
     parser.add_argument("--weights", metavar="NET.safetensors", help="where the weights go")
+    parser.add_argument("--size", metavar="NAME=N", action="append", type=_size, default=[], help="a free size of an ONNX graph beside the batch's")
     given = parser.parse_args(arguments)  # leaves with status 2
+    graph = given.file.endswith(".onnx")
+    if given.size and not graph:
+        parser.error("--size is for ONNX graphs")
     outputs = [path for path in (given.output, given.weights) if path]
     if len({os.path.realpath(path) for path in (given.file, *outputs)}) < 1 + len(outputs):
         parser.error("an output is the input, or another output")
     try:
-        model = imported(given.file)
+        model = imported_graph(given.file, dict(given.size)) if graph else imported(given.file)
         write(model, given.output, given.weights)
     except Error as problem:
         print(problem, file=sys.stderr)
@@ -31,10 +35,7 @@ def main(arguments):
 
 def imported(file):
     """The ModelFile of an exported program."""
-    try:
-        import torch
-    except ImportError:
-        raise Error([Diagnostic("PyTorch isn't installed, which wrote it and has to read it: pip install torch", file)]) from None
+    torch = _torch(file)
     from .torch_graph import from_exported
     try:
         with warnings.catch_warnings():
@@ -43,6 +44,28 @@ def imported(file):
     except Exception as problem:  # whatever torch, zip and pickle raise
         raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {problem}", file)]) from None
     return from_exported(program, name=os.path.splitext(os.path.basename(file))[0])
+
+
+def imported_graph(file, sizes):
+    """The ModelFile of an ONNX graph."""
+    _torch(file)
+    from .onnx_graph import from_onnx
+    return from_onnx(file, name=os.path.splitext(os.path.basename(file))[0], sizes=sizes)
+
+
+def _torch(file):
+    try:
+        import torch
+    except ImportError:
+        raise Error([Diagnostic("PyTorch isn't installed, which has to read it: pip install torch", file)]) from None
+    return torch
+
+
+def _size(text):
+    name, _, number = text.partition("=")
+    if not name or not number.isdecimal() or int(number) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't NAME=N")
+    return name, int(number)
 
 
 def write(model, output, weights):

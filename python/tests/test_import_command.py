@@ -74,3 +74,17 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path, python):
     (tmp_path / "python3").unlink()
     done = run(tmp_path, *WORDS, path=str(tmp_path))
     assert done.returncode == 1 and "`pip install .` in sheaf's checkout" in done.stderr
+
+
+def test_a_graph_of_onnx(tmp_path):
+    from onnx import TensorProto, helper, save
+
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "words", 3]) for name in ("x", "y")]
+    save(helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "graph", values[:1], values[1:]),
+                           opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "net.onnx")
+    done = run(tmp_path, "net.onnx", "-o", "net.json", "--size", "words=7")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "net.json").read_text())["inputs"]["x"]["shape"] == ["batch", 7, 3]
+    assert "beside the batch" in run(tmp_path, "net.onnx", "-o", "other.json").stderr
+    assert run(tmp_path, "net.onnx", "-o", "other.json", "--size", "words").returncode == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["net.json", "net.onnx"]

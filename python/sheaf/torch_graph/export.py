@@ -53,6 +53,8 @@ def export(module, examples, training):
         with _mode(module, training), _data_parallel_passes_through(), as_one_call(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
+    except Error:
+        raise
     except Exception as problem:  # torch.export raises many kinds, none of them documented
         raise Error([_diagnostic(problem)]) from problem
 
