@@ -88,11 +88,11 @@ def main():
     torch.manual_seed(0)
     net, shape, classes = resnet18() if a.net == "18" else resnet50()
     net, x, y = net.train(a.program == "train"), torch.randn(a.batch, *shape), torch.randint(0, classes, (a.batch,))
-    if gpu:
-        net, x, y = net.to("cuda"), x.pin_memory(), y.pin_memory()
     if not a.nchw:
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
+    if gpu:  # last: a tensor in another layout is another tensor, in pageable memory
+        net, x, y = net.to("cuda"), x.pin_memory(), y.pin_memory()
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, fused=gpu, foreach=not gpu)
 
     autocast = lambda: torch.autocast(a.device, dtype=torch.bfloat16, enabled=a.dtype == "bf16")
 

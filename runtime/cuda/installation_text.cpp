@@ -20,7 +20,7 @@ std::string name_of(size_t gpu) { return "cuda:" + std::to_string(gpu); }
 
 std::vector<std::pair<std::string, std::string>> visible_devices() {
   std::vector<std::pair<std::string, std::string>> found;
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}) {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING", "NVIDIA_TF32_OVERRIDE"}) {
     if (const char* value = std::getenv(name)) found.emplace_back(name, value);
   }
   return found;

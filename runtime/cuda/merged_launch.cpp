@@ -80,6 +80,8 @@ class MergedLaunch final : public Operation {
       }
     }
     if (same) return {};
+    if (at.recording)
+      return Error("its buffers aren't those of its last launch, and recorded work cannot send their addresses");
     Driver& driver = state().driver();
     // The host's copy may still be on its way to the device.
     SHEAF_TRY(wait_until(state(), at.deadline, [&] { return driver.done(sent_); }));

@@ -14,6 +14,7 @@ struct Enqueue {
   const int32_t* guard = nullptr;  ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
   int32_t* flag = nullptr;         ///< device memory: an operation that can fail makes it not 0 where it does
   Seconds deadline = kDeadline;    ///< the queue's
+  bool recording = false;          ///< the stream only notes the work down: nothing can be asked of it
 };
 
 /// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().

@@ -89,7 +89,7 @@ Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void
   }
   if (driver_.watches()) watch(operation, buffers, scratch, guarded);
   pending_ = compute_ahead_ = true;
-  SHEAF_TRY(operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_}));
+  SHEAF_TRY(operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_, recording_}));
   if (!recording_) {
     progress_.enqueued(operation.what, compute_);
     return {};
@@ -185,7 +185,10 @@ Result<void> CudaQueue::begin_recording() {
   if (recording_) return Error(name_ + ": this queue records already");
   // What is noted down must not depend on copies outside of it.
   SHEAF_TRY(join_all());
-  SHEAF_TRY(driver_.begin_capture(compute_));
+  if (auto begun = driver_.begin_capture(compute_); !begun) {
+    begun.error().diagnostics.front().message = name_ + ": " + begun.error().message();
+    return begun;
+  }
   recording_ = true;
   recording_error_.diagnostics.clear();
   recorded_ = 0;
@@ -202,9 +205,14 @@ Result<std::unique_ptr<RecordedWork>> CudaQueue::end_recording() {
     recording_error_.diagnostics.clear();
     return error;
   }
-  if (!graph) return graph.error();
   const std::string what =
-      std::to_string(recorded_) + " recorded operations, from " + first_recorded_ + " to " + last_recorded_;
+      recorded_ == 1 ? first_recorded_
+                     : std::to_string(recorded_) + " recorded operations, from " + first_recorded_ + " to " + last_recorded_;
+  if (!graph) {
+    Error error = graph.error();
+    error.diagnostics.front().message = name_ + ": " + what + ": " + error.diagnostics.front().message;
+    return error;
+  }
   return std::unique_ptr<RecordedWork>(std::make_unique<CudaRecordedWork>(state_, *graph, what));
 }
 

@@ -44,6 +44,9 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
     if (!lane->program.operations.empty()) busy.push_back(lane.get());
   }
   if (busy.empty()) return;
+  for (Lane* lane : busy) {
+    for (const LaneOperation& operation : lane->program.operations) unloaded_ |= operation.collective >= 0;
+  }
   // The caller's thread takes the host's lane, or, if that has nothing to do, the first one that has.
   caller_lane_ = busy[0];
   worker_lanes_.assign(busy.begin() + 1, busy.end());
@@ -96,7 +99,14 @@ void Executor::work(Lane& lane) {
   }
 }
 
+bool Executor::load_all() {
+  if (!run_one_by_one(false, [](LaneId, const LaneOperation&) { return true; })) return false;
+  unloaded_ = false;
+  return true;
+}
+
 bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times, RunPart part) {
+  if (unloaded_ && part == RunPart::whole && !load_all()) return false;
   sink_ = sink && *sink ? sink : nullptr;
   for (LaneId id : lanes_.ids()) {
     Lane& lane = *lanes_[id];

@@ -77,12 +77,18 @@ class Executor {
     std::atomic<int32_t> started{0};   ///< number of the run that the lane is to do
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
-    DeviceFailure device_failure;     ///< an empty error: none in this run
-    OperationTimes* times = nullptr;  ///< of this run; null: not wanted
-    uint32_t begin = 0, end = 0;      ///< the operations of this run
+    DeviceFailure device_failure;                  ///< an empty error: none in this run
+    OperationTimes* times = nullptr;               ///< of this run; null: not wanted
+    std::vector<const LaneSegment*> unrecordable;  ///< that are launched one by one, because recording them failed
+    std::vector<std::string> problems;             ///< why, as long as nobody has been told
+    uint32_t begin = 0, end = 0;                   ///< the operations of this run
   };
 
   void work(Lane& lane);
+  /// Runs each operation that writes no variable by itself, once: libraries load a kernel when it is first launched, and loading
+  /// may wait for all work of a device, also for a collective that waits for a member whose thread waits for the loader.
+  /// False if a device failed.
+  bool load_all();
   /// All lanes' operations, one after another as run_one_by_one() does them: memory is planned for the lanes' own orders.
   std::vector<std::pair<LaneId, const LaneOperation*>> one_by_one() const;
   void execute(Lane& lane);
@@ -93,6 +99,11 @@ class Executor {
   void hand_over(Lane& lane);
   void hand_over(Lane& lane, const LaneLaunch& launch);
   void hand_over(Lane& lane, LaneSegment& segment);
+  /// Segments as recorded work (record_segment.cpp). A segment that cannot be recorded notes which of its operations is to blame.
+  void record(Lane& lane, LaneSegment& segment);
+  Result<std::unique_ptr<RecordedWork>> recorded(Lane& lane, uint32_t first, uint32_t end);
+  /// Says on stderr, once, which segments of a run that went well could not be recorded.
+  void report_unrecorded(Lane& lane);
   void enqueue(Lane& lane, const LaneLaunch& launch);
   void wait(Lane& lane, const LaneOperation& operation);
   void signal(Lane& lane, const LaneOperation& operation);
@@ -118,6 +129,7 @@ class Executor {
   std::atomic<bool> failed_{false};
   std::atomic<bool> lost_{false};  ///< a device failed in this run
   std::atomic<bool> stop_{false};
+  bool unloaded_ = false;  ///< devices have collectives, and not all operations have run yet
   int32_t run_number_ = 0;
   int spins_ = 0;
 };

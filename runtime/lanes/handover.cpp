@@ -43,6 +43,7 @@ void Executor::hand_over(Lane& lane) {
   const bool finished = synchronize(lane);
   if (timed) times->done = ticks();
   if (!finished) return;
+  report_unrecorded(lane);
   for (uint32_t i = lane.begin; i < lane.end; ++i) {  // only now is it known
     const LaneOperation& operation = program.operations[i];
     if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
@@ -69,21 +70,12 @@ void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   if (lost_.load(std::memory_order_relaxed)) return;
   // On their first call, libraries may do more than can be recorded. And recorded work commits all or nothing.
   const bool leaves_out = segment.commits && failed_.load(std::memory_order_relaxed);
-  if (!segment.seen || leaves_out) {
-    for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
-    segment.seen |= !leaves_out;
-    return;
-  }
-  Queue& queue = *lane.program.queue;
-  if (!segment.work) {
-    const InstanceId instance = lane.program.operations[lane.program.launches[segment.first].first].instance;
-    if (auto begun = queue.begin_recording(); !begun) return lose(lane, std::move(begun.error()), instance);
-    for (uint32_t l = segment.first; l < segment.end; ++l) enqueue(lane, lane.program.launches[l]);
-    auto work = queue.end_recording();
-    if (!work) return lose(lane, std::move(work.error()), instance);
-    segment.work = std::move(*work);
-  }
-  queue.replay(*segment.work);
+  const auto& given_up = lane.unrecordable;
+  if (segment.seen && !leaves_out && !segment.work && std::find(given_up.begin(), given_up.end(), &segment) == given_up.end())
+    record(lane, segment);
+  if (segment.seen && !leaves_out && segment.work) return lane.program.queue->replay(*segment.work);
+  for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
+  segment.seen |= !leaves_out;
 }
 
 bool Executor::synchronize(Lane& lane) {

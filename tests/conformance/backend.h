@@ -48,8 +48,12 @@ class Opener {
   std::unique_ptr<sim::SimMachine> machine_;
 };
 
-inline std::string content(const char* file) {
+/// Of a file that an environment variable names (on another machine than the one that built it), else of `built`.
+inline std::string content(const char* variable, const char* built) {
+  const char* named = std::getenv(variable);
+  const std::string file = named ? named : built;
   std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw std::runtime_error(file + " is not there (" + variable + " names it)");
   std::stringstream bytes;
   bytes << stream.rdbuf();
   return bytes.str();
@@ -57,7 +61,8 @@ inline std::string content(const char* file) {
 
 /// The kernels of kernels.c and kernels.ptx.
 inline void add_kernels(Plan& plan) {
-  plan.objects = {{"x86-64-v3", content(SHEAF_KERNELS)}, {kPtxObject, content(SHEAF_GPU_KERNELS)}};
+  plan.objects = {{"x86-64-v3", content("SHEAF_KERNELS", SHEAF_KERNELS)},
+                  {kPtxObject, content("SHEAF_GPU_KERNELS", SHEAF_GPU_KERNELS)}};
   plan.kernels = {{"double_and_add", "2x + c", 1, true, {}, 128, 128},
                   {"add", "a + b", 0, true, {}, 128, 128},
                   {"lookup", "table[i]", 1, false, {}, 128, 128}};

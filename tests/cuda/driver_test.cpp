@@ -9,6 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -38,6 +42,32 @@ TEST(SharedLibrary, ErrorsNameTheLibraryAndTheSymbol) {
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(),
               AllOf(HasSubstr("The C library"), HasSubstr("libc.so.6"), HasSubstr("no_such_function")));
+}
+
+/// pip has a folder for each package.
+TEST(SharedLibrary, IsFoundWherePipPutsItAndFirstWhereTheUserSays) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(::testing::TempDir()) / ("sheaf-pip-" + std::to_string(getpid()));
+  const fs::path pip = root / "env/lib/python3.12/site-packages/nvidia/pretended/lib", named = root / "named";
+  const char* name = "libpretended-by-pip.so.1";
+  for (const fs::path& folder : {pip, named}) {
+    fs::create_directories(folder);
+    fs::copy_file(SHEAF_STAND_IN_DRIVER, folder / name);
+  }
+  EXPECT_FALSE(SharedLibrary::open("Pretended", {name}));
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    setenv(variable, (root / "env").c_str(), 1);
+    auto found = SharedLibrary::open("Pretended", {name});
+    ASSERT_TRUE(found) << to_string(found.error());
+    EXPECT_EQ(found->path(), (pip / name).string());
+    unsetenv(variable);
+  }
+  setenv("SHEAF_CUDA_LIBRARIES", ("/nowhere:" + named.string()).c_str(), 1);
+  auto found = SharedLibrary::open("Pretended", {name});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->path(), (named / name).string());
+  unsetenv("SHEAF_CUDA_LIBRARIES");
+  fs::remove_all(root);
 }
 
 /// The toolkit's stub of the driver has all names that a driver has; it is read, not loaded, since it would stand for the driver.
@@ -149,6 +179,14 @@ TEST_F(StandIn, StreamsEventsModulesGraphs) {
   ASSERT_TRUE(graph);
   EXPECT_TRUE(driver->launch(*stream, *graph));
   EXPECT_FALSE(driver->end_capture(*stream));
+  // A call that a capture doesn't allow spoils it; the stream itself goes on.
+  ASSERT_TRUE(driver->begin_capture(*stream));
+  EXPECT_FALSE(driver->done(*stream));
+  auto spoilt = driver->end_capture(*stream);
+  ASSERT_FALSE(spoilt);
+  EXPECT_THAT(to_string(spoilt.error()), HasSubstr("cuStreamEndCapture"));
+  EXPECT_TRUE(driver->launch(*stream, launch));
+  EXPECT_TRUE(*driver->done(*stream));
   driver->destroy(*graph);
   driver->destroy(*event);
   driver->unload(0, *module);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace {
 
@@ -34,9 +35,16 @@ bool on_host(const void* at, size_t bytes) { return inside(pinned_memory, reinte
 #define NEEDS_CONTEXT \
   if (!current) return CUDA_ERROR_INVALID_CONTEXT
 
-/// A stream's state: whether it captures, and what.
+/// A stream's state: whether it captures, and whether a call that a capture forbids has spoilt that.
 struct FakeStream {
-  bool capturing = false;
+  bool capturing = false, spoilt = false;
+};
+/// A kernel, once it is loaded: the first launch of one that isn't would load it.
+struct FakeFunction {
+  bool loaded = false;
+};
+struct FakeModule {
+  FakeFunction function;
 };
 struct FakeEvent {
   bool recorded = false;
@@ -150,7 +158,9 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
 }
 CUresult cuStreamDestroy(CUstream stream) { return delete &state(stream), CUDA_SUCCESS; }
 CUresult cuStreamQuery(CUstream stream) {
-  return state(stream).capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  if (!state(stream).capturing) return CUDA_SUCCESS;
+  state(stream).spoilt = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned int) { return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {
@@ -170,7 +180,7 @@ CUresult cuEventQuery(CUevent) { return current ? CUDA_SUCCESS : CUDA_ERROR_INVA
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count, CUjit_option* options, void** values) {
   NEEDS_CONTEXT;
   if (std::strstr(static_cast<const char*>(image), ".version")) {
-    *module = reinterpret_cast<CUmodule>(std::malloc(1));
+    *module = reinterpret_cast<CUmodule>(new FakeModule);
     return CUDA_SUCCESS;
   }
   char* log = nullptr;
@@ -182,16 +192,22 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int co
   if (log) std::strncpy(log, "line 1: no .version\n", room);
   return CUDA_ERROR_INVALID_PTX;
 }
-CUresult cuModuleUnload(CUmodule module) { return std::free(module), CUDA_SUCCESS; }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+CUresult cuModuleUnload(CUmodule module) { return delete reinterpret_cast<FakeModule*>(module), CUDA_SUCCESS; }
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   NEEDS_CONTEXT;
   if (std::strcmp(name, "nowhere") == 0) return CUDA_ERROR_NOT_FOUND;
-  *function = reinterpret_cast<CUfunction>(&device_memory);
+  *function = reinterpret_cast<CUfunction>(&reinterpret_cast<FakeModule*>(module)->function);
   return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned int x, unsigned int y, unsigned int z, unsigned int block, unsigned int,
+CUresult cuFuncLoad(CUfunction function) {
+  NEEDS_CONTEXT;
+  reinterpret_cast<FakeFunction*>(function)->loaded = true;
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int block, unsigned int,
                         unsigned int, unsigned int, CUstream, void**, void**) {
   NEEDS_CONTEXT;
+  if (!reinterpret_cast<FakeFunction*>(function)->loaded) std::abort();
   return x && y && z && block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -240,6 +256,7 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   if (!state(stream).capturing) return CUDA_ERROR_ILLEGAL_STATE;
   state(stream).capturing = false;
+  if (std::exchange(state(stream).spoilt, false)) return *graph = nullptr, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   *graph = reinterpret_cast<CUgraph>(new FakeGraph);
   return CUDA_SUCCESS;
 }

@@ -58,6 +58,7 @@ def main():
             shutil.copy2(library, folder / "lib" / library.name)
     for kernels in build.glob("lib/conformance_kernels.so"):
         shutil.copy2(kernels, folder / "lib")
+    shutil.copy2(ROOT / "tests/conformance/kernels.ptx", folder / "lib")
 
     def compile_plan(model, precision):
         plan = folder / "plans" / compiled_name(model, precision)

@@ -26,6 +26,13 @@ BF16_LAYERS = ["linear", "conv2d", "conv2d_groups", "conv_transpose2d", "fused_r
                "batch_norm2d", "lstm", "sequential"]
 
 
+def site_packages():
+    """Of this Python and of SHEAF_TORCH_PYTHON."""
+    for python in filter(None, [sys.executable, os.environ.get("SHEAF_TORCH_PYTHON")]):
+        yield subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                             check=True, capture_output=True, text=True).stdout.strip()
+
+
 class Suite:
     def __init__(self, folder, scratch):
         """Unpacks what is in `folder` to `scratch`."""
@@ -35,8 +42,12 @@ class Suite:
                 archive.extractall(scratch)
         self.environment = dict(os.environ, SHEAF_RUN=f"{self.bin}/sheaf-run run", SHEAF=str(self.bin / "sheaf-run"), SHEAF_SOURCE_DIR=str(ROOT),
                                 SHEAF_COMPILED_PLANS=str(scratch / "plans"), SHEAF_KERNELS=str(scratch / "lib/conformance_kernels.so"),
+                                SHEAF_GPU_KERNELS=str(scratch / "lib/kernels.ptx"),
                                 PYTHONDONTWRITEBYTECODE="1", SHEAF_LIMIT_SECONDS="120")
         # The packed libraries come last: the machine's own C++ runtime may be the newer one.
+        # (NVIDIA's, where pip has put them for this Python or for PyTorch's.)
+        pip = [lib for site in site_packages() for lib in sorted(Path(site).glob("nvidia/*/lib"))]
+        self.environment.setdefault("SHEAF_CUDA_LIBRARIES", ":".join(map(str, pip)))
         path = self.environment.get("LD_LIBRARY_PATH")
         self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [path, str(scratch / "lib")]))
 

@@ -178,6 +178,10 @@ Result<Function> NvidiaDriver::function(int device, Module module, const std::st
   CUfunction function = nullptr;
   const CUresult code = call_.cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(module), name.c_str());
   if (code != CUDA_SUCCESS) return call_.error("cuModuleGetFunction", code).note("of '" + name + "'");
+#if CUDA_VERSION >= 12040
+  // Drivers load a function when it is first launched (CUDA_MODULE_LOADING=LAZY), which may wait for all work of the device.
+  if (call_.cuFuncLoad) SHEAF_TRY(result("cuFuncLoad", call_.cuFuncLoad(function)));
+#endif
   return reinterpret_cast<Function>(function);
 }
 

@@ -10,6 +10,9 @@ Result<DriverFunctions> DriverFunctions::open() {
 #define SHEAF_FIND(name) symbols.require(SHEAF_TEXT(name), functions.name);
   SHEAF_DRIVER_FUNCTIONS(SHEAF_FIND)
 #undef SHEAF_FIND
+#define SHEAF_FIND(name) symbols.optional(SHEAF_TEXT(name), functions.name);
+  SHEAF_LATER_DRIVER_FUNCTIONS(SHEAF_FIND)
+#undef SHEAF_FIND
 #undef SHEAF_TEXT
   SHEAF_TRY(symbols.result());
   return functions;

@@ -25,9 +25,17 @@ namespace sheaf::cuda {
   X(cuGraphLaunch)
 // clang-format on
 
+// What later drivers have besides: null under one that hasn't.
+#if CUDA_VERSION >= 12040
+#define SHEAF_LATER_DRIVER_FUNCTIONS(X) X(cuFuncLoad)
+#else
+#define SHEAF_LATER_DRIVER_FUNCTIONS(X)
+#endif
+
 struct DriverFunctions {
 #define SHEAF_MEMBER(name) decltype(&::name) name = nullptr;
   SHEAF_DRIVER_FUNCTIONS(SHEAF_MEMBER)
+  SHEAF_LATER_DRIVER_FUNCTIONS(SHEAF_MEMBER)
 #undef SHEAF_MEMBER
 
   /// Errors: libcuda.so.1 is not there, or lacks a function.

@@ -3,20 +3,80 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <vector>
 
 namespace sheaf::cuda {
 namespace {
 
-std::vector<std::string> toolkit_folders() {
-  std::vector<std::string> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* home = std::getenv(variable);
-    if (home && *home) folders.push_back(std::string(home) + "/lib64/");
+namespace fs = std::filesystem;
+
+/// The environment's value; empty without one.
+std::string value_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+/// What `folder` holds, in alphabetical order; nothing where there is none.
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// pip puts each of NVIDIA's packages into a folder of its own: SITE/nvidia/cudnn/lib, SITE/nvidia/cu13/lib.
+void add_packages(std::vector<fs::path>& folders, const fs::path& site) {
+  for (const fs::path& package : entries(site / "nvidia")) {
+    std::error_code ignored;
+    if (fs::is_directory(package / "lib", ignored)) folders.push_back(package / "lib");
   }
-  folders.emplace_back("/usr/local/cuda/lib64/");
+}
+
+/// Of a Python environment: PREFIX/lib/python3.12/site-packages.
+void add_environment(std::vector<fs::path>& folders, const fs::path& prefix) {
+  for (const fs::path& python : entries(prefix / "lib")) {
+    if (python.filename().string().starts_with("python3")) add_packages(folders, python / "site-packages");
+  }
+}
+
+/// Where this code itself was loaded from: a program, or the Python package's module.
+fs::path own_file() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<const void*>(&own_file), &info) || !info.dli_fname) return {};
+  std::error_code ignored;
+  const fs::path file = fs::canonical(info.dli_fname, ignored);
+  return ignored ? fs::canonical("/proc/self/exe", ignored) : file;
+}
+
+/// In which the loader wouldn't look by itself.
+std::vector<fs::path> further_folders() {
+  std::vector<fs::path> folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string home = value_of(variable); !home.empty()) folders.push_back(fs::path(home) / "lib64");
+  }
+  folders.emplace_back("/usr/local/cuda/lib64");
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string prefix = value_of(variable); !prefix.empty()) add_environment(folders, prefix);
+  }
+  const fs::path own = own_file();
+  if (own.parent_path().filename() == "bin") add_environment(folders, own.parent_path().parent_path());
+  for (fs::path at = own; at.has_relative_path(); at = at.parent_path()) {
+    if (at.filename() == "site-packages" || at.filename() == "dist-packages") add_packages(folders, at);
+  }
+  return folders;
+}
+
+std::vector<fs::path> named_folders() {
+  std::vector<fs::path> folders;
+  std::stringstream list(value_of("SHEAF_CUDA_LIBRARIES"));
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty()) folders.emplace_back(folder);
+  }
   return folders;
 }
 
@@ -30,18 +90,22 @@ Result<SharedLibrary> SharedLibrary::open(std::string product, std::initializer_
     if (handle) return handle;
     const char* words = dlerror();
     std::error_code ignored;
-    const bool here = path.find('/') != path.npos && std::filesystem::exists(path, ignored);
+    const bool here = path.find('/') != path.npos && fs::exists(path, ignored);
     if (reason.empty() || (here && !exists)) reason = words ? words : "cannot open " + path;
     exists |= here;
     return handle;
   };
   SharedLibrary library;
   library.product_ = std::move(product);
+  const std::vector<fs::path> first = named_folders(), last = further_folders();
   for (const char* name : names) {
     library.name_ = name;
+    for (const fs::path& folder : first) {
+      if ((library.handle_ = attempt(folder / name))) return library;
+    }
     if ((library.handle_ = attempt(name))) return library;
-    for (const std::string& folder : toolkit_folders()) {
-      if ((library.handle_ = attempt(folder + name))) return library;
+    for (const fs::path& folder : last) {
+      if ((library.handle_ = attempt(folder / name))) return library;
     }
   }
   return Error(library.product_ + " cannot be opened: " + reason);

@@ -11,8 +11,9 @@ namespace sheaf::cuda {
 /// Stays open until the process ends: NVIDIA's libraries have threads and contexts of their own.
 class SharedLibrary {
  public:
-  /// Opens the first of `names` ("libcudnn.so.9") that is there: where the loader looks (LD_LIBRARY_PATH, its cache), then in
-  /// $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64. `product`: what messages call it ("cuDNN"). Errors: the
+  /// Opens the first of `names` ("libcudnn.so.9") that is there: in the folders of $SHEAF_CUDA_LIBRARIES (DIR:DIR), where the
+  /// loader looks (LD_LIBRARY_PATH, its cache), in $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64, then where pip
+  /// puts NVIDIA's packages: in $VIRTUAL_ENV, $CONDA_PREFIX, and the Python environment that this program or module is in. `product`: what messages call it ("cuDNN"). Errors: the
   /// loader's own words, of the first name that is somewhere but cannot be opened, else of the first.
   static Result<SharedLibrary> open(std::string product, std::initializer_list<const char*> names);
 

@@ -116,6 +116,39 @@ TEST(GpuTraining, UpdatesInAnyOrderOfReadersAndWriters) {
   }
 }
 
+TEST(GpuTraining, WhatCannotBeCapturedIsLaunchedWithTheSameNumbers) {
+  for (const Call call : {Call::begin_capture, Call::end_capture}) {
+    SCOPED_TRACE(sim::name_of(call));
+    Training training(machine(), "cuda:0", {}, 7);
+    ASSERT_TRUE(training.trainer);
+    training.machine.driver().fail(call, 1, "not now");
+    ::testing::internal::CaptureStderr();
+    expect_trains(training, 7);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                ::testing::AllOf(::testing::StartsWith("warning: cuda:0: "), ::testing::HasSubstr("not now")));
+    EXPECT_EQ(training.machine.driver().calls(Call::launch_graph), 0);
+  }
+}
+
+/// Kernels are loaded when they are first launched, and a collective that waits for another device's may keep the loader waiting.
+TEST(GpuTraining, EachOperationHasRunByItselfBeforeTheFirstStepOfSeveralGpus) {
+  const auto launches_of_first_step = [](bool collectives) {
+    Training training(machine(collectives), "cuda:0,cuda:1", {}, 6);
+    sim::SimDriver& driver = training.machine.driver();
+    const Batch batch(6);
+    std::vector<int64_t> made;
+    for (int step = 0; step < 2; ++step) {
+      const int64_t before = driver.calls(Call::launch) + driver.calls(Call::host_function);
+      EXPECT_TRUE(training.trainer->step(batch.buffers()));
+      made.push_back(driver.calls(Call::launch) + driver.calls(Call::host_function) - before);
+    }
+    return made;
+  };
+  const auto alone = launches_of_first_step(false), together = launches_of_first_step(true);
+  EXPECT_EQ(alone[0], alone[1]);
+  EXPECT_GT(together[0], together[1]) << "all but what writes variables ran once before";
+}
+
 TEST(GpuTraining, OneInputCopyOneReplayOneOutputCopy) {
   Training training(machine(), "cuda:0", {}, 4);
   ASSERT_TRUE(training.trainer);

@@ -65,6 +65,9 @@ class NotingQueue : public Queue {
     auto work = std::move(recorded_);
     note("end recording");
     if (!recording_problem.empty()) return Error(recording_problem);
+    for (const std::string& call : static_cast<NotedWork&>(*work).calls) {
+      if (call == unrecordable) return Error(call + " cannot be captured");
+    }
     return std::unique_ptr<RecordedWork>(std::move(work));
   }
   void replay(RecordedWork& work) override {
@@ -76,6 +79,7 @@ class NotingQueue : public Queue {
   /// What was asked for since the last call.
   std::vector<std::string> take() { return std::exchange(calls_, {}); }
   std::string problem, recording_problem;
+  std::string unrecordable;  ///< what no recording may contain
   bool recording_allowed = true;
 
  private:
