@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -83,12 +84,12 @@ SmallVector<IRMapping> ThreadBody::abreast(Block& from, ValueRange indices) {
   return maps;
 }
 
-bool can_go_abreast(Block& body) {
-  constexpr int most = 24;  // simple operations: more have enough to do while they wait for memory
+bool can_go_abreast(Block& body, int most) {
+  constexpr int function = 16;  // what an exponential or a root becomes
   int count = 0;
   for (Operation& op : body.without_terminator()) {
     if (op.getNumRegions() != 0) return false;
-    ++count;
+    count += isa<math::MathDialect>(op.getDialect()) ? function : 1;
   }
   return count <= most;
 }
@@ -123,7 +124,7 @@ void ThreadBody::parallel(scf::ParallelOp op, bool shared) {
   SmallVector<Value> sums = llvm::map_to_vector(op.getInitVals(), [&](Value value) { return mapped(value); });
   if (shared) low = add(b_, loc_, low, lanes_.lane());
   if (shared && exists_) high = b_.create<arith::SelectOp>(loc_, exists_, high, low);
-  if (shared && can_go_abreast(*op.getBody()) && iterations(op) > abreast_ * schedule_.lanes)
+  if (shared && can_go_abreast(*op.getBody(), 24) && iterations(op) > abreast_ * schedule_.lanes)
     low = several_at_a_time(op, low, high, sums);
   auto reduce = cast<scf::ReduceOp>(op.getBody()->getTerminator());
   auto loop = b_.create<scf::ForOp>(loc_, low, high, constant(shared ? schedule_.lanes : 1), sums);

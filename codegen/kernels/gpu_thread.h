@@ -8,8 +8,9 @@
 
 namespace sheaf::kernels {
 
-/// Whether iterations of a parallel loop are short enough to be done several at a time by a thread.
-bool can_go_abreast(mlir::Block& body);
+/// Whether iterations of a parallel loop are short enough to be done several at a time by a thread: of `most` simple operations. Longer
+/// ones have enough to do while they wait for memory.
+bool can_go_abreast(mlir::Block& body, int most);
 
 /// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks; the loops and
 /// reductions right within it (or within sequential loops, which all go through) are shared by an item's lanes, what is

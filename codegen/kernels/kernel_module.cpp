@@ -76,11 +76,24 @@ std::string symbol_part(const std::string& name) {
   return result;
 }
 
-/// Several where a thread has but an element to wait for, so that more is on the way from memory.
+/// What a turn of the loop reads.
+int64_t bytes_read(scf::ParallelOp loop) {
+  int64_t bytes = 0;
+  for (Operation& op : loop.getBody()->without_terminator())
+    if (auto load = dyn_cast<memref::LoadOp>(op); load && load.getType().isIntOrFloat())
+      bytes += (load.getType().getIntOrFloatBitWidth() + 7) / 8;
+  return bytes;
+}
+
+/// Several where a thread has but an element to wait for, so that more is on the way from memory: an H200 wants 3.5 MB in flight,
+/// which are 13 bytes for each of the 2048 threads that it keeps on each of 132 multiprocessors.
 int items_for_a_thread(func::FuncOp function, const GpuSchedule& schedule) {
+  constexpr int64_t in_flight = 16;  // bytes
   if (schedule.lanes > 1 || schedule.block < 256) return 1;
-  for (auto loop : function.getOps<scf::ParallelOp>())
-    if (can_go_abreast(*loop.getBody())) return 4;
+  for (auto loop : function.getOps<scf::ParallelOp>()) {
+    if (!can_go_abreast(*loop.getBody(), 64)) continue;
+    return bytes_read(loop) * 4 >= in_flight || bytes_read(loop) == 0 ? 4 : 8;
+  }
   return 1;
 }
 

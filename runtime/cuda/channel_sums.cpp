@@ -1,6 +1,7 @@
 #include "runtime/cuda/channel_sums.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sheaf::cuda {
 namespace {
@@ -35,11 +36,47 @@ struct Pass {
   float scale = 1;
 };
 
+KernelCall finish_call(OwnKernels& kernels, const Pass& pass, MemoryRef partial, uint64_t parts, uint64_t channels) {
+  return std::move(KernelCall(own_kernel(kernels, kFile, "finish_channels"), all_blocks_of(channels), kThreads)
+                       .address(pass.first)
+                       .address(pass.second)
+                       .address(partial)
+                       .value(parts)
+                       .value(channels)
+                       .value(pass.scale));
+}
+
+void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
+                     const Shape& shape, size_t& scratch_bytes) {
+  const uint64_t vectors = shape.channels * size_of(norm.dtype) / 16;
+  const auto width = unsigned(std::min<uint64_t>(std::bit_ceil(std::max<uint64_t>(vectors, 1)), 32));
+  const uint64_t tiles = (vectors + width - 1) / width, height = kThreads / width;
+  // A stretch has four rows or more for each thread, and there are blocks to fill the device: by the sizes alone.
+  const uint64_t parts =
+      std::clamp<uint64_t>(std::min(shape.values() / (4 * height), 1024 / std::max<uint64_t>(tiles, 1)), 1, 512);
+  const uint64_t stretch = (shape.values() + parts - 1) / parts;
+  const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
+  if (!kernels || shape.channels == 0) return;
+  calls.push_back(
+      KernelCall(own_kernel(*kernels, kFile, "sum_vectors_" + kernel_suffix(norm.dtype)), {tiles, parts, 1}, kThreads)
+          .address(partial)
+          .address(norm.x)
+          .value(shape.values())
+          .value(shape.channels)
+          .value(width)
+          .value(stretch));
+  calls.push_back(finish_call(*kernels, pass, partial, parts, shape.channels));
+}
+
 void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
               size_t& scratch_bytes) {
   const std::string suffix = kernel_suffix(norm.dtype);
   require(!suffix.empty(), "sums by channel are of floating-point numbers");
   const Shape shape = shape_of(norm.dims, norm.channels_last);
+  // Sums of x alone go by vectors of 16 bytes where channels fill them: operands begin at multiples of that.
+  const uint64_t lanes = 16 / size_of(norm.dtype);
+  if (pass.mode == kSum && shape.last && shape.channels % lanes == 0)
+    return add_vector_sums(calls, kernels, pass, norm, shape, scratch_bytes);
   // Parts of the values are summed side by side, so that there are blocks enough; by the sizes alone.
   const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
   const uint64_t least = shape.last ? 64 : 2048;
@@ -58,13 +95,7 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
                       .value(int32_t(pass.mode))
                       .value(shape)
                       .value(stretch));
-  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "finish_channels"), all_blocks_of(shape.channels), kThreads)
-                      .address(pass.first)
-                      .address(pass.second)
-                      .address(partial)
-                      .value(parts)
-                      .value(shape.channels)
-                      .value(pass.scale));
+  calls.push_back(finish_call(*kernels, pass, partial, parts, shape.channels));
 }
 
 KernelCall channel_call(OwnKernels& kernels, const char* name, MemoryRef to, MemoryRef from, int64_t channels, float eps) {
@@ -77,10 +108,12 @@ KernelCall channel_call(OwnKernels& kernels, const char* name, MemoryRef to, Mem
 
 KernelCall converting_call(OwnKernels& kernels, const char* file, const std::string& name, MemoryRef to, MemoryRef from,
                            int64_t count) {
-  return std::move(KernelCall(own_kernel(kernels, file, name), blocks_of(uint64_t(count), kernels), kThreads)
-                       .address(to)
-                       .address(from)
-                       .value(uint64_t(count)));
+  constexpr uint64_t kVector = 8;  // elements that a thread does at once
+  return std::move(
+      KernelCall(own_kernel(kernels, file, name), blocks_of((uint64_t(count) + kVector - 1) / kVector, kernels), kThreads)
+          .address(to)
+          .address(from)
+          .value(uint64_t(count)));
 }
 
 }  // namespace

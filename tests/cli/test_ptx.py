@@ -61,6 +61,30 @@ class Ptx(ProgramTest):
                 # A few bytes hold where threads that went apart meet again; more would be arrays in slow memory.
                 for frame in re.findall(r"(\d+) bytes stack frame", done.err):
                     self.assertLessEqual(int(frame), 32, done.err)
+                for spilt in re.findall(r"(\d+) bytes spill", done.err):
+                    self.assertEqual(int(spilt), 0, done.err)
+
+    def test_threads_of_an_h200_ask_for_enough(self):
+        """3.5 MB in flight keep its memory busy; it keeps 2048 threads on each of 132 multiprocessors."""
+        kernels = {kernel["name"]: kernel for kernel in self.plan["kernels"]}
+        bytes_of = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8, "int32": 4, "uint8": 1, "bool": 1}
+        looked = 0
+        for program in self.plan["programs"].values():
+            for step in (step for step in program["steps"] if step["op"] == "kernel"):
+                kernel, values = kernels[step["kernel"]], program["values"]
+                operands = [values[i] for i in (*step["inputs"], *step["outputs"])]
+                body = self.text[self.text.index(f".entry {step['kernel']}("):].split("\n}\n")[0]
+                shape = operands[0]["shape"]
+                # Tensors of one shape that grow with the batch.
+                alike = all(operand["shape"] == shape for operand in operands) and len(shape) > 1 and any(isinstance(size, str) for size in shape)
+                # What has long arithmetic between its loads is not bound by memory.
+                if not (kernel.get("elementwise") and alike and step["inputs"]) or len(re.findall(r"\bfma\.|\bdiv\.|\bsqrt\.", body)) > 40:
+                    continue
+                together = kernel["gpu"]["items"] // kernel["gpu"]["block"] * sum(bytes_of[operand["dtype"]] for operand in operands[:len(step["inputs"])])
+                self.assertGreaterEqual(132 * 2048 * together, 3.5e6, step["kernel"])
+                looked += 1
+        if MODEL in ("digits_cnn", "resnet18", "resnet50", "transformer_encoder"):
+            self.assertGreater(looked, 0)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,58 @@ __device__ void sum_channels(float2* sums, const Element* x, const Element* dy, 
   if (thread < width && c < shape.channels) sums[blockIdx.y * shape.channels + c] = partial[thread];
 }
 
+/// The sums of x alone, channels last, as many channels as fill vectors of 16 bytes, at which x begins: a thread adds a vector of every
+/// `height`-th value of its stretch, four on their way at once, in their order; then the threads' sums are added, the same tree always.
+/// Block (tile, part): `width` vectors of channels, a power of two.
+template <typename Element>
+__device__ void sum_vectors(float2* sums, const Element* x, Index values, Index channels, unsigned width, Index stretch) {
+  constexpr int kLanes = 16 / sizeof(Element);
+  union Lanes {
+    uint4 vector;
+    Element element[kLanes];
+  };
+  __shared__ float partial[kLanes][256];
+  const unsigned thread = threadIdx.x, row = thread / width, height = 256 / width;
+  const Index vectors = channels / kLanes, column = static_cast<Index>(blockIdx.x) * width + thread % width;
+  const Index begin = blockIdx.y * stretch, end = begin + stretch < values ? begin + stretch : values;
+  float sum[kLanes] = {};
+  if (column < vectors) {
+    const uint4* from = reinterpret_cast<const uint4*>(x) + begin * vectors + column;
+    const unsigned count = end > begin ? static_cast<unsigned>(end - begin) : 0;
+    const Index apart = vectors * height;
+    from += vectors * row;
+    unsigned j = row;
+    for (; j + 3 * height < count; j += 4 * height, from += 4 * apart) {
+      Lanes four[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) four[k].vector = from[k * apart];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+#pragma unroll
+        for (int lane = 0; lane < kLanes; ++lane) sum[lane] += widened(four[k].element[lane]);
+      }
+    }
+    for (; j < count; j += height, from += apart) {
+      Lanes one;
+      one.vector = *from;
+#pragma unroll
+      for (int lane = 0; lane < kLanes; ++lane) sum[lane] += widened(one.element[lane]);
+    }
+  }
+#pragma unroll
+  for (int lane = 0; lane < kLanes; ++lane) partial[lane][thread] = sum[lane];
+  for (unsigned step = 1; step < height; step *= 2) {
+    __syncthreads();
+    if (row % (2 * step) == 0) {
+#pragma unroll
+      for (int lane = 0; lane < kLanes; ++lane) partial[lane][thread] += partial[lane][thread + step * width];
+    }
+  }
+  if (row != 0 || column >= vectors) return;
+#pragma unroll
+  for (int lane = 0; lane < kLanes; ++lane) sums[blockIdx.y * channels + column * kLanes + lane] = {partial[lane][thread], 0};
+}
+
 template <typename Element>
 __device__ void normalize(Element* y, unsigned* mask, const Element* x, const Element* residual, const float* mean,
                           const float* var, const float* weight, const float* bias, float eps, int relu, Shape shape) {
@@ -109,6 +161,10 @@ __device__ void normalize_backward(Element* dx, Element* gradient, const Element
 
 #define SHEAF_CHANNELS(suffix, Element)                                                                                      \
   extern "C" __global__ void __launch_bounds__(256)                                                                          \
+      sum_vectors_##suffix(float2* sums, const Element* x, Index values, Index channels, unsigned width, Index stretch) {    \
+    sum_vectors(sums, x, values, channels, width, stretch);                                                                  \
+  }                                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(256)                                                                          \
       sum_channels_##suffix(float2* sums, const Element* x, const Element* dy, const unsigned* mask, const float* mean,      \
                             const float* var, float eps, int mode, const Shape shape, Index stretch) {                       \
     sum_channels(sums, x, dy, mask, mean, var, eps, mode, shape, stretch);                                                   \
@@ -133,6 +189,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const Index c = first_index();
   if (c >= channels) return;
   float2 sum = {0, 0};
+#pragma unroll 8
   for (Index part = 0; part < parts; ++part) {
     sum.x += sums[part * channels + c].x;
     sum.y += sums[part * channels + c].y;

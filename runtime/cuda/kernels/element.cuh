@@ -44,3 +44,5 @@ __device__ inline unsigned long long first_index() {
   return static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 __device__ inline unsigned long long grid_size() { return static_cast<unsigned long long>(gridDim.x) * blockDim.x; }
+/// Whether 32 bits hold every index of a loop over so many elements, the one behind a thread's last too.
+__device__ inline bool counted_in_32_bits(unsigned long long elements) { return elements + grid_size() <= 0xffffffffull; }

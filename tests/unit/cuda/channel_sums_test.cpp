@@ -24,7 +24,7 @@ std::vector<size_t> channels_of(const Dims& dims, bool last) {
 
 class OwnChannels : public OwnKernelTest {};
 
-const Dims kShapes[] = {{3, 5, 4, 3}, {2, 33, 7}, {40, 6}, {1, 2, 300}, {70, 3, 2, 2}};
+const Dims kShapes[] = {{3, 5, 4, 3}, {2, 33, 7}, {40, 6}, {1, 2, 300}, {70, 3, 2, 2}, {300, 8}, {33, 68, 3}, {5, 264, 2}};
 
 TEST_F(OwnChannels, SumsInEitherFormat) {
   for (const Dims& dims : kShapes) {
@@ -38,6 +38,23 @@ TEST_F(OwnChannels, SumsInEitherFormat) {
       add_channel_sums(calls, kernels_.get(), {1, 0}, {0, 0}, DType::float32, dims, last, scratch);
       const auto sums = values_of<float>(run(std::move(calls), {bytes_of(x)}, {Bytes(expected.size() * 4)}, scratch)[0]);
       for (size_t c = 0; c < expected.size(); ++c) EXPECT_NEAR(sums[c], expected[c], 1e-4) << to_string(dims) << last;
+    }
+  }
+}
+
+/// By vectors where both ends are aligned, and what no vector holds by itself.
+TEST_F(OwnChannels, ConvertEveryElement) {
+  for (const size_t count : {1, 7, 8, 4099}) {
+    for (const size_t shift : {0, 4}) {
+      const auto x = random_values<BFloat16>(count, unsigned(count));
+      std::vector<KernelCall> calls = {widen_call(*kernels_, {1, 0}, {0, 0}, DType::bfloat16, int64_t(count))};
+      const auto wide = values_of<float>(run(std::move(calls), {bytes_of(x)}, {Bytes(count * 4)}, 0, shift)[0]);
+      calls = {narrow_call(*kernels_, {1, 0}, {0, 0}, DType::bfloat16, int64_t(count))};
+      const auto narrow = values_of<BFloat16>(run(std::move(calls), {bytes_of(wide)}, {Bytes(count * 2)}, 0, shift)[0]);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(wide[i], float(x[i])) << count << " + " << shift << ", " << i;
+        ASSERT_EQ(float(narrow[i]), float(x[i])) << count << " + " << shift << ", " << i;
+      }
     }
   }
 }
@@ -163,6 +180,7 @@ TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
 TEST_F(OwnBatchNorm, OfNarrowValues) {
   compare<BFloat16>({{3, 10, 4, 3}, true, false, true, false});
   compare<BFloat16>({{3, 10, 4, 3}, false, false, false, true});
+  compare<BFloat16>({{30, 16, 4, 3}, true, true, true, false});
 }
 
 TEST_F(OwnBatchNorm, KeepsNanThroughRelu) {
