@@ -10,6 +10,8 @@ constexpr Rewrite kRewrites[] = {
     // First of all, because it depends on who reads what: a transfer of several inputs, or a bucket, would tie updates to each
     // other.
     {"sink-updates", sink_updates},
+    // After those have gone to the end: what only makes a variable's new value reads variables too.
+    {"hoist-from-variables", hoist_from_variables},
     // Before buckets, which keep their members together: a copy from the caller is no exchange between devices, and what
     // brings it forward then has nothing to tear apart.
     {"fetch-inputs", fetch_inputs},

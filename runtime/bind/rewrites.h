@@ -23,8 +23,11 @@ struct Rewrite {
 std::span<const Rewrite> rewrites();
 
 /// Operations that only make new values of variables come last on asynchronous lanes.
-/// Errors, as of the next two: those of rearrange() (runtime/bind/order.h).
+/// Errors, as of the next three: those of rearrange() (runtime/bind/order.h).
 Result<void> sink_updates(BoundProgram& program, const BindContext& context);
+
+/// Generated kernels that read nothing but variables come first on asynchronous lanes, equal ones together.
+Result<void> hoist_from_variables(BoundProgram& program, const BindContext& context);
 
 /// What asynchronous lanes read from the caller is fetched before anything else, small tensors in one transfer.
 Result<void> fetch_inputs(BoundProgram& program, const BindContext& context);

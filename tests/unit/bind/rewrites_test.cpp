@@ -118,6 +118,21 @@ PlanBuilder replicas(bool trains = false) {
   return b;
 }
 
+/// x·half(w)·half(v), of which the device changes w.
+PlanBuilder conversions() {
+  PlanBuilder b;
+  const int x = b.input("x", {4});
+  const int w = b.parameter("w", {4}, PlanBuilder::device(0)), v = b.parameter("v", {4}, PlanBuilder::device(0));
+  const int there = b.step(Op::transfer, {x}, "x0", {4}, PlanBuilder::device(0));
+  const int first = kernel(b, "half_0", {w}, "w'", {4}, PlanBuilder::device(0));
+  const int product = kernel(b, "mul_0", {there, first}, "y", {4}, PlanBuilder::device(0));
+  const int second = kernel(b, "half_0", {v}, "v'", {4}, PlanBuilder::device(0));
+  const int loss = kernel(b, "mul_0", {product, second}, "loss", {4}, PlanBuilder::device(0));
+  b.output("loss", loss);
+  b.program.updates = {{"w", kernel(b, "sgd_0", {w, loss}, "w+", {4}, PlanBuilder::device(0))}};
+  return b;
+}
+
 /// A chain of kernels on device 0.
 PlanBuilder chain() {
   PlanBuilder b;
@@ -133,6 +148,12 @@ PlanBuilder chain() {
 TEST(Rewrites, SinkUpdates) {
   expect_rewrite("sink-updates", "On a GPU what only makes new values of variables comes last: the average, though made first.",
                  {training(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, HoistFromVariables) {
+  expect_rewrite("hoist-from-variables",
+                 "On a GPU what reads only variables comes first, equal kernels together: both halves before the products.",
+                 {conversions(), fixed_devices(0, 1), 1});
 }
 
 TEST(Rewrites, FetchInputs) {
