@@ -29,6 +29,7 @@ OptionParser explain_options() {
       .option("--devices", "LIST", "a device list: shows implementations, layouts and costs; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
+      .add(device_model_option)
       .option("--op", "OP", "only layers with this op: a layer's type, scatter, reorder, kernel, …")
       .option("--device", "D", "only what is on this device")
       .option("--why", "NODE", "why this node is there: an id that `sheaf dump --format json` shows")
@@ -51,11 +52,16 @@ int explain_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   if (options->has("--devices") != options->has("--batch"))
     return report_usage(Error("--devices and --batch go together: implementations depend on both"), "explain");
+  if (options->has("--device-model") && !options->has("--devices"))
+    return report_usage(Error("--device-model says what the GPUs of --devices are: it needs that"), "explain");
   ExplainRequest request;
   request.layer = options->value("LAYER");
   request.op = options->value("--op");
   request.device = options->value("--device");
   request.program = options->value("--program");
+  auto model = device_model_of(*options);
+  if (!model) return report_usage(model.error(), "explain");
+  request.device_model = *model;
   auto bind = bind_options(*options);
   if (!bind) return report_usage(bind.error(), "explain");
   request.bind = *bind;

@@ -90,11 +90,15 @@ double rate_of(const DeviceDescription& device, Op op, DType dtype) {
 
 }  // namespace
 
-DeviceDescriptions guessed_devices() {
+DeviceDescriptions guessed_devices(const std::string& model) {
   DeviceDescriptions devices;
   devices.source = "a guess from the CPU's model";
   for (const DeviceBackend* backend : backends()) {
-    if (backend->describe) devices.kinds[std::string(backend->name)] = backend->describe();
+    if (!backend->describe) continue;
+    const auto models = backend->models ? backend->models() : std::vector<std::string>{};
+    const bool has = std::find(models.begin(), models.end(), model) != models.end();
+    const auto& described = devices.kinds[std::string(backend->name)] = backend->describe(has ? model : "");
+    if (has) devices.source = "the data sheet of an " + described.model + " and what is assumed with it (docs/estimate.md)";
   }
   return devices;
 }
@@ -105,10 +109,10 @@ const DeviceDescription& DeviceDescriptions::of(const DeviceInfo& device) const 
   return found == kinds.end() ? unknown : found->second;
 }
 
-Result<DeviceDescriptions> read_devices(const std::string& file) {
+Result<DeviceDescriptions> read_devices(const std::string& file, const std::string& model) {
   SHEAF_ASSIGN(auto text, read_file(file, kLargestFile));
   SHEAF_ASSIGN(auto json, parse_ordered_json(file, text));
-  DeviceDescriptions devices = guessed_devices();
+  DeviceDescriptions devices = guessed_devices(model);
   devices.source = file;
   JsonReading reading{file, {}};
   const JsonNode root(reading, json);
@@ -144,6 +148,8 @@ Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, O
   roofline.bytes_per_second = std::min(device.bytes_per_second * crowd, device.core_bytes_per_second * threads);
   if (bytes <= device.cache_bytes * share)
     roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
+  if (const auto own = device.operation_bytes_per_second.find(op); own != device.operation_bytes_per_second.end())
+    roofline.bytes_per_second = std::min(roofline.bytes_per_second, own->second);
   roofline.seconds_per_operation = device.seconds_per_operation;
   return roofline;
 }

@@ -20,12 +20,13 @@ struct DeviceDescriptions {
 };
 
 /// What backends say without measuring (DeviceBackend::describe): a vector width and core count, usual bandwidths.
-DeviceDescriptions guessed_devices();
+/// `model`: of the kind that has it, this device's data sheet (DeviceBackend::models).
+DeviceDescriptions guessed_devices(const std::string& model = {});
 
 /// A file that `sheaf bench --calibrate` wrote, or one like it: {"sheaf_devices": "1.0", "cpu": {…}, "cuda": {…}};
-/// backends and figures that it leaves out are guessed. Errors (located at the file): it cannot be read, another version,
+/// backends and figures that it leaves out are as guessed_devices(model) has them. Errors (located at the file): it cannot be read, another version,
 /// an unknown field, a figure that isn't a positive number.
-Result<DeviceDescriptions> read_devices(const std::string& file);
+Result<DeviceDescriptions> read_devices(const std::string& file, const std::string& model = {});
 
 /// The text of such a file.
 std::string devices_text(const DeviceDescriptions& devices);

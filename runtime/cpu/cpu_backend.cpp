@@ -22,7 +22,7 @@ DeviceListing list_cpu() {
 }
 
 /// Guesses. Two fused multiply-adds a cycle, of 16 floats with AVX-512, of 8 with AVX2, at 4 GHz: few machines do better.
-DeviceDescription describe_cpu() {
+DeviceDescription describe_cpu(const std::string&) {
   constexpr double kCoreBytes = 40e9, kSocketBytes = 400e9;
   constexpr double kBf16Ratio = 2;  // VDPBF16PS adds up two products for each f32 lane
   const DeviceInfo& info = cpu_info();

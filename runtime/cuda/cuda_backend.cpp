@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_backend.h"
 
+#include "runtime/cuda/gpu_models.h"
 #include "runtime/cuda/installation_text.h"
 #include "runtime/cuda/planned_device.h"
 
@@ -39,8 +40,15 @@ DeviceListing list_gpus() {
   return {cuda::to_json(installation, environment), cuda::to_text(installation, environment)};
 }
 
-/// Of any graphics card: what a trace measures itself by where nothing better is known.
-DeviceDescription describe_gpu() {
+std::vector<std::string> models() {
+  std::vector<std::string> keys;
+  for (const cuda::GpuModel& model : cuda::gpu_models()) keys.emplace_back(model.key);
+  return keys;
+}
+
+/// Without a model, of any graphics card: what a trace measures itself by where nothing better is known.
+DeviceDescription describe_gpu(const std::string& model) {
+  if (const cuda::GpuModel* known = cuda::find_gpu_model(model)) return cuda::describe_gpu_model(*known);
   DeviceDescription gpu;
   gpu.model = "a graphics card";
   gpu.flops_per_second = 50e12;
@@ -59,7 +67,7 @@ DeviceDescription describe_gpu() {
 }  // namespace
 
 const DeviceBackend& cuda_backend() {
-  static constexpr DeviceBackend backend = {"cuda", open_gpu, cuda::planned_device, list_gpus, describe_gpu};
+  static constexpr DeviceBackend backend = {"cuda", open_gpu, cuda::planned_device, list_gpus, describe_gpu, models};
   return backend;
 }
 

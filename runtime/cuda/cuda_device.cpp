@@ -4,13 +4,30 @@
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/queue.h"
+#include "runtime/device/launch_count.h"
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 namespace sheaf::cuda {
 namespace {
+
+/// Once in a process: what makes products of f32 less exact than f32, whatever a library was asked for.
+void warn_of_tf32() {
+  static std::atomic<bool> looked{false};
+  if (looked.exchange(true, std::memory_order_relaxed)) return;
+  const char* value = std::getenv("NVIDIA_TF32_OVERRIDE");
+  if (!value || !*value || std::strcmp(value, "0") == 0) return;
+  std::fprintf(stderr,
+               "warning: NVIDIA_TF32_OVERRIDE=%s lets NVIDIA's libraries round the factors of f32 products to TF32, also with "
+               "--numerics strict; unset it, or set it to 0\n",
+               value);
+}
 
 class CudaDevice final : public Device {
  public:
@@ -93,6 +110,7 @@ class CudaDevice final : public Device {
       return described(prepare_generated_kernel(request, state_, device_, kernels), what);
     }
     SHEAF_ASSIGN(auto library, open_library());
+    if (!request.fast_numerics && info_.planned.empty()) warn_of_tf32();
     return described(library->prepare(request), what);
   }
 
@@ -144,7 +162,7 @@ class CudaDevice final : public Device {
  private:
   /// Tells the operation what it works on.
   static Result<Prepared> described(Result<Prepared> prepared, const std::string& what) {
-    if (!prepared || !prepared->executable) return prepared;
+    if (!prepared || !prepared->executable || dynamic_cast<PlannedLaunches*>(prepared->executable.get())) return prepared;
     auto* operation = dynamic_cast<Operation*>(prepared->executable.get());
     if (!operation) return Error(what + ": what prepared it made no operation of a GPU");
     operation->operands.clear();

@@ -3,6 +3,8 @@
 #include "runtime/steps/kernel_step.h"
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_launch.h"
+#include "runtime/device/launch_count.h"
+#include "runtime/plan/kernel_lookup.h"
 
 #include <algorithm>
 
@@ -26,8 +28,9 @@ class PinnedBlock {
 };
 
 /// A lookup's status is looked at on the device, which raises the queue's flag, and comes to the host without being asked for.
-class LookupKernel final : public GeneratedLaunch {
+class LookupKernel final : public GeneratedLaunch, public CountsLaunches {
  public:
+  static constexpr int kLaunches = 3;
   LookupKernel(GeneratedLaunch&& launch, Lookup lookup, std::shared_ptr<const QueueKernels> kernels,
                std::unique_ptr<PinnedBlock> report)
       : GeneratedLaunch(std::move(launch)), lookup_(lookup), kernels_(std::move(kernels)), report_(std::move(report)) {
@@ -41,6 +44,7 @@ class LookupKernel final : public GeneratedLaunch {
     SHEAF_TRY(GeneratedLaunch::enqueue(at));
     return kernels_->report(at.stream, status, at.buffers[0], static_cast<int64_t>(size_of(lookup_.dtype)), found(), at.flag);
   }
+  int launches() const override { return kLaunches; }
   bool failed() const override { return found()[0] != 0; }
   std::string failure() const override { return failed() ? lookup_.failure(~found()[0], found()[1]) : std::string(); }
 
@@ -65,16 +69,15 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
                                                               const Plan& plan) {
   auto kernels = std::make_shared<PtxKernels>();
   if (plan.kernels.empty()) return std::shared_ptr<const Kernels>(kernels);
-  const auto ptx =
-      std::find_if(plan.objects.begin(), plan.objects.end(), [](const auto& object) { return object.first == "ptx"; });
-  if (ptx == plan.objects.end()) {
+  const std::string* ptx = find_ptx(plan);
+  if (!ptx) {
     std::string has;
     for (const auto& object : plan.objects) has += (has.empty() ? "" : ", ") + object.first;
     Error error({plan.file}, "the plan holds no kernels for GPUs: it has " + (has.empty() ? "none" : has));
     error.note("compile the model again: sheaf compile writes them unless its --targets leaves them out");
     return error;
   }
-  auto module = LoadedModule::load(state, device, ptx->second);
+  auto module = LoadedModule::load(state, device, *ptx);
   if (!module) {
     Error error({plan.file}, "the plan's kernels cannot be loaded on " + state->driver().properties(device).name + ": " +
                                  module.error().message());
@@ -88,7 +91,7 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
     if (!function)
       return Error({plan.file}, "the plan's PTX has no kernel '" + kernel.name + "': " + function.error().message());
     PtxKernels::Entry entry{*function, nullptr};
-    if (ptx->second.find(".entry " + kernel.name + "_many(") != std::string::npos) {
+    if (launches_many(plan, kernel)) {
       SHEAF_ASSIGN(auto many, kernels->module->function(kernel.name + "_many"));
       entry.many = many;
     }
@@ -108,7 +111,10 @@ Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const s
     Error error("has no form for GPUs in this plan");
     return error.note("compile the model again: sheaf compile writes them unless its --targets leaves them out");
   }
-  if (!loaded) return std::move(step.prepared);
+  if (!loaded) {
+    step.prepared.executable = planned_launches_of(step.lookup ? LookupKernel::kLaunches : 1);
+    return std::move(step.prepared);
+  }
   const auto entry = loaded->entries.find(kernel.name);
   if (entry == loaded->entries.end()) return Error("was not loaded");
   GeneratedLaunch launch(std::static_pointer_cast<const PtxKernels>(request.kernels->shared_from_this()), entry->second, kernel,

@@ -4,6 +4,7 @@
 #include "runtime/steps/step_operands.h"
 #include "runtime/cuda/operation.h"
 #include "runtime/cuda/own_kernels.h"
+#include "runtime/device/launch_count.h"
 
 #include <array>
 #include <memory>
@@ -63,12 +64,13 @@ class KernelCall {
 };
 
 /// An operation that consists only of such launches.
-class KernelOperation final : public Operation {
+class KernelOperation final : public Operation, public CountsLaunches {
  public:
   KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable)
       : kernels_(std::move(kernels)), calls_(std::move(calls)), guardable_(guardable) {}
   Result<void> enqueue(const Enqueue& at) override;
   bool guardable() const override { return guardable_; }
+  int launches() const override { return static_cast<int>(calls_.size()); }
 
  private:
   std::shared_ptr<OwnKernels> kernels_;

@@ -1,8 +1,11 @@
 #include "runtime/cuda/planned_device.h"
 
-#include "runtime/cuda/assumed_gpu.h"
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/gpu_models.h"
 #include "runtime/plan/plan.h"
+
+#include <map>
+#include <mutex>
 
 namespace sheaf::cuda {
 namespace {
@@ -10,7 +13,7 @@ namespace {
 /// Has nothing that could run. Modules can be "loaded": a device loads the kernels of its queues before it prepares others.
 class PlanningDriver final : public Driver {
  public:
-  PlanningDriver() : properties_(assumed_properties()) {}
+  explicit PlanningDriver(const GpuModel& model) : properties_(properties_of(model)) {}
   int devices() const override { return kMostDevices; }
   const DeviceProperties& properties(int) const override { return properties_; }
   Result<MemoryInUse> memory(int) override { return MemoryInUse{properties_.memory_bytes, properties_.memory_bytes}; }
@@ -47,8 +50,14 @@ class PlanningDriver final : public Driver {
 /// The devices share it.
 class SharedLibrary final : public Library {
  public:
-  Result<void> supports(Op op, DType dtype) override { return planning_library().library->supports(op, dtype); }
-  Result<Prepared> prepare(const PrepareRequest& request) override { return planning_library().library->prepare(request); }
+  explicit SharedLibrary(const GpuModel& model) : model_(model) {}
+  Result<void> supports(Op op, DType dtype) override { return planning_library(model_).library->supports(op, dtype); }
+  Result<Prepared> prepare(const PrepareRequest& request) override {
+    return planning_library(model_).library->prepare(request);
+  }
+
+ private:
+  const GpuModel& model_;
 };
 
 /// As NCCL's, which any machine with several GPUs is taken to have: it needs no scratch memory.
@@ -67,36 +76,40 @@ class PlanningCommunicator final : public Communicator {
 
 class PlanningBackend final : public Backend {
  public:
+  explicit PlanningBackend(const GpuModel& model) : model_(model), driver_(model) {}
   Driver& driver() override { return driver_; }
-  bool fuses_norms() const override { return planning_library().fuses_norms; }
+  bool fuses_norms() const override { return planning_library(model_).fuses_norms; }
   Result<std::unique_ptr<Library>> open_library(int) override {
-    return std::unique_ptr<Library>(std::make_unique<SharedLibrary>());
+    return std::unique_ptr<Library>(std::make_unique<SharedLibrary>(model_));
   }
   Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string&) override {
     return std::shared_ptr<Communicator>(std::make_shared<PlanningCommunicator>(devices.size()));
   }
 
  private:
+  const GpuModel& model_;
   PlanningDriver driver_;
 };
 
-}  // namespace
-
-DeviceProperties assumed_properties() {
-  const Json json = Json::parse(kAssumedGpu);
-  DeviceProperties properties;
-  properties.name = json["deviceName"].get<std::string>();
-  properties.major = json["deviceVer"].get<int>() / 100;  // 900: sm_90
-  properties.minor = json["deviceVer"].get<int>() / 10 % 10;
-  properties.multiprocessors = json["multiProcessorCount"].get<int>();
-  properties.memory_bytes = json["totalGlobalMem"].get<int64_t>();
-  properties.l2_bytes = json["l2CacheSize"].get<int>();
-  return properties;
+/// The process's, of `model`.
+const std::shared_ptr<Backend>& planning_backend(const GpuModel& model) {
+  static std::mutex mutex;
+  static auto& backends = *new std::map<const GpuModel*, std::shared_ptr<Backend>>;  // as the GPUs': never destroyed
+  const std::lock_guard lock(mutex);
+  auto& backend = backends[&model];
+  if (!backend) backend = std::make_shared<PlanningBackend>(model);
+  return backend;
 }
 
-std::shared_ptr<Device> planned_device(int index, const std::string& why) {
-  static const std::shared_ptr<Backend> backend = std::make_shared<PlanningBackend>();
-  return make_cuda_device(backend, index, why + "; planned for as an " + backend->driver().properties(index).name);
+}  // namespace
+
+Driver& planning_driver(const GpuModel& model) { return planning_backend(model)->driver(); }
+
+std::shared_ptr<Device> planned_device(int index, const std::string& why, const std::string& model) {
+  const GpuModel* known = find_gpu_model(model);
+  const GpuModel& chosen = known ? *known : gpu_models().front();
+  return make_cuda_device(planning_backend(chosen), index,
+                          (why.empty() ? "" : why + "; ") + "planned for as an " + chosen.name);
 }
 
 }  // namespace sheaf::cuda

@@ -10,18 +10,24 @@
 
 namespace sheaf::cuda {
 
-/// What prepares operations for a GPU of `properties` that nobody opens (its executables are null).
+struct GpuModel;
+
+/// What prepares operations for a GPU that nobody opens (its executables are null).
 struct PlanningLibrary {
   std::shared_ptr<Library> library;
   bool fuses_norms = false;  ///< DeviceInfo's
   std::string no_engines;    ///< why cuDNN chooses no engines, so that their workspaces aren't counted; empty: it does
 };
 
-/// The process's, for the properties in assumed_gpu.h. With NVIDIA's headers in the build: their libraries' formats, and
+/// The process's, for GPUs of `model`. With NVIDIA's headers in the build: their libraries' formats, and
 /// cuDNN's engines if cuDNN can choose them. Without: library operations on plain tensors, without workspaces.
-const PlanningLibrary& planning_library();
+const PlanningLibrary& planning_library(const GpuModel& model);
 
-/// The GPU that is planned for: cuda:`index`. `why`: why none is opened.
-std::shared_ptr<Device> planned_device(int index, const std::string& why);
+/// A driver of GPUs of `model` that has nothing to run on: kernels can be "loaded", not launched.
+Driver& planning_driver(const GpuModel& model);
+
+/// The GPU that is planned for: cuda:`index`. `why`: why none is opened; may be empty. `model`: a key of gpu_models(); any other: the
+/// first of them.
+std::shared_ptr<Device> planned_device(int index, const std::string& why, const std::string& model = {});
 
 }  // namespace sheaf::cuda

@@ -22,12 +22,15 @@ struct DeviceBackend {
   /// Device `index`, open. Errors: there is no such device, or nothing here to use it with; the message says why, and leaves
   /// the device's name to the caller.
   Result<std::shared_ptr<Device>> (*open)(int index);
-  /// As plan_device() (runtime/session/open_devices.h). Null: what cannot be opened cannot be planned for either.
-  std::shared_ptr<Device> (*plan)(int index, const std::string& why) = nullptr;
+  /// As plan_device() (runtime/session/open_devices.h), for a device of `model`, one of models(), or, if that is empty, of the first.
+  /// Null: what cannot be opened cannot be planned for either.
+  std::shared_ptr<Device> (*plan)(int index, const std::string& why, const std::string& model) = nullptr;
   /// Lists what there is, opening no more than necessary; null: nothing to list.
   DeviceListing (*enumerate)() = nullptr;
-  /// What is known about its devices' speed without measuring; null: nothing.
-  DeviceDescription (*describe)() = nullptr;
+  /// What is known about its devices' speed without measuring, of `model`, or, if that is empty, of any; null: nothing.
+  DeviceDescription (*describe)(const std::string& model) = nullptr;
+  /// The devices that it can describe: what --device-model takes ("h200"). Null: none.
+  std::vector<std::string> (*models)() = nullptr;
 };
 
 const std::vector<const DeviceBackend*>& backends();

@@ -18,9 +18,10 @@ struct DeviceDescription {
   double core_bytes_per_second = 0;  ///< what a single core can move
   double cache_bytes = 0;            ///< what fits here is moved at cache_bytes_per_second, all cores
   double cache_bytes_per_second = 0;
-  double seconds_per_operation = 0;  ///< overhead of an operation
+  double seconds_per_operation = 0;  ///< overhead of an operation; on an asynchronous device, of each launch
   double seconds_per_wait = 0;       ///< for one lane to see that another is done
   double copy_bytes_per_second = 0;  ///< from one device to another
+  double host_bytes_per_second = 0;  ///< from and to the host's memory, where that is another; 0: as the above
   double memory_bytes = 0;           ///< of one device
   /// Arithmetic rates of operations that don't reach the matrix products' rate, all cores.
   std::map<Op, double> operations;
@@ -28,6 +29,11 @@ struct DeviceDescription {
   /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
+  /// Memory traffic of operations that don't reach bytes_per_second.
+  std::map<Op, double> operation_bytes_per_second;
+  /// Of a GPU: how many threads it keeps at once, and how long a load takes. A generated kernel moves no more bytes in that time than
+  /// its threads have asked for. 0: not known, then it moves bytes_per_second.
+  double threads = 0, seconds_of_latency = 0;
 };
 
 }  // namespace sheaf

@@ -7,6 +7,7 @@
 #include "runtime/machine/thread_pool.h"
 #include "runtime/world/simulated_world.h"
 
+#include <algorithm>
 #include <map>
 
 namespace sheaf {
@@ -64,10 +65,19 @@ Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec) {
   return opened;
 }
 
-Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why) {
+Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why, const std::string& model) {
   const DeviceBackend* backend = find_backend(spec.kind);
   if (!backend || !backend->plan) return unusable(spec, why);
-  return backend->plan(spec.index, why);
+  return backend->plan(spec.index, why, model);
+}
+
+std::vector<std::string> device_models() {
+  std::vector<std::string> all;
+  for (const DeviceBackend* backend : backends()) {
+    if (!backend->models) continue;
+    for (std::string& model : backend->models()) all.push_back(std::move(model));
+  }
+  return all;
 }
 
 Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads, int shards, std::shared_ptr<World> world) {
@@ -83,16 +93,25 @@ Result<DeviceSet> open_all_ranks(const std::vector<DeviceSpec>& list, int thread
   return devices_of(list, threads, shards, all_ranks(list), open_device);
 }
 
-Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads, int shards) {
+Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads, int shards, const std::string& model) {
   std::map<std::string, std::string> closed;  // why; a device that is there and one that isn't have nothing in common
+  std::string described;                      // the kind that has `model`
+  for (const DeviceBackend* backend : backends()) {
+    const auto models = backend->models ? backend->models() : std::vector<std::string>{};
+    if (std::find(models.begin(), models.end(), model) != models.end()) described = backend->name;
+  }
   for (const DeviceSpec& spec : is_host_only(list) ? std::vector<DeviceSpec>{} : list) {
     const DeviceBackend* backend = find_backend(spec.kind);
-    if (auto opened = backend ? backend->open(spec.index) : Error("there is no such backend"); !opened)
+    if (spec.kind == described) closed.try_emplace(spec.kind, "");
+    else if (auto opened = backend ? backend->open(spec.index) : Error("there is no such backend"); !opened)
       closed.try_emplace(spec.kind, opened.error().message());
   }
+  if (!model.empty() && !closed.contains(described))
+    return Error("--device-model " + model + " describes " + (described.empty() ? "no device" : described + " devices") +
+                 ", of which the list has none");
   return devices_of(list, threads, shards, all_ranks(list), [&](const DeviceSpec& spec) {
     const auto why = closed.find(spec.kind);
-    return why == closed.end() ? open_device(spec) : plan_device(spec, why->second);
+    return why == closed.end() ? open_device(spec) : plan_device(spec, why->second, spec.kind == described ? model : "");
   });
 }
 

@@ -9,8 +9,12 @@ namespace sheaf {
 Result<std::shared_ptr<Device>> open_device(const DeviceSpec& spec);
 
 /// A device for a binding that is only planned (runtime/bind/planned_binding.h): it prepares operations and has neither memory
-/// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. Errors: this kind has no such device.
-Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why);
+/// nor queues. `why`: why the one that `spec` names isn't opened; info().planned says so. `model`: which device, one that its
+/// backend describes; empty: the backend chooses. Errors: this kind has no such device.
+Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::string& why, const std::string& model = {});
+
+/// All that --device-model takes.
+std::vector<std::string> device_models();
 
 /// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as in DeviceSet. `world`: of which a
 /// list with ranks names the devices; those of other processes stand for themselves. Errors: ranks without a world, or of devices
@@ -21,7 +25,9 @@ Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads 
 /// The same with all ranks of the list in this process, as if it were several: for verification.
 Result<DeviceSet> open_all_ranks(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
 
-/// The same for bindings that are only planned: if a device cannot be opened, the devices of its kind are planned for instead.
-Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0);
+/// The same for bindings that are only planned: if a device cannot be opened, the devices of its kind are planned for instead. With
+/// `model`, devices of the kind that has it are not opened but planned for as that. Errors: the list has none of that kind.
+Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0,
+                               const std::string& model = {});
 
 }  // namespace sheaf

@@ -132,6 +132,27 @@ class Estimates(ProgramTest):
         for part in ("not here:", "cuda:500, cuda:501: ", "memory that isn't known without the device:", "time: not estimated;", "moved between devices"):
             self.assertIn(part, out)
 
+    def test_gpus_by_their_data_sheet(self):
+        plan = self.compile(CNN)
+        seconds = {}
+        for model, name in (("h200", "NVIDIA H200"), ("l4", "NVIDIA L4")):
+            told = self.json(plan, "--devices", "cuda:0,cuda:1", "--batch", 4096, "--device-model", model)
+            self.assertEqual([device["why"] for device in told["planned"]], [f"planned for as an {name}"] * 2)
+            seconds[model] = told["time"]["step_seconds"]
+            self.assertIn(name, told["time"]["description"])
+            for device in told["devices"][1:]:
+                self.assertGreater(device["work"]["launches"], 0)
+            kinds = {kind["op"]: kind for kind in told["kinds"]}
+            self.assertAlmostEqual(sum(kind["seconds"] for kind in told["kinds"]), sum(device["seconds"]["busy"] for device in told["devices"]))
+            self.assertEqual(sum(kind.get("launches", 0) for kind in told["kinds"]), sum(device["work"].get("launches", 0) for device in told["devices"]))
+            self.assertIn(kinds["conv"]["bound"], ("compute", "memory", "overhead"))
+        self.assertLess(seconds["h200"], seconds["l4"])
+        out = must(self.estimate(plan, "--devices", "cuda:0", "--batch", 8, "--device-model", "h100")).out
+        for part in ("planned for as an NVIDIA H100", "launches of GPUs: ", "time: a step takes", "data sheet"):
+            self.assertIn(part, out)
+        self.assert_refused(self.estimate(plan, "--devices", "cuda:0", "--batch", 8, "--device-model", "tpu"), "--device-model", "rtx4090", status=2)
+        self.assert_refused(self.estimate(plan, "--devices", "cpu:0", "--batch", 8, "--device-model", "l4"), "the list has none")
+
     def test_described_gpus_have_times(self):
         plan = self.compile(CNN)
         describe = self.write("gpu.json", '{"sheaf_devices": "1.0", "cuda": {"flops_per_second": 5e13}}')

@@ -4,6 +4,7 @@
 // with: a GPU's, or the one that make_mock_driver.sh makes.
 #include "runtime/check/reader.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/gpu_models.h"
 #include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cudnn.h"
 #include "runtime/plan/op_list.h"
@@ -84,7 +85,7 @@ int main(int count, char** arguments) {
     std::fputs("usage: cudnn_plan_check --batch N --devices N [--fast] PLAN...\n", stderr);
     return 2;
   }
-  if (const std::string& why = cuda::planning_library().no_engines; !why.empty()) {
+  if (const std::string& why = cuda::planning_library(cuda::gpu_models().front()).no_engines; !why.empty()) {
     std::puts(why.c_str());
     return cuda::Cudnn::version().empty() ? 77 : 1;
   }

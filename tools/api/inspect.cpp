@@ -60,7 +60,7 @@ Result<Planned> planned(const Plan& plan, const InspectRequest& request) {
   SHEAF_ASSIGN(auto specs, parse_devices(request.devices));
   SHEAF_ASSIGN(auto list, names_of(request.devices));
   SHEAF_ASSIGN(auto devices, plan_devices(specs, request.bind.threads, request.bind.shards));
-  EstimateOptions options{request.bind, {}};
+  EstimateOptions options{request.bind, {}, {}};
   SHEAF_ASSIGN(auto made, estimate(plan, *program, list, devices, request.batch, options));
   return Planned{program, std::move(list), std::move(devices), std::move(options), std::move(made)};
 }

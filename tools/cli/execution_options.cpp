@@ -1,7 +1,10 @@
 #include "tools/cli/execution_options.h"
 
+#include "runtime/base/joined.h"
 #include "runtime/device/shards.h"
+#include "runtime/session/open_devices.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace sheaf {
@@ -20,6 +23,19 @@ Result<double> deadline_of(const std::string& text) {
 
 void devices_option(OptionParser& parser) {
   parser.option("--devices", "LIST", "devices: cpu:0,cpu:1 or cuda:0-3; cpu alone: everything on the host, unpartitioned");
+}
+
+void device_model_option(OptionParser& parser) {
+  parser.option("--device-model", "NAME",
+                "plan the list's GPUs as this one, by its data sheet, here or not: h200, h100, a100, l4, rtx4090");
+}
+
+Result<std::string> device_model_of(const Options& options) {
+  const std::string& model = options.value("--device-model");
+  const std::vector<std::string> known = device_models();
+  if (!options.has("--device-model") || std::find(known.begin(), known.end(), model) != known.end()) return model;
+  return Error("--device-model: '" + model + "' is none of " +
+               (known.empty() ? "the devices, of which none is described" : joined(known)));
 }
 
 void shards_option(OptionParser& parser) {

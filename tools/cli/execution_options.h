@@ -6,16 +6,20 @@
 
 namespace sheaf {
 
-void devices_option(OptionParser& parser);   ///< --devices LIST
-void shards_option(OptionParser& parser);    ///< --shards S
-void weights_option(OptionParser& parser);   ///< --weights FILE
-void seed_option(OptionParser& parser);      ///< --seed S
-void numerics_option(OptionParser& parser);  ///< --numerics KIND
+void devices_option(OptionParser& parser);       ///< --devices LIST
+void shards_option(OptionParser& parser);        ///< --shards S
+void device_model_option(OptionParser& parser);  ///< --device-model NAME, of verbs that only plan
+void weights_option(OptionParser& parser);       ///< --weights FILE
+void seed_option(OptionParser& parser);          ///< --seed S
+void numerics_option(OptionParser& parser);      ///< --numerics KIND
 // Of verbs that don't run plans as they stand; those that do have all in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
 /// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
 void execution_options(OptionParser& parser);
+
+/// What was given of --device-model; empty: nothing. Errors are the command line's fault.
+Result<std::string> device_model_of(const Options& options);
 
 /// What was given of --shards; 0: nothing. Errors are the command line's fault.
 Result<int> shards_of(const Options& options);

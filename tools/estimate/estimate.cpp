@@ -1,6 +1,7 @@
 #include "tools/estimate/estimate.h"
 
 #include "runtime/base/index.h"
+#include "runtime/bind/planned_launches.h"
 #include "tools/estimate/measures.h"
 #include "tools/estimate/planned_program.h"
 #include "tools/inspect/graph.h"
@@ -102,7 +103,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
   SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, batch, options.bind));
   const BoundProgram& bound = planned.binding.program;
-  const DeviceDescriptions description = options.description ? *options.description : guessed_devices();
+  const DeviceDescriptions description = options.description ? *options.description : guessed_devices(options.device_model);
   Estimate result;
   result.model = plan.name;
   result.program = named(plan, program).name;
@@ -117,8 +118,9 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   add_assumptions(devices, result);
   add_given(bound, result);
   add_costs(plan, program, bound, result);
+  for (const int launches : planned_launches(planned.binding, plan, program, devices)) result.launches.push_back(launches);
   add_memory(plan, planned, program, devices, result);
-  add_times(planned.binding, devices, description, result);
+  add_times(plan, planned.binding, devices, description, result);
   SHEAF_TRY(add_movements(plan, program, result));
   return result;
 }

@@ -40,6 +40,7 @@ struct DeviceEstimate {
   std::vector<LiveTensor> largest;  ///< at the peak, at most ten, the largest first
   Cost cost;                        ///< of a step
   size_t operations = 0;
+  size_t launches = 0;               ///< into its queue, of an asynchronous device
   double compute_seconds = 0;        ///< arithmetic at the device's rate
   double memory_seconds = 0;         ///< traffic at its bandwidth
   double communication_seconds = 0;  ///< copies and sums that data movement makes, and waits for other lanes' signals
@@ -60,6 +61,15 @@ struct LayerEstimate {
   Cost cost;
   size_t operations = 0;
   double seconds = 0;           ///< over all lanes
+  Bound bound = Bound::memory;  ///< of most of that time
+};
+
+/// All operations of one kind, on all devices.
+struct KindEstimate {
+  Op op{};
+  size_t operations = 0, launches = 0;
+  Cost cost;
+  double seconds = 0;
   Bound bound = Bound::memory;  ///< of most of that time
 };
 
@@ -97,9 +107,11 @@ struct Estimate {
   std::vector<DeviceEstimate> devices;  ///< by lane
   std::vector<LaneMemory> memory;       ///< by lane: over time
   std::vector<OperationInfo> operations;
-  std::vector<Cost> costs;  ///< by operation
+  std::vector<Cost> costs;    ///< by operation
+  std::vector<int> launches;  ///< by operation: planned_launches()
   std::vector<MovementEstimate> movements;
   std::vector<LayerEstimate> layers;  ///< in the order of the program
+  std::vector<KindEstimate> kinds;    ///< in the order in which the program first has them
   Cost cost;                          ///< of a step, on all devices
   int64_t bytes_moved = 0;
   size_t parameter_bytes = 0;  ///< BindingInfo's: parameters, buffers and optimiser state
@@ -114,7 +126,8 @@ struct Estimate {
 
 struct EstimateOptions {
   BindOptions bind;                               ///< numerics and deterministic of it
-  std::optional<DeviceDescriptions> description;  ///< none: guessed_devices()
+  std::optional<DeviceDescriptions> description;  ///< none: guessed_devices(device_model)
+  std::string device_model;                       ///< as plan_devices() was told
 };
 
 /// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges

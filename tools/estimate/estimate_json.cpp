@@ -42,6 +42,7 @@ Json json_of(const DeviceEstimate& device, const Estimate& estimate) {
   for (const LiveTensor& tensor : device.largest) json["largest"].push_back(json_of(tensor));
   json["work"] = json_of(device.cost);
   json["work"]["operations"] = device.operations;
+  if (device.launches > 0) json["work"]["launches"] = device.launches;
   if (!estimate.no_times.empty()) return json;
   json["seconds"] = {{"compute", device.compute_seconds},
                      {"memory", device.memory_seconds},
@@ -66,6 +67,17 @@ Json json_of(const LayerEstimate& layer, bool timed) {
   if (!timed) return json;
   json["seconds"] = layer.seconds;
   json["bound"] = name_of(layer.bound);
+  return json;
+}
+
+Json json_of(const KindEstimate& kind, bool timed) {
+  Json json = {{"op", to_string(kind.op)}};
+  json.update(json_of(kind.cost));
+  json["operations"] = kind.operations;
+  if (kind.launches > 0) json["launches"] = kind.launches;
+  if (!timed) return json;
+  json["seconds"] = kind.seconds;
+  json["bound"] = name_of(kind.bound);
   return json;
 }
 
@@ -98,6 +110,8 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
   json["devices"] = std::move(devices);
   json["work"] = json_of(estimate.cost);
   json["layers"] = std::move(layers);
+  json["kinds"] = Json::array();
+  for (const KindEstimate& kind : estimate.kinds) json["kinds"].push_back(json_of(kind, estimate.no_times.empty()));
   json["bytes_moved"] = estimate.bytes_moved;
   json["movements"] = std::move(movements);
   for (const PlannedDevice& device : estimate.planned)

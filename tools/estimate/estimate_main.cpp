@@ -44,6 +44,7 @@ OptionParser estimate_options() {
       .add(devices_option)
       .required()
       .add(shards_option)
+      .add(device_model_option)
       .option("--batch", "N", "rows of a batch")
       .also("--batch-size")
       .required()
@@ -60,7 +61,10 @@ OptionParser estimate_options() {
                 "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32"})
       .example("the largest batch that fits 64 MiB a device",
                {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
-                "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32 --memory 64MiB"});
+                "sheaf estimate digits_cnn.plan --devices cpu:0,cpu:1 --batch 32 --memory 64MiB"})
+      .example("memory, launches and time on two GPUs that aren't here",
+               {"sheaf compile models/digits_cnn.json -o digits_cnn.plan",
+                "sheaf estimate digits_cnn.plan --devices cuda:0,cuda:1 --batch 64 --device-model h100"});
   return parser;
 }
 
@@ -86,18 +90,22 @@ int estimate_verb(std::span<const std::string> arguments) {
     return usage(Error("--program: '" + options->value("--program") + "' is none of infer, train, accumulate and update"));
   }
 
+  auto model = device_model_of(*options);
+  if (!model) return usage(std::move(model.error()));
+
   auto plan = load_plan(options->value("PLAN"));
   if (!plan) return report(plan.error(), kFailed);
   auto program = program_of(*plan, *options);
   if (!program) return report(program.error(), kFailed);
   EstimateOptions how;
   how.bind = *bind;
+  how.device_model = *model;
   if (options->has("--describe")) {
-    auto described = read_devices(options->value("--describe"));
+    auto described = read_devices(options->value("--describe"), how.device_model);
     if (!described) return report(described.error(), kFailed);
     how.description = std::move(*described);
   }
-  auto devices = plan_devices(*list, 0, bind->shards);
+  auto devices = plan_devices(*list, 0, bind->shards, how.device_model);
   if (!devices) return report(devices.error(), kFailed);
   std::vector<std::string> names;
   for (const DeviceSpec& device : *list) names.push_back(to_string(device));

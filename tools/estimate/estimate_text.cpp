@@ -157,6 +157,27 @@ std::string work(const Estimate& estimate) {
   return text;
 }
 
+/// By kind of operation, the longest first: of lists with devices whose launches take time.
+std::string kinds(const Estimate& estimate) {
+  const bool launched =
+      std::any_of(estimate.kinds.begin(), estimate.kinds.end(), [](const auto& kind) { return kind.launches; });
+  if (!launched) return "";
+  std::vector<KindEstimate> order = estimate.kinds;
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.seconds != b.seconds ? a.seconds > b.seconds : a.op < b.op; });
+  const bool timed = estimate.no_times.empty();
+  size_t launches = 0;
+  Table table;
+  table.row(
+      {"kind of operation", "operations", "launches", "work", "memory traffic", timed ? "time" : "", timed ? "bound by" : ""});
+  for (const KindEstimate& kind : order) {
+    launches += kind.launches;
+    table.row({to_string(kind.op), std::to_string(kind.operations), std::to_string(kind.launches), flops_text(kind.cost.flops),
+               size_text(kind.cost.bytes()), timed ? time_text(kind.seconds) : "", timed ? name_of(kind.bound) : ""});
+  }
+  return "\nlaunches of GPUs: " + std::to_string(launches) + "\n" + table.text("  ");
+}
+
 std::string movements(const Estimate& estimate) {
   std::string text = "\nmoved between devices: " + size_text(static_cast<double>(estimate.bytes_moved)) + "\n";
   Table table;
@@ -218,7 +239,7 @@ std::string estimate_text(const Estimate& estimate, const LargestBatch* largest)
   text += memory_table(estimate);
   text += "of the caller's, besides: inputs " + size_text(estimate.input_bytes) + ", outputs " +
           size_text(estimate.output_bytes) + "\n";
-  text += assumptions(estimate) + peaks(estimate) + work(estimate) + movements(estimate) + times(estimate);
+  text += assumptions(estimate) + peaks(estimate) + work(estimate) + kinds(estimate) + movements(estimate) + times(estimate);
   return largest ? text + largest_text(*largest) : text;
 }
 

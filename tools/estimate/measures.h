@@ -10,8 +10,8 @@ namespace sheaf {
 void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
                 Estimate& estimate);
 
-/// Times of devices, layers and the step. Estimate::devices, layers, operations and costs are there.
-void add_times(const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
+/// Times of devices, layers, kinds and the step. Estimate::devices, layers, operations, costs and launches are there.
+void add_times(const Plan& plan, const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
                Estimate& estimate);
 
 }  // namespace sheaf

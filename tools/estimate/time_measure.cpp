@@ -1,11 +1,13 @@
 // Time under the rooflines: each operation by itself, then the lanes with their waits.
 #include "runtime/base/index.h"
 #include "runtime/ops/traits.h"
+#include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
 #include "tools/estimate/measures.h"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <string_view>
 
@@ -14,8 +16,9 @@ namespace {
 
 class Clock {
  public:
-  Clock(const PlannedBinding& binding, const DeviceSet& devices, const DeviceDescriptions& description, Estimate& estimate)
-      : binding_(binding), devices_(devices), description_(description), estimate_(estimate) {
+  Clock(const Plan& plan, const PlannedBinding& binding, const DeviceSet& devices, const DeviceDescriptions& description,
+        Estimate& estimate)
+      : plan_(plan), binding_(binding), devices_(devices), description_(description), estimate_(estimate) {
     for (LaneId lane : devices.lanes())
       if (lane != kHostLane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
@@ -24,7 +27,8 @@ class Clock {
       if (!timed_) break;
       timed_ = devices.device(lane).info().planned.empty() || this->description(lane).known;
       if (!timed_)
-        estimate.no_times = "it isn't known how fast " + devices.name(lane) + " is: it isn't here, and --describe doesn't say";
+        estimate.no_times = "it isn't known how fast " + devices.name(lane) +
+                            " is: it isn't here, and neither --device-model nor --describe says";
     }
   }
 
@@ -47,13 +51,49 @@ class Clock {
       }
     }
     for (double time : lane_time) estimate_.step_seconds = std::max(estimate_.step_seconds, time);
-    for (size_t l = 0; l < by_bound_.size(); ++l) {
-      const auto most = std::max_element(by_bound_[l].begin(), by_bound_[l].end());
-      estimate_.layers[l].bound = static_cast<Bound>(most - by_bound_[l].begin());
-    }
+    for (size_t l = 0; l < by_bound_.size(); ++l) estimate_.layers[l].bound = most(by_bound_[l]);
+    for (size_t k = 0; k < kind_bounds_.size(); ++k) estimate_.kinds[k].bound = most(kind_bounds_[k]);
   }
 
  private:
+  using ByBound = std::array<double, 3>;  ///< seconds
+
+  static Bound most(const ByBound& seconds) {
+    return static_cast<Bound>(std::max_element(seconds.begin(), seconds.end()) - seconds.begin());
+  }
+
+  /// Whether a copy goes between the host's memory and another.
+  bool crosses(const Instance& instance) const {
+    const auto on_host = [&](TensorId tensor) {
+      const Tensor& home = binding_.program.home(tensor);
+      return home.lies<Tensor::Given>() || home.lies<Tensor::Wanted>() || devices_.device(home.lane).info().shares_host_memory;
+    };
+    return on_host(instance.inputs[0]) != on_host(instance.outputs[0]);
+  }
+
+  /// Of the operations that are of one kind with `op`: its index among Estimate::kinds.
+  size_t kind_of(Op op) {
+    const auto [known, fresh] = kinds_.try_emplace(op, estimate_.kinds.size());
+    if (fresh) {
+      estimate_.kinds.emplace_back().op = op;
+      kind_bounds_.emplace_back();
+    }
+    return known->second;
+  }
+
+  /// The rate at which a generated kernel moves what its threads ask for, an item or more of each operand at a time; no bound where
+  /// that isn't known.
+  double bytes_in_flight_per_second(const DeviceDescription& device, const OperationInfo& info) const {
+    const Kernel* kernel = info.op == Op::kernel ? find_kernel(plan_, info.kernel) : nullptr;
+    if (!kernel || kernel->gpu_block <= 0 || device.threads == 0 || device.seconds_of_latency == 0 || info.output_specs.empty())
+      return std::numeric_limits<double>::infinity();
+    size_t bytes = 0;  // that a thread asks for, for one item
+    for (const TensorSpec& input : info.input_specs)
+      bytes += input.dims == info.output_specs[0].dims ? size_of(input.dtype) : 0;
+    const double items = std::max(1.0, double(kernel->gpu_items) / kernel->gpu_block);
+    return device.threads * items * double(std::max<size_t>(bytes, 1)) / device.seconds_of_latency;
+  }
+
   const DeviceDescription& description(LaneId lane) const { return description_.of(devices_.device(lane).info()); }
 
   /// Seconds of one operation, noted with its device and layer.
@@ -65,13 +105,26 @@ class Clock {
     DeviceEstimate& estimate = estimate_.devices[instance.lane.index()];
     estimate.cost += cost;
     ++estimate.operations;
+    const bool queued = devices_.device(instance.lane).info().asynchronous;
+    const int launches = estimate_.launches[i.index()];
+    if (queued) estimate.launches += static_cast<size_t>(launches);
+    const size_t kind = kind_of(info.op);
+    KindEstimate& alike = estimate_.kinds[kind];
+    ++alike.operations;
+    alike.cost += cost;
+    if (queued) alike.launches += static_cast<size_t>(launches);
     if (!timed_) return 0;
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
     Roofline roofline = lane_roofline(device, threads, instance.lane == kHostLane ? threads : busy_, info.op,
                                       multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
-    if (copies) roofline.bytes_per_second = 2 * device.copy_bytes_per_second;  // read and written count as one byte copied
+    if (copies) {  // read and written count as one byte copied
+      const bool host = device.host_bytes_per_second > 0 && crosses(instance);
+      roofline.bytes_per_second = 2 * (host ? device.host_bytes_per_second : device.copy_bytes_per_second);
+    }
+    roofline.bytes_per_second = std::min(roofline.bytes_per_second, bytes_in_flight_per_second(device, info));
+    if (queued) roofline.seconds_per_operation *= launches;
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
     (copies || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
@@ -79,10 +132,14 @@ class Clock {
     estimate.busy_seconds += time;
     const size_t layer = layers_.at(info.layer);
     estimate_.layers[layer].seconds += time;
-    by_bound_[layer][static_cast<size_t>(bound_by(roofline, cost))] += time;
+    const auto bound = static_cast<size_t>(bound_by(roofline, cost));
+    by_bound_[layer][bound] += time;
+    alike.seconds += time;
+    kind_bounds_[kind][bound] += time;
     return time;
   }
 
+  const Plan& plan_;
   const PlannedBinding& binding_;
   const DeviceSet& devices_;
   const DeviceDescriptions& description_;
@@ -90,14 +147,16 @@ class Clock {
   bool timed_ = true;  ///< all devices' figures are known
   int busy_ = 0;       ///< threads of all lanes on the host's cores except the host's own
   std::map<std::string, size_t> layers_;
-  std::vector<std::array<double, 3>> by_bound_;
+  std::vector<ByBound> by_bound_;
+  std::map<Op, size_t> kinds_;
+  std::vector<ByBound> kind_bounds_;
 };
 
 }  // namespace
 
-void add_times(const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
+void add_times(const Plan& plan, const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
                Estimate& estimate) {
-  Clock(planned, devices, description, estimate).measure();
+  Clock(plan, planned, devices, description, estimate).measure();
 }
 
 }  // namespace sheaf

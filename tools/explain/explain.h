@@ -20,6 +20,7 @@ struct ExplainRequest {
   std::optional<int64_t> batch;      ///< rows; given together with `devices`, or neither
   std::string program = "infer";     ///< "infer" or "train"
   BindOptions bind;
+  std::string device_model;  ///< as plan_devices() takes it
   std::string layer;   ///< a layer or a group of layers, with or without `module.`; its last components do too. Empty: all
   std::string op;      ///< a layer type, an inserted operation, an operation of the executable program; empty: all
   std::string device;  ///< of a node; empty: all

@@ -26,7 +26,7 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   BindOptions options = request.bind;
   options.explain = true;
   SHEAF_ASSIGN(auto parsed, parse_devices(list));
-  SHEAF_ASSIGN(auto devices, plan_devices(parsed, options.threads, options.shards));
+  SHEAF_ASSIGN(auto devices, plan_devices(parsed, options.threads, options.shards, request.device_model));
   BoundPlan bound;
   bound.planned = planned_devices(devices);
   if (devices.planned() || devices.world()) {

@@ -64,7 +64,8 @@ class LinearBuilder {
     if (!context_.planning()) operation_ = std::make_unique<ProductOperation>(*context_.driver, context_.device, context_.own);
     if (in_ == 0) build_without_product();
     else build_product();
-    prepared_.executable = std::move(operation_);
+    if (operation_) prepared_.executable = std::move(operation_);
+    else prepared_.executable = planned_launches_of(launches_);
     return std::move(prepared_);
   }
 
@@ -114,12 +115,14 @@ class LinearBuilder {
     request.epilogue = epilogue.kind;
     request.bias = {};
     if (operation_) operation_->before.clear();
+    launches_ = 1;
     if (in_epilogue) {
       request.epilogue = cublasLtEpilogue_t(
           epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT ? CUBLASLT_EPILOGUE_BIAS : epilogue.kind | CUBLASLT_EPILOGUE_BIAS);
       request.bias = input(operands_, "bias");
       if (operands_.dtype() != DType::float32) {
         request.bias = take_scratch(scratch, size_t(out_) * size_of(operands_.dtype()));
+        ++launches_;
         if (operation_)
           operation_->before.push_back(
               narrow_call(own_kernels_of(context_), request.bias, input(operands_, "bias"), operands_.dtype(), out_));
@@ -132,6 +135,7 @@ class LinearBuilder {
 
   /// The kernel behind it: bias, `residual` (where the product hasn't added it), activation.
   void add_after(MemoryRef residual) {
+    ++launches_;
     if (!operation_) return;
     ActivationCall call;
     call.y = call.x = y();
@@ -149,6 +153,7 @@ class LinearBuilder {
   std::optional<KernelActivation> activation_;
   int64_t rows_, in_, out_;
   bool bias_behind_ = false;
+  int launches_ = 1;
   Prepared prepared_;
   std::unique_ptr<ProductOperation> operation_;
 };

@@ -31,7 +31,8 @@ Result<Prepared> prepare_matmul(const PrepareRequest& request, LibraryContext& c
     explain_product(context, wanted, chosen.product.get(), "", prepared);
     if (operation) operation->product = std::move(chosen.product);
   }
-  prepared.executable = std::move(operation);
+  if (operation) prepared.executable = std::move(operation);
+  else prepared.executable = planned_launches_of(int(std::max<size_t>(batched.calls.size(), 1)));
   return prepared;
 }
 

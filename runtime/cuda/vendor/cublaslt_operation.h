@@ -7,7 +7,7 @@
 namespace sheaf::cuda {
 
 /// Zeros, then launches, then the product, then launches; each of them may be missing.
-class ProductOperation final : public Operation {
+class ProductOperation final : public Operation, public CountsLaunches {
  public:
   struct Zeros {
     MemoryRef where;
@@ -16,6 +16,9 @@ class ProductOperation final : public Operation {
   ProductOperation(Driver& driver, int device, std::shared_ptr<OwnKernels> kernels)
       : driver_(driver), device_(device), kernels_(std::move(kernels)) {}
   Result<void> enqueue(const Enqueue& at) override;
+  int launches() const override {
+    return static_cast<int>(zeros.size() + before.size() + after.size() + (product ? product->request().calls.size() : 0));
+  }
 
   std::vector<Zeros> zeros;
   std::vector<KernelCall> before, after;

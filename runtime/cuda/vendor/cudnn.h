@@ -29,6 +29,8 @@ class CudnnPlan {
   virtual std::string engine() const = 0;
   /// What EngineChoice::deterministic left out although the heuristics put it before the engine: "engine 20". Or empty.
   virtual std::string left_out() const = 0;
+  /// Why neither engine nor workspace is known, of a plan that is made without the device; empty: they are.
+  virtual std::string unknown() const { return {}; }
 };
 
 class Cudnn {
@@ -65,6 +67,8 @@ class Cudnn {
 
   cudnnContext* handle_ = nullptr;
   std::string no_engines_;
+  std::string
+      no_norms_;  ///< why it compiles no batch norm, while it makes other plans; such graphs are taken to have an engine
   std::unique_ptr<Device> device_;
   std::mutex using_handle_, planning_;
   std::map<std::string, Result<std::shared_ptr<CudnnPlan>>> plans_;

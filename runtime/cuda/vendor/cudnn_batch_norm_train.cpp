@@ -78,8 +78,8 @@ Result<Prepared> prepare_batch_norm_train(const PrepareRequest& request, Library
   if (masked) {
     const TensorSpec& wanted = request.outputs[3];
     require(wanted.dtype == DType::uint8 && wanted.dims == Dims{1}, "output 3, the workspace, should be uint8 of shape [1]");
-    // cuDNN's samples give a mask one bit an element, its own sizes of reordered masks one byte: room for either.
-    const size_t bytes = library ? size_t(product(norm.dims, 0, norm.dims.size())) : mask_bytes(norm.dims);
+    // One bit an element, in cuDNN's too: its booleans are packed, eight in a byte (the reference of cudnnDataType_t).
+    const size_t bytes = mask_bytes(norm.dims);
     builder.prepared.outputs[3].bytes = bytes;
     builder.prepared.outputs[3].format = std::make_shared<NormWorkspace>(library, norm.channels_last, bytes);
   }

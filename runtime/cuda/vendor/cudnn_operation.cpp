@@ -26,8 +26,7 @@ CudnnBuilder::CudnnBuilder(const StepOperands& operands, LibraryContext& context
 }
 
 OwnKernels* CudnnBuilder::kernels() {
-  if (planning()) return nullptr;
-  require(context_.own != nullptr, context_.no_own);
+  require(planning() || context_.own != nullptr, context_.no_own);
   return context_.own.get();
 }
 
@@ -48,8 +47,9 @@ void CudnnBuilder::add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph&
                        const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places) {
   engines_ += (engines_.empty() ? "" : ", ") + plan->engine();
   if (!plan->left_out().empty()) because("--deterministic leaves out " + plan->left_out());
-  if (!context_.cudnn->no_engines().empty())
-    prepared.uncertain = "the workspace of cuDNN's engine is left out: " + context_.cudnn->no_engines();
+  if (const std::string why = plan->unknown(); !why.empty())
+    prepared.uncertain = "the workspace of cuDNN's engine is left out: " + why;
+  ++launches_;
   const MemoryRef workspace = plan->workspace_bytes() > 0 ? scratch(plan->workspace_bytes()) : MemoryRef{};
   if (planning()) return;
   std::vector<MemoryRef> by_tensor(graph.tensors().size());
@@ -63,9 +63,13 @@ void CudnnBuilder::add(const CudnnGraph& graph, const std::vector<std::pair<Cudn
   add(*found, graph, places);
 }
 
-void CudnnBuilder::add(KernelCall call) { parts_.emplace_back(std::move(call)); }
+void CudnnBuilder::add(KernelCall call) {
+  ++launches_;
+  if (!planning()) parts_.emplace_back(std::move(call));
+}
 
 void CudnnBuilder::add_zeros(MemoryRef where, size_t bytes) {
+  ++launches_;
   if (!planning()) parts_.emplace_back(CudnnOperation::Zeros{where, bytes});
 }
 
@@ -73,7 +77,8 @@ void CudnnBuilder::because(const std::string& reason) { prepared.reason += (prep
 
 Prepared CudnnBuilder::take() {
   if (prepared.implementation.empty()) prepared.implementation = engines_.empty() ? "kernel" : "cuDNN " + engines_;
-  if (!planning())
+  if (planning()) prepared.executable = planned_launches_of(launches_);
+  else
     prepared.executable = std::make_unique<CudnnOperation>(*context_.driver, context_.device, context_.own, std::move(parts_));
   return std::move(prepared);
 }

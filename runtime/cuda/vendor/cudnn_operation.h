@@ -9,7 +9,7 @@
 namespace sheaf::cuda {
 
 /// Parts that are enqueued one behind the other.
-class CudnnOperation final : public Operation {
+class CudnnOperation final : public Operation, public CountsLaunches {
  public:
   struct Zeros {
     MemoryRef where;
@@ -22,6 +22,7 @@ class CudnnOperation final : public Operation {
     operand_alignment = kOperandAlignment;
   }
   Result<void> enqueue(const Enqueue& at) override;
+  int launches() const override { return static_cast<int>(parts_.size()); }
 
  private:
   Driver& driver_;
@@ -30,8 +31,8 @@ class CudnnOperation final : public Operation {
   std::vector<Part> parts_;
 };
 
-/// Collects the parts of a step's operation, their scratch memory and what explain says of them. While planning it keeps no
-/// parts.
+/// Collects the parts of a step's operation, their scratch memory and what explain says of them. While planning it only counts
+/// them.
 class CudnnBuilder {
  public:
   /// Throws OperationError where cuDNN is not there.
@@ -41,7 +42,7 @@ class CudnnBuilder {
   Prepared prepared;  ///< all plain at first
 
   bool planning() const { return context_.planning(); }
-  /// The project's own kernels; null while planning. Throws OperationError where this build has none.
+  /// The project's own kernels. Where this build has none, null while planning; else throws OperationError.
   OwnKernels* kernels();
   EngineChoice choice() const;
 
@@ -66,6 +67,7 @@ class CudnnBuilder {
  private:
   LibraryContext& context_;
   std::vector<CudnnOperation::Part> parts_;
+  int launches_ = 0;  ///< the parts, while planning too
   std::string engines_;
 };
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/vendor/library.h"
 
-#include "runtime/cuda/assumed_gpu.h"
+#include "runtime/cuda/gpu_models.h"
 #include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"
 #include "runtime/cuda/vendor/cublaslt.h"
@@ -9,6 +9,8 @@
 #include "runtime/steps/empty_step.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace sheaf::cuda {
 namespace {
@@ -60,7 +62,7 @@ class NvidiaLibrary final : public Library {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);
       require(!own || context_.planning() || context_.own, context_.no_own);
-      return own ? own(request, context_.own) : entry->prepare(request, context_);
+      return own ? own(request, context_.planning() ? nullptr : context_.own) : entry->prepare(request, context_);
     } catch (const OperationError& error) {
       return Error(error.what());
     }
@@ -107,16 +109,21 @@ Result<std::unique_ptr<Library>> open_library(Driver& driver, int device) {
   return std::unique_ptr<Library>(std::make_unique<NvidiaLibrary>(std::move(context)));
 }
 
-const PlanningLibrary& planning_library() {
-  static const PlanningLibrary opened = [] {
+const PlanningLibrary& planning_library(const GpuModel& model) {
+  const auto open = [&] {
     LibraryContext context;
-    context.properties = assumed_properties();
-    auto cudnn = Cudnn::open_planning(kAssumedGpu, context.properties.major * 10 + context.properties.minor);
+    context.properties = properties_of(model);
+    if (auto own = OwnKernels::open(planning_driver(model), 0)) context.own = std::move(*own);
+    auto cudnn = Cudnn::open_planning(properties_json(model), model.compute_capability);
     const std::string why = cudnn ? (*cudnn)->no_engines() : cudnn.error().message();
     context.cudnn = cudnn ? std::move(*cudnn) : Cudnn::without_engines(why);
     return PlanningLibrary{std::make_shared<NvidiaLibrary>(std::move(context)), true, why};
-  }();
-  return opened;
+  };
+  static std::mutex mutex;
+  static auto& libraries = *new std::map<const GpuModel*, PlanningLibrary>;
+  const std::lock_guard lock(mutex);
+  const auto found = libraries.find(&model);
+  return found == libraries.end() ? libraries.emplace(&model, open()).first->second : found->second;
 }
 
 }  // namespace sheaf::cuda

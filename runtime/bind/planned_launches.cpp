@@ -1,0 +1,101 @@
+#include "runtime/bind/planned_launches.h"
+
+#include "runtime/bind/touched.h"
+#include "runtime/device/launch_count.h"
+#include "runtime/plan/kernel_lookup.h"
+
+#include <map>
+
+namespace sheaf {
+namespace {
+
+class Counting {
+ public:
+  Counting(const PlannedBinding& planned, const Plan& plan, const Program& program, const DeviceSet& devices)
+      : planned_(planned), bound_(planned.program), plan_(plan), program_(program), devices_(devices) {
+    counts_.resize(bound_.instances.size(), 0);
+    for (InstanceId i : bound_.instances.ids()) {
+      const Instance& instance = bound_.instances[i];
+      if (instance.left_out() || instance.is<Instance::Print>()) continue;
+      counts_[i] = instance.call() ? launches_of(instance.call()->executable.get()) : 1;
+    }
+  }
+
+  IdVector<InstanceId, int> count() {
+    for (LaneId lane : devices_.lanes()) {
+      if (devices_.device(lane).info().asynchronous) merge(planned_.schedule.lanes[lane]);
+    }
+    return std::move(counts_);
+  }
+
+ private:
+  /// The kernel of which a device could make one launch for several; null: none.
+  const Kernel* many(const Instance& instance) {
+    if (!instance.is<Instance::KernelCall>() || instance.can_fail() || instance.collective >= 0) return nullptr;
+    const std::string& name = program_.steps[instance.step.index()].kernel;
+    const auto [known, fresh] = kernels_.try_emplace(name, nullptr);
+    if (const Kernel* kernel = fresh ? find_kernel(plan_, name) : nullptr; kernel && launches_many(plan_, *kernel))
+      known->second = kernel;
+    return known->second;
+  }
+
+  void merge(const std::vector<InstanceId>& order) {
+    const Kernel* last = nullptr;  // of the launch that might go on
+    const Instance* before = nullptr;
+    Touched touched;
+    for (InstanceId i : order) {
+      const Instance& instance = bound_.instances[i];
+      const Kernel* kernel = many(instance);
+      const bool alone =
+          before && (before->commits != instance.commits || !planned_.schedule.instances[i].waits.empty() || signalled_);
+      std::vector<OperandRange> operands;
+      const bool known = kernel && ranges(instance, operands);
+      const bool joins = known && kernel == last && !alone && touched.allows(operands);
+      if (joins) counts_[i] = 0;
+      else touched = {};
+      touched.add(operands);
+      last = known ? kernel : nullptr;
+      before = &instance;
+      signalled_ = planned_.schedule.instances[i].signals;
+    }
+  }
+
+  /// Addresses as if each arena and each constant had a stretch of its own. False: some are the caller's.
+  bool ranges(const Instance& instance, std::vector<OperandRange>& operands) const {
+    const auto add = [&](TensorId tensor, bool writes) {
+      const Root root = bound_.root(tensor);
+      const Tensor& home = bound_.tensors[root.tensor];
+      if (home.lies<Tensor::Given>() || home.lies<Tensor::Wanted>()) return false;
+      constexpr uintptr_t kStretch = uintptr_t{1} << 44;
+      uintptr_t begin = 0;
+      if (const auto* stored = home.lies<Tensor::Stored>())
+        begin = kStretch * 1024 + (static_cast<uintptr_t>(stored->node.index()) << 40);
+      else begin = kStretch * (1 + home.lane.index()) + planned_.memory.root_offsets[root.tensor];
+      operands.push_back({reinterpret_cast<const char*>(begin + root.offset), bound_.tensors[tensor].spec.bytes, writes});
+      return true;
+    };
+    for (TensorId tensor : instance.inputs)
+      if (!add(tensor, false)) return false;
+    for (TensorId tensor : instance.outputs)
+      if (!add(tensor, true)) return false;
+    return true;
+  }
+
+  const PlannedBinding& planned_;
+  const BoundProgram& bound_;
+  const Plan& plan_;
+  const Program& program_;
+  const DeviceSet& devices_;
+  std::map<std::string, const Kernel*> kernels_;  ///< those asked for
+  bool signalled_ = false;                        ///< the instance before is waited for
+  IdVector<InstanceId, int> counts_;
+};
+
+}  // namespace
+
+IdVector<InstanceId, int> planned_launches(const PlannedBinding& planned, const Plan& plan, const Program& program,
+                                           const DeviceSet& devices) {
+  return Counting(planned, plan, program, devices).count();
+}
+
+}  // namespace sheaf
