@@ -1,6 +1,8 @@
 // How a model is bound, and how it is run.
 #pragma once
 
+#include "sheaf/tune.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +32,7 @@ struct BindOptions {
   /// Logical shards that every batch is cut into, whatever the devices (docs/strategies.md), where devices are given as text; 0: one
   /// for each device. A DeviceList has its own.
   int shards = 0;
+  Tune tune = Tune::off;
   bool explain = false;  ///< reasons in report() name the alternatives too; binding takes longer
 };
 

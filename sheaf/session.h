@@ -41,6 +41,7 @@ struct BindingReport {
   size_t parameter_bytes =
       0;  ///< parameters, buffers and optimiser state, wherever they live: shared by all that a model is bound to
   size_t derived_bytes = 0;  ///< folded and reordered copies of them, shared likewise
+  std::string choices;       ///< a digest of the implementations that BindOptions::tune has chosen; empty: Tune::off
 };
 
 /// Bound to the rows of a whole batch, and takes smaller ones too. Keeps what it needs of its Model alive. One run at a time, on any

@@ -36,6 +36,7 @@ OptionParser explain_options() {
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train"})
       .add(numerics_option)
+      .add(tune_option)
       .add(deterministic_option)
       .flag("--json", "print JSON")
       .example("what becomes of a convolution",

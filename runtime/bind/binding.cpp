@@ -2,6 +2,7 @@
 
 #include "runtime/bind/arena_pool.h"
 #include "runtime/bind/traced_program.h"
+#include "runtime/bind/tune.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/machine/tick_clock.h"
 #include "sheaf/trace.h"
@@ -62,7 +63,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   request.constants->wait_at_most(request.deadline);
   for (LaneId lane : request.devices->lanes()) request.constants->keep(request.devices->device(lane), request.devices);
   const PlansForgotten forgotten(*request.constants);
-  SHEAF_ASSIGN(auto planned, plan_binding(context));
+  SHEAF_ASSIGN(auto tuned, plan_tuned(context, request.tune));
+  PlannedBinding& planned = tuned.binding;
+  binding->info_.choices = std::move(tuned.choices);
   SHEAF_TRY(check_fits(planned.program, planned.memory, *request.devices, *request.constants, request.arenas.get()));
 
   SHEAF_TRY(request.constants->allocate());

@@ -8,6 +8,7 @@
 #include "runtime/bind/observation.h"
 #include "runtime/bind/operation_info.h"
 #include "runtime/bind/run_errors.h"
+#include "sheaf/tune.h"
 
 #include <memory>
 #include <span>
@@ -37,6 +38,7 @@ struct BindingInfo {
   std::vector<LaneMemory> memory;             ///< by lane
   size_t parameter_bytes = 0;  ///< parameters, buffers and state, wherever they live: shared by all bindings of a model
   size_t derived_bytes = 0;    ///< folded and reordered copies of them, shared likewise
+  std::string choices;         ///< a digest of what was chosen by measurement; empty: nothing was
 };
 
 struct BindRequest {
@@ -53,6 +55,7 @@ struct BindRequest {
   bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   size_t first_outputs = 0;      ///< what the first of two parts of a run gives (run_part()); 0: runs have one part
+  Tune tune = Tune::off;         ///< whether candidates are measured (runtime/bind/tune.h)
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 

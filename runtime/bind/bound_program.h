@@ -65,8 +65,9 @@ struct InstanceKinds {
     size_t scratch_bytes = 0;
     bool can_fail = false;
     std::string implementation, reason;
-    std::string uncertain;                      ///< Prepared::uncertain
-    std::vector<std::pair<int, int>> in_place;  ///< Prepared::in_place
+    std::string uncertain;                       ///< Prepared::uncertain
+    std::vector<std::pair<int, int>> in_place;   ///< Prepared::in_place
+    std::shared_ptr<const Selection> selection;  ///< Prepared::selection
   };
   struct LibraryCall : Call {};  ///< a step that is an operation of a library
   struct KernelCall : Call {};   ///< a step that is a generated kernel
@@ -189,6 +190,7 @@ struct BindContext {
   Seconds deadline = kDeadline;
   bool observe = false;  ///< Binding::observe() will be called
   RunParts parts = {};
+  const Choices* choices = nullptr;  ///< PrepareRequest::choices
 
   const Step& step(StepId id) const { return program.steps[id.index()]; }
   const Value& value(ValueId id) const { return program.values[id.index()]; }

@@ -16,6 +16,7 @@ DeviceInfo describe() {
   info.model = cpu_model_name();
   info.cores = available_cpus();
   info.isa = levels.empty() ? "x86-64" : levels.front();
+  info.library = library_and_instructions();
   info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   return info;
 }

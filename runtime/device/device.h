@@ -26,6 +26,8 @@ struct DeviceInfo {
   std::string model;  ///< "AMD EPYC …"
   int cores = 1;      ///< of the host that this process may use; 1 for other devices
   std::string isa;    ///< "x86-64-v4", "sm_90"
+  std::string
+      library;  ///< what its operations come from, and the instructions that this uses: "oneDNN 2.6.3, AVX-512 with bf16"
   int64_t memory_bytes = 0;
   int multiprocessors = 0;  ///< of a GPU
   size_t alignment = 64;    ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64

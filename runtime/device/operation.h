@@ -2,6 +2,7 @@
 // layouts for its operands.
 #pragma once
 
+#include "runtime/device/choices.h"
 #include "runtime/plan/plan.h"
 
 #include <cstdint>
@@ -71,9 +72,10 @@ struct PrepareRequest {
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
-  bool explain = false;       ///< `Prepared::reason` names the alternatives too, which takes time to find out
-  bool deterministic = true;  ///< --deterministic: no engine whose sums depend on the order of threads
-  int64_t gpu_work = 0;       ///< as `work`, for the kernel's form for GPUs
+  bool explain = false;              ///< `Prepared::reason` names the alternatives too, which takes time to find out
+  bool deterministic = true;         ///< --deterministic: no engine whose sums depend on the order of threads
+  int64_t gpu_work = 0;              ///< as `work`, for the kernel's form for GPUs
+  const Choices* choices = nullptr;  ///< null: the device's model of costs chooses among its candidates
 };
 
 struct Prepared {
@@ -86,6 +88,8 @@ struct Prepared {
   std::string uncertain;
   std::string implementation;  ///< for explain: "jit:avx512_core", "generated", …
   std::string reason;          ///< for explain: why that one and not another, in a sentence or two
+  /// What `implementation` was chosen among; null: there is no other.
+  std::shared_ptr<const Selection> selection;
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;
   bool can_fail = false;  ///< Executable::failed() is called after each run

@@ -41,6 +41,19 @@ bool has_bf16() { return uses(dnnl::cpu_isa::avx512_core_bf16); }
 
 bool has_amx() { return uses(dnnl::cpu_isa::avx512_core_amx); }
 
+const char* widest_instructions() {
+  if (has_amx()) return "AVX-512 with AMX";
+  if (has_bf16()) return "AVX-512 with bf16";
+  if (has_avx512()) return "AVX-512";
+  return has_avx2() ? "AVX2" : "SSE4.1";
+}
+
+std::string library_and_instructions() {
+  const dnnl_version_t& version = *dnnl::version();
+  return "oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch) +
+         ", " + widest_instructions();
+}
+
 std::string cpu_model_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

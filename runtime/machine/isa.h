@@ -21,6 +21,11 @@ bool has_bf16();
 /// Whether it multiplies whole matrices of bf16 (AMX), as oneDNN sees it.
 bool has_amx();
 
+/// oneDNN and the widest instructions that it uses on this CPU: "oneDNN 2.6.3, AVX-512 with bf16".
+std::string library_and_instructions();
+/// The latter alone.
+const char* widest_instructions();
+
 /// The CPU's name as it states it itself ("AMD EPYC …"); "unknown CPU" if it doesn't.
 std::string cpu_model_name();
 

@@ -13,6 +13,7 @@ BindingReport report_of(const BindingInfo& info) {
   }
   report.parameter_bytes = info.parameter_bytes;
   report.derived_bytes = info.derived_bytes;
+  report.choices = info.choices;
   return report;
 }
 

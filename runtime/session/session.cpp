@@ -110,6 +110,7 @@ Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::s
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;
   request.deadline = Seconds(options.deadline_seconds);
+  request.tune = options.tune;
   for (LaneId lane : devices->lanes()) {
     SHEAF_ASSIGN(auto loaded, kernels_for(devices->device(lane)));
     request.kernels.push_back(std::move(loaded));

@@ -74,6 +74,10 @@ std::vector<std::string> rounding_differences(const RunIdentity& then, const Run
   if (then.shards != now.shards || now.shards == 0) compare("devices", joined(then.devices, ","), joined(now.devices, ","));
   compare("numerics", then.numerics, now.numerics);
   compare("CPU", then.cpu, now.cpu);
+  const auto chosen = [](const RunIdentity& run) {
+    return run.choices.empty() ? "by the model of costs" : "measured, " + run.choices;
+  };
+  compare("implementations", chosen(then), chosen(now));
   return differences;
 }
 

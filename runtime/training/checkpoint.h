@@ -32,6 +32,7 @@ struct RunIdentity {
   uint32_t data = 0;          ///< and so is other content of the rows: Dataset::fingerprint()
   bool drop_last = false;     ///< rows left over at an epoch's end made no step: likewise
   int64_t shards = 0;         ///< logical shards of a batch (docs/strategies.md); 0: one for each device
+  std::string choices = {};   ///< BindingReport::choices: of implementations, by measurement; empty: by the model of costs
 };
 
 struct Checkpoint {

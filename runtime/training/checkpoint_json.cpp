@@ -179,6 +179,7 @@ nlohmann::json json_of(const Checkpoint& checkpoint) {
                {"curve_sum", state.curve.open_sum()},
                {"curve_count", state.curve.open_count()}});
   if (run.shards > 0) json["shards"] = run.shards;
+  if (!run.choices.empty()) json["choices"] = run.choices;
   return json;
 }
 
@@ -221,6 +222,7 @@ Result<Checkpoint> checkpoint_of(const nlohmann::json& json) {
   run.data = static_cast<uint32_t>(fields.integer("data", 0, UINT32_MAX));
   run.batch_size = fields.integer("batch_size", 1);
   run.micro_batches = fields.integer("micro_batches", 1);
+  if (fields.has("choices")) run.choices = fields.text("choices");
   if (fields.has("shards")) run.shards = fields.integer("shards", 1);
   run.shuffle = fields.boolean("shuffle");
   run.drop_last = fields.boolean("drop_last");

@@ -22,7 +22,7 @@ BELOW = {
 # Public headers, each with the folder that has its sources: who includes the one uses the other.
 PUBLIC = {"sheaf/tensor.h": "runtime/data", "sheaf/files.h": "runtime/data", "sheaf/profile.h": "runtime/trace",
           "sheaf/trace.h": "runtime/trace", "sheaf/plan.h": "runtime/session", "sheaf/devices.h": "runtime/session",
-          "sheaf/options.h": "runtime/session", "sheaf/session.h": "runtime/session", "sheaf/model.h": "runtime/session",
+          "sheaf/tune.h": "runtime/bind", "sheaf/options.h": "runtime/session", "sheaf/session.h": "runtime/session", "sheaf/model.h": "runtime/session",
           "sheaf/trainer.h": "runtime/training", "sheaf/gradients.h": "runtime/training", "sheaf/metrics.h": "runtime/training",
           "sheaf/inspect.h": "tools/api", "sheaf/compiler.h": "tools/driver"}
 IMPORT = {"ir", "runtime", "frontend"}  # frontend/import makes IR

@@ -143,6 +143,7 @@ OptionParser bench_options() {
       .option("--steps", "K", "how many steps are timed (default: as many as two seconds hold, from 5 to 1000)")
       .option("--warm-up", "N", "steps before them (default: at least two, and a tenth of a second)")
       .add(numerics_option)
+      .add(tune_option)
       .option("--threads", "N", "CPU threads in all, shared out among CPU devices (default: all that the process may use)")
       .add(weights_option)
       .option("--data", "NAME=SOURCE", "rows of an input or target, N of them (default: random:N)")

@@ -9,8 +9,8 @@ namespace {
 
 constexpr const char* kMeasured[] = {"samples_per_s", "step_seconds", "bind_seconds", "peak_MiB"};
 /// What, if it differs, says why two reports may.
-constexpr const char* kSettings[] = {"model",   "plan_sha256", "producer",  "program", "batch", "devices",
-                                     "threads", "numerics",    "precision", "cpu",     "isa",   "cores"};
+constexpr const char* kSettings[] = {"model",    "plan_sha256", "producer", "program", "batch", "devices", "threads",
+                                     "numerics", "precision",   "cpu",      "isa",     "cores", "choices"};
 
 double number(const Json& report, const char* name) { return report.value(name, 0.0); }
 

@@ -46,6 +46,7 @@ Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, c
           {"devices", std::move(devices)},
           {"threads", subject.threads},
           {"numerics", subject.fast_numerics ? "fast" : "strict"},
+          {"choices", program.info().choices},
           {"precision", plan.precision},
           {"weights", subject.weights.empty() ? "random" : subject.weights},
           {"producer", plan.producer},
@@ -76,11 +77,12 @@ std::string bench_text(const Json& report) {
   const char* name = median < 1e-3 ? "µs" : median < 1 ? "ms" : "s";
   const auto in_unit = [&](const char* member) { return number(report[member].get<double>() * unit); };
   const int64_t threads = report["threads"], steps = report["steps"];
-  std::string text = report["model"].get<std::string>() + ", " +
-                     (report["program"] == "train" ? "training step" : "inference") + ", batch " + report["batch"].dump() +
-                     ", on " + list_text(report["devices"]) + ", " + std::to_string(threads) +
-                     (threads == 1 ? " thread, " : " threads, ") + report["numerics"].get<std::string>() + " " +
-                     report["precision"].get<std::string>() + "\n";
+  std::string text =
+      report["model"].get<std::string>() + ", " + (report["program"] == "train" ? "training step" : "inference") + ", batch " +
+      report["batch"].dump() + ", on " + list_text(report["devices"]) + ", " + std::to_string(threads) +
+      (threads == 1 ? " thread, " : " threads, ") + report["numerics"].get<std::string>() + " " +
+      report["precision"].get<std::string>() +
+      (report["choices"] == "" ? "" : ", implementations measured (" + report["choices"].get<std::string>() + ")") + "\n";
   text += "  step     " + in_unit("step_seconds") + " " + name + ", median of " + std::to_string(steps) + "; quartiles " +
           in_unit("step_seconds_q1") + " to " + in_unit("step_seconds_q3") + ", fastest " + in_unit("step_seconds_min") +
           ", slowest " + in_unit("step_seconds_max") + "\n";

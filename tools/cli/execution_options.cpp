@@ -62,6 +62,14 @@ void numerics_option(OptionParser& parser) {
       .choices({"strict", "fast"});
 }
 
+void tune_option(OptionParser& parser) {
+  parser
+      .option("--tune", "KIND",
+              "measure the implementations of CPU operations and take the fastest, which may round otherwise: quick, within a "
+              "second, or full; what was chosen is kept (docs/cpu-choices.md)")
+      .choices({"off", "quick", "full"});
+}
+
 void deterministic_option(OptionParser& parser) {
   parser.flag("--no-deterministic",
               "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` says what "
@@ -83,6 +91,8 @@ void execution_options(OptionParser& parser) {
 Result<BindOptions> bind_options(const Options& options) {
   BindOptions bind;
   bind.fast_numerics = options.value("--numerics") == "fast";
+  const std::string& tune = options.value("--tune");
+  bind.tune = tune == "quick" ? Tune::quick : tune == "full" ? Tune::full : Tune::off;
   bind.graphs = !options.has("--no-graphs");
   SHEAF_ASSIGN(bind.shards, shards_of(options));
   bind.deterministic = !options.has("--no-deterministic");

@@ -12,6 +12,7 @@ void device_model_option(OptionParser& parser);  ///< --device-model NAME, of ve
 void weights_option(OptionParser& parser);       ///< --weights FILE
 void seed_option(OptionParser& parser);          ///< --seed S
 void numerics_option(OptionParser& parser);      ///< --numerics KIND
+void tune_option(OptionParser& parser);          ///< --tune KIND
 // Of verbs that don't run plans as they stand; those that do have all in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
@@ -24,7 +25,7 @@ Result<std::string> device_model_of(const Options& options);
 /// What was given of --shards; 0: nothing. Errors are the command line's fault.
 Result<int> shards_of(const Options& options);
 
-/// What was given of --shards, --numerics, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
+/// What was given of --shards, --numerics, --tune, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
 Result<BindOptions> bind_options(const Options& options);
 
 }  // namespace sheaf

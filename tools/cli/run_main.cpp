@@ -53,6 +53,7 @@ OptionParser run_options() {
       .option("--output", "FILE", "where the outputs go, a safetensors file; without it they are summarised on stdout")
       .writes({".safetensors"})
       .add(numerics_option)
+      .add(tune_option)
       .add(seed_option)
       .add(execution_options)
       .add(add_trace_options);

@@ -1,5 +1,7 @@
 #include "tools/estimate/planned_program.h"
 
+#include "runtime/bind/tune.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -22,9 +24,10 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
     SHEAF_TRY(planned.constants->variable(parameter.name));
   }
   const IdVector<LaneId, std::shared_ptr<const Kernels>> kernels(devices.lanes().size());
-  SHEAF_ASSIGN(auto binding, plan_binding({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
-                                           options.explain, options.deterministic}));
-  planned.binding = std::move(binding);
+  SHEAF_ASSIGN(auto tuned, plan_tuned({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
+                                       options.explain, options.deterministic},
+                                      options.tune));
+  planned.binding = std::move(tuned.binding);
   planned.lasting.resize(kernels.size());
   for (const ConstantStore::Node& node : planned.constants->nodes()) {
     for (LaneId lane : devices.lanes()) {

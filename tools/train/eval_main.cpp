@@ -91,6 +91,7 @@ OptionParser eval_options() {
       .also("--batch")
       .flag("--json", "one JSON object")
       .add(numerics_option)
+      .add(tune_option)
       .add(seed_option)
       .add(execution_options)
       .add(add_trace_options);

@@ -26,7 +26,8 @@ RunIdentity TrainRun::identity() const {
                   settings_.micro_batches,
                   data_fingerprint_,
                   settings_.drop_last,
-                  settings_.bind.shards};
+                  settings_.bind.shards,
+                  learner_->trainer().report().choices};
   for (const DeviceSpec& device : settings_.devices) run.devices.push_back(to_string(device));
   return run;
 }

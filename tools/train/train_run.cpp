@@ -158,6 +158,7 @@ Result<void> TrainRun::compare() const {
                                {"--drop-last", settings_.drop_last ? "given" : "not given"},
                                {"--shards", number(settings_.bind.shards)},
                                {"--numerics", settings_.bind.fast_numerics ? "fast" : "strict"},
+                               {"--tune", settings_.bind.tune == Tune::off ? "off" : "given"},
                                {"--weights", text(settings_.weights)},
                                {"--save", text(settings_.save)},
                                {"--save-best", text(settings_.save_best)},

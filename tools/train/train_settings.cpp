@@ -81,6 +81,7 @@ OptionParser train_options() {
       .flag("--no-shuffle", "take the rows in order; otherwise each epoch has an order of its own, drawn from --seed")
       .flag("--drop-last", "leave out the rows that an epoch has left over when no whole batch is left")
       .add(numerics_option)
+      .add(tune_option)
       .add(seed_option)
       .group("Files")
       .add(weights_option)
@@ -226,6 +227,8 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("numerics", std::string(bind.fast_numerics ? "fast" : "strict") + (!gpus                ? ""
                                                                          : bind.fast_numerics ? ", TF32 products on GPUs"
                                                                                               : ", no TF32 on GPUs"));
+  if (bind.tune != Tune::off)
+    row("implementations", std::string("measured (--tune ") + (bind.tune == Tune::full ? "full)" : "quick)"));
   if (gpus) {
     row("graphs",
         bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");

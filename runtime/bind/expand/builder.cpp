@@ -47,9 +47,9 @@ ConstantRef Builder::constant_ref(TensorId tensor) const {
 }
 
 Instance::Call call_of(Prepared prepared) {
-  return {std::move(prepared.executable),     prepared.scratch_bytes,     prepared.can_fail,
-          std::move(prepared.implementation), std::move(prepared.reason), std::move(prepared.uncertain),
-          std::move(prepared.in_place)};
+  return {std::move(prepared.executable),     prepared.scratch_bytes,       prepared.can_fail,
+          std::move(prepared.implementation), std::move(prepared.reason),   std::move(prepared.uncertain),
+          std::move(prepared.in_place),       std::move(prepared.selection)};
 }
 
 }  // namespace sheaf

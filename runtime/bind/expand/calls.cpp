@@ -123,6 +123,7 @@ Result<Prepared> Calls::prepare(const Sized& sized, const Spot& spot) const {
                          sized.work,
                          context.explain};
   request.gpu_work = sized.gpu_work;
+  request.choices = context.choices;
   request.deterministic = context.deterministic;
   return prepare_on(builder_.device(spot.lane), request);
 }

@@ -6,18 +6,6 @@
 #include <algorithm>
 
 namespace sheaf {
-namespace {
-
-/// The widest instructions that oneDNN uses on this CPU.
-const char* instruction_set() {
-  if (has_amx()) return "AVX-512 with AMX";
-  if (has_bf16()) return "AVX-512 with bf16";
-  if (has_avx512()) return "AVX-512";
-  return has_avx2() ? "AVX2" : "SSE4.1";
-}
-
-}  // namespace
-
 std::optional<std::vector<std::string>> passed_over(const dnnl::primitive_desc_base& pd) {
   // Not the C++ class's next_impl(): its iterator points to the operation's descriptor, which is gone by now. The one in
   // `pd` lives as long as that.
@@ -52,7 +40,7 @@ std::optional<std::vector<std::string>> passed_over(const dnnl::primitive_desc_b
 std::string library_reason(std::string why, const std::vector<std::string>* passed_over) {
   std::string reason = std::move(why);
   if (!reason.empty()) reason += "; ";
-  reason += std::string("oneDNN's first choice for these shapes and formats on a CPU with ") + instruction_set();
+  reason += std::string("oneDNN's first choice for these shapes and formats on a CPU with ") + widest_instructions();
   if (!passed_over) return reason;
   if (passed_over->empty()) return reason + "; it has no other for them";
   return reason + "; passed over, in its order of preference: " + joined(*passed_over);

@@ -1,29 +1,23 @@
-// What a convolution and its two gradients have in common.
+// Convolutions and their gradients by oneDNN's direct convolution, of f32 values or of bf16 values with f32 sums, in several layouts.
 #pragma once
 
 #include "runtime/steps/conv_shape.h"
-#include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/conv_result.h"
 
 namespace sheaf {
 
-/// The forward pass that a gradient belongs to, which oneDNN wants to know.
-inline dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& g) {
-  return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, any_desc(g.x),
-                                          any_desc(g.weight), any_desc(g.y), g.stride, gaps_of(g.dilation), g.padding_begin,
-                                          g.padding_end),
-          dnnl_engine()};
-}
+/// How activations lie.
+enum class Layout {
+  any,     ///< as oneDNN prefers
+  blocks,  ///< in blocks of 16 channels; images of up to 4 channels plain
+  last,    ///< channels last, for oneDNN's brgconv
+};
 
-/// What is asked of oneDNN for a convolution, or a gradient of one, that this project's own ways don't serve.
-inline const char* direct_reason(bool fast) {
-  return fast ? "direct convolution in the formats that oneDNN prefers: Winograd and products over the batch don't fit or "
-                "don't pay"
-              : "direct convolution in the formats that oneDNN prefers; --numerics strict allows no Winograd";
-}
+/// Whether oneDNN has such a convolution; for `any` it always has.
+bool direct_fits(const Operation& operation, const ConvShape& shape, ConvResult result, Layout layout);
 
-/// Letters of a weight's dims: "oihw", "goiw".
-inline std::string weight_letters(const ConvShape& g) {
-  return (g.groups > 1 ? "goi" : "oi") + activation_letters(g.x.size()).substr(2);
-}
+Prepared prepare_conv_direct(const Operation& operation, const ConvShape& shape, Layout layout);
+Prepared prepare_conv_backward_data_direct(const Operation& operation, const ConvShape& shape, Layout layout);
+Prepared prepare_conv_backward_weight_direct(const Operation& operation, const ConvShape& shape, Layout layout);
 
 }  // namespace sheaf

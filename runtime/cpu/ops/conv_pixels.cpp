@@ -168,48 +168,4 @@ Prepared prepare_conv_backward_data_pixels(const Operation& operation, const Con
   return prepare(operation, g, true);
 }
 
-// Measured on AVX-512 (Zen 5) against oneDNN 2.6, two threads, milliseconds for 256 images (direct convolution → pixels):
-//
-//   channels, pixels, stride     y             dx            dweight
-//   f32
-//   512 → 512, 4×4               34 → 27       34 → 27       47 → 30
-//   256 → 512, 7×7 / 2           20 → 14       26 → 14       24 → 16
-//   256 → 256, 7×7               30 → 25       31 → 25       32 → 27
-//   128 → 256, 14×14 / 2         21 → 15       21 → 14       18 → 18
-//   128 → 128, 14×14             29 → 28       38 → 28       30 → 38
-//   64 → 64, 28×28               30 → 33       30 → 34       31 → 68
-//   bf16
-//   512 → 512, 4×4               15 → 14       20 → 14       31 → 14
-//   256 → 512, 7×7 / 2           9.4 → 7.2     14 → 7.4      20 → 9
-//   256 → 256, 7×7               17 → 13       18 → 13       20 → 14
-//   128 → 128, 14×14             14 → 17       16 → 17       17 → 20
-//
-// Neighbours that are both products leave out reorders of 1 to 3 ms. Winograd, with stride 1, takes half of these
-// times. In inference y goes to oneDNN's brgconv, which needs a weight that stays and is as quick, but over rows of 4 pixels.
-// With AMX, oneDNN's convolutions of bf16 are several times as quick, but not over rows of 4 pixels, and not for gradients of
-// weights over rows of 7.
-bool pixels_pay(const Operation& operation, const ConvShape& g, ConvResult result) {
-  const bool fast = operation.request.fast_numerics, bf16 = operation.dtype() == DType::bfloat16;
-  // Fast: more of them, as Winograd convolutions around them lie pixel by pixel anyway.
-  const int64_t least_channels = fast ? 64 : 128, widest = fast ? 28 : 14;
-  if (!has_avx512() || !pixels_fit(operation, g)) return false;
-  if (g.x[0] < least_pixel_images) return false;
-  const int64_t width = std::max(g.y[2], g.y[3]);
-  if (std::min(g.x[1], g.y[1]) < least_channels || width > widest) return false;
-  const bool strided = g.stride[1] > 1;
-  if (bf16 && has_amx()) return width <= (result == ConvResult::dweight ? 7 : 4);
-  // The products of bf16 values are exact, and of small images as quick as Winograd with its f32 operands.
-  if (winograd_pays(operation, g)) return bf16 && result == ConvResult::y && width <= 7;
-  if (fast && strided) return true;
-  if (bf16) return width <= 7;
-  if (width > 14) return false;
-  if (g.weight[2] * g.weight[3] == 1) return strided && width <= 4;
-  switch (result) {
-    case ConvResult::y: return !operation.constant("weight") || width <= 4;
-    case ConvResult::dx: return true;
-    case ConvResult::dweight: return width <= 4 || (width <= 7 && !strided);
-  }
-  return false;
-}
-
 }  // namespace sheaf

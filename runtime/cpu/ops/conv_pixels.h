@@ -16,18 +16,11 @@
 #pragma once
 
 #include "runtime/steps/conv_shape.h"
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/conv_result.h"
 
 namespace sheaf {
 
-/// What is made of the other two tensors of a convolution.
-enum class ConvResult { y, dx, dweight };
-
-/// Whether products over the batch are the better choice on this CPU. Depends on sizes and instructions, on --numerics and on
-/// whether the weight stays, so that results are reproducible. An activation (forward) can only be a ReLU, with any slope below
-/// zero.
-bool pixels_pay(const Operation& operation, const ConvShape& shape, ConvResult result);
-
+// An activation (forward) can only be a ReLU, with any slope below zero: pixels_fit() in pixel_operation.h.
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape);

@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-/// Whether the convolution is 1×1 without stride or padding, and its operand `role` (x, or dy) lies pixel by pixel.
-bool pointwise_fits(const Operation& operation, const ConvShape& shape, const char* role);
+/// Whether the convolution is 1×1 without stride or padding.
+bool pointwise_fits(const Operation& operation, const ConvShape& shape);
 
 Prepared prepare_conv_pointwise(const Operation& operation, const ConvShape& shape);
 Prepared prepare_conv_backward_data_pointwise(const Operation& operation, const ConvShape& shape);

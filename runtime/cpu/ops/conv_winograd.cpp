@@ -159,23 +159,13 @@ const char* winograd_reason() {
   return "Winograd, which --numerics fast allows: a quarter of the multiplications, for images pixel by pixel";
 }
 
-bool winograd_pays(const Operation& operation, const ConvShape& g) {
+bool winograd_fits(const Operation& operation, const ConvShape& g) {
   constexpr int64_t least_channels = 32;
-  // So that the products are worth transforming the weight for.
-  const int64_t least_rows = g.x[1] * g.y[1] <= 256 * 256 ? 16 : 64;
   if (!operation.request.fast_numerics || !pixels_fit(operation, g)) return false;
-  if (operation.dtype() == DType::bfloat16) {
-    // With AMX direct convolution is the quicker; without, it has another layout, and few images gain less than reorders take.
-    if (has_amx() || (operation.constant("weight") && g.x[0] < least_pixel_images)) return false;
-  }
   if (g.weight[2] != kernel_size || g.weight[3] != kernel_size || g.stride != DnnlDims{1, 1}) return false;
   for (const int64_t channels : {g.x[1], g.y[1]})
     if (channels < least_channels || channels > most_channels) return false;
-  // Of an image, against the products that direct convolution makes: what falls into the padding has none, but a tile
-  // that hangs over the edge costs as much as any.
-  const auto direct = [](int64_t size) { return std::max<int64_t>(1, kernel_size * size - 2); };
-  const int64_t image_tiles = tiles_of(g.y[2]) * tiles_of(g.y[3]);
-  return g.x[0] * image_tiles >= least_rows && 3 * positions * image_tiles <= 2 * direct(g.y[2]) * direct(g.y[3]);
+  return true;
 }
 
 Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare_winograd(operation, g, false); }

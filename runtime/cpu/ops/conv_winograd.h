@@ -16,9 +16,9 @@
 
 namespace sheaf {
 
-/// Whether Winograd is the better choice for this convolution, and so for its gradients, on this CPU. Depends on sizes and
-/// instructions, and on whether the weight stays, alone. An activation (forward) can only be a ReLU, with any slope below zero.
-bool winograd_pays(const Operation& operation, const ConvShape& shape);
+/// Whether it can do this convolution, and so its gradients: 3×3, stride 1, 32 channels or more, --numerics fast. An activation
+/// (forward) can only be a ReLU, with any slope below zero.
+bool winograd_fits(const Operation& operation, const ConvShape& shape);
 
 /// For explain.
 const char* winograd_reason();

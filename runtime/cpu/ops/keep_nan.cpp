@@ -112,7 +112,8 @@ class KeepingProduct final : public Keeping {
         inputs_(prepared.inputs),
         outputs_(prepared.outputs),
         threads_(operation.request.threads),
-        fast_(operation.request.fast_numerics) {
+        fast_(operation.request.fast_numerics),
+        taken_(prepared.selection ? prepared.selection->name() : "") {
     step_.attributes.erase("activation");
     constant_ = std::make_unique<bool[]>(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) constant_[i] = operation.request.constant[i];
@@ -144,7 +145,8 @@ class KeepingProduct final : public Keeping {
   Memory without_activation(void* const* buffers, const void* residual) {
     if (!bare_.executable) {
       const TeamSize threads(threads_);
-      const PrepareRequest request{step_, plan_, inputs_, outputs_, threads_, fast_, {constant_.get(), inputs_.size()}};
+      PrepareRequest request{step_, plan_, inputs_, outputs_, threads_, fast_, {constant_.get(), inputs_.size()}};
+      request.choices = &taken_;
       Prepared made = prepare_(Operation(request));
       bool alike = same_format(made.outputs[0], outputs_[0]);
       for (size_t i = 0; i < inputs_.size(); ++i) alike &= same_format(made.inputs[i], inputs_[i]);
@@ -170,6 +172,7 @@ class KeepingProduct final : public Keeping {
   std::unique_ptr<bool[]> constant_;
   int threads_;
   bool fast_;
+  OneChoice taken_;  ///< the candidate that the operation with its activation is computed by
   int residual_ = -1;
   Prepared bare_;  ///< made when it is first needed
 };

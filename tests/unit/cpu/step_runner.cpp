@@ -47,7 +47,10 @@ Result<Prepared> bind(const StepCase& c, Bound& bound) {
   for (const auto& dims : c.outputs)
     bound.outputs.push_back(plain_tensor(c.bf16 && !sums ? DType::bfloat16 : DType::float32, dims));
   const std::span<const bool> constant(reinterpret_cast<const bool*>(bound.constant.data()), bound.constant.size());
-  return prepare_on(*cpu_device(), {bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant});
+  const OneChoice choice(c.candidate);
+  PrepareRequest request{bound.step, bound.plan, bound.inputs, bound.outputs, c.threads, c.fast, constant};
+  request.choices = &choice;
+  return prepare_on(*cpu_device(), request);
 }
 
 /// Between a tensor's floats and a plain buffer of the spec's dtype.
@@ -112,6 +115,10 @@ Result<StepRun> run_step(const StepCase& c) {
       run.outputs.push_back(read(bound.outputs[i], plain.data()));
     }
     run.implementation = prepared->implementation;
+    if (prepared->selection) {
+      for (const auto& candidate : prepared->selection->candidates) run.candidates.push_back(candidate.name);
+      run.candidate = prepared->selection->name();
+    }
     EXPECT_FALSE(prepared->reason.empty()) << to_string(c.op) << " by " << run.implementation << " doesn't say why";
   }
   for (size_t i = 0; i < bound.outputs.size(); ++i) {

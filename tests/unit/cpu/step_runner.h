@@ -33,12 +33,15 @@ struct StepCase {
   int threads = 1;
   bool fast = false;
   bool bf16 = false;            ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
+  std::string candidate;        ///< to be taken, where there are several and it is one of them
   bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
 };
 
 struct StepRun {
   std::vector<Tensor> outputs;
   std::string implementation;
+  std::vector<std::string> candidates;  ///< that it was chosen among; empty: there is one way
+  std::string candidate;                ///< that was taken of them
 };
 
 /// Two runs from fresh buffers at other addresses; fails if their bits differ.

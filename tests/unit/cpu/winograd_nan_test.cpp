@@ -65,6 +65,7 @@ class WinogradNan : public testing::TestWithParam<bool> {
     c.attributes.update(more);
     c.fast = true;
     c.bf16 = GetParam();
+    c.candidate = "winograd";
     return c;
   }
   StepCase forward(const Json& more = Json::object()) {

@@ -62,8 +62,6 @@ struct Pass {
 struct Shapes {
   Dims x, weight, y;
   Json attributes;
-  /// A size at which Winograd always pays.
-  bool plenty() const { return std::min(y[2], y[3]) >= 6 && y[0] * y[2] * y[3] >= 512; }
 };
 
 Shapes shapes_of(Dims x, int64_t out, Dims begin, Dims end) {
@@ -116,8 +114,7 @@ std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels
   return {forward, data, weight};
 }
 
-/// With AMX, direct convolution of bf16 is the quicker.
-bool has_winograd(bool bf16) { return has_avx2() && !(bf16 && has_amx()); }
+bool has_winograd(bool bf16) { return bf16 ? has_bf16() : has_avx2(); }
 bool is_winograd(const StepRun& run) { return run.implementation.find("winograd") != std::string::npos; }
 
 /// Operands of a gradient may be rounded to bf16 once they are transformed: 1% of the result, several in a few places.
@@ -141,6 +138,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 void prepare(Pass& pass, bool bf16) {
   pass.step.fast = true;
   pass.step.bf16 = bf16;
+  pass.step.candidate = "winograd";
   if (!bf16) return;
   for (Operand& operand : pass.step.operands) {
     if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
@@ -154,13 +152,13 @@ std::string describe(const StepCase& c) {
 }
 
 /// All of it is written, and what is compared is as the loops say.
-void check(const Pass& pass, bool plenty) {
+void check(const Pass& pass) {
   const bool bf16 = pass.step.bf16, forward = pass.step.op == Op::conv;
   SCOPED_TRACE(describe(pass.step));
   const auto run = run_step(pass.step);
   ASSERT_TRUE(bool(run)) << to_string(run.error());
   SCOPED_TRACE(run->implementation);
-  if (plenty && has_winograd(bf16)) EXPECT_TRUE(is_winograd(*run));
+  if (has_winograd(bf16)) EXPECT_TRUE(is_winograd(*run));
   const std::vector<Tensor> expected = pass.expected();
   for (size_t i = 0; i < expected.size(); ++i) {
     const Tensor actual = parts_of(run->outputs[i], pass.outputs[i]);
@@ -179,7 +177,7 @@ TEST_P(WinogradSteps, agree_with_loops) {
     for (const bool bf16 : {false, true}) {
       pass.step.threads = draw.one_of({1, 1, 2, 2, 3, 4, 5});
       prepare(pass, bf16);
-      if (!bf16 || has_bf16()) check(pass, s.plenty());
+      if (!bf16 || has_bf16()) check(pass);
     }
   }
 }
@@ -192,7 +190,7 @@ TEST(WinogradSteps, any_number_of_threads_makes_the_same_bits) {
   for (const Dims& x : {Dims{5, 32, 9, 14}, Dims{17, 80, 6, 7}}) {
     for (Pass& pass : passes(shapes_of(x, 48, {1, 0}, {1, 2}), draw, {}, {})) {
       for (const bool bf16 : {false, true}) {
-        if (bf16 && (!has_bf16() || has_amx())) continue;
+        if (bf16 && !has_bf16()) continue;
         prepare(pass, bf16);
         std::vector<Tensor> first;
         for (const int threads : {1, 2, 3, 4}) {
@@ -215,7 +213,7 @@ TEST(WinogradSteps, many_channels_and_images) {
   for (Pass& pass : passes(shapes_of({290, 272, 4, 4}, 256, {1, 1}, {1, 1}), draw, {1, 37}, {3, 41})) {
     pass.step.threads = 2;
     prepare(pass, false);
-    check(pass, true);
+    check(pass);
   }
 }
 
@@ -223,7 +221,7 @@ TEST(WinogradSteps, strict_numerics_have_none) {
   Draw draw(1);
   for (Pass& pass : passes(shapes_of({8, 64, 8, 8}, 64, {1, 1}, {1, 1}), draw, {}, {})) {
     for (const bool bf16 : {false, true}) {
-      if (bf16 && (!has_bf16() || has_amx())) continue;
+      if (bf16 && !has_bf16()) continue;
       pass.step.bf16 = bf16;
       EXPECT_THAT(run_step(pass.step)->implementation, testing::Not(testing::HasSubstr("wino"))) << to_string(pass.step.op);
     }

@@ -1,0 +1,108 @@
+#include "runtime/bind/candidate_times.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+namespace sheaf {
+namespace {
+
+std::string name_of_time(const std::string& key, const std::string& candidate) { return candidate + "\n" + key; }
+
+/// What is measured is told apart by this: an operation by its key and candidate, a reorder by its layouts.
+std::string name_of_time(const BoundProgram& program, const DeviceSet& devices, const Instance& instance) {
+  const Instance::Call& call = *instance.call();
+  if (call.selection) return name_of_time(call.selection->key, call.selection->name());
+  std::string name = "threads " + std::to_string(devices.threads(instance.lane));
+  for (const auto& list : {instance.inputs, instance.outputs}) {
+    for (TensorId id : list) {
+      const TensorSpec& spec = program.tensors[id].spec;
+      name += " " + std::string(name_of(spec.dtype)) + (spec.plain() ? "" : spec.format->name());
+      for (const int64_t size : spec.dims) name += " " + std::to_string(size);
+    }
+  }
+  return name;
+}
+
+/// 32-bit words whose upper halves are bf16 numbers from 1/2 to 1, and the lower ones too.
+void fill_with_numbers(char* memory, size_t bytes) {
+  constexpr size_t kPattern = 1 << 14;
+  static const std::vector<uint32_t> pattern = [] {
+    std::vector<uint32_t> words(kPattern);
+    uint32_t state = 1;
+    for (uint32_t& word : words) {
+      state = state * 1664525u + 1013904223u;
+      word = 0x3F003F00u | (state >> 8 & 0x007F007Fu);
+    }
+    return words;
+  }();
+  for (size_t at = 0; at < bytes; at += kPattern * 4)
+    std::memcpy(memory + at, pattern.data(), std::min(kPattern * 4, bytes - at));
+}
+
+size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+TrialMemory::~TrialMemory() {
+  if (memory_) device_->release(memory_);
+}
+
+Result<char*> TrialMemory::room(size_t bytes, bool numbers) {
+  if (memory_ && bytes_ >= bytes) return memory_;
+  if (memory_) device_->release(memory_);
+  memory_ = nullptr;
+  SHEAF_ASSIGN(void* const memory, device_->allocate(bytes));
+  memory_ = static_cast<char*>(memory);
+  bytes_ = bytes;
+  if (numbers) fill_with_numbers(memory_, bytes_);
+  else std::memset(memory_, 0, bytes_);  // so that no run meets a page for the first time
+  return memory_;
+}
+
+const double* CandidateTimes::known(const std::string& key, const std::string& candidate) const {
+  const auto found = seconds_.find(name_of_time(key, candidate));
+  return found == seconds_.end() ? nullptr : &found->second;
+}
+
+const double* CandidateTimes::known(const BoundProgram& program, const Instance& instance) const {
+  const auto found = seconds_.find(name_of_time(program, devices_, instance));
+  return found == seconds_.end() ? nullptr : &found->second;
+}
+
+Result<void> CandidateTimes::measure(const BoundProgram& program, const Instance& instance, int runs) {
+  Device& device = devices_.device(instance.lane);
+  auto& trial = trials_[device.memory_space()];
+  if (!trial) trial = std::make_unique<Trial>(device);
+  const auto bytes_of = [&](const std::vector<TensorId>& tensors) {
+    size_t bytes = 0;
+    for (TensorId id : tensors) bytes += rounded(program.tensors[id].spec.bytes);
+    return bytes;
+  };
+  SHEAF_ASSIGN(char* input, trial->inputs.room(bytes_of(instance.inputs), /*numbers=*/true));
+  SHEAF_ASSIGN(char* output, trial->outputs.room(bytes_of(instance.outputs), /*numbers=*/false));
+  const Instance::Call& call = *instance.call();
+  SHEAF_ASSIGN(char* scratch, trial->scratch.room(call.scratch_bytes, /*numbers=*/false));
+  std::vector<void*> buffers;
+  for (TensorId id : instance.inputs) {
+    buffers.push_back(input);
+    input += rounded(program.tensors[id].spec.bytes);
+  }
+  for (TensorId id : instance.outputs) {
+    buffers.push_back(output);
+    output += rounded(program.tensors[id].spec.bytes);
+  }
+  SHEAF_ASSIGN(const auto queue, device.open_queue(devices_.threads(instance.lane)));
+  double& best = seconds_[name_of_time(program, devices_, instance)];
+  for (int run = 0; run <= runs; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    queue->launch(*call.executable, buffers.data(), scratch);
+    SHEAF_TRY(queue->synchronize());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    best = run <= 1 ? seconds : std::min(best, seconds);  // the first one only fetches code and data
+  }
+  return {};
+}
+
+}  // namespace sheaf

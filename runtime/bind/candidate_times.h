@@ -1,0 +1,50 @@
+// How long operations of a planned binding take, measured one by one on memory of their own.
+#pragma once
+
+#include "runtime/bind/bound_program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// Memory that operations are tried on, which grows as it is needed.
+class TrialMemory {
+ public:
+  explicit TrialMemory(Device& device) : device_(&device) {}
+  ~TrialMemory();
+  TrialMemory(const TrialMemory&) = delete;
+  TrialMemory& operator=(const TrialMemory&) = delete;
+  /// At least `bytes`. `numbers`: full of numbers from 1/2 to 1, as f32 or as bf16, whatever was written before; else of any bytes.
+  Result<char*> room(size_t bytes, bool numbers);
+
+ private:
+  Device* device_;
+  char* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// Runs operations on the lanes' devices, which share the host's memory, and keeps what they took, by what they are.
+class CandidateTimes {
+ public:
+  explicit CandidateTimes(const DeviceSet& devices) : devices_(devices) {}
+
+  /// Seconds of the fastest of `runs` runs, after one before; null: not measured. A long first run is the only one if `runs` is 1.
+  const double* known(const BoundProgram& program, const Instance& instance) const;
+  Result<void> measure(const BoundProgram& program, const Instance& instance, int runs);
+  /// Of the operation `key` by `candidate`.
+  const double* known(const std::string& key, const std::string& candidate) const;
+
+ private:
+  /// Of one memory: what is read, what is written, scratch.
+  struct Trial {
+    explicit Trial(Device& device) : inputs(device), outputs(device), scratch(device) {}
+    TrialMemory inputs, outputs, scratch;
+  };
+  const DeviceSet& devices_;
+  std::map<int, std::unique_ptr<Trial>> trials_;  ///< by memory
+  std::map<std::string, double> seconds_;
+};
+
+}  // namespace sheaf

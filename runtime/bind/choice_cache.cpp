@@ -1,0 +1,120 @@
+#include "runtime/bind/choice_cache.h"
+
+#include "runtime/base/file.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/sha256.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+namespace sheaf {
+namespace {
+
+constexpr int kCacheVersion = 1;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+using KnownChoices = std::map<std::string, KnownChoice, std::less<>>;
+
+/// All that a measurement depends on but the operation.
+std::string machine_of(const DeviceInfo& cpu) {
+  return "sheaf " SHEAF_VERSION ", " + cpu.library + ", " + cpu.model + ", " + cpu.isa;
+}
+
+Result<KnownChoices> parse(const std::string& text, const std::string& machine) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Error damaged("it is damaged");
+  if (!json.is_object() || !json.contains("version") || json["version"] != kCacheVersion)
+    return Error("it is none of this version's");
+  if (!json.contains("machine") || json["machine"] != machine) return Error("it is another machine's");
+  if (!json.contains("operations") || !json["operations"].is_object()) return damaged;
+  KnownChoices known;
+  for (const auto& [key, entry] : json["operations"].items()) {
+    if (!entry.is_object() || !entry.contains("take") || !entry["take"].is_string() ||
+        (entry.contains("model") && !entry["model"].is_string()))
+      return damaged;
+    KnownChoice choice{entry["take"].get<std::string>(), {}, entry.value("model", "")};
+    if (entry.contains("seconds")) {
+      if (!entry["seconds"].is_object()) return damaged;
+      for (const auto& [name, seconds] : entry["seconds"].items()) {
+        if (!seconds.is_number() || !std::isfinite(seconds.get<double>()) || seconds.get<double>() < 0) return damaged;
+        choice.seconds[name] = seconds.get<double>();
+      }
+    }
+    known[key] = std::move(choice);
+  }
+  return known;
+}
+
+Result<KnownChoices> read(const std::string& file, const std::string& machine) {
+  SHEAF_ASSIGN(const auto text, read_file(file, kMostBytes));
+  return parse(text, machine);
+}
+
+std::string text_of(const KnownChoices& known, const std::string& machine) {
+  Json operations = Json::object();
+  for (const auto& [key, choice] : known) {
+    Json& entry = operations[key];
+    entry["take"] = choice.candidate;
+    entry["model"] = choice.model;
+    if (!choice.seconds.empty()) entry["seconds"] = choice.seconds;
+  }
+  return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
+}
+
+}  // namespace
+
+std::string ChoiceCache::user_folder() {
+  const auto set = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  };
+  if (const std::string folder = set("SHEAF_CACHE"); !folder.empty()) return folder;
+  if (const std::string folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder + "/sheaf";
+  if (const std::string folder = set("HOME"); !folder.empty()) return folder + "/.cache/sheaf";
+  return "";
+}
+
+ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) {
+  ChoiceCache cache;
+  cache.machine_ = machine_of(cpu);
+  if (folder.empty()) {
+    cache.problem_ = "neither SHEAF_CACHE nor XDG_CACHE_HOME nor HOME is set";
+    return cache;
+  }
+  cache.folder_ = folder;
+  cache.file_ = folder + "/cpu-choices-" + sha256(cache.machine_).substr(0, 16) + ".json";
+  std::error_code error;
+  if (!std::filesystem::exists(cache.file_, error) && !error) return cache;
+  auto known = read(cache.file_, cache.machine_);
+  if (known) cache.known_ = std::move(*known);
+  else cache.problem_ = known.error().message();
+  return cache;
+}
+
+const KnownChoice* ChoiceCache::find(std::string_view key) const {
+  const auto found = known_.find(key);
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+std::string_view ChoiceCache::candidate(std::string_view key) const {
+  const KnownChoice* known = find(key);
+  return known ? std::string_view(known->candidate) : std::string_view();
+}
+
+Result<void> ChoiceCache::save(bool replace) {
+  if (file_.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) return Error({folder_, 0, 0}, "can't be made: " + error.message());
+  KnownChoices all = known_;
+  if (const auto others = read(file_, machine_)) {
+    for (const auto& [key, choice] : *others) {
+      if (replace) all.emplace(key, choice);
+      else all[key] = choice;
+    }
+  }
+  known_ = std::move(all);
+  return write_file_atomically(file_, text_of(known_, machine_));
+}
+
+}  // namespace sheaf

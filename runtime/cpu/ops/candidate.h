@@ -1,0 +1,44 @@
+// The ways in which an operation can be computed on CPUs: one list for each operation, of which one is taken (docs/cpu-choices.md).
+#pragma once
+
+#include "runtime/cpu/ops/operation.h"
+
+#include <span>
+
+namespace sheaf {
+
+/// One way to compute an operation of shape `Shape`.
+template <typename Shape>
+struct Candidate {
+  const char* name;  ///< in caches of what was measured, so it stays as it is
+  /// Whether it can compute the operation, with this CPU's instructions and the numerics allowed.
+  bool (*fits)(const Operation& operation, const Shape& shape);
+  /// How long it takes, roughly, with the operands in the layouts that it wants: only ratios matter. Adds what reorders take
+  /// where the layout at hand decides.
+  double (*seconds)(const Operation& operation, const Shape& shape);
+  Prepared (*prepare)(const Operation& operation, const Shape& shape);
+};
+
+/// Takes the one that the request's Choices name, if it is among `selection`'s candidates; else the one that takes the least time
+/// by the model of costs, the first of equals.
+void take_candidate(const Operation& operation, Selection& selection);
+
+/// The operation by one of `candidates`, of which at least one fits. Depends on nothing but the request and the CPU's instructions.
+template <typename Shape>
+Prepared prepare_one_of(std::span<const Candidate<Shape>> candidates, const Operation& operation, const Shape& shape) {
+  Selection selection;
+  std::vector<const Candidate<Shape>*> fitting;
+  for (const Candidate<Shape>& candidate : candidates) {
+    if (!candidate.fits(operation, shape)) continue;
+    fitting.push_back(&candidate);
+    selection.candidates.push_back({candidate.name, candidate.seconds(operation, shape)});
+  }
+  require(!fitting.empty(), "no implementation takes these sizes");
+  if (fitting.size() == 1) return fitting.front()->prepare(operation, shape);
+  take_candidate(operation, selection);
+  Prepared prepared = fitting[selection.taken]->prepare(operation, shape);
+  prepared.selection = std::make_shared<const Selection>(std::move(selection));
+  return prepared;
+}
+
+}  // namespace sheaf

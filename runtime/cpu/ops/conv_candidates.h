@@ -1,0 +1,33 @@
+// What the lists of ways to compute a convolution and its gradients are made of.
+#pragma once
+
+#include "runtime/cpu/ops/candidate.h"
+#include "runtime/cpu/ops/conv_cost.h"
+#include "runtime/cpu/ops/conv_pixels.h"
+#include "runtime/cpu/ops/conv_pointwise.h"
+#include "runtime/cpu/ops/conv_winograd.h"
+#include "runtime/cpu/ops/pixel_operation.h"
+
+namespace sheaf {
+
+using ConvCandidate = Candidate<ConvShape>;
+
+/// The functions of a candidate, from those that also take what is made, or the layout.
+template <double (*of)(const Operation&, const ConvShape&, ConvResult), ConvResult result>
+double seconds(const Operation& operation, const ConvShape& shape) {
+  return of(operation, shape, result);
+}
+template <ConvResult result, Layout layout>
+double seconds(const Operation& operation, const ConvShape& shape) {
+  return direct_seconds(operation, shape, result, layout);
+}
+template <ConvResult result, Layout layout>
+bool fits(const Operation& operation, const ConvShape& shape) {
+  return direct_fits(operation, shape, result, layout);
+}
+template <Prepared (*by)(const Operation&, const ConvShape&, Layout), Layout layout>
+Prepared prepare(const Operation& operation, const ConvShape& shape) {
+  return by(operation, shape, layout);
+}
+
+}  // namespace sheaf

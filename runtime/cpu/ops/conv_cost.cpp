@@ -1,0 +1,242 @@
+// Each implementation makes so many multiplications, at some share of what the CPU's instructions could do. The shares are what was
+// measured on AVX-512 (Zen 5, oneDNN 2.6, 256 images, two threads): milliseconds by oneDNN's direct convolution → by products over
+// the batch → by Winograd,
+//
+//   channels, pixels, stride     y                 dx                dweight
+//   f32
+//   512 → 512, 4×4               34 → 27 → 13      34 → 27 → 13      47 → 30 → 14
+//   256 → 512, 7×7 / 2           20 → 14           26 → 14           24 → 16
+//   256 → 256, 7×7               30 → 25 → 12      31 → 25 → 12      32 → 27 → 14
+//   128 → 256, 14×14 / 2         21 → 15           21 → 14           18 → 18
+//   128 → 128, 14×14             29 → 28 → 13      38 → 28 → 13      30 → 38 → 16
+//   64 → 64, 28×28               30 → 33 → 12      30 → 34 → 12      31 → 68 → 13
+//   bf16
+//   512 → 512, 4×4               15 → 14 → 15      20 → 14 → 9       31 → 14 → 10
+//   256 → 512, 7×7 / 2           9.4 → 7.2         14 → 7.4          20 → 9
+//   256 → 256, 7×7               17 → 13 → 14      18 → 13 → 7.5     20 → 14 → 9
+//   128 → 128, 14×14             14 → 17 → 14      16 → 17 → 9       17 → 20 → 12
+//   64 → 64, 28×28               14.5 → – → 12.5   15 → – → 9        18 → – → 11
+//
+// and with AMX, where direct convolution of bf16 is several times as quick but over rows of few pixels.
+#include "runtime/cpu/ops/conv_cost.h"
+
+#include "runtime/machine/isa.h"
+#include "runtime/cpu/ops/conv_winograd.h"
+#include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/cpu/ops/pixel_operation.h"
+#include "runtime/cpu/winograd/tiles.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+constexpr double kMemoryRate = 15e9;  ///< a thread's, bytes/s, of what lies in memory
+constexpr double kCacheRate = 50e9;   ///< the same of what lies in the last cache
+
+/// Multiplications and additions that a thread makes in a second, of operands in the first cache.
+double vector_rate(bool bf16) {
+  const double f32 = has_avx512() ? 267e9 : has_avx2() ? 134e9 : 40e9;
+  return bf16 && has_bf16() ? 2 * f32 : f32;
+}
+constexpr double kMatrixRate = 1100e9;  ///< AMX, of bf16 values
+
+double element_bytes(const Operation& operation) { return operation.dtype() == DType::bfloat16 ? 2 : 4; }
+
+/// Output pixels and taps along one axis that meet a pixel of x, not padding.
+double meetings_along(const ConvShape& g, size_t axis) {
+  double count = 0;
+  for (int64_t y = 0; y < g.y[axis + 2]; ++y) {
+    for (int64_t tap = 0; tap < g.weight[g.weight.size() - (g.x.size() - 2) + axis]; ++tap) {
+      const int64_t x = y * g.stride[axis] + tap * g.dilation[axis] - g.padding_begin[axis];
+      count += x >= 0 && x < g.x[axis + 2];
+    }
+  }
+  return count;
+}
+
+/// What is to be computed.
+struct Work {
+  double dense = 1, met = 1;  ///< flops, with the products of padding and without
+  double elements_x, elements_y;
+  int64_t images;
+  int64_t channels;  ///< the fewer of both sides
+  int64_t width;     ///< of y
+  bool strided, pointwise, bf16;
+  bool fixed;  ///< in inference, where the weight stays
+  double threads;
+
+  Work(const Operation& operation, const ConvShape& g)
+      : elements_x(double(product(g.x, 0, g.x.size()))),
+        elements_y(double(product(g.y, 0, g.y.size()))),
+        images(g.x[0]),
+        channels(std::min(g.x[1], g.y[1])),
+        width(*std::max_element(g.y.begin() + 2, g.y.end())),
+        strided(*std::max_element(g.stride.begin(), g.stride.end()) > 1),
+        pointwise(product(g.weight, g.weight.size() - g.x.size() + 2, g.weight.size()) == 1),
+        bf16(operation.dtype() == DType::bfloat16),
+        fixed(operation.constant("weight")),
+        threads(operation.request.threads) {
+    const double pairs = 2.0 * double(g.x[0]) * double(g.x[1]) * double(g.y[1]) / double(g.groups);
+    dense = met = pairs;
+    for (size_t axis = 0; axis + 2 < g.x.size(); ++axis) {
+      met *= meetings_along(g, axis);
+      dense *= double(g.y[axis + 2]) * double(g.weight[g.weight.size() - (g.x.size() - 2) + axis]);
+    }
+  }
+};
+
+/// c² / (c² + half²): a share that grows with the channels, one half at `half`.
+double grows(int64_t channels, double half) {
+  const double square = double(channels) * double(channels);
+  return square / (square + half * half);
+}
+
+bool lies_by_pixels(const Operation& operation, ConvResult result) {
+  const TensorSpec& source = operation.operand(source_role(result));
+  const DnnlDesc plain = plain_desc(source.dims, operation.data_type()),
+                 pixels = pixels_desc(source.dims, operation.data_type());
+  return same_layout(desc_at_hand(source, plain), pixels) && !same_layout(pixels, plain);
+}
+
+/// Reads and writes so many activations.
+double reorder_seconds(const Operation& operation, const Work& work, double elements) {
+  return 2 * element_bytes(operation) * elements / kMemoryRate / work.threads;
+}
+
+/// Of a candidate that wants activations pixel by pixel: what it reads, where that lies otherwise; its neighbours may follow.
+double enter_pixels_seconds(const Operation& operation, const Work& work, ConvResult result) {
+  if (lies_by_pixels(operation, result)) return 0;
+  const double read = result == ConvResult::y    ? work.elements_x
+                      : result == ConvResult::dx ? work.elements_y
+                                                 : work.elements_x + work.elements_y;
+  return reorder_seconds(operation, work, read);
+}
+
+/// Of one that wants them otherwise, among neighbours that lie pixel by pixel: also what it makes is reordered for the next.
+double leave_pixels_seconds(const Operation& operation, const Work& work, ConvResult result) {
+  return lies_by_pixels(operation, result) ? reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0;
+}
+
+/// Of f32, channels last and in blocks: a share of what counts, `met` for brgconv, which leaves padding out, else `dense`.
+double direct_share(const Work& work, ConvResult result, bool brgconv) {
+  if (work.bf16 && has_amx()) {
+    if (result == ConvResult::dweight) return work.width <= 4 ? .1 : work.width <= 7 ? .3 : .6;
+    return work.width <= 4 ? .35 : .75;
+  }
+  const bool short_rows = work.width <= 4;
+  if (work.bf16) {
+    if (work.pointwise && work.strided) return .55;
+    switch (result) {
+      case ConvResult::y: return work.strided ? .6 : work.width <= 7 && !short_rows ? .68 : .84;
+      case ConvResult::dx: return work.strided ? .46 : work.width <= 7 ? .64 : work.width <= 14 ? .8 : .9;
+      case ConvResult::dweight: return work.strided ? .32 : short_rows ? .42 : work.width <= 7 ? .58 : .75;
+    }
+  }
+  if (work.pointwise) return work.strided && short_rows ? .6 : .9;
+  switch (result) {
+    case ConvResult::y:
+      if (brgconv) return work.strided || short_rows ? .8 : .92;
+      return work.strided ? .55 : .92;
+    case ConvResult::dx: return work.strided ? .7 : work.width > 7 && work.width <= 14 ? .75 : .9;
+    case ConvResult::dweight: return work.strided ? .76 : short_rows ? .77 : .88;
+  }
+  return 1;
+}
+
+double direct_alone(const Work& work, ConvResult result, Layout layout) {
+  const bool amx = work.bf16 && has_amx(), forward = result == ConvResult::y;
+  // What oneDNN prefers: channels last for y in f32 and with AMX, else blocks.
+  const bool brgconv = !work.bf16 && forward && has_avx512() && layout != Layout::blocks && work.channels >= 16;
+  const double seconds = (work.bf16 || brgconv ? work.met : work.dense) / direct_share(work, result, brgconv) /
+                         (amx ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+  constexpr double kOther = 1.1, kTrained = 1.3;  // a layout that isn't the preferred one; one that gradients must reorder
+  if (amx) return layout == Layout::any ? seconds : kOther * seconds;
+  if (work.bf16) return layout == Layout::blocks ? seconds : kOther * seconds;
+  constexpr double kSecond = 1.02;
+  if (brgconv && work.strided && !work.pointwise) return layout == Layout::last ? seconds : kSecond * seconds;
+  if (forward && !work.fixed && layout != Layout::blocks) return kTrained * seconds;
+  if (layout == Layout::blocks && (work.fixed || !forward)) return kOther * seconds;
+  return layout == Layout::last ? kSecond * seconds : seconds;
+}
+
+double pixels_alone(const Work& work, ConvResult result) {
+  const double c = double(work.channels);
+  double share = 0;
+  if (result == ConvResult::dweight) share = work.bf16 ? .95 * grows(work.channels, 88) : .87 * grows(work.channels, 78);
+  else share = work.bf16 ? .95 * grows(work.channels, 58) : .95 * c / (c + 12);
+  if (!has_avx512()) share *= .6;
+  if (work.pointwise) share *= .7;
+  const double images = std::min(1.0, double(work.images) / least_pixel_images);  // the rows of its products
+  // Sums of a pixel come into its place after all its terms, which are few for a 1×1 kernel.
+  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
+  return (work.met / (share * images * images) / vector_rate(work.bf16) + passes) / work.threads;
+}
+
+double winograd_alone(const Work& work, const ConvShape& g, ConvResult result) {
+  using namespace winograd;
+  const bool narrow = work.bf16 && result != ConvResult::y;  // y is made of operands in f32
+  const double c = double(work.channels);
+  double share = 0;
+  if (work.bf16) share = narrow ? .62 * c / (c + 36) : .64 * grows(work.channels, 26);
+  else share = result == ConvResult::dweight ? .7 * c / (c + 20) : .85 * c / (c + 26);
+  const DnnlDims& made = result == ConvResult::dx ? g.x : g.y;
+  const double rows = double(made[0]) * double(tiles_of(made[2])) * double(tiles_of(made[3]));
+  const double weights = double(positions) * double(g.x[1]) * double(g.y[1]);
+  // Each run transforms the weight, or its gradient: written, then read.
+  constexpr double kLastCache = 16e6;
+  const double bytes = weights * (narrow && result == ConvResult::dx ? 2 : 4);
+  const double transform = 2 * bytes / (bytes > kLastCache ? kMemoryRate : kCacheRate);
+  const double seconds = (2 * rows * weights / share / vector_rate(narrow) + transform) / work.threads;
+  return work.bf16 && has_amx() ? 4 * seconds : seconds;
+}
+
+/// In training a layer's y and dx want one layout, so they are chosen by the sum of both: the time of the other, pixel by pixel or not.
+double other_pass(const Operation& operation, const ConvShape& g, const Work& work, ConvResult result, bool pixels) {
+  if (work.fixed || result == ConvResult::dweight || !pixels_fit(operation, g)) return 0;
+  const bool forward = result == ConvResult::y;
+  const ConvResult other = forward ? ConvResult::dx : ConvResult::y;
+  if (pixels) {
+    const double products = pixels_alone(work, other);
+    return winograd_fits(operation, g) ? std::min(products, winograd_alone(work, g, other)) : products;
+  }
+  const Layout preferred = forward ? Layout::any : Layout::blocks;
+  const bool strides = !forward && work.strided && !work.pointwise && !work.bf16;
+  return direct_alone(work, other,
+                      work.bf16 && has_amx() ? Layout::any
+                      : work.bf16            ? Layout::blocks
+                      : strides              ? Layout::last
+                                             : preferred);
+}
+
+}  // namespace
+
+double direct_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Layout layout) {
+  const Work work(operation, g);
+  const double seconds = direct_alone(work, result, layout);
+  if (g.x.size() != 4) return seconds;
+  return seconds + other_pass(operation, g, work, result, false) + leave_pixels_seconds(operation, work, result);
+}
+
+double pointwise_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
+  const Work work(operation, g);
+  const double seconds = work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+  return seconds + other_pass(operation, g, work, result, false) + enter_pixels_seconds(operation, work, result);
+}
+
+double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
+  const Work work(operation, g);
+  return pixels_alone(work, result) + other_pass(operation, g, work, result, true) +
+         enter_pixels_seconds(operation, work, result);
+}
+
+double winograd_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
+  const Work work(operation, g);
+  // Few images of bf16 in inference lie as oneDNN has them, in blocks.
+  const bool last = work.fixed && work.images < least_pixel_images;
+  const double layout = last ? (work.bf16 ? 2 * reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0)
+                             : enter_pixels_seconds(operation, work, result);
+  return winograd_alone(work, g, result) + other_pass(operation, g, work, result, true) + layout;
+}
+
+}  // namespace sheaf

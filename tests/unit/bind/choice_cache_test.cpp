@@ -1,0 +1,132 @@
+// The file of what was measured: what is kept, and that no file does any harm.
+#include "runtime/bind/choice_cache.h"
+
+#include "runtime/base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sheaf {
+namespace {
+
+using testing::HasSubstr;
+
+class ChoiceCaches : public testing::Test {
+ protected:
+  void SetUp() override {
+    cpu_.model = "a CPU";
+    cpu_.library = "a library 1.0";
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = testing::TempDir() + "choices-" + test->name() + std::to_string(::getpid());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  ChoiceCache open() const { return ChoiceCache::open(cpu_, folder_); }
+  /// Keeps one choice, and returns its file.
+  std::string kept(const std::string& key = "conv a") {
+    ChoiceCache cache = open();
+    cache.put(key, {"direct", {{"direct", 0.25}, {"winograd", 0.5}}, "winograd"});
+    EXPECT_TRUE(cache.save(false));
+    return cache.file();
+  }
+  void write(const std::string& file, const std::string& text) { std::ofstream(file) << text; }
+
+  DeviceInfo cpu_;
+  std::string folder_;
+};
+
+TEST_F(ChoiceCaches, keep_what_was_put) {
+  kept();
+  const ChoiceCache again = open();
+  EXPECT_EQ(again.problem(), "");
+  EXPECT_EQ(again.candidate("conv a"), "direct");
+  EXPECT_EQ(again.find("conv a")->seconds.at("winograd"), 0.5);
+  EXPECT_EQ(again.find("conv a")->model, "winograd");
+  EXPECT_EQ(again.candidate("conv b"), "");
+  EXPECT_EQ(again.find("conv b"), nullptr);
+}
+
+TEST_F(ChoiceCaches, another_process_keeps_what_it_wrote_first) {
+  ChoiceCache late = open();
+  kept();
+  late.put("conv a", {"winograd", {}, ""});
+  late.put("conv b", {"blocks", {}, ""});
+  ASSERT_TRUE(late.save(false));
+  EXPECT_EQ(open().candidate("conv a"), "direct");
+  EXPECT_EQ(open().candidate("conv b"), "blocks");
+  EXPECT_EQ(late.candidate("conv a"), "direct") << "and takes it";
+  late.put("conv a", {"winograd", {}, ""});
+  ASSERT_TRUE(late.save(true));
+  EXPECT_EQ(open().candidate("conv a"), "winograd");
+}
+
+TEST_F(ChoiceCaches, another_machine_has_its_own) {
+  const std::string file = kept();
+  cpu_.library = "a library 2.0";
+  EXPECT_EQ(open().problem(), "");
+  EXPECT_EQ(open().candidate("conv a"), "");
+  EXPECT_NE(open().file(), file);
+  // Under its name stands what was measured elsewhere.
+  std::filesystem::copy_file(file, open().file());
+  EXPECT_THAT(open().problem(), HasSubstr("another machine"));
+  EXPECT_EQ(open().candidate("conv a"), "");
+}
+
+TEST_F(ChoiceCaches, a_damaged_file_is_as_none_and_is_replaced) {
+  const std::string file = kept(), sound = *read_file(file, 1 << 20);
+  for (size_t size = 0; size + 2 < sound.size(); size += 5) {
+    write(file, sound.substr(0, size));
+    EXPECT_NE(open().problem(), "") << size;
+    EXPECT_EQ(open().candidate("conv a"), "");
+  }
+  const Json json = Json::parse(sound);
+  const std::vector<std::pair<const char*, Json>> changes = {{"/version", 2},
+                                                             {"/version", "1"},
+                                                             {"/machine", 5},
+                                                             {"/operations", Json::array()},
+                                                             {"/operations/conv a", "direct"},
+                                                             {"/operations/conv a/take", 7},
+                                                             {"/operations/conv a/model", 7},
+                                                             {"/operations/conv a/seconds", Json::array()},
+                                                             {"/operations/conv a/seconds/direct", "fast"},
+                                                             {"/operations/conv a/seconds/direct", -1}};
+  for (const auto& [place, value] : changes) {
+    Json changed = json;
+    changed[Json::json_pointer(place)] = value;
+    write(file, changed.dump());
+    EXPECT_NE(open().problem(), "") << place << " = " << value;
+    EXPECT_EQ(open().find("conv a"), nullptr) << place << " = " << value;
+  }
+  kept("conv b");
+  EXPECT_EQ(open().problem(), "");
+  EXPECT_EQ(open().candidate("conv b"), "direct");
+}
+
+TEST_F(ChoiceCaches, a_place_that_cant_be_written_is_an_error_and_no_more) {
+  write(folder_, "not a folder");
+  ChoiceCache cache = open();
+  cache.put("conv a", {"direct", {}, ""});
+  EXPECT_FALSE(cache.save(false));
+  EXPECT_EQ(cache.candidate("conv a"), "direct");
+  std::filesystem::remove(folder_);
+  std::filesystem::create_directories(cache.file());  // a folder under the file's name
+  EXPECT_NE(open().problem(), "");
+  EXPECT_FALSE(cache.save(false));
+}
+
+TEST_F(ChoiceCaches, without_a_folder_keep_nothing) {
+  ChoiceCache cache = ChoiceCache::open(cpu_, "");
+  EXPECT_THAT(cache.problem(), HasSubstr("SHEAF_CACHE"));
+  cache.put("conv a", {"direct", {}, ""});
+  EXPECT_TRUE(cache.save(false));
+  EXPECT_EQ(cache.candidate("conv a"), "direct");
+}
+
+}  // namespace
+}  // namespace sheaf
