@@ -4,6 +4,7 @@
 #include "runtime/machine/tick_clock.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sheaf {
 
@@ -117,18 +118,32 @@ std::vector<std::pair<LaneId, const LaneOperation*>> Executor::one_by_one() cons
       return static_cast<int64_t>(done[wait.lane]) >= static_cast<int64_t>(wait.position);
     });
   };
+  // All members of a collective come at once, when each has what it reads.
+  std::map<int, std::vector<LaneId>> members;
+  for (LaneId i : lanes_.ids())
+    for (const LaneOperation& operation : lanes_[i]->program.operations)
+      if (operation.collective >= 0) members[operation.collective].push_back(i);
+  const auto can_start = [&](LaneId i, const LaneOperation& operation) {
+    if (operation.collective < 0) return is_ready(i, operation);
+    return std::ranges::all_of(members[operation.collective], [&](LaneId j) {
+      const LaneOperation* member = next(j);
+      return member && member->collective == operation.collective && is_ready(j, *member);
+    });
+  };
   for (;;) {
     const LaneOperation* first = nullptr;
     LaneId lane;
     for (LaneId i : lanes_.ids()) {
       const LaneOperation* operation = next(i);
-      if (!operation || !is_ready(i, *operation) || (first && first->instance < operation->instance)) continue;
+      if (!operation || (first && first->instance < operation->instance) || !can_start(i, *operation)) continue;
       first = operation;
       lane = i;
     }
     if (!first) return order;
-    order.emplace_back(lane, first);
-    ++done[lane];
+    for (LaneId i : first->collective < 0 ? std::vector{lane} : members[first->collective]) {
+      order.emplace_back(i, next(i));
+      ++done[i];
+    }
   }
 }
 

@@ -73,14 +73,15 @@ def random_model(number):
                 layer["dim"] = scattered.index(B)
         layers.append(layer)
         values[layer["name"]] = value
+    model = {"sheaf": "1.0", "name": "random", "inputs": inputs, "layers": layers, "outputs": [layers[-1]["name"]]}
     # A layer with parameters at the end, so that most can be trained.
     fit = [name for name, value in values.items() if value.kind == "float" and value.shape and value.shape[-1] != B]
-    last = fit[-1] if fit else layers[-1]["name"]
-    shape = values[last].shape
-    layers.append({"name": "out", "type": "Linear", "inputs": [last], "in_features": fitting(shape, -1), "out_features": 3})
-    model = {"sheaf": "1.0", "name": "random", "inputs": inputs, "layers": layers, "outputs": ["out"]}
-    if draw.chance(0.7):
-        model["training"] = training(draw, [*shape[:-1], 3])
+    if fit:
+        shape = values[fit[-1]].shape
+        layers.append({"name": "out", "type": "Linear", "inputs": [fit[-1]], "in_features": fitting(shape, -1), "out_features": 3})
+        model["outputs"] = ["out"]
+        if draw.chance(0.7):
+            model["training"] = training(draw, [*shape[:-1], 3])
     return model
 
 

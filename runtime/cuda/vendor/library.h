@@ -26,7 +26,7 @@ struct LibraryContext {
   std::shared_ptr<OwnKernels> own;
   std::string no_own;  ///< why `own` is null where this is not planning
 
-  /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null; `own` has kernels that
+  /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null, or says how many launches it has; `own` has kernels that
   /// cannot run, or is null.
   bool planning() const { return driver == nullptr; }
 };
