@@ -126,7 +126,7 @@ double direct_share(const Work& work, ConvResult result, bool brgconv) {
   }
   const bool short_rows = work.width <= 4;
   if (work.bf16) {
-    if (work.pointwise && work.strided) return .55;
+    if (work.pointwise && work.strided) return .25;
     switch (result) {
       case ConvResult::y: return work.strided ? .6 : work.width <= 7 && !short_rows ? .68 : .84;
       case ConvResult::dx: return work.strided ? .46 : work.width <= 7 ? .64 : work.width <= 14 ? .8 : .9;
