@@ -6,28 +6,11 @@ from torch.nn import functional as F
 from .operators import operator, setting
 from .sizes import Sizes
 from .weights import Layer
+from .windows import padding_of
 
 
 def _given(node, position):
     return node.inputs[position] if position < len(node.inputs) else ""
-
-
-def _padding(attributes, rank, kernel, strides, dilations, weighted):
-    """(both sides' padding, None), or (0, what F.pad takes first) where the sides differ, or, without weights, are wider than PyTorch's pools
-    have them."""
-    mode = attributes.get("auto_pad", "NOTSET")
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
-        if any(stride != 1 for stride in strides):
-            raise ValueError(f"auto_pad {mode} with a stride depends on the picture's size: write `pads`")
-        totals = [d * (k - 1) for k, d in zip(kernel, dilations)]
-        begins = [(t + (mode == "SAME_LOWER")) // 2 for t in totals]
-        pads = begins + [t - b for t, b in zip(totals, begins)]
-    else:
-        pads = list(attributes.get("pads") or [0] * 2 * rank)
-    begins, ends = pads[:rank], pads[rank:]
-    if begins == ends and (weighted or all(2 * pad <= k for pad, k in zip(begins, kernel))):
-        return begins, None
-    return [0] * rank, [side for begin, end in reversed(list(zip(begins, ends))) for side in (begin, end)]
 
 
 def _window(node, weight):
@@ -35,7 +18,7 @@ def _window(node, weight):
     a = node.attributes
     kernel = list(weight.shape[2:])
     strides, dilations = list(a.get("strides") or [1] * rank), list(a.get("dilations") or [1] * rank)
-    return rank, kernel, strides, dilations, *_padding(a, rank, kernel, strides, dilations, True)
+    return rank, kernel, strides, dilations, *padding_of(a, rank, kernel, strides, dilations, True)
 
 
 def _conv(node, weights):
@@ -252,35 +235,3 @@ def _dropout(node, weights):
 @operator("Dropout", layer=_dropout)
 def dropout(node, x, *more):
     raise ValueError(f"has a ratio that is computed: {setting(node, (x, *more), 1, 'ratio')}")
-
-
-def _pool(node, x):
-    a = node.attributes
-    rank = len(a["kernel_shape"])
-    strides, dilations = list(a.get("strides") or [1] * rank), list(a.get("dilations") or [1] * rank)
-    return rank, list(a["kernel_shape"]), strides, dilations, *_padding(a, rank, a["kernel_shape"], strides, dilations, False), bool(a.get("ceil_mode"))
-
-
-@operator("MaxPool")
-def max_pool(node, x):
-    rank, kernel, strides, dilations, padding, before, ceil = _pool(node, x)
-    x = F.pad(x, before, value=float("-inf")) if before else x
-    result = getattr(F, f"max_pool{rank}d")(x, kernel, strides, padding, dilations, ceil)
-    return result if len(node.outputs) == 1 else (result, None)
-
-
-@operator("AveragePool")
-def average_pool(node, x):
-    rank, kernel, strides, dilations, padding, before, ceil = _pool(node, x)
-    counted = bool(node.attributes.get("count_include_pad"))
-    if any(d != 1 for d in dilations) or before and not counted:
-        raise ValueError("has dilations, or sides with different pads that don't count")
-    return getattr(F, f"avg_pool{rank}d")(F.pad(x, before) if before else x, kernel, strides, padding, ceil, counted)
-
-
-@operator("GlobalAveragePool", "GlobalMaxPool")
-def global_pool(node, x):
-    kind = "avg" if node.kind == "GlobalAveragePool" else "max"
-    if kind == "max":
-        return x.amax(list(range(2, x.dim())), keepdim=True)
-    return getattr(F, f"adaptive_avg_pool{x.dim() - 2}d")(x, 1)

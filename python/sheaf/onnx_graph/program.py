@@ -4,7 +4,7 @@ import linecache
 import torch
 
 from ..error import Diagnostic, Error
-from . import elementwise, layers, recurrent, reduction, shape  # noqa: F401
+from . import elementwise, layers, pooling, recurrent, reduction, resampling, shape  # noqa: F401
 from .operators import OPERATORS
 from .sizes import Sizes
 from .weights import Placed
