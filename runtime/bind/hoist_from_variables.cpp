@@ -1,11 +1,9 @@
 // On asynchronous lanes, generated kernels that read nothing but variables come first, equal ones together: many small launches
 // become few (Device::merge). Examples are the conversions of parameters to bf16, each of which would otherwise stand before its first
 // reader.
-#include "runtime/bind/order.h"
-#include "runtime/bind/rewrites.h"
+#include "runtime/bind/side_by_side.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace sheaf {
 namespace {
@@ -15,21 +13,12 @@ class Hoisting {
   Hoisting(const BoundProgram& program, const BindContext& context)
       : program_(program), context_(context), hoisted_(program.instances.size(), false) {}
 
-  /// The instances that are hoisted, in their new order.
-  std::vector<InstanceId> find() {
+  /// The instances that are hoisted.
+  IdVector<InstanceId, bool> find() {
     new_values_.assign(program_.tensors.size(), false);
     for (const BoundProgram::Update& update : program_.updates) new_values_[program_.root(update.value).tensor] = true;
-    IdVector<InstanceId, int> levels(hoisted_.size(), 0);  // how many that are hoisted come before it, one after another
-    std::vector<InstanceId> found;
-    for (InstanceId i : program_.instances.ids()) {  // after all that it reads
-      if (!(hoisted_[i] = hoists(program_.instances[i]))) continue;
-      for (TensorId input : program_.instances[i].inputs)
-        for (InstanceId writer : program_.tensors[input].writers) levels[i] = std::max(levels[i], levels[writer] + 1);
-      found.push_back(i);
-    }
-    const auto key = [&](InstanceId i) { return std::tuple(levels[i], context_.step(program_.instances[i].step).kernel, i); };
-    std::sort(found.begin(), found.end(), [&](InstanceId a, InstanceId b) { return key(a) < key(b); });
-    return found;
+    for (InstanceId i : program_.instances.ids()) hoisted_[i] = hoists(program_.instances[i]);  // after all that it reads
+    return std::move(hoisted_);
   }
 
  private:
@@ -58,12 +47,7 @@ class Hoisting {
 
 Result<void> hoist_from_variables(BoundProgram& program, const BindContext& context) {
   if (program.updates.empty()) return {};
-  const std::vector<InstanceId> hoisted = Hoisting(program, context).find();
-  if (hoisted.empty()) return {};
-  std::vector<InstanceGroup> groups;
-  int64_t time = -static_cast<int64_t>(hoisted.size());
-  for (InstanceId i : hoisted) groups.push_back({{i}, time++});
-  return rearrange(program, groups, stand_alone(program).instead);
+  return put_side_by_side(program, context, Hoisting(program, context).find(), Side::first);
 }
 
 }  // namespace sheaf

@@ -1,11 +1,9 @@
 // On asynchronous lanes, operations that only make new values of variables come last, equal kernels together: there they may
 // write over the variables, and many small launches become few (Device::merge). Examples are a batch norm's running averages, a
 // counter and the optimiser's updates.
-#include "runtime/bind/order.h"
-#include "runtime/bind/rewrites.h"
+#include "runtime/bind/side_by_side.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace sheaf {
 namespace {
@@ -15,34 +13,15 @@ class Sinking {
   Sinking(const BoundProgram& program, const BindContext& context)
       : program_(program), context_(context), sinks_(program.instances.size(), false) {}
 
-  /// The instances that sink, in their new order.
-  std::vector<InstanceId> find() {
+  /// The instances that sink.
+  IdVector<InstanceId, bool> find() {
     find_readers();
     // Readers come after what they read, so one pass from the end sees each after all of its readers.
     for (size_t i = sinks_.size(); i-- > 0;) sinks_[InstanceId(i)] = sinks(InstanceId(i));
-    std::vector<InstanceId> found;
-    IdVector<InstanceId, int> levels(sinks_.size(), 0);  // how many that sink come before it, one after another
-    for (InstanceId i : sinks_.ids()) {
-      if (!sinks_[i]) continue;
-      for (TensorId input : program_.instances[i].inputs) {
-        for (InstanceId writer : program_.tensors[input].writers) {
-          if (sinks_[writer]) levels[i] = std::max(levels[i], levels[writer] + 1);
-        }
-      }
-      found.push_back(i);
-    }
-    const auto key = [&](InstanceId i) { return std::tuple(levels[i], kernel(i), i); };
-    std::sort(found.begin(), found.end(), [&](InstanceId a, InstanceId b) { return key(a) < key(b); });
-    return found;
+    return std::move(sinks_);
   }
 
  private:
-  const std::string& kernel(InstanceId i) const {
-    static const std::string none;
-    const StepId step = program_.instances[i].step;
-    return step ? context_.step(step).kernel : none;
-  }
-
   void find_readers() {
     updates_.assign(program_.tensors.size(), false);
     readers_.resize(program_.tensors.size());
@@ -56,7 +35,7 @@ class Sinking {
 
   bool sinks(InstanceId i) const {
     const Instance& instance = program_.instances[i];
-    if (!instance.call() || instance.can_fail() || kernel(i).empty()) return false;
+    if (!instance.call() || instance.can_fail() || kernel_of(program_, context_, i).empty()) return false;
     if (!context_.devices.device(instance.lane).info().asynchronous) return false;
     if (std::find(needed_.begin(), needed_.end(), i) != needed_.end()) return false;
     return std::all_of(instance.outputs.begin(), instance.outputs.end(), [&](TensorId output) {
@@ -79,12 +58,7 @@ class Sinking {
 
 Result<void> sink_updates(BoundProgram& program, const BindContext& context) {
   if (program.updates.empty()) return {};
-  const std::vector<InstanceId> sinking = Sinking(program, context).find();
-  if (sinking.empty()) return {};
-  std::vector<InstanceGroup> groups;
-  int64_t time = 2 * static_cast<int64_t>(program.instances.size());
-  for (InstanceId i : sinking) groups.push_back({{i}, time++});
-  return rearrange(program, groups, stand_alone(program).instead);
+  return put_side_by_side(program, context, Sinking(program, context).find(), Side::last);
 }
 
 }  // namespace sheaf
