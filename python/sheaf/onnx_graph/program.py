@@ -30,22 +30,26 @@ def module_of(graph):
             continue
         try:
             if weights.known(node):
-                weights.fold(node, _step(node, weights)[0](module))
+                weights.fold(node, _step(node, weights)[0]())
                 continue
             step, read = _step(node, weights)
         except ValueError as problem:
-            problems.append(Diagnostic(f"'{node.kind}' {problem}", graph.file, node.line, source=str(node)))
+            problems.append(_refusal(node, problem, graph.file))
             continue
         steps.append(step)
         results = [variable(name) if name else "_" for name in node.outputs]
-        lines[node.line] = f"{', '.join(results)} = steps[{len(steps) - 1}](self, {', '.join(variable(name) for name in read)})"
+        lines[node.line] = f"{', '.join(results)} = steps[{len(steps) - 1}]({', '.join(variable(name) for name in read)})"
     if problems:
         raise Error(problems)
     constants = {name: weights.value(name) for name in graph.outputs if weights.has(name)}
-    results = [f"tensor_of(constants[{name!r}](self))" if name in constants else f"tensor_of({variable(name)})" for name in graph.outputs]
+    results = [f"tensor_of(constants[{name!r}]())" if name in constants else f"tensor_of({variable(name)})" for name in graph.outputs]
     space = {"steps": steps, "constants": constants, "tensor_of": Sizes.tensor_of}
     module.forward = _compiled(graph, given, lines, results, space).__get__(module)
     return module.eval()
+
+
+def _refusal(node, problem, file):
+    return Diagnostic(f"'{node.kind}' {problem}", file, node.line, source=str(node))
 
 
 def _step(node, weights):
@@ -66,9 +70,9 @@ class Step:
     def __init__(self, run, node, known, file, on_sizes=False):
         self.run, self.node, self.known, self.file, self.on_sizes = run, node, known, file, on_sizes
 
-    def __call__(self, module, *values):
+    def __call__(self, *values):
         values = values or [None] * len(self.known)
-        inputs = [known(module) if known is not None else value for known, value in zip(self.known, values)]
+        inputs = [known() if known is not None else value for known, value in zip(self.known, values)]
         while inputs and inputs[-1] is None:
             inputs.pop()
         if inputs and not self.on_sizes:
@@ -76,7 +80,7 @@ class Step:
         try:
             return self.run(self.node, *inputs)
         except ValueError as problem:
-            raise Error([Diagnostic(f"'{self.node.kind}' {problem}", self.file, self.node.line, source=str(self.node))]) from None
+            raise Error([_refusal(self.node, problem, self.file)]) from None
 
 
 def _compiled(graph, given, lines, results, space):

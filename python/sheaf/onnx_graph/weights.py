@@ -43,7 +43,7 @@ class Placed:
         node's name."""
         paths = {name[:-len(own) - 1] for own, name in named.items() if name and name.endswith(f".{own}")}
         path = paths.pop() if len(paths) == 1 and not any(c in "/:" for c in "".join(paths)) else _path(node)
-        path = re.sub(r"[^A-Za-z0-9_.]", "_", path).strip(".") or node.kind.lower()
+        path = _as_path(path) or node.kind.lower()
         free, count = path, 1
         while free in self._taken:
             count += 1
@@ -66,26 +66,25 @@ class Placed:
         return self._placed.setdefault((name, tuple(tensor.shape)), torch.nn.Parameter(tensor))
 
     def value(self, name, setting=False):
-        """How to get a tensor that no layer has: a function of the module; None for what isn't a tensor of the file. A `setting` is no
-        weight, whatever its type."""
+        """How to get a tensor that no layer has, a function; None for what isn't a tensor of the file. A `setting` is no weight, whatever
+        its type."""
         if name not in self.tensors:
             return None
         tensor = self.tensors[name]
         sizes = Sizes(tensor.tolist(), tensor.dtype) if setting else Sizes.of(tensor)
         if sizes is not None:
-            return lambda module: sizes
+            return lambda: sizes
         if not tensor.is_floating_point() or name in self.graph.constants:
-            return lambda module: tensor
-        path = re.sub(r"[^A-Za-z0-9_.]", "_", name.replace("::", "_")).strip("._/")
+            return lambda: tensor
         if ("value", name) not in self._placed:
-            owner, _, own = path.rpartition(".")
+            owner, _, own = _as_path(name.replace("::", "_")).strip("._").rpartition(".")
             home = self._at(owner)
             while hasattr(home, own):
                 own += "_"
             home.register_parameter(own, self.parameter(tensor, name))
             self._placed["value", name] = (home, own)
         home, own = self._placed["value", name]
-        return lambda module: getattr(home, own)
+        return lambda: getattr(home, own)
 
     def _at(self, path):
         module = self.module
@@ -94,6 +93,11 @@ class Placed:
                 module.add_module(part, torch.nn.Module())
             module = module._modules[part]
         return module
+
+
+def _as_path(name):
+    """A name as modules can have it."""
+    return re.sub(r"[^A-Za-z0-9_.]", "_", name).strip(".")
 
 
 def _path(node):
