@@ -11,7 +11,8 @@ const std::string& kernel_of(const BoundProgram& program, const BindContext& con
   return step ? context.step(step).kernel : none;
 }
 
-Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen, Side side) {
+Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen,
+                              Side side) {
   std::vector<InstanceId> found;
   IdVector<InstanceId, int> levels(chosen.size(), 0);  // how many that are chosen come before it, one after another
   for (InstanceId i : chosen.ids()) {

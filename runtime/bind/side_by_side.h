@@ -13,6 +13,7 @@ enum class Side : uint8_t { first, last };
 
 /// Puts the `chosen` instances first or last: each after those of them that it reads, of those that can stand together equal kernels side by
 /// side. Errors: those of rearrange().
-Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen, Side side);
+Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen,
+                              Side side);
 
 }  // namespace sheaf
