@@ -1,4 +1,5 @@
 // Help as documents: a verb's table in Markdown, the manual page.
+#include "runtime/base/version.h"
 #include "tools/help.h"
 #include "tools/verbs.h"
 
@@ -97,7 +98,7 @@ std::string markdown_of(const OptionParser& parser) {
 
 std::string manual_page() {
   std::string text =
-      ".TH SHEAF 1 \"\" \"sheaf " SHEAF_VERSION
+      ".TH SHEAF 1 \"\" \"" + name_and_version() +
       "\" \"User Commands\"\n"
       ".SH NAME\nsheaf \\- compile, run and look into data\\-parallel models\n"
       ".SH SYNOPSIS\n.B sheaf\n.I VERB\n[\\fIarguments and options\\fR]\n"

@@ -1,5 +1,6 @@
 // sheaf-run: `sheaf run` alone (and `sheaf-run train`, `eval`, `bench`, `estimate` and `devices`, which are those verbs of
 // `sheaf`), for machines that run plans and compile none. Links no LLVM or MLIR.
+#include "runtime/base/version.h"
 #include "tools/bench/bench_main.h"
 #include "tools/estimate/estimate_main.h"
 #include "tools/cli/program.h"
@@ -22,7 +23,7 @@ int main_verb(std::vector<std::string> arguments) {
                                                                        {"bench", sheaf::bench_verb},
                                                                        {"estimate", sheaf::estimate_verb},
                                                                        {"devices", sheaf::devices_verb}}};
-  if (!arguments.empty() && arguments.front() == "--version") return sheaf::print("sheaf " SHEAF_VERSION "\n");
+  if (!arguments.empty() && arguments.front() == "--version") return sheaf::print(sheaf::name_and_version() + "\n");
   for (const auto& [name, verb] : verbs) {
     if (!arguments.empty() && arguments.front() == name) return verb(std::span(arguments).subspan(1));
   }

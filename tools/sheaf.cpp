@@ -1,5 +1,6 @@
 // sheaf: the command line. Each verb stands in a file of its own.
 #include "runtime/base/suggest.h"
+#include "runtime/base/version.h"
 #include "tools/bench/bench_main.h"
 #include "tools/estimate/estimate_main.h"
 #include "tools/cli/program.h"
@@ -31,7 +32,7 @@ constexpr Verb kVerbs[] = {
 int main_verb(std::vector<std::string> arguments) {
   if (arguments.empty()) return std::fputs(list_of_verbs(palette_of(stderr)).c_str(), stderr), kUsage;
   std::string name = arguments.front();
-  if (name == "--version") return print("sheaf " SHEAF_VERSION "\n");
+  if (name == "--version") return print(name_and_version() + "\n");
   if (name == "--help" || name == "-h") name = "help";
   arguments.erase(arguments.begin());
   std::vector<std::string> known;

@@ -1,6 +1,7 @@
 #include "runtime/bind/choice_cache.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/version.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/sha256.h"
 
@@ -17,7 +18,7 @@ using KnownChoices = std::map<std::string, KnownChoice, std::less<>>;
 
 /// All that a measurement depends on but the operation.
 std::string machine_of(const DeviceInfo& cpu) {
-  return "sheaf " SHEAF_VERSION ", " + cpu.library + ", " + cpu.model + ", " + cpu.isa;
+  return name_and_version() + ", " + cpu.library + ", " + cpu.model + ", " + cpu.isa;
 }
 
 Result<KnownChoices> parse(const std::string& text, const std::string& machine) {

@@ -1,5 +1,6 @@
 #include "runtime/trace/chrome.h"
 
+#include "runtime/base/version.h"
 #include "runtime/plan/plan.h"
 #include "runtime/trace/event_text.h"
 #include "runtime/trace/trace_state.h"
@@ -44,8 +45,7 @@ class Writer {
     for (const auto& recording : state_.recordings) describe(*recording);
     for (const KeptStep& step : steps) add_step(*recordings_.at(step.recording), step);
     add_data_waits(steps);
-    Json other = {
-        {"producer", "sheaf " SHEAF_VERSION}, {"most_operations", state_.most_operations}, {"programs", Json::array()}};
+    Json other = {{"producer", name_and_version()}, {"most_operations", state_.most_operations}, {"programs", Json::array()}};
     for (const auto& recording : state_.recordings) {
       const auto kept =
           std::count_if(steps.begin(), steps.end(), [&](const KeptStep& s) { return s.recording == recording.get(); });

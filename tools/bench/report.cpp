@@ -1,5 +1,6 @@
 #include "tools/bench/report.h"
 
+#include "runtime/base/version.h"
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/plan/serialize.h"
@@ -51,7 +52,7 @@ Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, c
           {"weights", subject.weights.empty() ? "random" : subject.weights},
           {"producer", plan.producer},
           {"plan_sha256", sha256(serialize(plan))},
-          {"version", SHEAF_VERSION},
+          {"version", version()},
           {"cpu", cpu.model},
           {"isa", cpu.isa},
           {"cores", cpu.cores},

@@ -7,6 +7,7 @@
 #include "ir/Nn/Nn.h"
 #include "passes/Passes.h"
 #include "runtime/base/parameter_names.h"
+#include "runtime/base/version.h"
 #include "runtime/plan/needed_steps.h"
 #include "tools/driver/collector.h"
 #include "tools/driver/compiler_memory.h"
@@ -206,7 +207,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
   Compiler compiler{*context, diagnostics, kernels};
 
   Plan plan;
-  plan.producer = "sheaf " SHEAF_VERSION;
+  plan.producer = name_and_version();
   plan.name = model.name;
   plan.precision = options.precision;
   if (options.precision != "f32") plan.requires_.push_back(options.precision);

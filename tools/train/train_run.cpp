@@ -2,6 +2,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/suggest.h"
+#include "runtime/base/version.h"
 #include "runtime/device/device_set.h"
 #include "runtime/machine/isa.h"
 #include "runtime/plan/serialize.h"
@@ -144,7 +145,7 @@ Result<void> TrainRun::compare() const {
   if (eval_) {
     SHEAF_ASSIGN(evaluated, eval_->fingerprint());
   }
-  return check_alike(*world_, {{"the version of sheaf", SHEAF_VERSION},
+  return check_alike(*world_, {{"the version of sheaf", version()},
                                {"the MPI library", world_->library()},
                                {"the CPU's instruction set", devices_->host().info().isa},
                                {"the plan's hash", sha256(serialize(plan))},
