@@ -21,7 +21,7 @@ struct SharedModel {
 
 /// How a model is bound, as Python says it. Raises sheaf.Error: a value that an option can't take.
 BindOptions bind_options(const std::string& numerics, bool deterministic = true, int threads = 0, int64_t micro_batches = 1,
-                         std::optional<int> shards = {});
+                         std::optional<int> shards = {}, const std::string& tune = "off");
 /// Lines of Print layers go to sys.stdout.
 RunOptions run_options();
 

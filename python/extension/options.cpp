@@ -7,12 +7,14 @@ namespace nb = nanobind;
 namespace sheaf::python {
 
 BindOptions bind_options(const std::string& numerics, bool deterministic, int threads, int64_t micro_batches,
-                         std::optional<int> shards) {
+                         std::optional<int> shards, const std::string& tune) {
   if (numerics != "strict" && numerics != "fast") raise(Error("numerics '" + numerics + "': expected strict or fast"));
   if (threads < 0) raise(Error("threads " + std::to_string(threads) + ": expected 0, for all that there are, or more"));
   if (micro_batches < 1) raise(Error("micro_batches " + std::to_string(micro_batches) + ": expected 1 or more"));
   if (shards && *shards < 1) raise(Error("shards " + std::to_string(*shards) + ": expected 1 or more, or None"));
+  if (tune != "off" && tune != "quick" && tune != "full") raise(Error("tune '" + tune + "': expected off, quick or full"));
   BindOptions options;
+  options.tune = tune == "quick" ? Tune::quick : tune == "full" ? Tune::full : Tune::off;
   options.fast_numerics = numerics == "fast";
   options.deterministic = deterministic;
   options.threads = threads;

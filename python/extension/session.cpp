@@ -93,8 +93,8 @@ void add_session(nb::module_& module) {
       .def(
           "__init__",
           [](BoundSession* self, const SharedModel& model, const std::string& devices, int64_t batch,
-             const std::string& numerics, bool deterministic, int threads, std::optional<int> shards) {
-            const BindOptions options = bind_options(numerics, deterministic, threads, 1, shards);
+             const std::string& numerics, bool deterministic, int threads, std::optional<int> shards, const std::string& tune) {
+            const BindOptions options = bind_options(numerics, deterministic, threads, 1, shards, tune);
             auto session = without_gil([&] {
               const std::shared_lock together(*model.access);
               return model.model.bind(devices, batch, options);
@@ -102,7 +102,7 @@ void add_session(nb::module_& module) {
             new (self) BoundSession{model, devices, std::move(session)};
           },
           "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
-          "shards"_a = nb::none())
+          "shards"_a = nb::none(), "tune"_a = "off")
       .def("run", &run, "inputs"_a, "out"_a = nb::none(), "named"_a, nb::sig("def run(self, *inputs, out=None, **named)"),
            "Runs the model. Inputs come in the model's order, or by name as keywords or in one dict; each is an array of "
            "NumPy's, a\n"

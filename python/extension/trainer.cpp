@@ -119,8 +119,8 @@ void add_trainer(nb::module_& module) {
   trainer.def(
       "__init__",
       [](BoundTrainer* self, const SharedModel& model, const std::string& devices, int64_t batch, const std::string& numerics,
-         bool deterministic, int threads, int64_t micro_batches, std::optional<int> shards) {
-        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches, shards);
+         bool deterministic, int threads, int64_t micro_batches, std::optional<int> shards, const std::string& tune) {
+        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches, shards, tune);
         auto bound = without_gil([&] {
           const std::shared_lock together(*model.access);
           return Trainer::bind(model.model, devices, batch, options);
@@ -128,7 +128,7 @@ void add_trainer(nb::module_& module) {
         new (self) BoundTrainer{model, devices, std::move(bound)};
       },
       "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
-      "micro_batches"_a = 1, "shards"_a = nb::none());
+      "micro_batches"_a = 1, "shards"_a = nb::none(), "tune"_a = "off");
   add_steps(trainer);
   add_progress(trainer);
 }

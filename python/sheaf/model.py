@@ -58,7 +58,7 @@ class Model(_sheaf.Model):
         changed."""
         return self._load(os.fspath(file))
 
-    def bind(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, shards=None):
+    def bind(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, shards=None, tune="off"):
         """A Session: the model bound to devices and a batch size.
 
         `devices`: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; "cpu" alone is host-only mode, in which nothing is partitioned.
@@ -66,11 +66,13 @@ class Model(_sheaf.Model):
         `numerics`: "fast" allows Winograd convolutions on CPUs and TF32 on GPUs: faster, with other rounding.
         `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: CPU threads in all; 0: all that there are.
         `shards`: parts that every batch is cut into, whatever the devices, so that all lists give the same bits; None: one a device.
+        `tune`: "quick" or "full": implementations of CPU operations are chosen by measurement, and kept in a cache file (docs/cpu-choices.md).
 
         Raises sheaf.Error: a device isn't there; an index of the model is beyond the list; too little memory."""
-        return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards)
+        return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards, tune=tune)
 
-    def trainer(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1, shards=None):
+    def trainer(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1, shards=None,
+                tune="off"):
         """A Trainer: the training step bound to devices and a batch size. Arguments as in bind().
 
         `micro_batches`: parts that a step's batch is run in, one after another, with one update: less memory, the same mean.
@@ -78,7 +80,7 @@ class Model(_sheaf.Model):
         Raises sheaf.Error: also where the plan has no training section (give sheaf.compile a loss and an optimizer)."""
         from .trainer import Trainer
         return Trainer(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, micro_batches=micro_batches,
-                       shards=shards)
+                       shards=shards, tune=tune)
 
     def __repr__(self):
         return f"<sheaf.Model {self.name}: {len(self.parameters)} weights>"

@@ -229,11 +229,23 @@ def test_devices_that_are_not_there(model):
     for devices in ("abacus:0", "cpu:0,", ""):
         with pytest.raises(sheaf.Error):
             model.bind(devices, batch=7)
-    for options in ({"numerics": "loose"}, {"threads": -1}):
+    for options in ({"numerics": "loose"}, {"threads": -1}, {"tune": "loud"}):
         with pytest.raises(sheaf.Error):
             model.bind("cpu", batch=7, **options)
     with pytest.raises(sheaf.Error):
         model.bind("cpu", batch=-1)
+
+
+def test_tuning_measures_and_keeps_what_it_chose(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHEAF_CACHE", str(tmp_path))
+    plan = sheaf.compile({"sheaf": "1.0", "name": "image", "inputs": {"x": {"shape": ["batch", 16, 12, 12]}}, "layers": [
+        {"name": "conv", "type": "Conv2d", "in_channels": 16, "out_channels": 32, "kernel_size": 3}]})
+    model = sheaf.Model(plan, seed=1)
+    rows = numpy.ones((4, 16, 12, 12), "float32")
+    tuned = model.bind("cpu:0", batch=4, tune="quick").run(rows)
+    kept = [json.loads(file.read_text()) for file in tmp_path.iterdir()]
+    assert len(kept) == 1 and len(kept[0]["operations"]) == 1
+    numpy.testing.assert_allclose(tuned, model.bind("cpu:0", batch=4).run(rows), rtol=1e-5, atol=1e-5)
 
 
 def test_print_layers_print_to_pythons_stdout(capsys):

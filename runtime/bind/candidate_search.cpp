@@ -84,10 +84,12 @@ class CandidateSearch {
     return std::move(binding.program);
   }
 
-  /// Plans with everybody's first candidate, second, … and measures what stands in each: the dearest operations first.
+  /// Plans with everybody's first candidate, with everybody's second, …, and measures for one operation after another, the dearest first, what
+  /// these plans compute it by, in turns.
   Result<void> measure_all() {
     size_t rounds = 0;
     for (const Open& open : open_) rounds = std::max(rounds, open.candidates.size());
+    std::vector<BoundProgram> programs;
     for (size_t round = 0; round < rounds && !over(kQuickShareOfMeasuring); ++round) {
       Assignment assignment(cache_);
       for (const Open& open : open_) {
@@ -95,23 +97,31 @@ class CandidateSearch {
         const bool hopeless = !full_ && candidate.seconds > kHopeless * open.candidates.front().seconds;
         assignment.taken[open.key] = hopeless ? open.candidates.front().name : candidate.name;
       }
-      SHEAF_ASSIGN(const auto program, planned(assignment));
-      std::map<std::string, const Instance*> by_key;
+      SHEAF_ASSIGN(auto program, planned(assignment));
+      programs.push_back(std::move(program));
+    }
+    std::map<std::string, std::map<std::string, Planned>> by_key;  // and by candidate
+    for (const BoundProgram& program : programs)
       for (const Instance& instance : program.instances)
-        if (const Selection* selection = selection_of(instance)) by_key.emplace(selection->key, &instance);
-      for (const Open& open : open_) {
-        const auto found = by_key.find(open.key);
-        if (found != by_key.end() && !over(kQuickShareOfMeasuring)) SHEAF_TRY(measure(program, *found->second));
-      }
+        if (const Selection* selection = selection_of(instance))
+          by_key[selection->key].emplace(selection->name(), Planned{&program, &instance});
+    for (const Open& open : open_) {
+      if (over(kQuickShareOfMeasuring)) break;
+      std::vector<Planned> abreast;
+      for (const auto& [candidate, planned] : by_key[open.key])
+        if (measurable(*planned.instance)) abreast.push_back(planned);
+      SHEAF_TRY(measure(abreast));
     }
     return {};
   }
 
-  /// Nothing of a device that isn't there, or whose memory isn't the host's.
-  Result<void> measure(const BoundProgram& program, const Instance& instance) {
-    const bool reachable = context_.devices.device(instance.lane).info().shares_host_memory;
-    if (!reachable || !instance.call()->executable || times_.known(program, instance)) return {};
-    return times_.measure(program, instance, full_ ? 5 : 2);
+  /// Not what is on a device that isn't there, or whose memory isn't the host's.
+  bool measurable(const Instance& instance) const {
+    return context_.devices.device(instance.lane).info().shares_host_memory && instance.call()->executable;
+  }
+
+  Result<void> measure(std::span<const Planned> abreast) {
+    return times_.measure(abreast, full_ ? 5 : 2, [this] { return over(kQuickShareOfMeasuring); });
   }
 
   /// Of all operations to be chosen for, and of all reorders. What wasn't measured is as the model has it, beside what was.
@@ -123,8 +133,12 @@ class CandidateSearch {
         const double* known = times_.known(program, instance);
         sum += known ? *known : unmeasured(*selection);
       } else if (instance.is<Instance::Reorder>()) {
-        if (!over(1)) SHEAF_TRY(measure(program, instance));
         const double* known = times_.known(program, instance);
+        if (!known && !over(1) && measurable(instance)) {
+          const Planned reorder{&program, &instance};
+          SHEAF_TRY(measure({&reorder, 1}));
+          known = times_.known(program, instance);
+        }
         sum += known ? *known : 2 * double(program.tensors[instance.inputs[0]].spec.bytes) / kBytesPerSecond;
       }
     }

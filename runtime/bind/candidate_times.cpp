@@ -71,36 +71,47 @@ const double* CandidateTimes::known(const BoundProgram& program, const Instance&
   return found == seconds_.end() ? nullptr : &found->second;
 }
 
-Result<void> CandidateTimes::measure(const BoundProgram& program, const Instance& instance, int runs) {
-  Device& device = devices_.device(instance.lane);
-  auto& trial = trials_[device.memory_space()];
-  if (!trial) trial = std::make_unique<Trial>(device);
-  const auto bytes_of = [&](const std::vector<TensorId>& tensors) {
+Result<std::vector<void*>> CandidateTimes::buffers_of(Trial& trial, const Planned& planned) const {
+  const auto& tensors = planned.program->tensors;
+  const auto bytes_of = [&](const std::vector<TensorId>& ids) {
     size_t bytes = 0;
-    for (TensorId id : tensors) bytes += rounded(program.tensors[id].spec.bytes);
+    for (TensorId id : ids) bytes += rounded(tensors[id].spec.bytes);
     return bytes;
   };
-  SHEAF_ASSIGN(char* input, trial->inputs.room(bytes_of(instance.inputs), /*numbers=*/true));
-  SHEAF_ASSIGN(char* output, trial->outputs.room(bytes_of(instance.outputs), /*numbers=*/false));
-  const Instance::Call& call = *instance.call();
-  SHEAF_ASSIGN(char* scratch, trial->scratch.room(call.scratch_bytes, /*numbers=*/false));
+  SHEAF_ASSIGN(char* input, trial.inputs.room(bytes_of(planned.instance->inputs), /*numbers=*/true));
+  SHEAF_ASSIGN(char* output, trial.outputs.room(bytes_of(planned.instance->outputs), /*numbers=*/false));
   std::vector<void*> buffers;
-  for (TensorId id : instance.inputs) {
+  for (TensorId id : planned.instance->inputs) {
     buffers.push_back(input);
-    input += rounded(program.tensors[id].spec.bytes);
+    input += rounded(tensors[id].spec.bytes);
   }
-  for (TensorId id : instance.outputs) {
+  for (TensorId id : planned.instance->outputs) {
     buffers.push_back(output);
-    output += rounded(program.tensors[id].spec.bytes);
+    output += rounded(tensors[id].spec.bytes);
   }
-  SHEAF_ASSIGN(const auto queue, device.open_queue(devices_.threads(instance.lane)));
-  double& best = seconds_[name_of_time(program, devices_, instance)];
-  for (int run = 0; run <= runs; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
-    queue->launch(*call.executable, buffers.data(), scratch);
-    SHEAF_TRY(queue->synchronize());
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    best = run <= 1 ? seconds : std::min(best, seconds);  // the first one only fetches code and data
+  return buffers;
+}
+
+Result<void> CandidateTimes::measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over) {
+  if (abreast.empty()) return {};
+  const LaneId lane = abreast.front().instance->lane;
+  Device& device = devices_.device(lane);
+  auto& trial = trials_[device.memory_space()];
+  if (!trial) trial = std::make_unique<Trial>(device);
+  SHEAF_ASSIGN(const auto queue, device.open_queue(devices_.threads(lane)));
+  for (int turn = 0; turn <= turns && (turn <= 1 || !over()); ++turn) {
+    for (const Planned& planned : abreast) {
+      // Memory may have moved when a larger operation came.
+      SHEAF_ASSIGN(const auto buffers, buffers_of(*trial, planned));
+      const Instance::Call& call = *planned.instance->call();
+      SHEAF_ASSIGN(char* scratch, trial->scratch.room(call.scratch_bytes, /*numbers=*/false));
+      const auto begin = std::chrono::steady_clock::now();
+      queue->launch(*call.executable, buffers.data(), scratch);
+      SHEAF_TRY(queue->synchronize());
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      double& best = seconds_[name_of_time(*planned.program, devices_, *planned.instance)];
+      best = turn <= 1 ? seconds : std::min(best, seconds);
+    }
   }
   return {};
 }

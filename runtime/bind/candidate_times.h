@@ -3,7 +3,9 @@
 
 #include "runtime/bind/bound_program.h"
 
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,24 @@ class TrialMemory {
   size_t bytes_ = 0;
 };
 
+/// An operation of a planned binding.
+struct Planned {
+  const BoundProgram* program;
+  const Instance* instance;
+};
+
 /// Runs operations on the lanes' devices, which share the host's memory, and keeps what they took, by what they are.
 class CandidateTimes {
  public:
   explicit CandidateTimes(const DeviceSet& devices) : devices_(devices) {}
 
-  /// Seconds of the fastest of `runs` runs, after one before; null: not measured. A long first run is the only one if `runs` is 1.
+  /// Seconds of the fastest of the timed runs; null: not measured.
   const double* known(const BoundProgram& program, const Instance& instance) const;
-  Result<void> measure(const BoundProgram& program, const Instance& instance, int runs);
   /// Of the operation `key` by `candidate`.
   const double* known(const std::string& key, const std::string& candidate) const;
+  /// Runs each once untimed, which fetches code and data, then all of them in turns, `turns` times or until `over()`, but once at least: what
+  /// else the machine does then slows all of them, and their order stays. All on one lane.
+  Result<void> measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over);
 
  private:
   /// Of one memory: what is read, what is written, scratch.
@@ -42,6 +52,8 @@ class CandidateTimes {
     explicit Trial(Device& device) : inputs(device), outputs(device), scratch(device) {}
     TrialMemory inputs, outputs, scratch;
   };
+  Result<std::vector<void*>> buffers_of(Trial& trial, const Planned& planned) const;
+
   const DeviceSet& devices_;
   std::map<int, std::unique_ptr<Trial>> trials_;  ///< by memory
   std::map<std::string, double> seconds_;
