@@ -141,7 +141,7 @@ std::string devices_text(const DeviceDescriptions& devices) {
 }
 
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {
-  const double share = std::min(1.0, double(threads) / device.cores);
+  const double share = double(threads) / std::max({device.cores, busy, threads});
   const double crowd = std::min(1.0, double(threads) / std::max({busy, threads, 1}));
   Roofline roofline;
   roofline.flops_per_second = rate_of(device, op, dtype) * share;

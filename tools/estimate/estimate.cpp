@@ -101,7 +101,13 @@ std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
 
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options) {
-  SHEAF_ASSIGN(auto planned, plan_program(plan, program, devices, batch, options.bind));
+  SHEAF_ASSIGN(const auto planned, plan_program(plan, program, devices, batch, options.bind));
+  return estimate_planned(plan, program, planned, list, devices, batch, options);
+}
+
+Result<Estimate> estimate_planned(const Plan& plan, const Program& program, const PlannedProgram& planned,
+                                  const std::vector<std::string>& list, const DeviceSet& devices, int64_t batch,
+                                  const EstimateOptions& options) {
   const BoundProgram& bound = planned.binding.program;
   const DeviceDescriptions description = options.description ? *options.description : guessed_devices(options.device_model);
   Estimate result;
@@ -120,7 +126,7 @@ Result<Estimate> estimate(const Plan& plan, const Program& program, const std::v
   add_costs(plan, program, bound, result);
   for (const int launches : planned_launches(planned.binding, plan, program, devices)) result.launches.push_back(launches);
   add_memory(plan, planned, program, devices, result);
-  add_times(plan, planned.binding, devices, description, result);
+  add_times(plan, planned.binding, devices, description, options.other_threads, result);
   SHEAF_TRY(add_movements(plan, program, result));
   return result;
 }

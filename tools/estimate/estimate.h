@@ -109,6 +109,7 @@ struct Estimate {
   std::vector<OperationInfo> operations;
   std::vector<Cost> costs;    ///< by operation
   std::vector<int> launches;  ///< by operation: planned_launches()
+  std::vector<double> ends;   ///< by operation: seconds from the step's begin until it is done; of one that is left out 0
   std::vector<MovementEstimate> movements;
   std::vector<LayerEstimate> layers;  ///< in the order of the program
   std::vector<KindEstimate> kinds;    ///< in the order in which the program first has them
@@ -128,6 +129,7 @@ struct EstimateOptions {
   BindOptions bind;                               ///< numerics and deterministic of it
   std::optional<DeviceDescriptions> description;  ///< none: guessed_devices(device_model)
   std::string device_model;                       ///< as plan_devices() was told
+  int other_threads = 0;                          ///< of other processes on this machine's cores, at work meanwhile
 };
 
 /// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges

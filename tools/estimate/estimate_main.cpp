@@ -3,7 +3,7 @@
 #include "runtime/base/byte_size.h"
 #include "runtime/device/device_set.h"
 #include "runtime/session/open_devices.h"
-#include "tools/estimate/estimate.h"
+#include "tools/estimate/cluster_estimate.h"
 #include "tools/estimate/print_estimate.h"
 #include "tools/cli/execution_options.h"
 #include "runtime/check/reader.h"
@@ -34,6 +34,35 @@ Result<const Program*> program_of(const Plan& plan, const Options& options) {
                "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
 }
 
+/// What says where the step runs: a list of devices or a cluster. Errors are the command line's fault.
+Result<void> check_place(const Options& options) {
+  if (!options.has("--cluster")) {
+    if (options.has("--devices")) return {};
+    return Error("--devices or --cluster is missing: one of them says where the step runs");
+  }
+  for (const char* other : {"--devices", "--device-model", "--memory"}) {
+    if (options.has(other))
+      return Error(std::string(other) + " and --cluster don't go together: the cluster's file names its devices");
+  }
+  if (options.has("--program") && options.value("--program") != "train")
+    return Error("--program " + options.value("--program") +
+                 " and --cluster don't go together: strategies are of a training step");
+  return {};
+}
+
+int estimate_for_cluster(const Plan& plan, const Options& options, int64_t batch, EstimateOptions how) {
+  auto cluster = read_cluster(options.value("--cluster"));
+  if (!cluster) return report(cluster.error(), kFailed);
+  if (options.has("--describe")) {
+    auto described = read_devices(options.value("--describe"), cluster->device == "cpu" ? "" : cluster->device);
+    if (!described) return report(described.error(), kFailed);
+    how.description = std::move(*described);
+  }
+  auto made = estimate_cluster(plan, *cluster, batch, std::move(how));
+  if (!made) return report(made.error(), kFailed);
+  return print(options.has("--json") ? cluster_json(*made) : cluster_text(*made));
+}
+
 }  // namespace
 
 OptionParser estimate_options() {
@@ -42,7 +71,9 @@ OptionParser estimate_options() {
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
       .file(FileUse::input)
       .add(devices_option)
-      .required()
+      .option("--cluster", "FILE",
+              "instead of devices: a training step with every strategy on the machines that FILE describes")
+      .file(FileUse::input)
       .add(shards_option)
       .add(device_model_option)
       .option("--batch", "N", "rows of a batch")
@@ -74,8 +105,13 @@ int estimate_verb(std::span<const std::string> arguments) {
   if (!options) return report_usage(std::move(options.error()), "estimate");
   if (options->help()) return print_help(parser);
   const auto usage = [](Error error) { return report_usage(std::move(error), "estimate"); };
-  auto list = parse_devices(options->value("--devices"));
-  if (!list) return usage(std::move(list.error()));
+  if (auto place = check_place(*options); !place) return usage(std::move(place.error()));
+  std::vector<DeviceSpec> list;
+  if (options->has("--devices")) {
+    auto parsed = parse_devices(options->value("--devices"));
+    if (!parsed) return usage(std::move(parsed.error()));
+    list = std::move(*parsed);
+  }
   auto batch = options->integer("--batch", 1, kMostRows, 0);
   if (!batch) return usage(std::move(batch.error()));
   auto bind = bind_options(*options);
@@ -95,20 +131,21 @@ int estimate_verb(std::span<const std::string> arguments) {
 
   auto plan = load_plan(options->value("PLAN"));
   if (!plan) return report(plan.error(), kFailed);
-  auto program = program_of(*plan, *options);
-  if (!program) return report(program.error(), kFailed);
   EstimateOptions how;
   how.bind = *bind;
+  if (options->has("--cluster")) return estimate_for_cluster(*plan, *options, *batch, std::move(how));
+  auto program = program_of(*plan, *options);
+  if (!program) return report(program.error(), kFailed);
   how.device_model = *model;
   if (options->has("--describe")) {
     auto described = read_devices(options->value("--describe"), how.device_model);
     if (!described) return report(described.error(), kFailed);
     how.description = std::move(*described);
   }
-  auto devices = plan_devices(*list, 0, bind->shards, how.device_model);
+  auto devices = plan_devices(list, 0, bind->shards, how.device_model);
   if (!devices) return report(devices.error(), kFailed);
   std::vector<std::string> names;
-  for (const DeviceSpec& device : *list) names.push_back(to_string(device));
+  for (const DeviceSpec& device : list) names.push_back(to_string(device));
   auto made = estimate(*plan, **program, names, *devices, *batch, how);
   if (!made) return report(made.error(), kFailed);
   std::optional<LargestBatch> largest;

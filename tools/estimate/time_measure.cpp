@@ -17,8 +17,13 @@ namespace {
 class Clock {
  public:
   Clock(const Plan& plan, const PlannedBinding& binding, const DeviceSet& devices, const DeviceDescriptions& description,
-        Estimate& estimate)
-      : plan_(plan), binding_(binding), devices_(devices), description_(description), estimate_(estimate) {
+        int other_threads, Estimate& estimate)
+      : plan_(plan),
+        binding_(binding),
+        devices_(devices),
+        description_(description),
+        others_(other_threads),
+        estimate_(estimate) {
     for (LaneId lane : devices.lanes())
       if (lane != kHostLane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
@@ -50,6 +55,7 @@ class Clock {
         done[i] = now += take(i);
       }
     }
+    for (const double time : done) estimate_.ends.push_back(time);
     for (double time : lane_time) estimate_.step_seconds = std::max(estimate_.step_seconds, time);
     for (size_t l = 0; l < by_bound_.size(); ++l) estimate_.layers[l].bound = most(by_bound_[l]);
     for (size_t k = 0; k < kind_bounds_.size(); ++k) estimate_.kinds[k].bound = most(kind_bounds_[k]);
@@ -116,7 +122,9 @@ class Clock {
     if (!timed_) return 0;
     const DeviceDescription& device = description(instance.lane);
     const int threads = devices_.threads(instance.lane);
-    Roofline roofline = lane_roofline(device, threads, instance.lane == kHostLane ? threads : busy_, info.op,
+    const bool on_cores = devices_.device(instance.lane).info().uses_host_cores;
+    const int busy = !on_cores || instance.lane == kHostLane ? threads : busy_;
+    Roofline roofline = lane_roofline(device, threads, on_cores ? busy + others_ : busy, info.op,
                                       multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
     if (copies) {  // read and written count as one byte copied
@@ -143,6 +151,7 @@ class Clock {
   const PlannedBinding& binding_;
   const DeviceSet& devices_;
   const DeviceDescriptions& description_;
+  const int others_;
   Estimate& estimate_;
   bool timed_ = true;  ///< all devices' figures are known
   int busy_ = 0;       ///< threads of all lanes on the host's cores except the host's own
@@ -155,8 +164,8 @@ class Clock {
 }  // namespace
 
 void add_times(const Plan& plan, const PlannedBinding& planned, const DeviceSet& devices, const DeviceDescriptions& description,
-               Estimate& estimate) {
-  Clock(plan, planned, devices, description, estimate).measure();
+               int other_threads, Estimate& estimate) {
+  Clock(plan, planned, devices, description, other_threads, estimate).measure();
 }
 
 }  // namespace sheaf
