@@ -28,6 +28,12 @@ class Diagnostic:
         return self.source.encode()[:self.column - 1].decode(errors="ignore")
 
 
+def reason(problem):
+    """What another library's exception says, in a line: the system's words, the first line of its message, or else its type."""
+    said = getattr(problem, "strerror", None) or str(problem).strip() or type(problem).__name__
+    return said.splitlines()[0]
+
+
 class Error(Exception):
     """A model, plan, data or run is at fault. `diagnostics` says where and why, one Diagnostic a problem."""
 

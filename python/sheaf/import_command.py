@@ -4,8 +4,9 @@ import os
 import sys
 import tempfile
 import warnings
+import zipfile
 
-from .error import Diagnostic, Error
+from .error import Diagnostic, Error, reason
 
 
 def main(arguments):
@@ -38,11 +39,14 @@ def imported(file):
     torch = _torch(file)
     from .torch_graph import from_exported
     try:
+        with open(file, "rb") as opened:  # torch.export.load tells the log what it fails on
+            if not zipfile.is_zipfile(opened):
+                raise ValueError("it isn't a zip archive")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's own, of how it reads
             program = torch.export.load(file)
     except Exception as problem:  # whatever torch, zip and pickle raise
-        raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {problem}", file)]) from None
+        raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {reason(problem)}", file)]) from None
     return from_exported(program, name=os.path.splitext(os.path.basename(file))[0])
 
 
@@ -64,7 +68,7 @@ def _torch(file):
 def _size(text):
     name, _, number = text.partition("=")
     if not name or not number.isdecimal() or int(number) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' isn't NAME=N")
+        raise argparse.ArgumentTypeError(f"'{text}' isn't NAME=N with N from 1")
     return name, int(number)
 
 

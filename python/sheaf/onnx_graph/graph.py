@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ..error import Diagnostic, Error
+from ..error import Diagnostic, Error, reason
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def read(file):
         model = file if isinstance(file, onnx.ModelProto) else onnx.load(file)
         onnx.checker.check_model(model)
     except Exception as problem:  # protobuf's, onnx's and the system's
-        raise Error([Diagnostic(f"it can't be read as ONNX: {str(problem).strip().splitlines()[0]}", path)]) from None
+        raise Error([Diagnostic(f"it can't be read as ONNX: {reason(problem)}", path)]) from None
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
     graph = model.graph
     tensors = {tensor.name: _tensor(tensor) for tensor in graph.initializer}
