@@ -1,5 +1,8 @@
 #include "codegen/kernels/native_object.h"
 
+#include "runtime/base/descriptor.h"
+#include "runtime/base/path_of_open_file.h"
+
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CrashRecoveryContext.h"
@@ -20,16 +23,6 @@ LLD_HAS_DRIVER(elf)
 
 namespace sheaf::kernels {
 namespace {
-
-/// A file descriptor that is closed in the end.
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int fd) : fd(fd) {}
-  ~Descriptor() {
-    if (fd >= 0) close(fd);
-  }
-  Descriptor(const Descriptor&) = delete;
-};
 
 /// Takes what is written to a pipe until its writing end is closed. lld insists on a path for its output, puts a file there
 /// under a temporary name and renames it, which a signal would leave behind; to what isn't a regular file it writes
@@ -55,7 +48,7 @@ class PipeReader {
   PipeReader(const PipeReader&) = delete;
 
   bool usable() const { return to_ >= 0; }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(to_); }
+  Result<std::string> path() const { return path_of_open_file(to_); }
   /// All that was written. Error: it could not be read.
   Result<std::string> finish() {
     stop();
@@ -102,12 +95,12 @@ Result<std::string> link_shared_object(const std::string& object) {
   if (!usable) return Error("the linker failed before and cannot run again in this process");
 
   Descriptor input(memfd_create("kernels.o", MFD_CLOEXEC));
-  if (input.fd < 0 || !write_all(input.fd, object))
+  if (!input.open() || !write_all(input.get(), object))
     return Error(std::string("no memory for the linker's input: ") + std::strerror(errno));
   PipeReader output;
   if (!output.usable()) return Error(std::string("no pipe for the linker's output: ") + std::strerror(errno));
-  const std::string output_path = output.path();
-  std::string input_path = "/proc/self/fd/" + std::to_string(input.fd);
+  SHEAF_ASSIGN(const std::string output_path, output.path());
+  SHEAF_ASSIGN(const std::string input_path, path_of_open_file(input.get()));
   const char* arguments[] = {"ld.lld",
                              "-shared",
                              "--no-undefined",

@@ -1,9 +1,10 @@
 #include "runtime/cpu/kernel_op.h"
 
-#include "runtime/steps/kernel_step.h"
+#include "runtime/base/path_of_open_file.h"
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/steps/kernel_step.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -45,8 +46,12 @@ Result<void> open_object(CpuKernels& kernels, const std::string& name, const std
     }
     done += static_cast<size_t>(written);
   }
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto path = path_of_open_file(file);
+  if (!path) {
+    close(file);
+    return path.error();
+  }
+  void* handle = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* reason = handle ? nullptr : dlerror();
   kernels.handle = handle;
   kernels.file = file;

@@ -187,4 +187,20 @@ class Interruptions(HostileTest):
                     self.assertEqual(left, before)
 
 
+
+class WithoutProc(HostileTest):
+    def test_is_told_with_how_to_mount_it(self):
+        def hidden(command):
+            return self.in_folder(["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *command])
+
+        if subprocess.run(["unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/proc"], capture_output=True).returncode != 0:
+            self.skipTest("no namespaces of one's own here")
+        before = self.content()
+        for command in ([SHEAF, "compile", "m.json", "-o", "q"], self.run_command()):
+            done = hidden(command)
+            self.assertEqual(done.status, 1, done.err)
+            self.assertIn("note: mount -t proc proc /proc", done.err)
+        self.assertEqual(self.content(), before)
+
+
 unittest.main()

@@ -8,6 +8,8 @@ source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 packages=${1:?usage: clean_root.sh FOLDER_OF_PACKAGES ROOT} root=${2:?usage: clean_root.sh FOLDER_OF_PACKAGES ROOT}
 [ -e "$root/debootstrap" ] || [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase bookworm "$root"
 mkdir -p "$root/packages" "$root/source"
+mount -t proc proc "$root/proc"
+trap 'umount "$root/proc"' EXIT
 cp "$packages"/*.deb "$root/packages/"
 cp -r "$source"/{docs,examples,models,tests,README.md} "$root/source/"
 
