@@ -43,7 +43,7 @@ void note_means(Operation& op, Step& step) {
 }
 
 /// What a library may do together with the batch norm next to it (runtime/bind/fuse_norms.h): a ReLU alone, the sum of two tensors of
-/// one shape and a ReLU of that, or a ReLU's gradient. Empty for everything else.
+/// one shape and a ReLU of that, or a ReLU's gradient, also of the sum of two. Empty for everything else.
 StringRef pattern_of(Operation& op) {
   auto fused = dyn_cast<nn::FusedOp>(op);
   if (!fused) return {};
@@ -52,13 +52,21 @@ StringRef pattern_of(Operation& op) {
   auto alike = [](Operation* inner) {
     return llvm::all_of(inner->getOperandTypes(), [&](mlir::Type type) { return type == inner->getResult(0).getType(); });
   };
+  auto is_relu = [](nn::ActivationBackwardOp backward) {
+    return cast<StringAttr>(backward.getActivation().get("kind")).getValue() == "relu";
+  };
   if (body.empty() || !llvm::all_of(body, alike)) return {};
   if (body.size() == 1 && isa<nn::ReluOp>(body[0])) return "relu";
   if (body.size() == 2 && isa<nn::AddOp>(body[0]) && isa<nn::ReluOp>(body[1]) &&
       body[1]->getOperand(0) == body[0]->getResult(0))
     return "add_relu";
   if (auto backward = dyn_cast<nn::ActivationBackwardOp>(body[0]); backward && body.size() == 1)
-    if (cast<StringAttr>(backward.getActivation().get("kind")).getValue() == "relu") return "relu_backward";
+    if (is_relu(backward)) return "relu_backward";
+  if (body.size() == 2 && isa<nn::AddOp>(body[0]))
+    if (auto backward = dyn_cast<nn::ActivationBackwardOp>(body[1]);
+        backward && is_relu(backward) && backward->getOperand(0) == body[0]->getResult(0) &&
+        backward->getOperand(1) == fused.getBody().front().getArguments().back() && fused->getNumOperands() == 3)
+      return "add_relu_backward";
   return {};
 }
 

@@ -84,24 +84,31 @@ void NormFusions::fuse_backward(const Program& program, StepId gradient) {
   const StepId relu = makers_[dy];
   if (!relu || step.attributes.contains("activation")) return;
   const Step& before = step_of(program, relu);
-  if (!has_pattern(before, "relu_backward") || before.inputs.size() != 2 || !(before.place == step.place)) return;
+  const bool sum = has_pattern(before, "add_relu_backward") && before.inputs.size() == 3;
+  if (!sum && !(has_pattern(before, "relu_backward") && before.inputs.size() == 2)) return;
+  if (!(before.place == step.place)) return;
   // The ReLU must be the one fused into the batch norm of the same x.
   const auto found = fused_.find(makers_[mean]);
   if (found == fused_.end()) return;
   NormFusion& forward = found->second;
-  if (forward.step.inputs[0] != x.number() || forward.step.outputs[0] != before.inputs[1]) return;
+  if (forward.step.inputs[0] != x.number() || forward.step.outputs[0] != before.inputs.back()) return;
   for (int input : step.inputs) {
     if (input != dy.number() && makers_[ValueId(input)] >= relu) return;  // it isn't there yet when the ReLU's gradient is made
   }
   NormFusion fusion{step, gradient, forward.forward};
   std::replace(fusion.step.inputs.begin(), fusion.step.inputs.end(), dy.number(), before.inputs[0]);
+  if (sum) {
+    fusion.step.inputs.push_back(before.inputs[1]);
+    fusion.step.roles.push_back("dy2");
+  }
   fusion.step.inputs.push_back(kMask);
   fusion.step.roles.push_back("workspace");
   fusion.step.attributes["activation"] = {{"kind", "relu"}};
   if (readers_[dy].size() > 1) fusion.step.outputs.push_back(dy.number());
   take_in(fusion.step, before);
   fusion.step.notes.push_back(
-      "the gradient of the ReLU before it is done by the same operation, which this device's library has");
+      std::string(sum ? "the gradients of the ReLU before it and of the sum" : "the gradient of the ReLU before it is") +
+      (sum ? " behind that are" : "") + " done by the same operation, which this device's library has");
   forward.step.outputs.push_back(kMask);
   covered_[gradient] = relu;
   fused_[relu] = std::move(fusion);

@@ -148,8 +148,6 @@ Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, O
   roofline.bytes_per_second = std::min(device.bytes_per_second * crowd, device.core_bytes_per_second * threads);
   if (bytes <= device.cache_bytes * share)
     roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
-  if (const auto own = device.operation_bytes_per_second.find(op); own != device.operation_bytes_per_second.end())
-    roofline.bytes_per_second = std::min(roofline.bytes_per_second, own->second);
   roofline.seconds_per_operation = device.seconds_per_operation;
   return roofline;
 }

@@ -1,5 +1,7 @@
 #include "runtime/cuda/channel_sums.h"
 
+#include "runtime/cuda/vector_norm.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -98,14 +100,6 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
   calls.push_back(finish_call(*kernels, pass, partial, parts, shape.channels));
 }
 
-KernelCall channel_call(OwnKernels& kernels, const char* name, MemoryRef to, MemoryRef from, int64_t channels, float eps) {
-  return std::move(KernelCall(own_kernel(kernels, kFile, name), all_blocks_of(uint64_t(channels)), kThreads)
-                       .address(to)
-                       .address(from)
-                       .value(uint64_t(channels))
-                       .value(eps));
-}
-
 KernelCall converting_call(OwnKernels& kernels, const char* file, const std::string& name, MemoryRef to, MemoryRef from,
                            int64_t count) {
   constexpr uint64_t kVector = 8;  // elements that a thread does at once
@@ -138,15 +132,17 @@ KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtyp
 
 size_t mask_bytes(const Dims& dims) { return size_t(product(dims, 0, dims.size()) + 31) / 32 * 4; }
 
-void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
-                          size_t& scratch_bytes) {
+NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                              size_t& scratch_bytes) {
+  if (goes_by_vectors(norm)) return add_vector_norm_train(calls, kernels, norm, scratch_bytes);
   const Shape shape = shape_of(norm.dims, norm.channels_last);
   const float share = shape.values() ? 1 / float(shape.values()) : 0;
   add_pass(calls, kernels, {kSum, norm.mean, {}, share}, norm, scratch_bytes);
   // The sum of squares about the mean, in a pass of its own: from that of x² it would be a difference of large numbers.
   add_pass(calls, kernels, {kSquares, norm.var, {}, share}, norm, scratch_bytes);
   const uint64_t elements = shape.values() * shape.channels;
-  if (!kernels || elements == 0) return;
+  const NormWork work{5, 2 * double(elements * size_of(norm.dtype))};
+  if (!kernels || elements == 0) return work;
   calls.push_back(
       KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels), kThreads)
           .address(norm.y)
@@ -160,14 +156,31 @@ void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, c
           .value(norm.eps)
           .value(int32_t(norm.relu))
           .value(shape));
+  return work;
 }
 
-void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
-                             size_t& scratch_bytes) {
+/// The sum is made where the masked one comes to lie.
+static NormWork add_backward_of_sum(std::vector<KernelCall>& calls, OwnKernels* kernels, BatchNormCall norm,
+                                    size_t& scratch_bytes) {
+  const auto elements = uint64_t(product(norm.dims, 0, norm.dims.size()));
+  if (kernels && elements > 0) calls.push_back(sum_call(*kernels, norm.gradient, {norm.dy, norm.more}, norm.dtype, elements));
+  norm.dy = norm.gradient;
+  norm.more = {};
+  NormWork work = add_batch_norm_backward(calls, kernels, norm, scratch_bytes);
+  work.launches += 1;
+  work.bytes_again += double(elements * size_of(norm.dtype));
+  return work;
+}
+
+NormWork add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                                 size_t& scratch_bytes) {
+  if (goes_by_vectors(norm)) return add_vector_norm_backward(calls, kernels, norm, scratch_bytes);
+  if (norm.more.buffer != MemoryRef::kNone) return add_backward_of_sum(calls, kernels, norm, scratch_bytes);
   const Shape shape = shape_of(norm.dims, norm.channels_last);
   add_pass(calls, kernels, {kGradient, norm.dbias, norm.dweight}, norm, scratch_bytes);
   const uint64_t elements = shape.values() * shape.channels;
-  if (!kernels || elements == 0) return;
+  const NormWork work{3, 2 * double(elements * size_of(norm.dtype))};
+  if (!kernels || elements == 0) return work;
   calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
                              blocks_of(elements, *kernels), kThreads)
                       .address(norm.dx)
@@ -182,21 +195,7 @@ void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels
                       .address(norm.dweight)
                       .value(norm.eps)
                       .value(shape));
-}
-
-KernelCall variance_of_inverse_call(OwnKernels& kernels, MemoryRef var, MemoryRef inverse, int64_t channels, float eps) {
-  return channel_call(kernels, "variance_of_inverse", var, inverse, channels, eps);
-}
-
-KernelCall inverse_of_variance_call(OwnKernels& kernels, MemoryRef inverse, MemoryRef var, int64_t channels, float eps) {
-  return channel_call(kernels, "inverse_of_variance", inverse, var, channels, eps);
-}
-
-KernelCall set_channels_call(OwnKernels& kernels, MemoryRef to, int64_t channels, float value) {
-  return std::move(KernelCall(own_kernel(kernels, kFile, "set_channels"), all_blocks_of(uint64_t(channels)), kThreads)
-                       .address(to)
-                       .value(uint64_t(channels))
-                       .value(value));
+  return work;
 }
 
 }  // namespace sheaf::cuda

@@ -27,17 +27,20 @@ struct BatchNormCall {
   MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
-  MemoryRef gradient;                ///< dy where the mask is set, for others
+  MemoryRef more;      ///< added to dy first; then there is `gradient` too
+  MemoryRef gradient;  ///< dy, and more, where the mask is set, for others
 };
 size_t mask_bytes(const Dims& dims);
-void add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
-                          size_t& scratch_bytes);
-void add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
-                             size_t& scratch_bytes);
 
-/// var = max(1 / inverse² - eps, 0), and the other way round; [channels], f32.
-KernelCall variance_of_inverse_call(OwnKernels& kernels, MemoryRef var, MemoryRef inverse, int64_t channels, float eps);
-KernelCall inverse_of_variance_call(OwnKernels& kernels, MemoryRef inverse, MemoryRef var, int64_t channels, float eps);
-KernelCall set_channels_call(OwnKernels& kernels, MemoryRef to, int64_t channels, float value);
+/// What a batch norm puts into the queue: launches, and bytes that it reads a second time.
+struct NormWork {
+  int launches = 0;
+  double bytes_again = 0;
+};
+/// By vectors where that can be (runtime/cuda/vector_norm.h). Both make the same masks.
+NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                              size_t& scratch_bytes);
+NormWork add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                                 size_t& scratch_bytes);
 
 }  // namespace sheaf::cuda

@@ -80,8 +80,6 @@ DeviceDescription describe_gpu_model(const GpuModel& model, const GpuAssumptions
   }
   const double memory = model.memory_gb_per_second * 1e9;
   gpu.bytes_per_second = gpu.core_bytes_per_second = memory * assumptions.memory;
-  for (const Op op : {Op::batch_norm_train, Op::batch_norm_backward})
-    gpu.operation_bytes_per_second[op] = memory * assumptions.batch_norm;
   gpu.threads = double(model.multiprocessors) * model.threads;
   gpu.seconds_of_latency = assumptions.latency_seconds;
   gpu.seconds_per_operation = assumptions.launch_seconds;

@@ -43,7 +43,6 @@ std::string properties_json(const GpuModel& model);
 /// by this project; docs/estimate.md says where each figure comes from.
 struct GpuAssumptions {
   double memory = 0.875;             ///< of the memory's peak: a kernel that streams
-  double batch_norm = 0.4;           ///< the same, of cuDNN's batch norm, which reads its operands twice
   double products = 0.7;             ///< of the arithmetic's peak: large matrix products
   double convolutions = 0.47;        ///< and convolutions with their gradients
   double launch_seconds = 2e-6;      ///< from one kernel of a replayed graph to the next

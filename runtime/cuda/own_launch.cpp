@@ -119,6 +119,17 @@ void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memory
   if (parts > 1) add(sums, partial, DType::float32, uint64_t(parts), uint64_t(parts), 1);
 }
 
+KernelCall sum_call(OwnKernels& kernels, MemoryRef y, const std::vector<MemoryRef>& addends, DType dtype, uint64_t elements) {
+  const uint64_t at_once = 256 * 16 / size_of(dtype);
+  const uint64_t blocks = std::min<uint64_t>((elements + at_once - 1) / at_once, kernels.most_blocks());
+  return std::move(KernelCall(own_kernel(kernels, "sum", "sum_in_order_" + kernel_suffix(dtype)), {blocks, 1, 1})
+                       .address(y)
+                       .addresses(addends, kAddends)
+                       .value(int32_t(addends.size()))
+                       .value(elements)
+                       .guard());
+}
+
 std::optional<KernelActivation> kernel_activation_of(const Step& step) {
   const auto found = step.attributes.find("activation");
   if (found == step.attributes.end() || found->is_null()) return std::nullopt;

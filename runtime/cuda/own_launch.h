@@ -66,16 +66,18 @@ class KernelCall {
 /// An operation that consists only of such launches.
 class KernelOperation final : public Operation, public CountsLaunches {
  public:
-  KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable)
-      : kernels_(std::move(kernels)), calls_(std::move(calls)), guardable_(guardable) {}
+  KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable, double bytes_again = 0)
+      : kernels_(std::move(kernels)), calls_(std::move(calls)), guardable_(guardable), bytes_again_(bytes_again) {}
   Result<void> enqueue(const Enqueue& at) override;
   bool guardable() const override { return guardable_; }
   int launches() const override { return static_cast<int>(calls_.size()); }
+  double bytes_again() const override { return bytes_again_; }
 
  private:
   std::shared_ptr<OwnKernels> kernels_;
   std::vector<KernelCall> calls_;
   bool guardable_;
+  double bytes_again_;
 };
 
 /// "f32", "bf16" or "f16", the kernels' names end so; empty for other dtypes.
@@ -88,6 +90,10 @@ Function own_kernel(OwnKernels& kernels, const char* file, const std::string& na
 /// sizes. Takes scratch. `kernels` null: only that. Throws OperationError.
 void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                      int64_t rows, int64_t columns, size_t& scratch_bytes);
+
+/// y = x0 + x1 + …, in their order, rounded after each addition; y may be x0. Up to kAddends.
+inline constexpr size_t kAddends = 16;
+KernelCall sum_call(OwnKernels& kernels, MemoryRef y, const std::vector<MemoryRef>& addends, DType dtype, uint64_t elements);
 
 /// An activation of docs/steps.md as the kernels know it.
 struct KernelActivation {

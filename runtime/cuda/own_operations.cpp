@@ -9,8 +9,6 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr size_t kAddends = 16;  ///< of one launch of sum_in_order
-
 class CheckFinite final : public Operation {
  public:
   /// `report`: an int32 in pinned memory, released with this.
@@ -105,7 +103,6 @@ Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr
     require(operands.find(role) == int(i), "the inputs should stand in the order x0, x1, …");
     require(x.dims == y.dims, role + " has shape " + to_string(x.dims) + ", expected the output's " + to_string(y.dims));
   }
-  const std::string suffix = kernel_suffix(operands.dtype());
   Prepared prepared;
   prepared.inputs.assign(request.inputs.size(), request.inputs[0]);
   prepared.outputs = {request.inputs[0]};
@@ -121,19 +118,12 @@ Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr
   }
 
   const auto elements = uint64_t(request.inputs[0].bytes / size_of(operands.dtype()));
-  const uint64_t at_once = 256 * 16 / size_of(operands.dtype());
-  const uint64_t blocks = std::min<uint64_t>((elements + at_once - 1) / at_once, kernels->most_blocks());
   std::vector<KernelCall> calls;
   for (int next = 0; elements != 0 && next < count;) {
     std::vector<MemoryRef> addends;
     if (next > 0) addends.push_back({count, 0});  // what the launches before have made
     while (next < count && addends.size() < kAddends) addends.push_back({next++, 0});
-    calls.push_back(KernelCall(own_kernel(*kernels, "sum", "sum_in_order_" + suffix), {blocks, 1, 1})
-                        .address({count, 0})
-                        .addresses(addends, kAddends)
-                        .value(int32_t(addends.size()))
-                        .value(elements)
-                        .guard());
+    calls.push_back(sum_call(*kernels, {count, 0}, addends, operands.dtype(), elements));
   }
   prepared.executable = std::make_unique<KernelOperation>(kernels, std::move(calls), true);
   return prepared;

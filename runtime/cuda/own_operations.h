@@ -19,6 +19,10 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
 /// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
 Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
+/// `batch_norm_train` and `batch_norm_backward`, with what binding joins with them, in x's present format; f32, bf16, f16. Only this
+/// function's backward step reads the workspace of its forward step. Statistics are f32, and have the same bits each time.
+Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+
 /// `check_finite`: sets the queue's flag.
 Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 

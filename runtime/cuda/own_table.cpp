@@ -25,6 +25,10 @@ Result<Prepared> prepare_check_finite(const PrepareRequest& request, const std::
   return prepare_own_check_finite(request, kernels);
 }
 
+Result<Prepared> prepare_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+  return prepare_own_batch_norm(request, kernels);
+}
+
 struct Entry {
   Op op;
   PrepareOwn prepare;
@@ -34,6 +38,8 @@ constexpr Entry operations[] = {
     {Op::reorder, prepare_reorder},
     {Op::reduce, prepare_reduce},
     {Op::check_finite, prepare_check_finite},
+    {Op::batch_norm_train, prepare_batch_norm},
+    {Op::batch_norm_backward, prepare_batch_norm},
 };
 
 class Nothing final : public Operation {

@@ -22,7 +22,7 @@ Result<Prepared> PlainLibrary::prepare(const PrepareRequest& request) {
 
 #ifndef SHEAF_CUDA_BACKEND
 const PlanningLibrary& planning_library(const GpuModel&) {
-  static const PlanningLibrary plain = {std::make_shared<PlainLibrary>(), false, "this build has no CUDA backend"};
+  static const PlanningLibrary plain = {std::make_shared<PlainLibrary>(), true, "this build has no CUDA backend"};
   return plain;
 }
 #endif

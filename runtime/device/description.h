@@ -29,8 +29,6 @@ struct DeviceDescription {
   /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
-  /// Memory traffic of operations that don't reach bytes_per_second.
-  std::map<Op, double> operation_bytes_per_second;
   /// Of a GPU: how many threads it keeps at once, and how long a load takes. A generated kernel moves no more bytes in that time than
   /// its threads have asked for. 0: not known, then it moves bytes_per_second.
   double threads = 0, seconds_of_latency = 0;

@@ -1,4 +1,4 @@
-// How many launches an operation takes on a device with asynchronous queues.
+// How many launches an operation takes on a device with asynchronous queues, and what it reads more than once.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -10,29 +10,39 @@ class CountsLaunches {
  public:
   virtual ~CountsLaunches() = default;
   virtual int launches() const = 0;
+  /// Bytes of memory that its launches read beyond its operands' sizes: what one reads that another has read before, or made.
+  virtual double bytes_again() const { return 0; }
 };
 
 /// Stands where a binding is only planned, for an operation of other than one launch.
 class PlannedLaunches final : public Executable, public CountsLaunches {
  public:
-  explicit PlannedLaunches(int launches) : launches_(launches) {}
+  explicit PlannedLaunches(int launches, double bytes_again = 0) : launches_(launches), bytes_again_(bytes_again) {}
   void run(void* const*, void*) override {}
   bool guardable() const override { return true; }
   int launches() const override { return launches_; }
+  double bytes_again() const override { return bytes_again_; }
 
  private:
   int launches_;
+  double bytes_again_;
 };
 
-/// Null, as of any operation that is only planned, where there is one launch.
-inline std::unique_ptr<Executable> planned_launches_of(int launches) {
-  return launches == 1 ? nullptr : std::make_unique<PlannedLaunches>(launches);
+/// Null, as of any operation that is only planned, where there is one launch that reads everything once.
+inline std::unique_ptr<Executable> planned_launches_of(int launches, double bytes_again = 0) {
+  return launches == 1 && bytes_again == 0 ? nullptr : std::make_unique<PlannedLaunches>(launches, bytes_again);
 }
 
 /// One, where nobody says otherwise. `executable` may be null.
 inline int launches_of(const Executable* executable) {
   const auto* counting = dynamic_cast<const CountsLaunches*>(executable);
   return counting ? counting->launches() : 1;
+}
+
+/// None, where nobody says otherwise. `executable` may be null.
+inline double bytes_again_of(const Executable* executable) {
+  const auto* counting = dynamic_cast<const CountsLaunches*>(executable);
+  return counting ? counting->bytes_again() : 0;
 }
 
 }  // namespace sheaf

@@ -34,16 +34,17 @@ struct Forward final : Executable {
   }
 };
 
-/// dz = dy where the mask says so, then the gradients of the batch norm by dz.
+/// dz = dy, and dy2 where there is one, where the mask says so, then the gradients of the batch norm by dz.
 struct Backward final : Executable {
   std::unique_ptr<Executable> norm;
   std::vector<int> of_norm;
-  int dy = 0, mask = 0, dz = -1;  ///< dz: the output that it is, too
+  int dy = 0, dy2 = -1, mask = 0, dz = -1;  ///< dz: the output that it is, too
   std::vector<float> masked;
   void run(void* const* buffers, void* scratch) override {
     const auto* gradient = static_cast<const float*>(buffers[dy]);
     const auto* kept = static_cast<const uint8_t*>(buffers[mask]);
-    for (size_t i = 0; i < masked.size(); ++i) masked[i] = kept[i] ? gradient[i] : 0.0F;
+    const auto* more = dy2 < 0 ? nullptr : static_cast<const float*>(buffers[dy2]);
+    for (size_t i = 0; i < masked.size(); ++i) masked[i] = !kept[i] ? 0.0F : more ? gradient[i] + more[i] : gradient[i];
     if (dz >= 0) std::copy(masked.begin(), masked.end(), static_cast<float*>(buffers[dz]));
     std::vector<void*> own;
     for (int i : of_norm) own.push_back(i == dy ? masked.data() : buffers[i]);
@@ -66,7 +67,8 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
   step.inputs.clear();
   step.roles.clear();
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace") continue;
+    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace" || request.step.roles[i] == "dy2")
+      continue;
     step.inputs.push_back(request.step.inputs[i]);
     step.roles.push_back(request.step.roles[i]);
     inputs.push_back(request.inputs[i]);
@@ -107,6 +109,7 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
   }
   auto made = std::make_unique<Backward>();
   made->dy = position(request.step, "dy");
+  made->dy2 = position(request.step, "dy2");
   made->mask = position(request.step, "workspace");
   if (request.outputs.size() > count) made->dz = static_cast<int>(request.inputs.size() + count);
   made->masked.resize(static_cast<size_t>(elements));

@@ -2,6 +2,7 @@
 
 #include "runtime/base/index.h"
 #include "runtime/bind/planned_launches.h"
+#include "runtime/device/launch_count.h"
 #include "tools/estimate/measures.h"
 #include "tools/estimate/planned_program.h"
 #include "tools/inspect/graph.h"
@@ -55,6 +56,7 @@ void add_costs(const Plan& plan, const Program& program, const BoundProgram& bou
       inserted.op = info.op;
       const bool own = info.step < 0 || program.steps[index_of(info.step)].op != info.op;
       cost = operation_cost(plan, own ? inserted : program.steps[index_of(info.step)], info.input_specs, info.output_specs);
+      if (instance.call()) cost.read_bytes += bytes_again_of(instance.call()->executable.get());
     }
     estimate.costs.push_back(cost);
     estimate.cost += cost;

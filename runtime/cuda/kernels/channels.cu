@@ -1,5 +1,5 @@
-// Sums over all of a tensor but its channels, in an order that depends on the sizes alone, and batch norm by them, where cuDNN
-// has none: in the plain format, or with a number of channels that its vectors don't fit.
+// Sums over all of a tensor but its channels, in an order that depends on the sizes alone, and batch norm by them where norm.cu
+// doesn't do it: in the plain format, or with a number of channels that fills no vectors.
 #include "element.cuh"
 
 namespace {
@@ -196,22 +196,4 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   first[c] = sum.x * scale;
   if (second) second[c] = sum.y * scale;
-}
-
-/// cuDNN's statistic is 1 / sqrt(var + eps), steps have var. Rounding may take it a little below 0.
-extern "C" __global__ void __launch_bounds__(256)
-    variance_of_inverse(float* var, const float* inverse, Index channels, float eps) {
-  const Index c = first_index();
-  if (c >= channels) return;
-  const float value = 1 / (inverse[c] * inverse[c]) - eps;
-  var[c] = value < 0 ? 0 : value;
-}
-extern "C" __global__ void __launch_bounds__(256)
-    inverse_of_variance(float* inverse, const float* var, Index channels, float eps) {
-  const Index c = first_index();
-  if (c < channels) inverse[c] = 1 / sqrtf(var[c] + eps);
-}
-extern "C" __global__ void __launch_bounds__(256) set_channels(float* to, Index channels, float value) {
-  const Index c = first_index();
-  if (c < channels) to[c] = value;
 }

@@ -18,7 +18,7 @@ std::vector<fe::NumericalNote_t> unwanted_notes(const CudnnGraph& graph, const E
   using Note = fe::NumericalNote_t;
   std::vector<Note> notes;
   const auto narrow = [](const CudnnGraph::Tensor& tensor) {
-    return !tensor.bits && (tensor.dtype == DType::bfloat16 || tensor.dtype == DType::float16);
+    return tensor.dtype == DType::bfloat16 || tensor.dtype == DType::float16;
   };
   const bool is_narrow = std::any_of(graph.tensors().begin(), graph.tensors().end(), narrow);
   if (is_narrow || !choice.fast_numerics) notes.push_back(Note::REDUCED_PRECISION_REDUCTION);
@@ -42,12 +42,6 @@ class OpenPlan final : public CudnnPlan {
  private:
   std::string why_;
 };
-
-bool is_norm(const CudnnGraph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const CudnnGraph::Node& node) {
-    return node.kind == CudnnGraph::Node::batch_norm_train || node.kind == CudnnGraph::Node::batch_norm_backward;
-  });
-}
 
 Result<void> load() {
   static const Result<SharedLibrary> library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
@@ -101,14 +95,6 @@ Result<std::shared_ptr<Cudnn>> Cudnn::open_planning(const std::string& propertie
   probe.output(y, DType::float32, strides);
   if (const auto plan = cudnn->make(probe, {}); !plan)
     cudnn->no_engines_ = "cuDNN " + version() + " makes no plans without NVIDIA's driver";
-  // Batch norm's kernels are compiled when a plan is made, for which cuDNN asks a driver too.
-  CudnnGraph norm;
-  const Dims last{512, 1, 64, 8};
-  const auto input = norm.tensor(DType::bfloat16, x, last), scale = norm.tensor(DType::float32, {1, 8, 1, 1}, {8, 1, 8, 8}),
-             shift = norm.tensor(DType::float32, {1, 8, 1, 1}, {8, 1, 8, 8});
-  norm.output(norm.batch_norm_train(input, scale, shift, 1e-5F).y, DType::bfloat16, last);
-  if (const auto plan = cudnn->make(norm, {}); !plan)
-    cudnn->no_norms_ = "cuDNN " + version() + " compiles no batch norm without NVIDIA's driver";
   return cudnn;
 }
 
@@ -134,7 +120,6 @@ Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const En
 
 Result<std::shared_ptr<CudnnPlan>> Cudnn::make(const CudnnGraph& graph, const EngineChoice& choice) {
   if (!no_engines_.empty()) return std::shared_ptr<CudnnPlan>(std::make_shared<OpenPlan>(no_engines_));
-  if (!no_norms_.empty() && is_norm(graph)) return std::shared_ptr<CudnnPlan>(std::make_shared<OpenPlan>(no_norms_));
   try {
     const auto plan = std::make_shared<FrontendPlan>(graph);
     SHEAF_TRY(plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled));

@@ -67,8 +67,6 @@ class Cudnn {
 
   cudnnContext* handle_ = nullptr;
   std::string no_engines_;
-  std::string
-      no_norms_;  ///< why it compiles no batch norm, while it makes other plans; such graphs are taken to have an engine
   std::unique_ptr<Device> device_;
   std::mutex using_handle_, planning_;
   std::map<std::string, Result<std::shared_ptr<CudnnPlan>>> plans_;
@@ -77,7 +75,7 @@ class Cudnn {
 /// A plan with its buffers, ready to be launched again and again. Used by one thread at a time.
 class CudnnCall {
  public:
-  /// `places`: by tensor of the graph; those of intermediates and constants are not looked at.
+  /// `places`: by tensor of the graph; those of intermediates are not looked at.
   CudnnCall(std::shared_ptr<Cudnn> cudnn, std::shared_ptr<CudnnPlan> plan, std::vector<MemoryRef> places, MemoryRef workspace);
   CudnnCall(CudnnCall&&) noexcept;
   ~CudnnCall();
@@ -89,7 +87,7 @@ class CudnnCall {
   struct Pack;
   std::shared_ptr<Cudnn> cudnn_;
   std::shared_ptr<CudnnPlan> plan_;
-  std::vector<void*> pointers_;                       ///< as cuDNN wants them; constants' are the plan's
+  std::vector<void*> pointers_;                       ///< as cuDNN wants them
   std::vector<std::pair<size_t, MemoryRef>> places_;  ///< index among the pointers, where it lies
   MemoryRef workspace_;
   std::unique_ptr<Pack> pack_;

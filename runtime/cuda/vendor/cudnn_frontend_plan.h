@@ -21,7 +21,6 @@ inline Error failure(const std::string& call, std::string words) {
 }
 
 inline fe::DataType_t type_of(const CudnnGraph::Tensor& tensor) {
-  if (tensor.bits) return fe::DataType_t::BOOLEAN;
   switch (tensor.dtype) {
     case DType::bfloat16: return fe::DataType_t::BFLOAT16;
     case DType::float16: return fe::DataType_t::HALF;
@@ -36,7 +35,6 @@ inline fe::PointwiseMode_t mode_of(Pointwise function) {
   switch (function) {
     case Pointwise::identity: return fe::PointwiseMode_t::IDENTITY;
     case Pointwise::add: return fe::PointwiseMode_t::ADD;
-    case Pointwise::multiply: return fe::PointwiseMode_t::MUL;
     case Pointwise::relu: return fe::PointwiseMode_t::RELU_FWD;
     case Pointwise::elu: return fe::PointwiseMode_t::ELU_FWD;
     case Pointwise::silu: return fe::PointwiseMode_t::SWISH_FWD;
@@ -44,7 +42,6 @@ inline fe::PointwiseMode_t mode_of(Pointwise function) {
     case Pointwise::gelu_tanh: return fe::PointwiseMode_t::GELU_APPROX_TANH_FWD;
     case Pointwise::tanh: return fe::PointwiseMode_t::TANH_FWD;
     case Pointwise::sigmoid: return fe::PointwiseMode_t::SIGMOID_FWD;
-    case Pointwise::greater: return fe::PointwiseMode_t::CMP_GT;
   }
   return fe::PointwiseMode_t::IDENTITY;
 }
@@ -102,7 +99,7 @@ class FrontendPlan final : public CudnnPlan, private fe::graph::Graph {
   std::string engine() const override { return engine_; }
   std::string left_out() const override { return left_out_; }
 
-  /// All buffers of the variant pack by uid (tensor + 1, or the frontend's own); those of constants are filled in.
+  /// All buffers of the variant pack by uid (tensor + 1, or the frontend's own, which are filled in).
   const std::vector<int64_t>& uids() const { return varpack_template.all_uids; }
   const std::vector<void*>& pointers() const { return varpack_template.template_ptrs; }
   cudnnBackendDescriptor_t descriptor() const { return plans.execution_plans[size_t(plans.candidate)]->get_raw_desc(); }
@@ -115,10 +112,6 @@ class FrontendPlan final : public CudnnPlan, private fe::graph::Graph {
       return std::find(node.outputs.begin(), node.outputs.end(), int(i)) != node.outputs.end();
     };
     if (std::any_of(graph.nodes().begin(), graph.nodes().end(), makes)) return;
-    if (tensor.value) {
-      tensors_[i] = this->tensor(*tensor.value);
-      return;
-    }
     fe::graph::Tensor_attributes attributes;
     attributes.set_uid(int64_t(i) + 1).set_dim(tensor.dims).set_stride(tensor.strides).set_data_type(type_of(tensor));
     tensors_[i] = this->tensor(attributes);
@@ -129,7 +122,6 @@ class FrontendPlan final : public CudnnPlan, private fe::graph::Graph {
     attributes->set_uid(int64_t(id) + 1).set_dim(tensor.dims);
     if (!tensor.strides.empty()) attributes->set_stride(tensor.strides);
     if (!tensor.intermediate) attributes->set_output(true).set_data_type(type_of(tensor));
-    else if (tensor.bits) attributes->set_data_type(fe::DataType_t::BOOLEAN);
     tensors_[size_t(id)] = attributes;
   }
 
@@ -155,20 +147,6 @@ class FrontendPlan final : public CudnnPlan, private fe::graph::Graph {
         made(graph, node.outputs[0],
              in.size() > 1 ? fe::graph::Graph::pointwise(in[0], in[1], attributes)
                            : fe::graph::Graph::pointwise(in[0], attributes));
-        break;
-      }
-      case Node::batch_norm_train: {
-        fe::graph::Batchnorm_attributes attributes;
-        attributes.set_epsilon(in[3]);
-        const auto results = batchnorm(in[0], in[1], in[2], attributes);
-        for (size_t i = 0; i < 3; ++i) made(graph, node.outputs[i], results[i]);
-        break;
-      }
-      case Node::batch_norm_backward: {
-        fe::graph::Batchnorm_backward_attributes attributes;
-        attributes.set_saved_mean_and_inv_variance(in[3], in[4]);
-        const auto results = batchnorm_backward(in[0], in[1], in[2], attributes);
-        for (size_t i = 0; i < 3; ++i) made(graph, node.outputs[i], results[i]);
         break;
       }
     }

@@ -10,11 +10,6 @@ CudnnGraph::Id CudnnGraph::tensor(DType dtype, Dims dims, Dims strides) {
   return Id(tensors_.size()) - 1;
 }
 
-CudnnGraph::Id CudnnGraph::constant(float value) {
-  tensors_.push_back({.value = value});
-  return Id(tensors_.size()) - 1;
-}
-
 CudnnGraph::Id CudnnGraph::add(Node node, Dims dims) {
   tensors_.push_back({.dims = std::move(dims), .intermediate = true});
   const Id result = Id(tensors_.size()) - 1;
@@ -41,34 +36,11 @@ CudnnGraph::Id CudnnGraph::pointwise(Pointwise function, Id a, Id b, float param
   return add(std::move(node), tensors_[size_t(a)].dims);
 }
 
-CudnnGraph::Normalized CudnnGraph::batch_norm_train(Id x, Id scale, Id shift, float eps) {
-  const Tensor like = tensors_[size_t(scale)];
-  const Id y = add({.kind = Node::batch_norm_train, .inputs = {x, scale, shift, constant(eps)}}, tensors_[size_t(x)].dims);
-  const size_t node = nodes_.size() - 1;
-  const Id mean = tensor(DType::float32, like.dims, like.strides), inverse = tensor(DType::float32, like.dims, like.strides);
-  nodes_[node].outputs.insert(nodes_[node].outputs.end(), {mean, inverse});
-  return {y, mean, inverse};
-}
-
-CudnnGraph::NormGradients CudnnGraph::batch_norm_backward(Id dy, Id x, Id scale, Id mean, Id inverse) {
-  const Tensor like = tensors_[size_t(scale)];
-  const Id dx = add({.kind = Node::batch_norm_backward, .inputs = {dy, x, scale, mean, inverse}}, tensors_[size_t(x)].dims);
-  const size_t node = nodes_.size() - 1;
-  const Id dscale = tensor(DType::float32, like.dims, like.strides), dshift = tensor(DType::float32, like.dims, like.strides);
-  nodes_[node].outputs.insert(nodes_[node].outputs.end(), {dscale, dshift});
-  return {dx, dscale, dshift};
-}
-
 void CudnnGraph::output(Id id, DType dtype, Dims strides) {
   Tensor& tensor = tensors_[size_t(id)];
   tensor.intermediate = false;
   tensor.dtype = dtype;
   tensor.strides = std::move(strides);
-}
-
-void CudnnGraph::output_bits(Id id, Dims strides) {
-  output(id, DType::uint8, std::move(strides));
-  tensors_[size_t(id)].bits = true;
 }
 
 std::string CudnnGraph::key() const {
@@ -79,10 +51,9 @@ std::string CudnnGraph::key() const {
     key += ";";
   };
   for (const Tensor& tensor : tensors_) {
-    number(int64_t(tensor.dtype) * 4 + tensor.bits * 2 + tensor.intermediate);
+    number(int64_t(tensor.dtype) * 2 + tensor.intermediate);
     list(tensor.dims);
     list(tensor.strides);
-    if (tensor.value) number(std::bit_cast<int32_t>(*tensor.value));
     key += "|";
   }
   for (const Node& node : nodes_) {

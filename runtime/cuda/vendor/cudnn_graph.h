@@ -4,7 +4,6 @@
 
 #include "runtime/steps/step_operands.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,6 @@ struct ConvWindow {
 enum class Pointwise {
   identity,   ///< a, in another dtype
   add,        ///< a + b
-  multiply,   ///< a · b
   relu,       ///< a > 0 ? a : slope · a
   elu,        ///< a > 0 ? a : alpha · (eᵃ - 1)
   silu,       ///< a / (1 + e⁻ᵃ)
@@ -27,7 +25,6 @@ enum class Pointwise {
   gelu_tanh,  ///< approximated with tanh
   tanh,
   sigmoid,
-  greater,  ///< a > b: 1 bit an element
 };
 
 class CudnnGraph {
@@ -36,13 +33,11 @@ class CudnnGraph {
 
   struct Tensor {
     DType dtype = DType::float32;
-    bool bits = false;                ///< 1 bit an element, dtype says nothing then
     Dims dims = {}, strides = {};     ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
     bool intermediate = false;        ///< in no buffer
-    std::optional<float> value = {};  ///< a constant of the graph
   };
   struct Node {
-    enum Kind { conv_forward, conv_backward_data, conv_backward_weight, pointwise, batch_norm_train, batch_norm_backward } kind;
+    enum Kind { conv_forward, conv_backward_data, conv_backward_weight, pointwise } kind;
     std::vector<Id> inputs = {}, outputs = {};
     ConvWindow window = {};
     Pointwise function = Pointwise::identity;
@@ -51,7 +46,6 @@ class CudnnGraph {
 
   /// One in a buffer.
   Id tensor(DType dtype, Dims dims, Dims strides);
-  Id constant(float value);
 
   // Operations. Their results are intermediates until output() is called for them.
 
@@ -59,18 +53,8 @@ class CudnnGraph {
   Id conv_backward_data(Id dy, Id weight, const ConvWindow& window, Dims dx);
   Id conv_backward_weight(Id x, Id dy, const ConvWindow& window, Dims dweight);
   Id pointwise(Pointwise function, Id a, Id b = -1, float parameter = 0);
-  struct Normalized {
-    Id y, mean, inverse;  ///< inverse: 1 / sqrt(var + eps), var biased; mean and inverse are outputs, f32
-  };
-  Normalized batch_norm_train(Id x, Id scale, Id shift, float eps);
-  struct NormGradients {
-    Id dx, dscale, dshift;  ///< the latter two are outputs, f32
-  };
-  NormGradients batch_norm_backward(Id dy, Id x, Id scale, Id mean, Id inverse);
-
   /// The tensor lies in a buffer.
   void output(Id tensor, DType dtype, Dims strides);
-  void output_bits(Id tensor, Dims strides);
 
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<Node>& nodes() const { return nodes_; }

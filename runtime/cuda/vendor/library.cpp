@@ -33,8 +33,6 @@ constexpr Entry operations[] = {
     {Op::conv_transpose, cudnn, prepare_conv_transpose},
     {Op::conv_backward_data, cudnn, prepare_conv_backward_data},
     {Op::conv_backward_weight, cudnn, prepare_conv_backward_weight},
-    {Op::batch_norm_train, cudnn, prepare_batch_norm_train},
-    {Op::batch_norm_backward, cudnn, prepare_batch_norm_backward},
     {Op::lstm, cudnn, prepare_rnn},
     {Op::gru, cudnn, prepare_rnn},
     {Op::rnn, cudnn, prepare_rnn},

@@ -44,9 +44,6 @@ Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryCo
 // cudnn_conv_backward.cpp
 Result<Prepared> prepare_conv_backward_data(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, LibraryContext& context);
-// cudnn_batch_norm_train.cpp, cudnn_batch_norm_backward.cpp
-Result<Prepared> prepare_batch_norm_train(const PrepareRequest& request, LibraryContext& context);
-Result<Prepared> prepare_batch_norm_backward(const PrepareRequest& request, LibraryContext& context);
 // cublaslt_linear.cpp, cublaslt_linear_backward.cpp
 Result<Prepared> prepare_linear(const PrepareRequest& request, LibraryContext& context);
 Result<Prepared> prepare_linear_backward_data(const PrepareRequest& request, LibraryContext& context);

@@ -79,6 +79,24 @@ TEST(FuseNorms, ResidualIsAnOperandAndItsGradientAResult) {
   EXPECT_EQ(fusions.at(gradient)->step.outputs.back(), steps.value("dn"));
 }
 
+TEST(FuseNorms, SumOfTwoGradientsJoinsToo) {
+  Steps steps;
+  const StepId norm = steps.norm("x", "n");
+  steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  const StepId gradient = steps.add("both", {"x", "x1", "x2"}, {"dy", "other", "y"}, {"dn"}, "add_relu_backward");
+  const StepId back = steps.norm_backward("x", "n", "dn", "dx");
+  steps.add("reader", {"x"}, {"dn"}, {"z"});
+  const NormFusions fusions(steps.program);
+  ASSERT_TRUE(fusions.at(norm));
+  ASSERT_TRUE(fusions.at(gradient));
+  EXPECT_EQ(fusions.covering(back), fusions.at(gradient));
+  const Step& backward = fusions.at(gradient)->step;
+  EXPECT_EQ(backward.roles, (std::vector<std::string>{"x", "dy", "mean", "var", "weight", "dy2", "workspace"}));
+  EXPECT_EQ(backward.inputs[1], steps.value("dy"));
+  EXPECT_EQ(backward.inputs[5], steps.value("other"));
+  EXPECT_EQ(backward.outputs.back(), steps.value("dn"));
+}
+
 TEST(FuseNorms, WithoutItsGradientThereIsNoMask) {
   Steps steps;
   const StepId norm = steps.norm("x", "n");

@@ -1,0 +1,126 @@
+#include "runtime/cuda/vector_norm.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr unsigned kThreadsOfNorm = 512;
+constexpr uint64_t kLanes = 8, kMostWidth = 8;  // channels of a vector, vectors of a tile
+/// Blocks of a pass over the tensor: two on each multiprocessor of a large GPU. By the sizes alone, so that every GPU has the same bits.
+constexpr uint64_t kBlocks = 256, kMostParts = 128;
+
+/// As the kernels have it.
+struct Sharing {
+  uint64_t rows, stretch;
+  uint32_t vectors, parts, width_bits;
+  float eps;
+};
+
+struct Passes {
+  Sharing first, second;  ///< sums; what is made of them
+  std::array<uint64_t, 3> first_grid, second_grid;
+  size_t sum_bytes;
+  size_t tensor_bytes;  ///< x's
+  size_t mask_bytes;
+
+  /// What the second pass reads of the first one's sums, all of its blocks together.
+  double sums_read() const { return double(second_grid[1]) * double(sum_bytes); }
+};
+
+Passes passes_of(const BatchNormCall& norm) {
+  const auto channels = uint64_t(norm.dims[1]), rows = uint64_t(product(norm.dims, 0, norm.dims.size())) / channels;
+  const uint64_t vectors = channels / kLanes, width = std::min(std::bit_ceil(vectors), kMostWidth);
+  const uint64_t tiles = (vectors + width - 1) / width, height = kThreadsOfNorm / width;
+  require(vectors <= UINT32_MAX / kLanes && rows <= UINT32_MAX, "a batch norm of more than 2³² rows or channels");
+  // Two rows or more for each thread.
+  const auto shared_out = [&](uint64_t most) {
+    const uint64_t parts = std::clamp<uint64_t>(std::min(rows / (2 * height), kBlocks / tiles), 1, most);
+    return std::pair((rows + parts - 1) / parts, parts);
+  };
+  const auto [first_stretch, parts] = shared_out(kMostParts);
+  const auto [second_stretch, second_parts] = shared_out(kBlocks);
+  Sharing sharing{rows, first_stretch, uint32_t(vectors), uint32_t(parts), uint32_t(std::countr_zero(width)), norm.eps};
+  Passes passes{sharing, sharing, {tiles, parts, 1}, {tiles, second_parts, 1}, {}, {}, {}};
+  passes.second.stretch = second_stretch;
+  passes.sum_bytes = size_t(parts * channels) * 2 * sizeof(float);
+  passes.tensor_bytes = size_t(rows * channels) * size_of(norm.dtype);
+  passes.mask_bytes = norm.mask.buffer == MemoryRef::kNone ? 0 : mask_bytes(norm.dims);
+  return passes;
+}
+
+KernelCall call_of(OwnKernels& kernels, const char* file, const char* name, DType dtype, const std::array<uint64_t, 3>& grid) {
+  return {own_kernel(kernels, file, name + kernel_suffix(dtype)), grid, kThreadsOfNorm};
+}
+
+}  // namespace
+
+bool goes_by_vectors(const BatchNormCall& norm) {
+  const int64_t positions = product(norm.dims, 2, norm.dims.size());
+  return (norm.channels_last || positions == 1) && norm.dims[1] % int64_t(kLanes) == 0 &&
+         product(norm.dims, 0, norm.dims.size()) > 0;
+}
+
+NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                               size_t& scratch_bytes) {
+  const Passes passes = passes_of(norm);
+  const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
+  const MemoryRef shifts = take_scratch(scratch_bytes, size_t(norm.dims[1]) * sizeof(float));
+  const NormWork work{2, double(passes.tensor_bytes) + passes.sums_read()};
+  if (!kernels) return work;
+  calls.push_back(call_of(*kernels, "norm", "norm_squares_", norm.dtype, passes.first_grid)
+                      .address(sums)
+                      .address(shifts)
+                      .address(norm.x)
+                      .value(passes.first));
+  calls.push_back(call_of(*kernels, "norm", "norm_", norm.dtype, passes.second_grid)
+                      .address(norm.y)
+                      .address(norm.mask)
+                      .address(norm.mean)
+                      .address(norm.var)
+                      .address(norm.x)
+                      .address(norm.residual)
+                      .address(norm.weight)
+                      .address(norm.bias)
+                      .address(sums)
+                      .address(shifts)
+                      .value(int32_t(norm.relu))
+                      .value(passes.second));
+  return work;
+}
+
+NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                                  size_t& scratch_bytes) {
+  const Passes passes = passes_of(norm);
+  const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
+  // The second pass reads what the first has masked and added, where that is kept, else the same once more.
+  const bool kept = norm.gradient.buffer != MemoryRef::kNone;
+  const NormWork work{2, 2 * double(passes.tensor_bytes) + (kept ? 0 : double(passes.mask_bytes)) + passes.sums_read()};
+  require(kept || norm.more.buffer == MemoryRef::kNone, "a sum of gradients has a place");
+  if (!kernels) return work;
+  calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_sums_", norm.dtype, passes.first_grid)
+                      .address(sums)
+                      .address(norm.gradient)
+                      .address(norm.x)
+                      .address(norm.dy)
+                      .address(norm.more)
+                      .address(norm.mask)
+                      .address(norm.mean)
+                      .value(passes.first));
+  calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_", norm.dtype, passes.second_grid)
+                      .address(norm.dx)
+                      .address(norm.dweight)
+                      .address(norm.dbias)
+                      .address(norm.x)
+                      .address(kept ? norm.gradient : norm.dy)
+                      .address(kept ? MemoryRef{} : norm.mask)
+                      .address(norm.mean)
+                      .address(norm.var)
+                      .address(norm.weight)
+                      .address(sums)
+                      .value(passes.second));
+  return work;
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,18 @@
+// Launches of runtime/cuda/kernels/norm.cu and norm_gradient.cu: batch norm and its gradient by vectors of eight channels.
+#pragma once
+
+#include "runtime/cuda/channel_sums.h"
+
+namespace sheaf::cuda {
+
+/// Whether `norm` is one that they take: channels last, a multiple of eight of them, with rows.
+bool goes_by_vectors(const BatchNormCall& norm);
+
+// Two launches each. `kernels` null: only scratch memory is taken. They throw OperationError.
+
+NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                               size_t& scratch_bytes);
+NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
+                                  size_t& scratch_bytes);
+
+}  // namespace sheaf::cuda
