@@ -95,13 +95,14 @@ void check_pattern(StepCheck& check) {
   const auto found = check.step().attributes.find("pattern");
   if (found == check.step().attributes.end()) return;
   const std::string pattern = found->is_string() ? found->get<std::string>() : "";
-  const size_t inputs = pattern == "relu"                                    ? 1
+  const size_t inputs = pattern == "relu"                                     ? 1
                         : pattern == "add_relu" || pattern == "relu_backward" ? 2
                         : pattern == "add_relu_backward"                      ? 3
                                                                               : 0;
   bool good = inputs > 0 && check.step().inputs.size() == inputs && check.step().outputs.size() == 1;
   for (size_t i = 0; good && i < inputs; ++i) good = check.input(i).shape == check.output(0).shape;
-  if (!good) check.fail("'pattern' must be relu, add_relu, relu_backward or add_relu_backward, of operands that have one shape");
+  if (!good)
+    check.fail("'pattern' must be relu, add_relu, relu_backward or add_relu_backward, of operands that have one shape");
 }
 
 void check_kernel(StepCheck& check) {

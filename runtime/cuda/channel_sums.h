@@ -27,8 +27,8 @@ struct BatchNormCall {
   MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
-  MemoryRef more;      ///< added to dy first; then there is `gradient` too
-  MemoryRef gradient;  ///< dy, and more, where the mask is set, for others
+  MemoryRef more;                    ///< added to dy first; then there is `gradient` too
+  MemoryRef gradient;                ///< dy, and more, where the mask is set, for others
 };
 size_t mask_bytes(const Dims& dims);
 

@@ -82,10 +82,12 @@ class NormBuilder {
     call_.var = output(2);
     std::string with;
     if (call_.relu)
-      with = residual ? ", with the addition and the ReLU (which keeps NaN) behind it" : ", with the ReLU (which keeps NaN) behind it";
+      with = residual ? ", with the addition and the ReLU (which keeps NaN) behind it"
+                      : ", with the ReLU (which keeps NaN) behind it";
     return finished(add_batch_norm_train(calls_, kernels_.get(), call_, prepared_.scratch_bytes),
-                    goes_by_vectors(call_) ? "statistics in one pass over x, about a mean of eight of its values, the rest in a second"
-                                           : "mean, squares about it and the rest in passes of their own",
+                    goes_by_vectors(call_)
+                        ? "statistics in one pass over x, about a mean of eight of its values, the rest in a second"
+                        : "mean, squares about it and the rest in passes of their own",
                     with);
   }
 
@@ -152,7 +154,8 @@ class NormBuilder {
 
   Prepared finished(const NormWork& work, const std::string& how, const std::string& with) {
     prepared_.implementation = "kernel";
-    prepared_.reason = "the project's own kernels" + with + ": " + how + (goes_by_vectors(call_) ? ", by vectors of eight channels" : "");
+    prepared_.reason =
+        "the project's own kernels" + with + ": " + how + (goes_by_vectors(call_) ? ", by vectors of eight channels" : "");
     if (!kernels_) {
       prepared_.executable = planned_launches_of(work.launches, work.bytes_again);
       return std::move(prepared_);

@@ -67,8 +67,7 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
   step.inputs.clear();
   step.roles.clear();
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace" || request.step.roles[i] == "dy2")
-      continue;
+    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace" || request.step.roles[i] == "dy2") continue;
     step.inputs.push_back(request.step.inputs[i]);
     step.roles.push_back(request.step.roles[i]);
     inputs.push_back(request.inputs[i]);

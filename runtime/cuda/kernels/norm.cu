@@ -40,7 +40,6 @@ __device__ void sum_squares(float2* sums, float* shifts, const Element* x, const
   add_threads(sums, sum, sharing, spot);
 }
 
-
 /// y = relu((x - mean) / sqrt(var + eps) · weight + bias + residual) from the sums; also mean, var, and the mask, a bit an element.
 /// `most`: the rows that a thread has on their way.
 template <int most, typename Element>
@@ -103,16 +102,16 @@ __device__ void normalize(Element* y, unsigned char* mask, float* mean, float* v
 
 }  // namespace
 
-#define SHEAF_NORM(suffix, Element)                                                                                            \
-  extern "C" __global__ void __launch_bounds__(512, 2)                                                                         \
-      norm_squares_##suffix(float2* sums, float* shifts, const Element* x, const Sharing sharing) {                            \
-    sum_squares(sums, shifts, x, sharing);                                                                                     \
-  }                                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(512, 2) norm_##suffix(                                                          \
-      Element* y, unsigned char* mask, float* mean, float* var, const Element* x, const Element* residual,                     \
-      const float* weight, const float* bias, const float2* sums, const float* shifts, int relu, const Sharing sharing) {      \
-    if (residual) normalize<1>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);                    \
-    else normalize<4 / sizeof(Element)>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);           \
+#define SHEAF_NORM(suffix, Element)                                                                                       \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                    \
+      norm_squares_##suffix(float2* sums, float* shifts, const Element* x, const Sharing sharing) {                       \
+    sum_squares(sums, shifts, x, sharing);                                                                                \
+  }                                                                                                                       \
+  extern "C" __global__ void __launch_bounds__(512, 2) norm_##suffix(                                                     \
+      Element* y, unsigned char* mask, float* mean, float* var, const Element* x, const Element* residual,                \
+      const float* weight, const float* bias, const float2* sums, const float* shifts, int relu, const Sharing sharing) { \
+    if (residual) normalize<1>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);               \
+    else normalize<4 / sizeof(Element)>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);      \
   }
 SHEAF_NORM(f32, float)
 SHEAF_NORM(bf16, BFloat16)

@@ -41,9 +41,10 @@ union Vector {
 
 /// Where a thread works.
 struct Spot {
-  unsigned column, row, height;  // its vector of channels, in the tensor; its first row of the stretch; rows from one to the next
-  unsigned count;                // rows of the stretch
-  Index first;                   // the vector in its first row
+  unsigned column, row,
+      height;      // its vector of channels, in the tensor; its first row of the stretch; rows from one to the next
+  unsigned count;  // rows of the stretch
+  Index first;     // the vector in its first row
 
   __device__ explicit Spot(const Sharing& sharing) {
     const unsigned width = 1u << sharing.width_bits;

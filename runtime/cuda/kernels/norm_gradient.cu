@@ -105,17 +105,17 @@ __device__ void normalize_gradient(Element* dx, float* dweight, float* dbias, co
 
 }  // namespace
 
-#define SHEAF_NORM_GRADIENT(suffix, Element)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(512, 2)                                                                         \
-      norm_gradient_sums_##suffix(float2* sums, Element* gradient, const Element* x, const Element* dy, const Element* more,   \
-                                  const unsigned char* mask, const float* mean, const Sharing sharing) {                       \
-    if (more) sum_gradient<1>(sums, gradient, x, dy, more, mask, mean, sharing);                                               \
-    else sum_gradient<4 / sizeof(Element)>(sums, gradient, x, dy, more, mask, mean, sharing);                                  \
-  }                                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(512, 2) norm_gradient_##suffix(                                                 \
-      Element* dx, float* dweight, float* dbias, const Element* x, const Element* dy, const unsigned char* mask,               \
-      const float* mean, const float* var, const float* weight, const float2* sums, const Sharing sharing) {                   \
-    normalize_gradient(dx, dweight, dbias, x, dy, mask, mean, var, weight, sums, sharing);                                     \
+#define SHEAF_NORM_GRADIENT(suffix, Element)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
+      norm_gradient_sums_##suffix(float2* sums, Element* gradient, const Element* x, const Element* dy, const Element* more, \
+                                  const unsigned char* mask, const float* mean, const Sharing sharing) {                     \
+    if (more) sum_gradient<1>(sums, gradient, x, dy, more, mask, mean, sharing);                                             \
+    else sum_gradient<4 / sizeof(Element)>(sums, gradient, x, dy, more, mask, mean, sharing);                                \
+  }                                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(512, 2) norm_gradient_##suffix(                                               \
+      Element* dx, float* dweight, float* dbias, const Element* x, const Element* dy, const unsigned char* mask,             \
+      const float* mean, const float* var, const float* weight, const float2* sums, const Sharing sharing) {                 \
+    normalize_gradient(dx, dweight, dbias, x, dy, mask, mean, var, weight, sums, sharing);                                   \
   }
 SHEAF_NORM_GRADIENT(f32, float)
 SHEAF_NORM_GRADIENT(bf16, BFloat16)

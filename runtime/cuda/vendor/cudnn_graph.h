@@ -33,8 +33,8 @@ class CudnnGraph {
 
   struct Tensor {
     DType dtype = DType::float32;
-    Dims dims = {}, strides = {};     ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
-    bool intermediate = false;        ///< in no buffer
+    Dims dims = {}, strides = {};  ///< elements; strides empty: an intermediate's, which are cuDNN's to choose
+    bool intermediate = false;     ///< in no buffer
   };
   struct Node {
     enum Kind { conv_forward, conv_backward_data, conv_backward_weight, pointwise } kind;
