@@ -5,39 +5,18 @@
 #include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
+#include "tools/cli/rows_request.h"
 #include "tools/cli/trace_options.h"
 #include "tools/train/display.h"
 #include "tools/train/open_rows.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 
 namespace sheaf {
 namespace {
 
 constexpr int64_t kRowsAtATime = 256;
-
-struct EvalSettings {
-  std::vector<DeviceSpec> devices;
-  std::map<std::string, std::string> data;
-  int64_t batch_size = 0;
-  uint64_t seed = 0;
-  BindOptions bind;
-};
-
-/// Every error is the command line's fault.
-Result<EvalSettings> eval_settings(const Options& options) {
-  EvalSettings settings;
-  SHEAF_TRY(TraceRequest::check(options));
-  SHEAF_ASSIGN(settings.devices, parse_devices(options.value("--devices")));
-  SHEAF_ASSIGN(settings.data, named_sources("--data", options.values("--data")));
-  SHEAF_ASSIGN(settings.batch_size, options.integer("--batch-size", 1, int64_t{1} << 40, kRowsAtATime));
-  SHEAF_ASSIGN(const int64_t seed, options.integer("--seed", 0, std::numeric_limits<int64_t>::max(), 0));
-  settings.seed = static_cast<uint64_t>(seed);
-  SHEAF_ASSIGN(settings.bind, bind_options(options));
-  return settings;
-}
 
 std::string json_text(const std::string& model, const Evaluation& found) {
   Json json = {{"model", model}, {"rows", found.rows}, {"seconds", found.seconds}};
@@ -46,30 +25,30 @@ std::string json_text(const std::string& model, const Evaluation& found) {
   return json.dump();
 }
 
-Result<void> evaluate(const Options& options, const EvalSettings& settings) {
+Result<void> evaluate(const Options& options, const RowsRequest& request) {
   const TraceRequest trace(options);
   SHEAF_ASSIGN(const auto opened, trace.open());
   SHEAF_ASSIGN(auto model, Model::load(options.value("PLAN")));
   SHEAF_ASSIGN(LossSection loss, loss_section(*model.plan()));
   loss.metrics = all_metrics(loss);
-  SHEAF_TRY(check_names("--data", "inputs and targets", model.name(), training_values(model.plan()), settings.data));
-  SHEAF_ASSIGN(auto devices, open_devices(settings.devices));
+  SHEAF_TRY(check_names("--data", "inputs and targets", model.name(), training_values(model.plan()), request.sources));
+  SHEAF_ASSIGN(auto devices, open_devices(request.devices));
   if (options.has("--weights")) {
     SHEAF_TRY(load_weights(model, options.value("--weights")));
   } else {
     report_warning({Severity::warning, {}, "without --weights the model has initial weights, drawn from --seed", {}, {}});
-    SHEAF_TRY(model.initialise_parameters(settings.seed));
+    SHEAF_TRY(model.initialise_parameters(request.seed));
   }
-  SHEAF_ASSIGN(const Dataset data, open_rows(model, loss, "--data", settings.data, settings.seed));
+  SHEAF_ASSIGN(const Dataset data, open_rows(model, loss, "--data", request.sources, request.seed));
   SHEAF_ASSIGN(auto evaluator, Evaluator::make(model, std::make_shared<const DeviceSet>(std::move(devices)), data, loss,
-                                               settings.batch_size, settings.bind));
+                                               request.batch_size, request.bind));
   evaluator.set_trace(opened);
   SHEAF_ASSIGN(const auto found, evaluator.run([] { return false; }));
   if (options.has("--json")) {
     std::printf("%s\n", json_text(model.name(), *found).c_str());
   } else {
     std::printf("%s: %s on %s %s of %s, %.3g s\n", model.name().c_str(), evaluation_text(*found, "").c_str(),
-                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows", settings.data.at(loss.target).c_str(),
+                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows", request.sources.at(loss.target).c_str(),
                 found->seconds);
   }
   return trace.finish(opened.get());
@@ -109,9 +88,9 @@ int eval_verb(std::span<const std::string> arguments) {
   auto options = parser.parse(arguments);
   if (!options) return report_usage(std::move(options.error()), "eval");
   if (options->help()) return print_help(parser);
-  auto settings = eval_settings(*options);
-  if (!settings) return report_usage(std::move(settings.error()), "eval");
-  if (auto done = evaluate(*options, *settings); !done) return report(done.error(), kFailed);
+  auto request = rows_request(*options, "--data", kRowsAtATime);
+  if (!request) return report_usage(std::move(request.error()), "eval");
+  if (auto done = evaluate(*options, *request); !done) return report(done.error(), kFailed);
   return finish_stdout();
 }
 
