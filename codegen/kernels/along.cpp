@@ -25,6 +25,8 @@ Result<Line> line_of(const std::string& name, const Shape& shape, int64_t dim) {
   return Line{*outer, shape[d], *inner};
 }
 
+bool is_integer(const Operand& x) { return x.dtype == DType::int64 || x.dtype == DType::int32; }
+
 /// One item for each (outer, inner): `body` gets where its first element stands and how far apart the others are.
 KernelUse each_line(Emitter& e, const Line& line, llvm::function_ref<void(Value item, Value first, Value stride)> body) {
   e.parallel(e.begin(), e.end(), [&](Value flat) {
@@ -45,18 +47,46 @@ Result<KernelUse> build(Emitter& e, const CumSumSpec& spec) {
   const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(spec.x.dtype);
   e.start();
   OpBuilder& b = e.builder;
+  const bool integers = is_integer(spec.x);
   return each_line(e, line, [&](Value, Value first, Value stride) {
-    Value none = b.create<arith::ConstantOp>(e.loc, b.getF64FloatAttr(0)), n = e.size(line.n);
+    TypedAttr zero = b.getF64FloatAttr(0);
+    if (integers) zero = b.getIntegerAttr(b.getIntegerType(spec.x.dtype == DType::int64 ? 64 : 32), 0);
+    Value none = b.create<arith::ConstantOp>(e.loc, zero), n = e.size(line.n);
     auto loop = b.create<scf::ForOp>(e.loc, e.constant(0), n, e.constant(1), ValueRange(none));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     Value i = loop.getInductionVar();
     if (spec.reverse) i = b.create<arith::SubIOp>(e.loc, b.create<arith::SubIOp>(e.loc, n, e.constant(1)), i);
     Value at = e.add(first, e.multiply(i, stride));
-    Value wide = b.create<arith::ExtFOp>(e.loc, b.getF64Type(), e.load(x, at));
-    Value sum = b.create<arith::AddFOp>(e.loc, loop.getRegionIterArg(0), wide);
-    e.store(y, at, b.create<arith::TruncFOp>(e.loc, b.getF32Type(), sum));
+    Value element = e.load(x, at), before = loop.getRegionIterArg(0), sum;
+    if (integers) {
+      sum = b.create<arith::AddIOp>(e.loc, before, element);
+      e.store(y, at, sum);
+    } else {
+      sum = b.create<arith::AddFOp>(e.loc, before, b.create<arith::ExtFOp>(e.loc, b.getF64Type(), element));
+      e.store(y, at, b.create<arith::TruncFOp>(e.loc, b.getF32Type(), sum));
+    }
     b.create<scf::YieldOp>(e.loc, sum);
+  });
+}
+
+/// One element after another: float64 doesn't have all integers.
+static KernelUse place_of_integer(Emitter& e, const ArgExtremumSpec& spec, const Line& line, int x, int y) {
+  OpBuilder& b = e.builder;
+  return each_line(e, line, [&](Value item, Value first, Value stride) {
+    Value zero = e.constant(0), n = e.size(line.n);
+    auto loop = b.create<scf::ForOp>(e.loc, e.constant(1), n, e.constant(1), ValueRange{e.load(x, first), zero});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(loop.getBody());
+      Value i = loop.getInductionVar(), value = e.load(x, e.add(first, e.multiply(i, stride)));
+      const auto beyond = spec.minimum ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sgt;
+      Value found = b.create<arith::CmpIOp>(e.loc, beyond, value, loop.getRegionIterArg(0));
+      Value most = b.create<arith::SelectOp>(e.loc, found, value, loop.getRegionIterArg(0));
+      Value place = b.create<arith::SelectOp>(e.loc, found, i, loop.getRegionIterArg(1));
+      b.create<scf::YieldOp>(e.loc, ValueRange{most, place});
+    }
+    e.store(y, item, b.create<arith::IndexCastOp>(e.loc, b.getI64Type(), loop.getResult(1)));
   });
 }
 
@@ -67,6 +97,7 @@ Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
   const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(DType::int64);
   e.start();
   OpBuilder& b = e.builder;
+  if (is_integer(spec.x)) return place_of_integer(e, spec, line, x, y);
   auto compare = [&](arith::CmpFPredicate predicate, Value p, Value q) -> Value {
     return b.create<arith::CmpFOp>(e.loc, predicate, p, q, arith::FastMathFlags::none);
   };

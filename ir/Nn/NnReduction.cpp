@@ -72,7 +72,8 @@ std::optional<int64_t> VarOp::splitDim(unsigned, int64_t rank, int64_t dim) {
 
 LogicalResult ArgExtremumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const int64_t dim = getDim();
-  if (failed(require_float(*this, operands)) || failed(require_elements(*this, {dim}, operands[0]))) return failure();
+  if (failed(require_one_kind(*this, operands, /*bools=*/false)) || failed(require_elements(*this, {dim}, operands[0])))
+    return failure();
   if (failed(reduced_shape(*this, {dim}, getKeepdim(), operands, results))) return failure();
   results[0].element = IntegerType::get(getContext(), 64);
   return success();
@@ -82,8 +83,9 @@ std::optional<int64_t> ArgExtremumOp::splitDim(unsigned, int64_t rank, int64_t d
 }
 
 LogicalResult CumSumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (!valid_dim(*this, getDim(), operands[0])) return failure();
-  return same_shape(*this, operands, results);
+  if (!valid_dim(*this, getDim(), operands[0]) || failed(require_one_kind(*this, operands, /*bools=*/false))) return failure();
+  results.push_back(operands[0]);
+  return success();
 }
 std::optional<int64_t> CumSumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);

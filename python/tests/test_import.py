@@ -91,6 +91,22 @@ def test_a_module_called_twice_and_a_tied_weight_share(runner):
     assert out["share"] == {"weight": "fc.weight"}
 
 
+class NamedAsInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.input, self.x = nn.Sequential(nn.Linear(5, 5), nn.ReLU()), nn.Linear(5, 5)
+
+    def forward(self, x):
+        return self.x(self.input(x) + x)
+
+
+def test_submodules_keep_names_that_inputs_have(runner):
+    module = nn.Sequential(NamedAsInputs(), NamedAsInputs())
+    assert set(runner.compare(module, (torch.randn(2, 5),), devices=("cpu",)).weights) == set(module.state_dict())
+    model = runner.compare(module[0], (torch.randn(2, 5),), devices=("cpu",))
+    assert set(model.weights) == set(module[0].state_dict()) and list(model.json["inputs"]) == ["x_"]
+
+
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()

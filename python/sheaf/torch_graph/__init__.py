@@ -5,7 +5,7 @@ import torch
 
 from ..error import Diagnostic, Error
 from ..model_file import ModelFile
-from .document import Document, arguments_of
+from .document import Document, arguments_of, free_name
 from .examples import Examples
 from .export import export
 from .exported import free_size, module_of
@@ -114,7 +114,9 @@ def _file(module, graph, lowering, outputs, name, notes):
     prefix = "net." if wrapped else ""
     document = Document(root, inputs, crossing, module, prefix)
     declared = {value.name: value for value in lowering.values.values() if isinstance(value, Input)}
-    given = {value: value.name for value in declared.values()}
+    if not wrapped:
+        declared = {free_name(key, document.names_in(root)): value for key, value in declared.items()}
+    given = {value: key for key, value in declared.items()}
     if wrapped:
         entry = {"name": "net", **document.region(module, root, list(given), results)}
         entries, names = [entry], {value: "net" if i == 0 else f"net:{i}" for i, value in enumerate(results)}

@@ -13,6 +13,13 @@ from .value import DTYPES, Input, Result
 _CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
 
 
+def free_name(stem, taken):
+    """The name, with underscores behind it while it is taken."""
+    while stem in taken:
+        stem += "_"
+    return stem
+
+
 class Document:
     """Writes `root` as a model file. `prefix` is what the model file's names have before PyTorch's."""
 
@@ -51,6 +58,12 @@ class Document:
                 tied = {own: self.prefix + home for own, home in homes.items() if repeated or own and home != f"{layer.owner}.{own}"}
                 entry.update({"share": tied} if tied else {})
         return entry, layer.results
+
+    @staticmethod
+    def names_in(scope):
+        """The names that parameters' owners need within a scope: nothing else may have them."""
+        paths = [item.path if isinstance(item, Scope) else item.owner for item in scope.items]
+        return {path[len(scope.path) + 1:] if scope.path else path for path in paths if path}
 
     def _name(self, path, scope, taken):
         name = path[len(scope.path) + 1:] if scope.path else path
@@ -93,9 +106,10 @@ class Document:
         return entry
 
     def _container(self, scope, owner, sources, results):
-        given = {value: "input" if i == 0 else f"input{i}" for i, value in enumerate(sources)}
+        stem = free_name("input", self.names_in(scope))
+        given = {value: stem if i == 0 else f"{stem}{i}" for i, value in enumerate(sources)}
         layers, names = self.body(scope, given)
-        plain = len(sources) == 1 and [names[value] for value in results] == [layers[-1]["name"]]
+        plain = list(given.values()) == ["input"] and [names[value] for value in results] == [layers[-1]["name"]]
         if plain and isinstance(owner, _CONTAINERS):
             return {"type": "Sequential", "layers": layers}
         definition = {} if list(given.values()) == ["input"] else {"inputs": list(given.values())}

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 WORLDS = (41, 43, 59)
 
 
+class UnknownSize(ValueError):
+    """A size that depends on the tensors' values, and so is known only during the run."""
+
+
 @dataclass(frozen=True)
 class Extent:
     rows: int  # how many times the batch
@@ -34,7 +38,7 @@ def at_batch(size, batch):
         return size
     expression = node.expr
     if any(symbol.name.startswith("u") for symbol in expression.free_symbols):
-        raise ValueError(f"{size} is known only during the run")
+        raise UnknownSize(f"{size} is known only during the run")
     value = expression.subs({symbol: batch for symbol in expression.free_symbols})
     return float(value) if isinstance(size, float) or not value.is_integer else int(value)
 

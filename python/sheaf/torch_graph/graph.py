@@ -43,6 +43,11 @@ class Call:
         return self.node.target
 
     @property
+    def origin(self):
+        """The operator that the user's code calls; another one where the call is a part of it (decomposition.py)."""
+        return self.node.meta.get("origin", self.target)
+
+    @property
     def name(self):
         """The operator's name without the overload, and without the underscore of its in-place form: `aten.relu`."""
         space, name = self.target._schema.name.split("::")

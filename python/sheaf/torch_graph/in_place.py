@@ -2,6 +2,7 @@
 import torch
 
 from .graph import Call
+from .rows_scatter import placed
 from .value import Constant, Drawn
 from .writer import Writer
 
@@ -65,13 +66,15 @@ class Writes:
         dim = arguments["dim"] % base.rank
         size = base.shape[dim]
         start, end, step = arguments.get("start", arguments.get("index")), arguments.get("end"), arguments.get("step", 1)
-        if not size.is_fixed or step != 1 or not isinstance(start or 0, int):
-            raise writer.refuse("writes into some of the rows, or into every n-th element", "make a new tensor with torch.cat or torch.where")
+        if not size.is_fixed or not isinstance(start or 0, int):
+            raise writer.refuse("writes into some of the rows", "make a new tensor with torch.cat or torch.where")
         start = (start or 0) % size.fixed if (start or 0) < 0 else min(start or 0, size.fixed)
         if view.name == "aten.select":
             part = writer.reshape(part, base.shape[:dim] + (type(size)(0, 1),) + base.shape[dim + 1:])
             end = start + 1
         end = size.fixed if end is None else min(end % size.fixed if end < 0 else end, size.fixed)
+        if step != 1:
+            return placed(writer, base, dim, range(start, end, step), part)
         pieces = []
         for first, last in ((0, start), (end, size.fixed)):
             if first < last:

@@ -4,9 +4,11 @@ import operator
 import torch
 
 from . import (rows_activation, rows_arithmetic, rows_attention, rows_convolution, rows_indexing, rows_linear,  # noqa: F401
-               rows_normalization, rows_pooling, rows_recurrent, rows_reduction, rows_shape)
+               rows_normalization, rows_pooling, rows_recurrent, rows_reduction, rows_scatter,
+               rows_shape)
 from ..error import Error
-from .extent import WORLDS, at_batch, extent_of
+from .decomposition import taken_apart
+from .extent import WORLDS, UnknownSize, at_batch, extent_of
 from .graph import Call
 from .in_place import Writes
 from .rows import ROWS
@@ -18,7 +20,9 @@ _SHAPE_ONLY = {f"aten.{name}" for name in ("zeros_like", "ones_like", "full_like
 _CHECKS = {"aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range_for_size",
            "aten.sym_constrain_range"}
 _DRAWS = {"aten.bernoulli", "aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randint", "aten.randperm", "aten.normal",
-          "aten.multinomial", "aten.uniform", "aten.exponential", "aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
+          "aten.multinomial", "aten.uniform", "aten.exponential"}
+# Drawn by layers, of constants too.
+_DROPOUTS = {"aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
 
 
 class Lowering:
@@ -52,6 +56,10 @@ class Lowering:
             except Error as problem:
                 self.problems += [d for d in problem.diagnostics if d not in self.problems]
                 self.values[node] = self._unknown(node)
+            except UnknownSize:
+                problem = Writer(Call(node), self).refuse("makes a tensor or a number whose size is known only during the run")
+                self.problems += problem.diagnostics
+                self.values[node] = None
         if self.problems:
             raise Error(self.problems)
         return [(key, self.values[node]) for key, node in self.graph.outputs]
@@ -59,12 +67,17 @@ class Lowering:
     def _unknown(self, node):
         """Values of the right shapes in place of a refused call's, so that the calls after it are checked too."""
         results = node.meta.get("val")
+
         def unknown(result):
-            sizes = tuple(extent_of(size) for size in result.shape)
+            if not isinstance(result, torch.Tensor):
+                return None
+            try:
+                sizes = tuple(extent_of(size) for size in result.shape)
+            except UnknownSize:
+                return None
             return Value(sizes, result.dtype) if None not in sizes else None
-        if isinstance(results, (tuple, list)):
-            return [unknown(r) if isinstance(r, torch.Tensor) else None for r in results]
-        return unknown(results) if isinstance(results, torch.Tensor) else None
+
+        return [unknown(r) for r in results] if isinstance(results, (tuple, list)) else unknown(results)
 
     def _lower(self, node, position):
         if node.target is operator.getitem:
@@ -83,7 +96,7 @@ class Lowering:
         if call.name in _DRAWS and all(isinstance(o, (Constant, tuple)) for o in operands) and call.name != "aten.bernoulli":
             raise Writer(call, self).refuse("draws random numbers from PyTorch's generator",
                                                                "use a layer that draws, such as nn.Dropout")
-        if call.name != "aten.bernoulli" and self._is_constant(call, operands):
+        if call.name != "aten.bernoulli" and call.name not in _DROPOUTS and self._is_constant(call, operands):
             return self._constant(node)
         if call.mutated():
             return self.writes.write(call, position)
@@ -94,10 +107,26 @@ class Lowering:
         writer = Writer(call, self)
         rule = ROWS.get(call.name)
         if rule is None:
-            raise writer.refuse("has no counterpart in the model file", "write it with other operations, or keep this part in PyTorch")
+            return self.apply_parts(call, operands)
         find = (lambda n: operands[n] if n in operands else self.values[n]) if operands else self.values.__getitem__
         arguments = {name: torch.fx.node.map_arg(value, lambda n: self._plain(find(n))) for name, value in call.bound.items()}
         return rule(arguments, writer)
+
+    def apply_parts(self, call, operands=None):
+        """The value of a call by the calls that PyTorch makes of it."""
+        parts = taken_apart(call)
+        if parts is None:
+            raise Writer(call, self).refuse("has no counterpart in the model file", "write it with other operations, or keep this part in PyTorch")
+        outer, graph = parts
+        for node, placeholder in zip(outer, graph.find_nodes(op="placeholder")):
+            self.values[placeholder] = operands[node] if operands and node in operands else self.values[node]
+        for node in graph.nodes:
+            if node.op == "get_attr":
+                tensor = getattr(graph.owning_module, node.target)
+                self.values[node] = Constant.of((tensor, tensor))
+            elif node.op == "call_function":
+                self.values[node] = self._lower(node, len(self.graph.nodes))
+        return torch.fx.node.map_arg(graph.output_node().args[0], self.values.__getitem__)
 
     @staticmethod
     def _plain(value):
@@ -130,6 +159,8 @@ class Lowering:
                 return value[world]
             if isinstance(value, Constant):
                 return value.worlds[world]
+            if None in value.shape:
+                raise UnknownSize(str(n))
             return torch.empty([size.at(WORLDS[world]) for size in value.shape], dtype=value.dtype)
 
         args, kwargs = torch.fx.node.map_arg(node.args, concrete), dict(torch.fx.node.map_arg(node.kwargs, concrete))

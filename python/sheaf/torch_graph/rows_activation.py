@@ -2,7 +2,8 @@
 from .rows import row
 
 _WITHOUT_ARGUMENTS = {"relu": "ReLU", "relu6": "ReLU6", "tanh": "Tanh", "sigmoid": "Sigmoid", "silu": "SiLU", "mish": "Mish", "selu": "SELU",
-                      "hardswish": "Hardswish", "hardsigmoid": "Hardsigmoid", "log_sigmoid": "LogSigmoid"}
+                      "hardswish": "Hardswish", "hardsigmoid": "Hardsigmoid", "log_sigmoid": "LogSigmoid",
+                      "softsign": "Softsign"}
 
 
 def _plain(operator, kind):
@@ -47,6 +48,21 @@ def hardtanh(a, w):
     if (a["min_val"], a["max_val"]) == (0, 6):
         return w.layer("ReLU6", [a["self"]])
     return w.layer("Hardtanh", [a["self"]], min_val=a["min_val"], max_val=a["max_val"])
+
+
+@row("aten.hardshrink")
+def hardshrink(a, w):
+    return w.layer("Hardshrink", [a["self"]], lambd=a["lambd"])
+
+
+@row("aten.softshrink")
+def softshrink(a, w):
+    return w.layer("Softshrink", [a["self"]], lambd=a["lambd"])
+
+
+@row("aten.threshold")
+def threshold(a, w):
+    return w.layer("Threshold", [a["self"]], threshold=a["threshold"], value=a["value"])
 
 
 @row("aten.glu")

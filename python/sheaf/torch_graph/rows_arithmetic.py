@@ -1,4 +1,6 @@
 """Element-wise arithmetic, comparisons and logic."""
+import math
+
 import torch
 
 from .rows import row
@@ -34,9 +36,12 @@ def _promoted(w, x, y):
 
 def _two(kind, w, x, y):
     x, y = _promoted(w, x, y)
-    if (number := _number(y)) is not None:
+    if (number := _number(y)) is not None and math.isfinite(number):
         x = x if w.shapes()[0][1] in (x.dtype, torch.bool) else w.cast(x, w.shapes()[0][1])
         return w.layer(kind, [x], other=number)
+    if number is not None:
+        tensor = torch.tensor(number, dtype=x.dtype)
+        y = Constant.of((tensor, tensor))
     return w.layer(kind, [w.broadcast(x), w.broadcast(y)])
 
 
@@ -85,6 +90,8 @@ def mul(a, w):
 def div(a, w):
     x, y = _operands(a, w)
     if a.get("rounding_mode") is not None:
+        if not w.shapes()[0][1].is_floating_point:
+            raise w.refuse("divides integers")
         quotient = _two("Div", w, x, y)
         return w.layer({"floor": "Floor", "trunc": "Trunc"}[a["rounding_mode"]], [quotient])
     if isinstance(x, Drawn):
@@ -116,9 +123,71 @@ def _unary(operator, kind):
 
 
 for _operator, _kind in {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "abs": "Abs", "reciprocal": "Reciprocal", "sin": "Sin",
-                         "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "log1p": "Log1p",
+                         "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "trunc": "Trunc", "fix": "Trunc", "log1p": "Log1p",
                          "expm1": "Expm1", "logical_not": "LogicalNot"}.items():
     _unary(_operator, _kind)
+
+
+def _composed(operator, function):
+    @row(f"aten.{operator}")
+    def composed(a, w):
+        x = a["self"]
+        return function(lambda kind, *operands, **numbers: w.layer(kind, operands, (x.shape, x.dtype), **numbers), x)
+
+
+for _operator, _function in {
+        "exp2": lambda f, x: f("Exp", f("Scale", x, value=math.log(2))), "log2": lambda f, x: f("Scale", f("Log", x), value=1 / math.log(2)),
+        "log10": lambda f, x: f("Scale", f("Log", x), value=1 / math.log(10)), "tan": lambda f, x: f("Div", f("Sin", x), f("Cos", x)),
+        "erfc": lambda f, x: f("Add", f("Neg", f("Erf", x)), other=1), "frac": lambda f, x: f("Sub", x, f("Trunc", x)),
+        "sinh": lambda f, x: f("Scale", f("Sub", f("Expm1", x), f("Expm1", f("Neg", x))), value=0.5),
+        "cosh": lambda f, x: f("Scale", f("Add", f("Exp", x), f("Exp", f("Neg", x))), value=0.5)}.items():
+    _composed(_operator, _function)
+
+
+def _rest(operator, rounding):
+    """What a division to whole numbers leaves."""
+    @row(f"aten.{operator}")
+    def rest(a, w):
+        x, y = _operands(a, w)
+        if not w.shapes()[0][1].is_floating_point:
+            raise w.refuse("divides integers")
+        whole = w.layer(rounding, [_two("Div", w, x, y)])
+        product = w.layer("Mul", [whole], other=_number(y)) if _number(y) is not None else w.layer("Mul", [whole, w.broadcast(y)])
+        return w.layer("Sub", [x, product])
+
+
+_rest("remainder", "Floor")
+_rest("fmod", "Trunc")
+
+
+@row("aten.floor_divide")
+def floor_divide(a, w):
+    return div({**a, "rounding_mode": "floor"}, w)
+
+
+@row("aten.isnan")
+def isnan(a, w):
+    return w.layer("Ne", [a["self"], a["self"]])
+
+
+@row("aten.isinf")
+def isinf(a, w):
+    x = a["self"]
+    return _two("Eq", w, w.layer("Abs", [x], (x.shape, x.dtype)), math.inf)
+
+
+@row("aten.isfinite")
+def isfinite(a, w):
+    x = a["self"]
+    return _two("Lt", w, w.layer("Abs", [x], (x.shape, x.dtype)), math.inf)
+
+
+@row("aten.logical_xor", "aten.bitwise_xor", "aten.__xor__")
+def logical_xor(a, w):
+    sides = [side if side.dtype == torch.bool else w.layer("Ne", [side], (side.shape, torch.bool), other=0) for side in (a["self"], a["other"])]
+    if w.shapes()[0][1] != torch.bool:
+        raise w.refuse("computes with the bits of integers")
+    return w.layer("Ne", [w.broadcast(w.cast(side, torch.int32)) for side in sides])
 
 
 @row("aten.neg")

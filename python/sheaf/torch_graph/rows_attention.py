@@ -2,9 +2,15 @@
 from .rows import row
 
 
+def _with_heads_of(query, value, w):
+    """Keys or values that PyTorch broadcasts to the query's leading dimensions, in full."""
+    shape = query.shape[:-2] + value.shape[-2:]
+    return value if value.shape == shape else w.expand(value, shape)
+
+
 @row("aten.scaled_dot_product_attention")
 def scaled_dot_product_attention(a, w):
-    inputs = [a["query"], a["key"], a["value"]]
+    inputs = [a["query"], *(_with_heads_of(a["query"], a[name], w) if not a.get("enable_gqa") else a[name] for name in ("key", "value"))]
     if a["attn_mask"] is not None:
         inputs.append(w.broadcast(a["attn_mask"]))
     arguments = {name: a[name] for name, default in (("dropout_p", 0.0), ("is_causal", False), ("scale", None), ("enable_gqa", False))

@@ -1,8 +1,10 @@
 """Operators that take some elements."""
 import torch
 
-from .extent import Extent
+from .extent import WORLDS, Extent
 from .rows import row
+from .rows_scatter import flat_index
+from .rows_shape import permuted
 from .value import Constant
 
 
@@ -12,6 +14,8 @@ def slice_(a, w):
     dim = a["dim"] % value.rank
     if shape == value.shape and a["step"] == 1:
         return value
+    if shape[dim].fixed == 0 and shape[dim].is_fixed:
+        return Constant.of([torch.empty([size.at(batch) for size in shape], dtype=value.dtype) for batch in WORLDS[:2]])
     bounds = {name: a[name] for name in ("start", "end") if a[name] is not None}
     if not value.shape[dim].is_fixed or any(isinstance(bound, tuple) for bound in bounds.values()):
         raise w.refuse("takes some of the rows", "each device has rows of its own: take a part of another dimension")
@@ -72,22 +76,42 @@ def index(a, w):
     if len(given) == 1 and x.shape[given[0][0]].is_fixed:
         return w.layer("IndexSelect", [x, given[0][1]], dim=given[0][0])
     dims = [dim for dim, _ in given]
-    together = dims == list(range(dims[0], dims[0] + len(dims)))
-    if together and all(x.shape[d].is_fixed for d in dims) and all(isinstance(i, Constant) for _, i in given):
+    together = dims == list(range(dims[0], dims[0] + len(dims))) and all(x.shape[d].is_fixed for d in dims)
+    if together and (folded := flat_index(w, x, given)) is not None:
         # Several constant indices side by side: one index into those dimensions taken as one.
-        sizes = [x.shape[d].fixed for d in dims]
-        worlds = []
-        for world in range(2):
-            flat = 0
-            for size, (_, i) in zip(sizes, given):
-                flat = flat * size + torch.where(i.worlds[world] < 0, i.worlds[world] + size, i.worlds[world])
-            worlds.append(flat)
-        count = 1
-        for size in sizes:
-            count *= size
-        folded = w.reshape(x, x.shape[:dims[0]] + (Extent(0, count),) + x.shape[dims[-1] + 1:])
-        return w.layer("IndexSelect", [folded, Constant.of(worlds)], dim=dims[0])
+        flat, index = folded
+        return w.layer("IndexSelect", [flat, Constant.of((index, index))], dim=dims[0])
+    if _with_rows(given):
+        return _of_each_row(w, x, given[1:])
     raise w.refuse("takes elements of the rows by index", "each device has rows of its own: use gather along another dimension")
+
+
+def _with_rows(given):
+    """Whether the indices are of the first dimensions, and that of the batch is each row's own number."""
+    (first, rows), others = given[0], given[1:]
+    if [dim for dim, _ in given] != list(range(len(given))) or first != 0 or not others or not isinstance(rows, Constant):
+        return False
+    rank = max(i.rank for _, i in given)
+    if rows.rank != rank or not all(i.rank < rank or i.shape[0] in (Extent(0, 1), Extent(1, 0)) for _, i in others):
+        return False
+    return all(torch.equal(world.flatten(), torch.arange(batch)) and world.shape[0] == batch for world, batch in zip(rows.worlds, WORLDS))
+
+
+def _of_each_row(w, x, given):
+    """Of each row the elements at indices that are the same for all rows, or that each row has one of."""
+    shape = w.shapes()[0][0]
+    if all(isinstance(i, Constant) for _, i in given):
+        same = [(dim, w.broadcast(i)) for dim, i in given]
+        if (folded := flat_index(w, x, same)) is not None:
+            flat, index = folded
+            index = index[0] if index.dim() == len(shape) - (x.rank - len(given) - 1) else index
+            return w.layer("IndexSelect", [flat, Constant.of((index, index))], (shape, x.dtype), dim=1)
+    (dim, index), *others = given
+    if others or index.shape != (Extent(1, 0),):
+        raise w.refuse("takes several elements of each row by computed indices", "use gather along another dimension")
+    one = (Extent(1, 0), Extent(0, 1)) + x.shape[2:]
+    index = w.expand(w.reshape(index, one[:2] + (Extent(0, 1),) * (x.rank - 2)), one)
+    return w.reshape(w.layer("Gather", [x, index], (one, x.dtype), dim=dim), shape)
 
 
 @row("aten.masked_fill")
@@ -120,3 +144,29 @@ def fill(a, w):
     value = a.get("value", 0)
     scalar = _scalar(value, a["self"].dtype) if isinstance(value, (int, float, bool)) else w.cast(value, a["self"].dtype)
     return w.expand(w.broadcast(scalar), a["self"].shape)
+
+
+@row("aten.unfold")
+def unfold(a, w):
+    """Windows along a dimension, side by side in the last one."""
+    x, dim = a["self"], a["dimension"] % a["self"].rank
+    if not x.shape[dim].is_fixed:
+        raise w.refuse("takes windows of the rows")
+    starts = torch.arange(0, x.shape[dim].fixed - a["size"] + 1, a["step"])
+    table = starts[:, None] + torch.arange(a["size"])
+    shape = x.shape[:dim] + tuple(Extent(0, size) for size in table.shape) + x.shape[dim + 1:]
+    windows = w.layer("IndexSelect", [x, Constant.of((table, table))], (shape, x.dtype), dim=dim)
+    return permuted(w, windows, tuple(d for d in range(len(shape)) if d != dim + 1) + (dim + 1,))
+
+
+@row("aten.diagonal")
+def diagonal(a, w):
+    x, (first, second) = a["self"], (a[name] % a["self"].rank for name in ("dim1", "dim2"))
+    if not (x.shape[first].is_fixed and x.shape[second].is_fixed):
+        raise w.refuse("takes a diagonal through the rows")
+    others = tuple(d for d in range(x.rank) if d not in (first, second))
+    x = permuted(w, x, (*others, first, second))
+    rows, columns = (size.fixed for size in x.shape[-2:])
+    index = torch.arange(rows * columns).view(rows, columns).diagonal(a["offset"]).contiguous()
+    flat = w.reshape(x, x.shape[:-2] + (Extent(0, rows * columns),))
+    return w.layer("IndexSelect", [flat, Constant.of((index, index))], dim=flat.rank - 1)

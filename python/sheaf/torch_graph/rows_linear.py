@@ -35,22 +35,20 @@ def addmm(a, w):
 
 @row("aten.einsum")
 def einsum(a, w):
-    """Products of two tensors, by Permute, Reshape and MatMul: the letters are those of the batch, of each side, and summed."""
+    """Products of two tensors, by Permute, Reshape and MatMul: the letters are those of the batch, of each side, and summed. Others as
+    PyTorch takes them apart."""
     operands, equation = a["tensors"], a["equation"].replace(" ", "")
     left, _, output = equation.partition("->")
     terms = left.split(",")
     plain = len(operands) == 2 and output and "." not in equation and all(len(set(t)) == len(t) for t in (*terms, output))
-    if not plain or not set(output) <= set(terms[0]) | set(terms[1]):
-        raise w.refuse(f"computes '{equation}', of which only products of two tensors are known", "write it with matmul and sum")
+    if not plain or not set(output) <= set(terms[0]) | set(terms[1]) or (set(terms[0]) ^ set(terms[1])) - set(output):
+        return w.apart()
     x, y = operands
     sizes = {**dict(zip(terms[0], x.shape)), **dict(zip(terms[1], y.shape))}
     shared = [c for c in output if c in terms[0] and c in terms[1]]
     rows = [c for c in output if c in terms[0] and c not in terms[1]]
     columns = [c for c in output if c in terms[1] and c not in terms[0]]
     summed = [c for c in terms[0] if c in terms[1] and c not in output]
-    if set(terms[0]) - set(shared + rows + summed) or set(terms[1]) - set(shared + columns + summed):
-        raise w.refuse(f"computes '{equation}', which sums over a dimension of one tensor alone", "write it with sum and matmul")
-
     def folded(value, term, groups):
         order = [c for group in groups for c in group]
         value = permuted(w, value, tuple(term.index(c) for c in order))

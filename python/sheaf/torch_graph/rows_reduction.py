@@ -1,4 +1,8 @@
 """Sums and the like over dimensions."""
+import math
+
+import torch
+
 from .extent import Extent
 from .rows import row
 
@@ -28,7 +32,39 @@ def mean(a, w):
 
 @row("aten.sum")
 def sum_(a, w):
-    return _reduced("Sum", a, w, w.cast(a["self"], w.shapes()[0][1]))
+    value = w.cast(a["self"], w.shapes()[0][1])
+    return _reduced("Sum", a, w, value) if value.dtype.is_floating_point else _sum_of_integers(a, w, value)
+
+
+def _sum_of_integers(a, w, value):
+    """The last one of running sums, which are exact."""
+    for dim in reversed(_dims(a, w)):
+        one = value.shape[:dim] + (Extent(0, 1),) + value.shape[dim + 1:]
+        running = w.layer("CumSum", [value], (value.shape, value.dtype), dim=dim)
+        if a.get("keepdim"):
+            value = w.layer("Slice", [running], (one, value.dtype), dim=dim, start=-1)
+        else:
+            value = w.layer("Select", [running], (one[:dim] + one[dim + 1:], value.dtype), dim=dim, index=-1)
+    return value
+
+
+def _true(a, w, kind):
+    """Whether one is (AMax) or all are (AMin) true, or not 0."""
+    if not a["self"].shape:
+        return a["self"]
+    value = a["self"] if a["self"].dtype == torch.bool else w.layer("Ne", [a["self"]], (a["self"].shape, torch.bool), other=0)
+    extreme = _reduced(kind, a, w, w.cast(value, torch.float32))
+    return w.layer("Ne", [extreme], (extreme.shape, torch.bool), other=0)
+
+
+@row("aten.any")
+def any_(a, w):
+    return _true(a, w, "AMax")
+
+
+@row("aten.all")
+def all_(a, w):
+    return _true(a, w, "AMin")
 
 
 def _in_its_type(a, w):
@@ -53,17 +89,37 @@ def _extreme(operator, kind, arg):
             return _two(operator.capitalize() + "imum", w, a["self"], a["other"])
         if "dim" not in a:
             return _reduced(kind, a, w)
+        if not a["self"].dtype.is_floating_point:
+            return _extreme_of_integers(a, w, arg)
         index = w.layer(arg, [a["self"]], w.shapes()[1], dim=_dims(a, w)[0], **({"keepdim": True} if a["keepdim"] else {}))
         return [_reduced(kind, a, w), index]
+
+
+def _extreme_of_integers(a, w, arg):
+    """The elements at the extremum's place."""
+    x, dim = a["self"], _dims(a, w)[0]
+    kept = x.shape[:dim] + (Extent(0, 1),) + x.shape[dim + 1:]
+    index = w.layer(arg, [x], (kept, torch.int64), dim=dim, keepdim=True)
+    value = w.layer("Gather", [x, index], (kept, x.dtype), dim=dim)
+    shape = w.shapes()[0][0]
+    return [w.reshape(value, shape), w.reshape(index, shape)]
 
 
 _extreme("max", "AMax", "ArgMax")
 _extreme("min", "AMin", "ArgMin")
 
 
-@row("aten.argmax")
-def argmax(a, w):
-    return w.layer("ArgMax", [a["self"]], dim=_dims(a, w)[0], **({"keepdim": True} if a["keepdim"] else {}))
+def _place(operator, kind):
+    @row(f"aten.{operator}")
+    def place(a, w):
+        value = a["self"] if a["self"].dtype != torch.bool else w.cast(a["self"], torch.int32)
+        if a["dim"] is None:
+            value = w.reshape(value, (Extent(0, math.prod(value.shape[d].fixed for d in _dims(a, w))),))
+        return w.layer(kind, [value], dim=_dims(a, w)[0] if a["dim"] is not None else 0, **({"keepdim": True} if a["keepdim"] else {}))
+
+
+_place("argmax", "ArgMax")
+_place("argmin", "ArgMin")
 
 
 @row("aten.var")
@@ -74,6 +130,12 @@ def var(a, w):
 @row("aten.std")
 def std(a, w):
     return w.layer("Sqrt", [_reduced("Var", a, w, **_correction(a))])
+
+
+@row("aten.std_mean")
+def std_mean(a, w):
+    variance, mean_ = var_mean(a, w)
+    return [w.layer("Sqrt", [variance], (variance.shape, variance.dtype)), mean_]
 
 
 @row("aten.var_mean")
@@ -88,11 +150,18 @@ def _correction(a):
 
 @row("aten.linalg_vector_norm", "aten.norm")
 def norm(a, w):
-    order = a.get("ord", a.get("p", 2))
-    if order != 2:
-        raise w.refuse(f"is a norm of order {order}, of which 2 alone is known")
-    squares = w.layer("Mul", [a["self"], a["self"]], (a["self"].shape, a["self"].dtype))
-    return w.layer("Sqrt", [_reduced("Sum", a, w, squares)])
+    x, order = a["self"], a.get("ord", a.get("p", 2))
+    form = (x.shape, x.dtype)
+    if order == 2:
+        return w.layer("Sqrt", [_reduced("Sum", a, w, w.layer("Mul", [x, x], form))])
+    size = w.layer("Abs", [x], form)
+    if order in (math.inf, -math.inf):
+        return _reduced("AMax" if order > 0 else "AMin", a, w, size)
+    if order == 0:
+        raise w.refuse("counts the elements that aren't 0", "use (x != 0).sum()")
+    if order == 1:
+        return _reduced("Sum", a, w, size)
+    return w.layer("Pow", [_reduced("Sum", a, w, w.layer("Pow", [size], form, exponent=order))], exponent=1 / order)
 
 
 @row("aten.cumsum")

@@ -1,7 +1,7 @@
 """Operators that arrange elements."""
 from .extent import Extent
 from .rows import row
-from .value import Constant
+from .value import Constant, Input, Parameter, Result
 
 
 def permuted(w, value, dims):
@@ -62,7 +62,14 @@ def same(a, w):
 
 @row("aten.detach")
 def detach(a, w):
-    return w.layer("Detach", [a["self"]])
+    return w.layer("Detach", [a["self"]]) if _is_trained(a["self"]) else a["self"]
+
+
+def _is_trained(value):
+    """Whether a gradient flows into a value."""
+    if isinstance(value, Result):
+        return value.dtype.is_floating_point and any(_is_trained(operand) for operand in value.layer.inputs + list(value.layer.parameters.values()))
+    return value.trained if isinstance(value, Parameter) else isinstance(value, Input) and value.dtype.is_floating_point
 
 
 @row("aten.to", "aten._to_copy", "aten.type_as", "aten.float", "aten._autocast_to_reduced_precision")
@@ -94,7 +101,7 @@ def repeat(a, w):
 
 @row("aten.cat", "aten.concat", "aten.concatenate")
 def cat(a, w):
-    tensors = [t for t in a["tensors"] if t.shape != (Extent(0, 0),)]
+    tensors = [t for t in a["tensors"] if t.shape != (Extent(0, 0),) and t.shape[a.get("dim", 0)] != Extent(0, 0)]
     return tensors[0] if len(tensors) == 1 else w.layer("Concat", [w.cast(t, w.shapes()[0][1]) for t in tensors], dim=a.get("dim", 0))
 
 

@@ -139,7 +139,33 @@ def _where(root):
 
 
 def flow(root, results):
-    """(inputs, outputs): for each Scope, the values made outside and used inside, and those made inside and used outside."""
+    """(inputs, outputs): for each Scope, the values made outside and used inside, and those made inside and used outside. Calls that use
+    nothing from outside, of parameters alone, are dissolved first: a container takes an input."""
+    inputs, outputs = _crossing(root, results)
+    while _open(root, inputs):
+        inputs, outputs = _crossing(root, results)
+    return inputs, outputs
+
+
+def _open(scope, inputs):
+    """Dissolves the Scopes within that have no inputs. Returns whether there were any."""
+    items, found = [], False
+    for item in scope.items:
+        if isinstance(item, Scope):
+            found |= _open(item, inputs)
+            if not inputs.get(item):
+                for inner in item.items:
+                    if isinstance(inner, Scope):
+                        inner.parent = scope
+                items += item.items
+                found = True
+                continue
+        items.append(item)
+    scope.items = items
+    return found
+
+
+def _crossing(root, results):
     where, inputs, outputs = _where(root), {}, {}
 
     def use(value, user):

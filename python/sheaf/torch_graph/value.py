@@ -45,6 +45,12 @@ class Result(Value):
     index: int = 0
 
 
+def _equal(one, other):
+    if not one.is_floating_point():
+        return torch.equal(one, other)
+    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
 @dataclass(eq=False)
 class Constant(Value):
     """Known at import: one tensor for each of two batch sizes, so that what depends on the batch size shows."""
@@ -61,17 +67,24 @@ class Constant(Value):
 
     def per_row(self):
         """The tensor with size 1 wherever it has the batch, or None if its rows differ or it depends on the batch size."""
+        return self._folded(lambda size: 1)
+
+    def per_group(self):
+        """The tensor with n wherever it has n times the batch, or None if rows differ or it depends on the batch size."""
+        return self._folded(lambda size: size.rows)
+
+    def _folded(self, kept):
         folded = []
         for tensor in self.worlds:
             for dim, size in enumerate(self.shape):
                 if not size.is_fixed:
-                    first = tensor.narrow(dim, 0, 1)
-                    if not torch.equal(first.expand_as(tensor), tensor):
+                    first = tensor.narrow(dim, 0, kept(size))
+                    repeats = [1] * dim + [tensor.shape[dim] // first.shape[dim]] + [1] * (tensor.dim() - dim - 1)
+                    if size.fixed or not _equal(first.repeat(repeats), tensor):
                         return None
                     tensor = first
             folded.append(tensor)
-        same = folded[0].shape == folded[1].shape and torch.equal(torch.nan_to_num(folded[0]), torch.nan_to_num(folded[1]))
-        return folded[0] if same else None
+        return folded[0] if folded[0].shape == folded[1].shape and _equal(*folded) else None
 
     def number(self):
         """The Python number that it is, if it has one element at any batch size; else None."""

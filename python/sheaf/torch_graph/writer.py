@@ -1,4 +1,6 @@
 """What the rows of the operator tables write with: layers, and values in the form that layers take."""
+import math
+
 import torch
 
 from ..error import Diagnostic, Error
@@ -16,7 +18,7 @@ class Writer:
 
     def refuse(self, reason, mend=""):
         """The error of a call that no layer can express, with the line of the user's code."""
-        message = f"'{self.call.target}' {reason}" + (f"; {mend}" if mend else "")
+        message = f"'{self.call.origin}' {reason}" + (f"; {mend}" if mend else "")
         return Error([Diagnostic(message, self.source.file, self.source.line, source=self.source.text)])
 
     def module(self):
@@ -27,6 +29,10 @@ class Writer:
         """The module's parameters: own name → Parameter."""
         path = self.stack[-1][1]
         return {own: self.lowering.parameters[f"{path}.{own}"] for own, _ in module.named_parameters(remove_duplicate=False)}
+
+    def apart(self):
+        """The call's value by the calls that PyTorch makes of it."""
+        return self.lowering.apply_parts(self.call)
 
     def shapes(self):
         """(shape, dtype) of each result of the call, as torch.export knows them."""
@@ -40,13 +46,17 @@ class Writer:
             if None in extents:
                 raise self.refuse("makes a tensor whose size is not a multiple of the batch's, plus a number",
                                   "such a size can't be known before the run")
+            if result.dtype not in DTYPES:
+                raise self.refuse(f"makes a tensor of {str(result.dtype).removeprefix('torch.')}, which model files don't have")
             found.append((extents, result.dtype))
         return found
 
     def layer(self, kind, inputs, result=None, results=None, owner=None, parameters=None, **arguments):
         """Writes a layer; returns its result, of (shape, dtype) `result`, by default the call's own; or a list of results, as `results` says."""
+        if any(isinstance(value, float) and not math.isfinite(value) for value in arguments.values()):
+            raise self.refuse("takes a number that isn't finite, which model files can't hold")
         layer = Layer(kind, [self.exact(value) for value in inputs], arguments, self.stack, self.source, owner, parameters or {},
-                      operator=str(self.call.target))
+                      operator=str(self.call.origin))
         self.lowering.layers.append(layer)
         several = results is not None
         if not several:
@@ -60,16 +70,27 @@ class Writer:
             raise self.refuse("uses random numbers as PyTorch draws them", "a layer such as Dropout or StochasticDepth draws them alike on all devices")
         if not isinstance(value, Constant):
             return value
+        if any(size.rows > 1 for size in value.shape) and (group := value.per_group()) is not None:
+            return self._each_group(group, value)
         folded = self.broadcast(value)
         if all(size.is_fixed for size in value.shape):
             return folded
         return self.expand(folded, value.shape)
+
+    def _each_group(self, group, value):
+        """The constant `group` for each row of the batch, in a tensor that has n times the batch as one dimension."""
+        dim = next(d for d, size in enumerate(value.shape) if size.rows)
+        one = group.unsqueeze(dim)
+        shape = value.shape[:dim] + (Extent(1, 0), Extent(0, group.shape[dim])) + value.shape[dim + 1:]
+        return self.reshape(self.expand(Constant.of((one, one)), shape), value.shape)
 
     def broadcast(self, value):
         """A constant with size 1 where it has the batch, for layers that broadcast it; other values unchanged."""
         if not isinstance(value, Constant) or all(size.is_fixed for size in value.shape) and torch.equal(*value.worlds):
             return value
         tensor = value.per_row()
+        if tensor is None and any(size.rows > 1 for size in value.shape) and value.per_group() is not None:
+            return self.exact(value)
         if tensor is None:
             raise self.refuse("uses a number that depends on the batch's size, or differs from row to row",
                               "a model file has no such number, since each device has rows of its own")

@@ -1,0 +1,155 @@
+"""Operators that other libraries' models call compute what PyTorch computes, on devices with unequal numbers of rows."""
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import sheaf
+
+
+def put_columns(x):
+    y = x.clone()
+    y[:, torch.tensor([0, 2])] = x[:, torch.tensor([1, 3])] * 2
+    return y
+
+
+def put_windows(x):
+    y = torch.zeros_like(x)
+    y[:, :, 1:4, 2:] = x[:, :, 1:4, 2:]
+    y[:, :, ::2] = 0
+    return y
+
+
+def put_where(x):
+    y = x.clone()
+    y[x > 0] = 0.5
+    return y
+
+
+def of_each_row(x):
+    row, place = torch.arange(x.shape[0]), torch.arange(6)
+    seen = (x[:, 0, :, 0] > 0)[row[:, None, None], place[None, None, :]]
+    return seen.float(), x.flatten(2)[row, x[:, :, 0, 0].argmax(-1)]
+
+
+def alike_in_each_row(x):
+    heads = torch.arange(4.0).repeat(x.shape[0])[:, None, None]
+    return torch.baddbmm(heads, x.flatten(0, 1), x.flatten(0, 1)).unflatten(0, (x.shape[0], 4))
+
+
+FAMILIES = {
+    "taken apart by PyTorch": {
+        "unfold": lambda x: F.unfold(x, 3, padding=1, stride=2), "fold": lambda x: F.fold(F.unfold(x, 3, padding=1), (6, 6), 3, padding=1),
+        "repeat_interleave": lambda x: x.repeat_interleave(2, dim=1), "logsumexp": lambda x: x.logsumexp(1), "lerp": lambda x: torch.lerp(x, x * x, 0.3),
+        "addcdiv": lambda x: torch.addcdiv(x, x, x * x + 1), "nan_to_num": torch.nan_to_num, "tril": torch.tril, "hstack": lambda x: torch.hstack([x, x]),
+        "one_hot": lambda x: F.one_hot(x.argmax(1), 4).float(), "three factors": lambda x: torch.einsum("nchw,nchv,nchu->nhwvu", x, x, x),
+        "one factor": lambda x: torch.einsum("nchw->nhc", x), "tensordot": lambda x: torch.tensordot(x, torch.ones(6, 3), dims=1)},
+    "integers": {
+        "cumsum": lambda x: (x > 0).int().cumsum(1), "sum": lambda x: (x > 0).sum((1, 2)), "keepdim": lambda x: (x > 0).sum(1, keepdim=True),
+        "argmax": lambda x: (x > 0).int().argmax(1), "argmin": lambda x: ((x * 3).long() * 2**40).argmin(-1), "max": lambda x: (x * 9).long().max(1)[0],
+        "any": lambda x: (x > 1).any(1), "all": lambda x: (x > -1).all(dim=1), "xor": lambda x: torch.logical_xor(x > 0, x > 1)},
+    "elements": {
+        "log2": lambda x: torch.log2(x.abs() + 1), "exp2": torch.exp2, "tan": lambda x: torch.tan(x / 4), "erfc": torch.erfc, "sinh": torch.sinh,
+        "cosh": torch.cosh, "remainder": lambda x: torch.remainder(x, 2.0), "fmod": lambda x: torch.fmod(x, 0.7), "floor_divide": lambda x: x // 0.5,
+        "frac": torch.frac, "isinf": lambda x: torch.isinf(x / (x > 0)), "isnan": lambda x: torch.isnan((x > 0) / (x > 0).float()),
+        "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
+        "norm 3": lambda x: x.norm(3, dim=1), "largest": lambda x: x.norm(float("inf"), dim=1), "std_mean": lambda x: torch.std_mean(x, dim=(2, 3))},
+    "places": {
+        "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "windows of": lambda x: x.unfold(2, 3, 2),
+        "of each row": of_each_row, "empty": lambda x: torch.cat([x[..., :6], x[..., 6:]], -1) * 2, "groups": alike_in_each_row,
+        "one head": lambda x: F.scaled_dot_product_attention(x, x[:, :1], x[:, :1])}}
+
+
+class Several(nn.Module):
+    def __init__(self, functions):
+        super().__init__()
+        self.functions = list(functions)
+
+    def forward(self, x):
+        return [function(x) for function in self.functions]
+
+
+def leaves(values):
+    return [leaf for value in values for leaf in (leaves(value) if isinstance(value, (list, tuple)) else [value])]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_operators_compute_what_pytorch_computes(family):
+    torch.manual_seed(0)
+    module, x = Several(FAMILIES[family].values()), torch.randn(5, 4, 6, 6)
+    model = sheaf.Model(sheaf.compile(sheaf.from_torch(module, x[:2])))
+    expected = leaves(module(x))
+    for devices in ("cpu", "cpu:0-2"):
+        for found, wanted in zip(model.bind(devices, batch=5).run(x), expected, strict=True):
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * max(1.0, float(wanted.double().nan_to_num(0, 0, 0).abs().max())), equal_nan=True)
+
+
+def test_gradients_flow_through_what_is_put_and_folded():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 6), Several([lambda x: F.conv2d(x, x.new_ones(2, 4, 3, 3)), put_columns, put_windows, *(FAMILIES["taken apart by PyTorch"][n] for n in ("fold", "logsumexp"))]))
+    peer = sheaf.nn.DataParallel(nn.Sequential(nn.Linear(6, 6), Several(module[1].functions)), devices="cpu:0-1")
+    peer.module.load_state_dict(module.state_dict())
+    x, gradients = torch.randn(5, 4, 6, 6), []
+    for net in (module, peer):
+        net.zero_grad()
+        sum((y**2).mean() for y in net(x)).backward()
+        gradients.append([p.grad for p in net.parameters()])
+    for found, wanted in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+class PositionsOfParameters(nn.Module):
+    """A submodule that is called with a parameter, and with nothing that comes from the input."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(1, 2, 3, 3))
+        self.grow = nn.Sequential(nn.Conv2d(2, 4, 1), nn.ReLU())
+        self.last = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x):
+        return self.last(x) + F.interpolate(self.grow(self.table), (6, 6), mode="bilinear")
+
+
+def test_a_module_that_takes_parameters_alone_is_dissolved():
+    torch.manual_seed(0)
+    module, x = PositionsOfParameters().eval(), torch.randn(5, 4, 6, 6)
+    file = sheaf.from_torch(module, x[:2])
+    assert set(file.weights) == set(module.state_dict())
+    found = sheaf.Model(sheaf.compile(file)).bind("cpu:0-1", batch=5).run(x)
+    torch.testing.assert_close(found, module(x).detach(), rtol=0, atol=1e-5)
+
+
+class ComputedWeights(nn.Module):
+    """Weight norm, and weights that are standardised in each forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.normed = nn.utils.parametrizations.weight_norm(nn.Conv1d(4, 6, 3, padding="same", dilation=2, groups=2), dim=2)
+        self.standardised = nn.Conv2d(4, 8, 3, stride=2, padding=1)
+
+    def forward(self, x):
+        conv = self.standardised
+        weight = F.batch_norm(conv.weight.reshape(1, 8, -1), None, None, training=True).reshape_as(conv.weight)
+        return self.normed(x.flatten(2)), F.conv2d(x, weight, conv.bias, conv.stride, conv.padding)
+
+
+def test_convolutions_take_computed_weights():
+    torch.manual_seed(0)
+    module, x = ComputedWeights(), torch.randn(5, 4, 6, 6)
+    file = sheaf.from_torch(module, x[:2])
+    assert set(file.weights) == set(module.state_dict())
+    session = sheaf.Model(sheaf.compile(file)).bind("cpu:0-1", batch=5)
+    for found, wanted in zip(session.run(x), module(x), strict=True):
+        torch.testing.assert_close(found, wanted.detach(), rtol=0, atol=1e-5)
+
+
+class KnownDuringTheRun(nn.Module):
+    def forward(self, x):
+        return torch.zeros(int((x > 0).sum())).sum() + x
+
+
+def test_sizes_known_during_the_run_are_refused_with_their_line():
+    with pytest.raises(sheaf.Error) as caught:
+        sheaf.from_torch(KnownDuringTheRun(), torch.randn(2, 4))
+    assert any(problem.file == __file__ for problem in caught.value.diagnostics)
