@@ -182,6 +182,42 @@ class IndexBeyondTable(WorldTest):
             self.assertRegex(done.err, rf"\[1,{rank}\]<stderr>:.*rank 1: replica 1 on device 1/cpu:0: layer 'net.module.0'")
 
 
+class Overlap(ProgramTest):
+    """What the lanes for messages do while replicas compute, as bound; no process is started."""
+    RANKS = ("--devices", "0/cpu:0,1/cpu:0")
+
+    def test_buckets_go_out_while_the_backward_pass_goes_on(self):
+        plan = self.dir / "resnet.plan"
+        must(sheaf("compile", MODELS / "resnet18_w8.json", "-o", plan, "--strategy", "replicated"))
+        lines = [line for line in must(sheaf("dump", plan, "--format", "bound", "--program", "train", *self.RANKS, "--batch", 8)).out.splitlines() if line.startswith("#")]
+        last = max(number for number, line in enumerate(lines) if "conv_backward_weight" in line)
+        sums = [number for number, line in enumerate(lines) if "/messages" in line and "all_reduce of" in line and "left out" not in line]
+        self.assertTrue(sums and all("on 0/messages" in lines[one] or "on 1/messages" in lines[one] for one in sums))
+        # Both ranks own half of each bucket, and sum the buckets in one order.
+        self.assertEqual(*([lines[one].split(" of ")[1].split(" ")[0] for one in sums if f"on {rank}/messages" in lines[one]] for rank in (0, 1)))
+        # No computing lane waits for a bucket before its first update.
+        updates = min(number for number, line in enumerate(lines) if "commits" in line)
+        self.assertLess(last, updates)
+        bucketed = [number for number, line in enumerate(lines) if "all_reduce of" in line and "/cpu:0" in line]
+        self.assertTrue(bucketed and all("placeable, left out" in lines[one] for one in bucketed), "gradients are made in their places of the bucket")
+
+    def test_a_slow_link_is_hidden(self):
+        """ResNet-18 on a link of 1 Gbit/s, in the time of the lanes as bound: the step is longer by at most a fifth of what is sent."""
+        plan = self.dir / "resnet.plan"
+        must(sheaf("compile", MODELS / "resnet18.json", "-o", plan, "--strategy", "replicated"))
+        took = {}
+        for rate in (125e6, 1e18):
+            describe = self.write("machine.json", json.dumps({"sheaf_devices": "1.0", "cpu": {"cores": 2, "flops_per_second": 2.2e11, "bytes_per_second": 2.4e10,
+                                                              "core_bytes_per_second": 1.3e10, "copy_bytes_per_second": rate, "operations": {"conv": 1.8e11}}}))
+            took[rate] = json.loads(must(sheaf("estimate", plan, *self.RANKS, "--batch", 256, "--describe", describe, "--json")).out)
+        messages = [device for device in took[125e6]["devices"] if "messages" in device["device"]]
+        sent = sum(device["seconds"]["communication"] for device in messages)  # one at a time: either sends while the other receives
+        gradients = 11_000_000 * 4  # bytes, and some more
+        self.assertGreater(sent, 2 * gradients / 125e6)
+        exposed = took[125e6]["time"]["step_seconds"] - took[1e18]["time"]["step_seconds"]
+        self.assertLess(exposed, 0.2 * sent)
+
+
 class Lists(ProgramTest):
     """Lists with ranks show a run of several processes without starting it."""
 

@@ -15,11 +15,11 @@ struct Bucket {
 };
 
 template <typename Part>
-std::vector<Bucket> buckets_of(const std::vector<Part>& parts) {
+std::vector<Bucket> buckets_of(const std::vector<Part>& parts, std::span<const size_t> limits) {
   std::vector<size_t> sizes;
   for (const Part& part : parts) sizes.push_back(static_cast<size_t>(part.bytes));
   std::vector<Bucket> buckets;
-  for (std::vector<size_t>& members : assign_buckets(sizes)) {
+  for (std::vector<size_t>& members : assign_buckets(sizes, limits)) {
     Bucket bucket;
     for (const size_t i : members) bucket.bytes += parts[i].bytes;
     bucket.members = std::move(members);
@@ -85,7 +85,7 @@ class Pricing {
   }
 
   void reduce_gradients(bool to_owners) {
-    buckets_ = buckets_of(step_.gradients);
+    buckets_ = buckets_of(step_.gradients, collectives_.buckets());
     for (const Bucket& bucket : buckets_) {
       int ready = -1;
       for (const size_t i : bucket.members) ready = std::max(ready, step_.gradients[i].ready);
@@ -107,7 +107,7 @@ class Pricing {
 
   void gather_for(const std::vector<StepParameter>& parameters, int (StepParameter::*uses)[2]) {
     std::vector<int> dropped;  // after which operation
-    for (const Bucket& bucket : buckets_of(parameters)) {
+    for (const Bucket& bucket : buckets_of(parameters, collectives_.buckets())) {
       int first = last_, end = -1;
       for (const size_t i : bucket.members) {
         first = std::min(first, (parameters[i].*uses)[0]);
@@ -152,7 +152,7 @@ class Pricing {
   /// What the first device has at once of all others' gradients: of a bucket.
   double bytes_of_parts() const {
     double most = 0;
-    for (const Bucket& bucket : buckets_of(step_.gradients)) most = std::max(most, bucket.bytes);
+    for (const Bucket& bucket : buckets_of(step_.gradients, collectives_.buckets())) most = std::max(most, bucket.bytes);
     return most * (devices_ - 1);
   }
 

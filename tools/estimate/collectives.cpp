@@ -1,5 +1,7 @@
 #include "tools/estimate/collectives.h"
 
+#include "runtime/bind/buckets.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +17,11 @@ CollectiveCost& CollectiveCost::operator+=(const CollectiveCost& other) {
   parts.insert(parts.end(), other.parts.begin(), other.parts.end());
   sent_bytes += other.sent_bytes;
   return *this;
+}
+
+std::span<const size_t> Collectives::buckets() const {
+  if (ordered_ && cluster_.device == "cpu") return kMessageBucketLimits;
+  return kBucketLimits;
 }
 
 CollectiveCost Collectives::moved(double within, double message_within, double between, double message_between,

@@ -4,6 +4,8 @@
 #include "runtime/cost/roofline.h"
 #include "tools/estimate/cluster.h"
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace sheaf {
@@ -36,6 +38,8 @@ class Collectives {
   /// From the first device to all others, and from all others to the first; a message to, or from, each.
   CollectiveCost broadcast(double bytes) const { return of_first(bytes); }
   CollectiveCost gather(double bytes) const { return of_first(bytes); }
+  /// What goes together (runtime/bind/buckets.h).
+  std::span<const size_t> buckets() const;
   /// The sum of all devices' `bytes`, by one of them.
   CollectiveCost sum_of_all(double bytes) const;
 

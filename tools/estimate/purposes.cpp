@@ -32,7 +32,14 @@ class TensorPurposes {
     if (const auto* view = tensor.lies<Tensor::View>()) return of(view->of);
     if (const auto* stored = tensor.lies<Tensor::Stored>()) return purpose_of(plan_, constants_.nodes()[stored->node]);
     if (tensor.writers.empty()) return Value::Purpose::communication;  // the caller's
-    const Instance& writer = bound_.instances[tensor.writers.front()];
+    const Instance* made = &bound_.instances[tensor.writers.front()];
+    while (made->left_out()) {  // what is copied is made here, and so a view of this
+      const TensorId part = made->inputs[0];
+      if (known_[part]) return *known_[part];
+      made = &bound_.instances[bound_.tensors[part].writers.front()];
+    }
+    const Instance& writer = *made;
+    if (writer.is<Instance::Receive>()) return Value::Purpose::communication;
     if (writer.inputs.empty()) return Value::Purpose::activations;
     const Value::Purpose source = of(writer.inputs[0]);
     // A parameter in a library's format.

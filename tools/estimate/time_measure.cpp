@@ -24,8 +24,10 @@ class Clock {
         description_(description),
         others_(other_threads),
         estimate_(estimate) {
-    for (LaneId lane : devices.lanes())
+    for (int entry = 0; entry < devices.entries(); ++entry) {  // lanes for messages compute little
+      const LaneId lane = devices.lane_of_entry(entry);
       if (lane != kHostLane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
+    }
     for (size_t i = 0; i < estimate.layers.size(); ++i) layers_.emplace(estimate.layers[i].layer, i);
     by_bound_.resize(estimate.layers.size());
     for (LaneId lane : devices.lanes()) {
@@ -131,11 +133,14 @@ class Clock {
       const bool host = device.host_bytes_per_second > 0 && crosses(instance);
       roofline.bytes_per_second = 2 * (host ? device.host_bytes_per_second : device.copy_bytes_per_second);
     }
+    const bool sends = instance.is<Instance::Send>(), receives = instance.is<Instance::Receive>();
+    if (sends) roofline.bytes_per_second = device.copy_bytes_per_second;
+    if (receives) roofline.bytes_per_second = std::numeric_limits<double>::infinity();  // it lasts as long as the sending does
     roofline.bytes_per_second = std::min(roofline.bytes_per_second, bytes_in_flight_per_second(device, info));
     if (queued) roofline.seconds_per_operation *= launches;
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
-    (copies || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
+    (copies || sends || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
     estimate.overhead_seconds += roofline.seconds_per_operation;
     estimate.busy_seconds += time;
     const size_t layer = layers_.at(info.layer);

@@ -42,6 +42,7 @@ class Expansion {
       SHEAF_TRY(add_step(StepId(i)));
       SHEAF_TRY(training_.check_loss(StepId(i)));
     }
+    SHEAF_TRY(training_.finish_sums(nullptr));
     SHEAF_TRY(add_outputs());
     SHEAF_TRY(training_.add_updates(variables_));
     SHEAF_TRY(messages_.agree());
@@ -76,6 +77,7 @@ class Expansion {
   Result<void> add_step(StepId id) {
     const Step& step = context_.step(id);
     const Op op = step.op;
+    SHEAF_TRY(training_.finish_sums(&step));
     const Movement movement = traits(op).movement;
     switch (movement.carries) {
       case Carries::nothing: break;

@@ -37,7 +37,10 @@ Result<void> Training::reduce_scatter(StepId id) {
   for (const Spot& spot : places) {
     std::vector<TensorId> parts;
     for (const TensorId each : whole) parts.push_back(movement_.add_run(id, each, result, spot));
-    SHEAF_TRY(add_sum(id, std::move(parts), spot));
+    // Between ranks on the lane for messages: a replica goes on computing while the others' parts are on their way.
+    Spot maker = spot;
+    if (builder_.devices().world()) maker.lane = builder_.devices().message_lane(builder_.devices().rank(spot.lane));
+    SHEAF_TRY(add_sum(id, std::move(parts), spot, maker));
   }
   return {};
 }

@@ -36,6 +36,8 @@ Result<void> Training::reduce(StepId id) {
 }
 
 Result<void> Training::all_reduce(StepId id) {
+  SHEAF_ASSIGN(const bool by_owners, owners_sums_.takes(id));
+  if (by_owners) return owners_sums_.add(id);
   const ValueId result(builder_.step(id).outputs[0]);
   std::optional<int> added;  // on this replica; what has a memory of its own gets a copy
   return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
@@ -98,11 +100,11 @@ Result<void> Training::once_in_each_memory(StepId id, const std::function<Result
   return {};
 }
 
-Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spot& target) {
+Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spot& target, const Spot& maker) {
   const Step& step = builder_.step(id);
   const ValueId result(step.outputs[0]);
   for (size_t i = 1; i < parts.size(); ++i) {  // what came from another memory is plain
-    auto alike = formats_.in_format(parts[i], builder_.spec(parts[0]), id, target);
+    auto alike = formats_.in_format(parts[i], builder_.spec(parts[0]), id, maker);
     if (!alike) return replicas_.located(std::move(alike.error()), step, target);
     parts[i] = *alike;
   }
@@ -121,11 +123,11 @@ Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spo
     builder_.define(result, target.replica, builder_.add(spec, builder_.name(result), target.lane));
     return {};
   }
-  auto prepared = calls_.prepare(sum, parts, {spec}, id, target);
+  auto prepared = calls_.prepare(sum, parts, {spec}, id, maker);
   if (!prepared) return replicas_.located(std::move(prepared.error()), step, target);
   const TensorId total = builder_.add(prepared->outputs[0], builder_.name(result), target.lane);
   builder_.define(result, target.replica, total);
-  builder_.add(Instance::LibraryCall{call_of(std::move(*prepared))}, id, target, std::move(parts), {total});
+  builder_.add(Instance::LibraryCall{call_of(std::move(*prepared))}, id, maker, std::move(parts), {total});
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/bind/expand/calls.h"
 #include "runtime/bind/expand/movements.h"
+#include "runtime/bind/expand/owners_sums.h"
 #include "runtime/bind/expand/weights.h"
 
 #include <functional>
@@ -12,12 +13,20 @@ namespace sheaf {
 class Training {
  public:
   Training(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, Weights& weights, Calls& calls)
-      : builder_(builder), replicas_(replicas), formats_(formats), movement_(movement), weights_(weights), calls_(calls) {}
+      : builder_(builder),
+        replicas_(replicas),
+        formats_(formats),
+        movement_(movement),
+        weights_(weights),
+        calls_(calls),
+        owners_sums_(builder, replicas, formats, movement, calls) {}
 
   /// The sum of the replicas' values, left to right, on one device.
   Result<void> reduce(StepId id);
-  /// The same on each replica: added up once in each memory, left to right.
+  /// The same on each replica: added up once in each memory, left to right; between ranks by owners, a bucket at a time.
   Result<void> all_reduce(StepId id);
+  /// Before anything reads them: sums that `step` reads, or all of them (null).
+  Result<void> finish_sums(const Step* step) { return step ? owners_sums_.make_inputs(*step) : owners_sums_.make_all(); }
   /// On each replica its run of the sum, left to right.
   Result<void> reduce_scatter(StepId id);
   /// The replicas' runs put together, once in each memory.
@@ -38,7 +47,11 @@ class Training {
   /// The replicas' runs of a step's operand at `target`, in a tensor of their own.
   Result<TensorId> joined(StepId id, const Spot& target);
   /// The step's result at `target`: the sum of `parts`, which lie in its memory, left to right.
-  Result<void> add_sum(StepId id, std::vector<TensorId> parts, const Spot& target);
+  Result<void> add_sum(StepId id, std::vector<TensorId> parts, const Spot& target) {
+    return add_sum(id, std::move(parts), target, target);
+  }
+  /// `maker`: the lane, of the same memory, that adds.
+  Result<void> add_sum(StepId id, std::vector<TensorId> parts, const Spot& target, const Spot& maker);
 
   /// After a run, `variable` holds what `value` does on `spot`.
   Result<void> add_update(TensorId variable, ValueId value, Spot spot, VariableFormats& variables);
@@ -51,6 +64,7 @@ class Training {
   Movements& movement_;
   Weights& weights_;
   Calls& calls_;
+  OwnersSums owners_sums_;
   IdVector<LaneId, size_t> shared_work_;  ///< bytes of what each lane makes for all replicas in its memory
 };
 

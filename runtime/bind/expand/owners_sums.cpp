@@ -1,0 +1,167 @@
+#include "runtime/bind/expand/owners_sums.h"
+
+#include "runtime/bind/buckets.h"
+#include "runtime/plan/op_list.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kAlignment = 64;  ///< of a bucket's members
+
+}  // namespace
+
+Result<std::vector<Spot>> OwnersSums::sources(const Step& step) const {
+  return replicas_.spots(builder_.context().value(ValueId(step.inputs[0])).place, step.layer, step.location);
+}
+
+Result<bool> OwnersSums::takes(StepId id) const {
+  const DeviceSet& devices = builder_.devices();
+  if (!devices.world()) return false;
+  SHEAF_ASSIGN(const auto from, sources(builder_.step(id)));
+  SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
+  const auto elsewhere = [&](const Spot& spot) { return devices.rank(spot.lane) != devices.rank(from.front().lane); };
+  return std::any_of(from.begin(), from.end(), elsewhere) || std::any_of(to.begin(), to.end(), elsewhere);
+}
+
+Result<void> OwnersSums::add(StepId id) {
+  const Step& step = builder_.step(id);
+  const ValueId value(step.inputs[0]);
+  const TensorSpec format = builder_.spec(builder_.at(value, 0));
+  if (!open_.empty()) {
+    const Step& first = builder_.step(open_.front().step);
+    if (first.place != step.place || builder_.spec(open_.front().parts[0]).dtype != format.dtype) SHEAF_TRY(make_all());
+  }
+  Member member;
+  member.step = id;
+  SHEAF_ASSIGN(const auto from, sources(step));
+  for (const Spot& spot : from) {  // each replica's lane brings its own into the format that the first one's is in
+    auto part = formats_.in_format(builder_.at(value, spot.replica), format, id, spot);
+    if (!part) return replicas_.located(std::move(part.error()), step, spot);
+    member.parts.push_back(*part);
+  }
+  member.offset = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+  bytes_ = member.offset + format.bytes;
+  open_.push_back(std::move(member));
+  pending_.insert(step.outputs[0]);
+  const bool full = bytes_ >= kMessageBucketLimits[std::min(made_, std::size(kMessageBucketLimits) - 1)];
+  return full ? make_all() : Result<void>();
+}
+
+Result<void> OwnersSums::make_inputs(const Step& step) {
+  const bool reads = std::any_of(step.inputs.begin(), step.inputs.end(), [&](int input) { return pending_.contains(input); });
+  return reads ? make_all() : Result<void>();
+}
+
+std::vector<TensorId> OwnersSums::side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket) {
+  const std::string name = "bucket " + std::to_string(made_);
+  std::vector<TensorId> made;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    const TensorId whole = builder_.add(bucket, name, sources[s].lane);
+    for (const Member& member : open_) {
+      Instance::Copy copy{{builder_.spec(member.parts[s]).bytes, 1, 0, 0}, 0, member.offset};
+      copy.placeable = true;  // it is made there
+      builder_.add(copy, member.step, sources[s], {member.parts[s]}, {whole});
+    }
+    made.push_back(whole);
+  }
+  return made;
+}
+
+std::vector<OwnersSums::Owner> OwnersSums::owners(const std::vector<Spot>& targets, int64_t elements) const {
+  const DeviceSet& devices = builder_.devices();
+  std::vector<Owner> owners;  // targets come by rank
+  for (const Spot& spot : targets) {
+    if (!owners.empty() && devices.rank(owners.back().spot.lane) == devices.rank(spot.lane)) continue;
+    Owner owner;
+    owner.spot = owner.messages = spot;
+    owner.messages.lane = devices.message_lane(devices.rank(spot.lane));
+    owners.push_back(owner);
+  }
+  for (size_t i = 0; i < owners.size(); ++i)
+    owners[i].run = run_of(elements, static_cast<int64_t>(owners.size()), static_cast<int64_t>(i));
+  return owners;
+}
+
+Result<void> OwnersSums::add_up(Owner& owner, std::vector<TensorId> parts) {
+  if (parts.size() == 1) {
+    owner.sum = parts[0];
+    return {};
+  }
+  const StepId id = open_.front().step;
+  Step sum;
+  sum.op = Op::reduce;
+  sum.layer = builder_.step(id).layer;
+  for (size_t i = 0; i < parts.size(); ++i) sum.roles.push_back("x" + std::to_string(i));
+  sum.inputs.assign(parts.size(), builder_.step(id).inputs[0]);
+  sum.outputs = builder_.step(id).outputs;
+  auto prepared = calls_.prepare(sum, parts, {builder_.spec(parts[0])}, id, owner.messages);
+  if (!prepared) return replicas_.located(std::move(prepared.error()), builder_.step(id), owner.spot);
+  owner.sum = builder_.add(prepared->outputs[0], "sums of bucket " + std::to_string(made_), owner.spot.lane);
+  builder_.add(Instance::LibraryCall{call_of(std::move(*prepared))}, id, owner.messages, std::move(parts), {owner.sum});
+  return {};
+}
+
+Result<void> OwnersSums::gather(std::vector<Owner>& owners, const TensorSpec& bucket) {
+  const StepId id = open_.front().step;
+  const size_t size = size_of(bucket.dtype);
+  for (Owner& owner : owners) owner.whole = builder_.add(bucket, "sums of bucket " + std::to_string(made_), owner.spot.lane);
+  for (const Owner& from : owners) {
+    if (from.run.count == 0) continue;
+    for (const Owner& to : owners) {
+      const std::string name = builder_.tensor(from.sum).name;
+      SHEAF_ASSIGN(const auto part, movement_.moved(from.sum, name, id, to.spot));
+      Instance::Copy copy{{builder_.spec(part).bytes, 1, 0, 0}, 0, static_cast<size_t>(from.run.begin) * size};
+      copy.placeable = true;
+      builder_.add(copy, id, to.messages, {part}, {to.whole});
+    }
+  }
+  return {};
+}
+
+Result<void> OwnersSums::make_all() {
+  if (open_.empty()) return {};
+  const StepId id = open_.front().step;
+  const DType dtype = builder_.spec(open_.front().parts[0]).dtype;
+  const size_t size = size_of(dtype);
+  const TensorSpec bucket = plain_tensor(dtype, {static_cast<int64_t>((bytes_ + size - 1) / size)});
+  SHEAF_ASSIGN(const auto from, sources(builder_.step(id)));
+  SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
+  const std::vector<TensorId> summands = side_by_side(from, bucket);
+  std::vector<Owner> each = owners(to, bucket.dims[0]);
+  // All that is sent comes before all sums, so that no rank's sum keeps another's summands waiting.
+  std::vector<std::vector<TensorId>> parts(each.size());
+  for (size_t o = 0; o < each.size(); ++o) {
+    const TensorSpec run = plain_tensor(dtype, {each[o].run.count});
+    for (size_t s = 0; s < from.size() && each[o].run.count > 0; ++s) {
+      const std::string name = builder_.tensor(summands[s]).name;
+      const TensorId mine =
+          builder_.add_view(summands[s], static_cast<size_t>(each[o].run.begin) * size, run, name, from[s].lane);
+      SHEAF_ASSIGN(const auto local, movement_.moved(mine, name, id, each[o].spot));
+      parts[o].push_back(local);
+    }
+  }
+  for (size_t o = 0; o < each.size(); ++o)
+    if (each[o].run.count > 0) SHEAF_TRY(add_up(each[o], std::move(parts[o])));
+  SHEAF_TRY(gather(each, bucket));
+  const DeviceSet& devices = builder_.devices();
+  for (const Member& member : open_) {
+    const ValueId result(builder_.step(member.step).outputs[0]);
+    for (const Spot& spot : to) {
+      const auto owner = std::find_if(each.begin(), each.end(),
+                                      [&](const Owner& one) { return devices.rank(one.spot.lane) == devices.rank(spot.lane); });
+      builder_.define(
+          result, spot.replica,
+          builder_.add_view(owner->whole, member.offset, builder_.spec(member.parts[0]), builder_.name(result), spot.lane));
+    }
+  }
+  open_.clear();
+  pending_.clear();
+  bytes_ = 0;
+  ++made_;
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,64 @@
+// Sums over the replicas of several processes, which each of them needs: gradients of strategy `replicated`.
+#pragma once
+
+#include "runtime/bind/expand/calls.h"
+#include "runtime/bind/expand/movements.h"
+
+#include <set>
+#include <vector>
+
+namespace sheaf {
+
+/// Sums in the order in which their operands are ready, in buckets (runtime/bind/buckets.h). A bucket's operands lie side by side on each replica. Each rank owns
+/// an equal run of it: it gets the other replicas' elements of that run, adds them up from left to right, and sends the sums to all. So each
+/// rank sends and receives as many bytes as in a ring, and bits are those of any other way to add from left to right. It
+/// all happens on the lanes for messages, while replicas go on computing.
+class OwnersSums {
+ public:
+  OwnersSums(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, Calls& calls)
+      : builder_(builder), replicas_(replicas), formats_(formats), movement_(movement), calls_(calls) {}
+
+  /// Whether step `id`, an all_reduce, goes from rank to rank.
+  Result<bool> takes(StepId id) const;
+  /// Its operands are there; the bucket that it fills is summed.
+  Result<void> add(StepId id);
+  /// Makes what `step` reads of the sums that are still to come.
+  Result<void> make_inputs(const Step& step);
+  /// Makes all of them.
+  Result<void> make_all();
+
+ private:
+  struct Member {
+    StepId step;
+    std::vector<TensorId> parts;  ///< by source, all in one format
+    size_t offset = 0;            ///< bytes into the bucket
+  };
+  /// A rank's part in a bucket.
+  struct Owner {
+    Spot spot, messages;  ///< one of its replicas; its lane for messages
+    Run run;
+    TensorId sum, whole;  ///< of its run; and all ranks' sums
+  };
+
+  /// Where the operands of `step` are, and where its result.
+  Result<std::vector<Spot>> sources(const Step& step) const;
+  /// Each source's operands, in one tensor.
+  std::vector<TensorId> side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket);
+  std::vector<Owner> owners(const std::vector<Spot>& targets, int64_t elements) const;
+  /// The sum of the owner's run.
+  Result<void> add_up(Owner& owner, std::vector<TensorId> parts);
+  /// All owners' sums on each.
+  Result<void> gather(std::vector<Owner>& owners, const TensorSpec& bucket);
+
+  Builder& builder_;
+  const Replicas& replicas_;
+  Formats& formats_;
+  Movements& movement_;
+  Calls& calls_;
+  std::vector<Member> open_;
+  std::set<int> pending_;  ///< values that open_ makes
+  size_t bytes_ = 0;       ///< of open_
+  size_t made_ = 0;        ///< buckets
+};
+
+}  // namespace sheaf
