@@ -91,6 +91,29 @@ def test_a_module_called_twice_and_a_tied_weight_share(runner):
     assert out["share"] == {"weight": "fc.weight"}
 
 
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Sequential(nn.Linear(5, 5), nn.ReLU(), nn.Sequential(nn.Tanh(), nn.Softplus()))
+
+    def forward(self, x):
+        return self.embed(x) * x
+
+
+class CalledFromOutside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x) + self.inner.embed(x * 2)
+
+
+def test_a_module_within_another_is_called_from_outside_too(runner):
+    model = runner.compare(CalledFromOutside(), (torch.randn(2, 5),), devices=("cpu",))
+    assert set(model.weights) == {"inner.embed.0.weight", "inner.embed.0.bias"}
+
+
 class NamedAsInputs(nn.Module):
     def __init__(self):
         super().__init__()

@@ -55,7 +55,8 @@ FAMILIES = {
         "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
         "norm 3": lambda x: x.norm(3, dim=1), "largest": lambda x: x.norm(float("inf"), dim=1), "std_mean": lambda x: torch.std_mean(x, dim=(2, 3))},
     "places": {
-        "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "windows of": lambda x: x.unfold(2, 3, 2),
+        "from the end": lambda x: x[:, torch.tensor([-1, 0])],
+               "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "windows of": lambda x: x.unfold(2, 3, 2),
         "of each row": of_each_row, "empty": lambda x: torch.cat([x[..., :6], x[..., 6:]], -1) * 2, "groups": alike_in_each_row,
         "one head": lambda x: F.scaled_dot_product_attention(x, x[:, :1], x[:, :1])}}
 
@@ -127,10 +128,11 @@ class ComputedWeights(nn.Module):
         super().__init__()
         self.normed = nn.utils.parametrizations.weight_norm(nn.Conv1d(4, 6, 3, padding="same", dilation=2, groups=2), dim=2)
         self.standardised = nn.Conv2d(4, 8, 3, stride=2, padding=1)
+        self.gain = nn.Parameter(torch.rand(8))
 
     def forward(self, x):
         conv = self.standardised
-        weight = F.batch_norm(conv.weight.reshape(1, 8, -1), None, None, training=True).reshape_as(conv.weight)
+        weight = F.batch_norm(conv.weight.reshape(1, 8, -1), None, None, weight=self.gain * 0.5, training=True).reshape_as(conv.weight)
         return self.normed(x.flatten(2)), F.conv2d(x, weight, conv.bias, conv.stride, conv.padding)
 
 

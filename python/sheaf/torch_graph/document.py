@@ -26,6 +26,7 @@ class Document:
     def __init__(self, root, inputs, outputs, module, prefix=""):
         self.root, self.inputs, self.outputs, self.module, self.prefix = root, inputs, outputs, module, prefix
         self.definitions, self.layer_at, self.home = {}, {}, {}
+        self.around, self.full = (), set()  # the containers' names around what is written, and all full names
 
     def modules(self):
         return self.definitions
@@ -66,21 +67,28 @@ class Document:
         return {path[len(scope.path) + 1:] if scope.path else path for path in paths if path}
 
     def _name(self, path, scope, taken):
+        """The path's name in a scope: unique there, and its full name in the whole file, too (a module may be called in two places)."""
         name = path[len(scope.path) + 1:] if scope.path else path
         free, count = name, 0
-        while free in taken:
+        while free in taken or self._full(free) in self.full:
             count += 1
             free = f"{name}_{count}"
         taken.add(free)
+        self.full.add(self._full(free))
         return free
+
+    def _full(self, name):
+        return ".".join((*self.around, name))
 
     def _scope(self, scope, around, names, taken):
         name = self._name(scope.path, around, taken)
         sources, results = self.inputs.get(scope, []), self.outputs.get(scope, [])
         owner = self.module.get_submodule(scope.path)
-        if isinstance(owner, torch.nn.DataParallel):
-            return {"name": name, **self.region(owner, scope, sources, results)}, results
-        return {"name": name, **self._container(scope, owner, sources, results)}, results
+        outside, self.around = self.around, (*self.around, name)
+        region = isinstance(owner, torch.nn.DataParallel)
+        entry = self.region(owner, scope, sources, results) if region else self._container(scope, owner, sources, results)
+        self.around = outside
+        return {"name": name, **entry}, results
 
     def region(self, owner, scope, sources, results):
         """A DataParallel around what `scope` holds."""

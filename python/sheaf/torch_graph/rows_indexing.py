@@ -73,14 +73,14 @@ def index(a, w):
     if any(i.dtype in (torch.bool, torch.uint8) for _, i in given):
         raise w.refuse("takes the elements where a mask is true, whose number is known only during the run",
                        "multiply by the mask, or use torch.where")
-    if len(given) == 1 and x.shape[given[0][0]].is_fixed:
-        return w.layer("IndexSelect", [x, given[0][1]], dim=given[0][0])
     dims = [dim for dim, _ in given]
     together = dims == list(range(dims[0], dims[0] + len(dims))) and all(x.shape[d].is_fixed for d in dims)
     if together and (folded := flat_index(w, x, given)) is not None:
-        # Several constant indices side by side: one index into those dimensions taken as one.
+        # Constant indices side by side: one index into those dimensions taken as one.
         flat, index = folded
         return w.layer("IndexSelect", [flat, Constant.of((index, index))], dim=dims[0])
+    if together and len(given) == 1:
+        return w.layer("IndexSelect", [x, given[0][1]], dim=dims[0])
     if _with_rows(given):
         return _of_each_row(w, x, given[1:])
     raise w.refuse("takes elements of the rows by index", "each device has rows of its own: use gather along another dimension")

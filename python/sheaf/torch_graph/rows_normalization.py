@@ -28,7 +28,11 @@ def batch_norm(a, w):
                  "track_running_stats": tracked}
     layer = w.typed(f"BatchNorm{max(x.rank - 2, 1)}d", [x], parameters, **arguments)
     if layer is None:
-        raise w.refuse("has parameters or statistics that are computed", "a batch norm's tensors must be those of its module")
+        statistics = {name: parameters[name] for name in ("running_mean", "running_var")}
+        layer = w.typed(f"BatchNorm{max(x.rank - 2, 1)}d", [x], statistics, **{**arguments, "affine": False})
+        if layer is None:
+            raise w.refuse("has statistics that are computed", "a batch norm's statistics must be those of its module")
+        return _times_and_plus(w, layer, *(_per_channel(w, p, x.rank) for p in (a["weight"], a["bias"])))
     return layer
 
 
