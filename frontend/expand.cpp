@@ -128,6 +128,10 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
     if (trainable.known() && !trainable.is(NodeKind::boolean))
       refuse(trainable, "'trainable' of layer '" + layer.name + "'", "true or false", problems_);
     layer.trainable = around.trainable && !(trainable.is(NodeKind::boolean) && !trainable.node->boolean);
+    JsonValue checkpoint = member(value, "checkpoint", problems_);
+    if (checkpoint.known() && !checkpoint.is(NodeKind::boolean))
+      refuse(checkpoint, "'checkpoint' of layer '" + layer.name + "'", "true or false", problems_);
+    layer.checkpoint = checkpoint.is(NodeKind::boolean) && checkpoint.node->boolean;
     outputs = expand_type(layer, value, inputs_known, around, own);
   }
   building.layer_of.emplace(layer.name, static_cast<int>(building.graph.layers.size()));

@@ -53,7 +53,7 @@ const std::vector<Argument>& data_parallel_arguments() {
 }
 
 const std::vector<std::string>& layer_fields() {
-  static const std::vector<std::string> fields = {"name", "type", "inputs", "device", "share", "trainable"};
+  static const std::vector<std::string> fields = {"name", "type", "inputs", "device", "share", "trainable", "checkpoint"};
   return fields;
 }
 

@@ -48,7 +48,8 @@ struct Layer {
   std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that names one
   std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
   bool trainable = true;                     ///< false: its own parameters are buffers, by its own or a container's word
-  std::unique_ptr<Graph> body;               ///< Sequential, DataParallel, modules
+  bool checkpoint = false;      ///< training computes its activations once more in the backward pass instead of keeping them
+  std::unique_ptr<Graph> body;  ///< Sequential, DataParallel, modules
 };
 
 /// Layers in order. A DataParallel's body has exactly one layer, named "module"; its path is

@@ -35,7 +35,8 @@ Json layer_properties(const std::string& parameters) {
           {"inputs", or_parameter(list_schema(or_parameter({{"type", "string"}}), 0))},
           {"device", or_parameter(ref("device"))},
           {"share", or_parameter(share)},
-          {"trainable", or_parameter({{"type", "boolean"}, {"default", true}})}};
+          {"trainable", or_parameter({{"type", "boolean"}, {"default", true}})},
+          {"checkpoint", or_parameter({{"type", "boolean"}, {"default", false}})}};
 }
 
 std::vector<std::string> add_arguments(Json& properties, const std::vector<Argument>& arguments, int rank, bool in_layer) {

@@ -1,6 +1,7 @@
 #include "frontend/import/importer.h"
 
 #include "frontend/layer_table.h"
+#include "ir/Nn/Checkpoint.h"
 
 using namespace mlir;
 
@@ -56,10 +57,10 @@ mlir::Type Importer::element_type(DType dtype) {
   llvm_unreachable("a dtype that is none");
 }
 
-mlir::Location Importer::location(const Layer& layer) {
+mlir::Location Importer::location(const Layer& layer, StringRef path) {
   MLIRContext* context = builder_.getContext();
   auto position = FileLineColLoc::get(context, model_.file, layer.location.line, layer.location.column);
-  return NameLoc::get(StringAttr::get(context, layer.path), position);
+  return nn::in_checkpoints(NameLoc::get(StringAttr::get(context, path), position), checkpoints_);
 }
 
 ImportedModel Importer::run() {
@@ -204,12 +205,20 @@ std::vector<mlir::Value> Importer::import_graph(const Graph& graph, std::vector<
 }
 
 std::vector<mlir::Value> Importer::import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs) {
+  if (!layer.checkpoint) return import_type(layer, inputs);
+  checkpoints_.push_back(builder_.getStringAttr(layer.path));
+  std::vector<mlir::Value> results = import_type(layer, inputs);
+  checkpoints_.pop_back();
+  return results;
+}
+
+std::vector<mlir::Value> Importer::import_type(const Layer& layer, const std::vector<mlir::Value>& inputs) {
   // An empty device list runs the module unpartitioned, as in PyTorch.
   if (layer.type == "DataParallel" && layer.arguments["device_ids"] != Json::array())
     return import_data_parallel(layer, inputs);
   if (layer.body) return import_graph(*layer.body, inputs);
   Operation* before = builder_.getBlock()->empty() ? nullptr : &builder_.getBlock()->back();
-  std::vector<mlir::Value> results = build_layer(*this, layer, location(layer), inputs);
+  std::vector<mlir::Value> results = build_layer(*this, layer, location(layer, layer.path), inputs);
   Block::iterator first = before ? std::next(before->getIterator()) : builder_.getBlock()->begin();
   for (Operation& made : llvm::make_range(first, builder_.getBlock()->end())) {
     Operation* op = &made;
@@ -228,9 +237,9 @@ std::vector<mlir::Value> Importer::import_data_parallel(const Layer& layer, cons
   IntegerAttr output_device;
   if (!a["output_device"].is_null()) output_device = builder_.getI64IntegerAttr(a["output_device"].get<int64_t>());
   mlir::Type element = builder_.getF32Type();
-  auto parallel = make<nn::DataParallelOp>(location(layer), element, static_cast<unsigned>(layer.body->outputs.size()),
-                                           ValueRange(inputs), builder_.getStringAttr(layer.path),
-                                           builder_.getI64IntegerAttr(a["dim"].get<int64_t>()), device_ids, output_device);
+  auto parallel = make<nn::DataParallelOp>(
+      location(layer, layer.path), element, static_cast<unsigned>(layer.body->outputs.size()), ValueRange(inputs),
+      builder_.getStringAttr(layer.path), builder_.getI64IntegerAttr(a["dim"].get<int64_t>()), device_ids, output_device);
   parallel->setAttr(nn::kType, builder_.getStringAttr(layer.type));
   OpBuilder::InsertionGuard guard(builder_);
   Block* body = builder_.createBlock(&parallel.getBody());

@@ -26,6 +26,9 @@ class Importer {
   /// The function argument that holds a layer's parameter `own_name`; null if the layer hasn't one.
   mlir::Value parameter(const Layer& layer, const std::string& own_name);
 
+  /// Where the file has the layer, inside the checkpoints around it; what is made there is named `path`.
+  mlir::Location location(const Layer& layer, llvm::StringRef path);
+
   /// Adds an op of one layer with unranked results of `element` type.
   template <typename Op, typename... Args>
   Op make(mlir::Location loc, mlir::Type element, unsigned results, Args&&... args) {
@@ -36,6 +39,8 @@ class Importer {
  private:
   std::vector<mlir::Value> import_graph(const Graph& graph, std::vector<mlir::Value> inputs);
   std::vector<mlir::Value> import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs);
+  /// As the layer's type has it, checkpoint or not.
+  std::vector<mlir::Value> import_type(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
   /// The loss on the model's values and the targets.
@@ -45,7 +50,6 @@ class Importer {
   void declare_layer_parameters(const Layer& layer);
   void declare(Parameter parameter);
   Json initialisation(const Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) const;
-  mlir::Location location(const Layer& layer);
   mlir::Type element_type(DType dtype);
 
   const frontend::Model& model_;
@@ -57,6 +61,7 @@ class Importer {
   std::vector<Parameter> constants_;              ///< not yet declared
   std::map<std::string, mlir::Value> arguments_;  ///< by full parameter name, tied ones included
   int parallel_depth_ = 0;
+  llvm::SmallVector<mlir::Attribute> checkpoints_;  ///< around the layer that is being imported, outermost first
 };
 
 /// Builds the op (or ops) of a layer that is no container. Its results are the layer's values.

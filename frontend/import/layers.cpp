@@ -127,10 +127,8 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
     for (unsigned s = 0; s < states; ++s) ends[s].push_back(made[s + 1]);
     if (i + 1 == layers) break;
     // A name of its own, so that each has its own mask.
-    auto name = mlir::StringAttr::get(c.loc.getContext(), c.layer.path + ".dropout" + std::to_string(i));
-    x = c.importer
-            .make<nn::DropoutOp>(mlir::NameLoc::get(name, cast<mlir::NameLoc>(c.loc).getChildLoc()), element, 1u, x,
-                                 c.number("dropout"), mlir::StringAttr(), IntegerAttr())
+    mlir::Location loc = c.importer.location(c.layer, c.layer.path + ".dropout" + std::to_string(i));
+    x = c.importer.make<nn::DropoutOp>(loc, element, 1u, x, c.number("dropout"), mlir::StringAttr(), IntegerAttr())
             ->getResult(0);
   }
   results.push_back(x);

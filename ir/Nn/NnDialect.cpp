@@ -1,5 +1,6 @@
 #include "ir/Nn/Dropout.h"
 #include "ir/Nn/Mixing.h"
+#include "ir/Nn/Checkpoint.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -58,7 +59,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
     return success();
   }
-  if (name == kMixesRows || name == kMasked) {
+  if (name == kMixesRows || name == kMasked || name == kApart) {
     if (!isa<UnitAttr>(attribute.getValue())) return op->emitError() << name << " has no value";
     return success();
   }

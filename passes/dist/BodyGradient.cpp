@@ -22,8 +22,13 @@ mlir::Value forward_value(Operation* forward, mlir::Value inside) {
 
 }  // namespace
 
-BodyGradient::BodyGradient(Operation* apply, ArrayRef<mlir::Value> gradients, const DenseSet<mlir::Value>& active)
-    : apply_(apply), active_(active), builder_(apply->getContext()), body_(new Block) {
+BodyGradient::BodyGradient(Operation* apply, ArrayRef<mlir::Value> gradients, const DenseSet<mlir::Value>& active,
+                           const ir::KnownValues& parameters_alone)
+    : apply_(apply),
+      active_(active),
+      builder_(apply->getContext()),
+      body_(new Block),
+      forward_(builder_, body_, parameters_alone) {
   region_.push_back(body_);
   builder_.setInsertionPointToEnd(body_);
   Operation* yield = forward_body().getTerminator();
@@ -43,8 +48,12 @@ LogicalResult BodyGradient::run() {
 
 SmallVector<mlir::Value> BodyGradient::finish(OpBuilder& builder) {
   Operation* forward = export_values();
+  forward_.mark_computed_twice();
   SmallVector<mlir::Value> inputs = inputs_, yielded, results(forward->getNumOperands());
-  for (auto [position, value] : needed_) inputs[position] = forward_value(forward, value);
+  for (auto [position, value] : forward_.kept()) {
+    assert(position == inputs.size());
+    inputs.push_back(forward_value(forward, value));
+  }
   SmallVector<mlir::Type> types;
   SmallVector<unsigned> positions;
   Block& body = forward->getRegion(0).front();
@@ -75,16 +84,6 @@ void BodyGradient::accumulate(mlir::Value forward, mlir::Value gradient) {
   sum = sum ? builder_.create<nn::AddOp>(gradient.getLoc(), sum.getType(), sum, gradient).getResult() : gradient;
 }
 
-mlir::Value BodyGradient::saved(mlir::Value value) {
-  mlir::Value& argument = saved_[value];
-  if (!argument) {
-    argument = body_->addArgument(value.getType(), value.getLoc());
-    needed_.push_back({static_cast<unsigned>(inputs_.size()), value});
-    inputs_.push_back({});
-  }
-  return argument;
-}
-
 LogicalResult BodyGradient::visit(Operation& op) {
   SmallVector<mlir::Value> results;
   for (mlir::Value result : op.getResults()) results.push_back(gradients_.lookup(result));
@@ -93,7 +92,7 @@ LogicalResult BodyGradient::visit(Operation& op) {
   auto differentiable = dyn_cast<nn::GradientOpInterface>(op);
   if (!differentiable) return op.emitError("has no gradient: the loss cannot be trained through it");
   nn::GradientBuilder gradients(
-      builder_, &op, [&](mlir::Value value) { return saved(value); },
+      builder_, &op, [&](mlir::Value value) { return forward_.get(value, &op); },
       [&](unsigned operand) { return active_.contains(op.getOperand(operand)); });
   SmallVector<mlir::Value> operands(op.getNumOperands());
   bool errors = false;
@@ -111,7 +110,7 @@ LogicalResult BodyGradient::visit(Operation& op) {
 Operation* BodyGradient::export_values() {
   auto yielded = forward_body().getTerminator()->getOperands();
   SmallVector<mlir::Value> further;
-  for (auto [position, value] : needed_)
+  for (auto [position, value] : forward_.kept())
     if (!isa<BlockArgument>(value) && !llvm::is_contained(yielded, value)) further.push_back(value);
   if (!further.empty()) apply_ = with_results(apply_, further);
   return apply_;

@@ -1,7 +1,7 @@
 // The dual of one dist.apply or dist.parallel_apply.
 #pragma once
 
-#include "passes/dist/Apply.h"
+#include "passes/dist/ForwardValues.h"
 
 namespace sheaf::passes {
 
@@ -9,7 +9,9 @@ namespace sheaf::passes {
 class BodyGradient {
  public:
   /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on what is differentiated by.
-  BodyGradient(mlir::Operation* apply, llvm::ArrayRef<mlir::Value> gradients, const llvm::DenseSet<mlir::Value>& active);
+  /// `parameters_alone`: what ForwardValues takes.
+  BodyGradient(mlir::Operation* apply, llvm::ArrayRef<mlir::Value> gradients, const llvm::DenseSet<mlir::Value>& active,
+               const ir::KnownValues& parameters_alone);
 
   llvm::LogicalResult run();
 
@@ -20,8 +22,6 @@ class BodyGradient {
  private:
   mlir::Block& forward_body() { return apply_->getRegion(0).front(); }
   void accumulate(mlir::Value forward, mlir::Value gradient);
-  /// A value of the forward body as an argument of the backward one.
-  mlir::Value saved(mlir::Value value);
   llvm::LogicalResult visit(mlir::Operation& op);
   /// Values of the forward body that the dual needs and that don't leave it yet become results: the op is rebuilt.
   mlir::Operation* export_values();
@@ -31,9 +31,9 @@ class BodyGradient {
   mlir::OpBuilder builder_;
   mlir::Region region_;
   mlir::Block* body_;
-  llvm::SmallVector<mlir::Value> inputs_;                       ///< of the dual; null if `needed_` says what it is
-  llvm::SmallVector<std::pair<unsigned, mlir::Value>> needed_;  ///< position among inputs_, value of the forward body
-  llvm::DenseMap<mlir::Value, mlir::Value> gradients_, saved_;  ///< by value of the forward body
+  ForwardValues forward_;
+  llvm::SmallVector<mlir::Value> inputs_;               ///< of the dual: gradients; behind them comes what forward_ keeps
+  llvm::DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by value of the forward body
 };
 
 }  // namespace sheaf::passes

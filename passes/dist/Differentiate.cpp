@@ -1,5 +1,6 @@
 // dist-differentiate: the backward pass of a partitioned program, op by op in reverse.
 #include "ir/Analysis/ShapeAnalysis.h"
+#include "ir/Nn/Checkpoint.h"
 #include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
@@ -36,6 +37,7 @@ class Differentiator {
   LogicalResult run() {
     Block& block = function_.getBody().front();
     find_active(block);
+    find_parameters_alone();
     SmallVector<Operation*> forward;
     for (Operation& op : block.without_terminator()) forward.push_back(&op);
     Operation* end = block.getTerminator();
@@ -111,6 +113,18 @@ class Differentiator {
       if (active_.contains(value)) active_.insert(result);
   }
 
+  /// Before the forward ops are rebuilt; in order, as the analysis wants to be asked.
+  void find_parameters_alone() {
+    auto has_checkpoints = [](Operation* op) {
+      return nn::checkpoints_of(op->getLoc()).empty() ? WalkResult::advance() : WalkResult::interrupt();
+    };
+    if (!function_.walk(has_checkpoints).wasInterrupted()) return;
+    function_.walk<WalkOrder::PreOrder>([&](Operation* op) {
+      if (is_apply(op)) return;
+      for (mlir::Value result : op->getResults()) ir::depends_on_parameters_alone(result, parameters_alone_);
+    });
+  }
+
   /// An apply or parallel_apply around one nn op.
   mlir::Value apply_one(mlir::Location loc, Attribute layout, ValueRange inputs,
                         llvm::function_ref<mlir::Value(OpBuilder&, ValueRange)> build) {
@@ -162,7 +176,7 @@ class Differentiator {
       gradients.push_back(active_.contains(result) ? gradients_.lookup(result) : mlir::Value());
     if (llvm::none_of(gradients, [](mlir::Value gradient) { return static_cast<bool>(gradient); })) return success();
     SmallVector<mlir::Value> operands(op->getOperands());
-    BodyGradient body(op, gradients, active_);
+    BodyGradient body(op, gradients, active_, parameters_alone_);
     if (failed(body.run())) return failure();
     for (auto [operand, gradient] : llvm::zip(operands, body.finish(builder_)))
       if (gradient) accumulate(operand, gradient);
@@ -199,6 +213,7 @@ class Differentiator {
   ArrayAttr wanted_;  ///< nn.differentiate; null: the loss is differentiated
   OpBuilder builder_;
   DenseSet<mlir::Value> active_;
+  ir::KnownValues parameters_alone_;              ///< filled where there are checkpoints
   DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by forward value
 };
 

@@ -105,6 +105,7 @@ nn::FusedOp wrap(Operation* op) {
   builder.setInsertionPointToEnd(body);
   Operation* clone = builder.clone(*op, map);
   take_notes(op, fused);
+  take_result(op, fused);
   clone->removeAttr(nn::kNotes);
   builder.create<nn::YieldOp>(op->getLoc(), clone->getResults());
   op->replaceAllUsesWith(fused->getResults());
@@ -129,7 +130,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   /// Why `producer` doesn't join `consumer`; empty if it does.
   static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer, const Alone& alone) {
     mlir::Value made = producer.getResult(0);
-    if (producer->getNumResults() != 1 || !producer->hasOneUse()) return "something else needs the result between them";
+    if (producer->getNumResults() != 1 || !producer->hasOneUse() || producer->hasAttr(nn::kApart))
+      return "something else needs the result between them";
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs)
       return "together they would read more than " + std::to_string(kMostInputs) + " tensors";
     if (size_of(producer) + size_of(consumer) > kMostOps)
@@ -184,6 +186,7 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     rewriter.create<nn::YieldOp>(consumer.getLoc(), copy(consumer));
     take_notes(producer, fused);
     take_notes(consumer, fused);
+    take_result(consumer, fused);
     bool alone = alone_.lookup(consumer);
     rewriter.replaceOp(consumer, fused->getResults());
     rewriter.eraseOp(producer);

@@ -12,17 +12,22 @@ using namespace mlir;
 
 namespace {
 
+const char* const kNeeded = "something else needs the result before it";
+
+/// Whether a call's result is needed by others than its one user.
+bool stands_alone(Operation* call) { return !call->hasOneUse() || call->hasAttr(nn::kApart); }
+
 /// Why an activation of `call`'s result is no post-op of it; empty if it becomes one.
 template <typename Op>
 std::string obstacle_to_activation(Op call) {
-  if (!call->hasOneUse()) return "something else needs the result before it";
+  if (stands_alone(call)) return kNeeded;
   return call.getActivation() ? "it has an activation already" : "";
 }
 
 /// Why the sum of `call`'s result and `other` is no post-op of it; empty if it becomes one.
 template <typename Op>
 std::string obstacle_to_residual(Op call, mlir::Value other) {
-  if (!call->hasOneUse()) return "something else needs the result before it";
+  if (stands_alone(call)) return kNeeded;
   if (call.getActivation()) return "its activation comes before the sum";
   if (call.getResidual()) return "it has a residual already";
   return other.getType() == call.getY().getType() ? "" : "a sum that broadcasts is no residual";
@@ -41,6 +46,7 @@ struct FuseActivation : RewritePattern {
     rewriter.modifyOpInPlace(call, [&] {
       call.setActivationAttr(activation);
       call->setLoc(rewriter.getFusedLoc({call.getLoc(), op->getLoc()}));
+      take_result(op, call);
       note(call, "the activation of " + in_words(op) + " is part of the call: no tensor lies between them");
     });
     rewriter.replaceOp(op, call.getY());
@@ -60,6 +66,7 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
       Operation* fused = rewriter.clone(*call);
       fused->setLoc(rewriter.getFusedLoc({call.getLoc(), add.getLoc()}));
       rewriter.modifyOpInPlace(fused, [&, other = other] { cast<Op>(fused).getResidualMutable().assign(other); });
+      take_result(add, fused);
       note(fused, "the sum of " + in_words(add) + " is part of the call: it reads the other summand");
       rewriter.replaceOp(add, fused->getResults());
       rewriter.eraseOp(call);

@@ -2,6 +2,7 @@
 // steps, `sheaf explain` shows them.
 #pragma once
 
+#include "ir/Nn/Checkpoint.h"
 #include "ir/Nn/Nn.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -23,6 +24,11 @@ inline void note(mlir::Operation* op, const llvm::Twine& sentence) {
 /// `to` takes `from`'s place, or part of its work.
 inline void take_notes(mlir::Operation* from, mlir::Operation* to) {
   for (mlir::Attribute sentence : notes_of(from)) note(to, llvm::cast<mlir::StringAttr>(sentence).getValue());
+}
+
+/// `to` gives what `from` gave: it stays by itself if that did (nn.apart).
+inline void take_result(mlir::Operation* from, mlir::Operation* to) {
+  if (mlir::Attribute apart = from->getAttr(nn::kApart)) to->setAttr(nn::kApart, apart);
 }
 
 /// "layer 'net.conv1'"; the op's own name where it stems from no layer.

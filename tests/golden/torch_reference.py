@@ -10,7 +10,7 @@ import zlib
 import torch
 from torch import nn
 
-NOT_ARGS = {"name", "type", "inputs", "outputs", "device", "layers", "module", "share", "output", "trainable"}
+NOT_ARGS = {"name", "type", "inputs", "outputs", "device", "layers", "module", "share", "output", "trainable", "checkpoint"}
 
 
 def substitute(obj, params):

@@ -8,7 +8,7 @@ from pathlib import Path
 def known():
     """Layer type → the names of its arguments."""
     definitions = json.loads((Path(__file__).parents[1] / "model.schema.json").read_text())["$defs"]
-    common = {"name", "type", "inputs", "device", "share", "trainable"}
+    common = {"name", "type", "inputs", "device", "share", "trainable", "checkpoint"}
     return {name: set(definition["properties"]) - common for name, definition in definitions.items()
             if definition.get("type") == "object" and "share" in definition.get("properties", {})}
 
