@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The bits of models × strategies × arrangements of processes and devices: all those of one model and optimiser are equal, with `--shards 4`.
+
+    python3 bench/arrangements.py [--sheaf build/bin/sheaf] [--steps 5] [MODEL…]      (default: all of models/ that have a `training` section)
+"""
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1]
+STRATEGIES = ("data_parallel", "replicated", "sharded", "fully_sharded")
+OPTIMIZERS = ({"type": "SGD", "lr": 0.01, "momentum": 0.9}, {"type": "Adam", "lr": 0.001})
+# Lists of devices, one for each process.
+ARRANGEMENTS = (("cpu:0",), ("cpu:0,cpu:1",), ("cpu:0-2",), ("cpu:0-3",), ("cpu:0,cpu:1",) * 2, ("cpu:0",) * 3, ("cpu:0",) * 4)
+
+
+def data_of(model, batch, steps):
+    return [part for name in (*model["inputs"], *model["training"]["targets"]) for part in ("--data", f"{name}=random:{batch * steps}")]
+
+
+def digest(folder):
+    """Of all that a run left: parameters, buffers, the optimiser's state, losses."""
+    losses = [json.loads(line).get("loss") for line in (folder / "m.jsonl").read_text().splitlines()]
+    files = sorted((folder / "checkpoints").glob("*.safetensors"))
+    newest = files[-1].read_bytes()
+    end = 8 + int.from_bytes(newest[:8], "little")
+    header = json.loads(newest[8:end])
+    header.pop("__metadata__")  # how long the run took, on what
+    return hashlib.sha256(json.dumps([losses, header]).encode() + newest[end:]).hexdigest()[:16]
+
+
+def run(sheaf, plan, lists, model, batch, steps):
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        line = [sheaf, "train", plan, "--shards", "4", "--batch-size", str(batch), "--steps", str(steps), "--seed", "3", "--metrics", folder / "m.jsonl",
+                "--checkpoint", folder / "checkpoints", *data_of(model, batch, steps)]
+        command = [*line, "--devices", lists[0]]
+        if len(lists) > 1:
+            command = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
+            for rank, devices in enumerate(lists):
+                command += ([":"] if rank else []) + ["-n", "1", *line, "--devices", devices]
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "OMPI_MCA_btl_vader_single_copy_mechanism": "none"})
+        if done.returncode:
+            return "failed: " + done.stdout.decode(errors="replace")[-400:]
+        return digest(folder)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sheaf", default=SOURCE / "build/bin/sheaf")
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=10)
+    parser.add_argument("models", nargs="*")
+    arguments = parser.parse_args()
+    wrong = 0
+    for name in arguments.models or sorted(path.stem for path in (SOURCE / "models").glob("*.json")):
+        model = json.loads((SOURCE / f"models/{name}.json").read_text())
+        if "training" not in model:
+            continue
+        for optimizer in OPTIMIZERS:
+            model["training"] = {**{key: value for key, value in model["training"].items() if key != "schedule"}, "optimizer": optimizer}
+            found = {}
+            with tempfile.TemporaryDirectory() as place:
+                file, plan = Path(place) / "model.json", Path(place) / "model.plan"
+                file.write_text(json.dumps(model))
+                for strategy in STRATEGIES:
+                    subprocess.run([arguments.sheaf, "compile", file, "--strategy", strategy, "-o", plan], check=True)
+                    for lists in ARRANGEMENTS:
+                        found[strategy, lists] = run(arguments.sheaf, plan, lists, model, arguments.batch, arguments.steps)
+            kinds = set(found.values())
+            print(f"{name}, {optimizer['type']}: {len(found)} runs, {'equal' if len(kinds) == 1 else f'{len(kinds)} DIFFERENT RESULTS'}", flush=True)
+            if len(kinds) > 1 or any(kind.startswith("failed") for kind in kinds):
+                wrong += 1
+                for (strategy, lists), result in found.items():
+                    print(f"  {strategy} {' | '.join(lists)}: {result}")
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
