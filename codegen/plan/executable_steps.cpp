@@ -102,13 +102,19 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   note_means(op, step);
   for (mlir::Value operand : operands) step.inputs.push_back(program.id(operand));
   for (size_t i = 0; i < operands.size(); ++i) step.roles.push_back(i ? "x" + std::to_string(i) : "x");
-  for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
   Json extents = Json::array();
   for (const Extent& extent : use->extents) extents.push_back(to_string(extent));
   step.attributes["extents"] = extents;
   step.attributes["work"] = to_string(use->work);
   if (!(use->gpu_work == use->work)) step.attributes["gpu_work"] = to_string(use->gpu_work);
   step.attributes["grain"] = use->grain;
+  if (isa<nn::InverseCountOp>(op)) {  // of one size, one serves all batch norms
+    if (const Step* same = program.find_same(step)) {
+      program.bind(op.getResult(0), same->outputs[0]);
+      return {};
+    }
+  }
+  for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
   if (StringRef pattern = pattern_of(op); !pattern.empty()) step.attributes["pattern"] = pattern.str();
   // One input an output may overwrite: the first that the kernel allows.
   std::set<int> taken;

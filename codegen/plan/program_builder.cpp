@@ -1,5 +1,6 @@
 #include "codegen/plan/program_builder.h"
 
+#include "runtime/plan/op_list.h"
 #include "codegen/plan/collective_order.h"
 #include "codegen/plan/element_chain.h"
 #include "codegen/plan/purposes.h"
@@ -114,6 +115,17 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
                 return ir::depends_on_parameters_alone(result, parameters_alone_);
               });
   return step;
+}
+
+const Step* ProgramBuilder::find_same(const Step& kernel) const {
+  const auto same = [&](const Step& step) {
+    return step.op == Op::kernel && step.kernel == kernel.kernel && step.place == kernel.place &&
+           step.inputs == kernel.inputs && step.phase == kernel.phase &&
+           step.attributes.at("extents") == kernel.attributes.at("extents") &&
+           step.attributes.at("work") == kernel.attributes.at("work");
+  };
+  const auto found = std::find_if(program_.steps.begin(), program_.steps.end(), same);
+  return found == program_.steps.end() ? nullptr : &*found;
 }
 
 void ProgramBuilder::add_arguments() {

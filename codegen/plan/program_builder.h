@@ -45,6 +45,8 @@ class ProgramBuilder {
   /// A step at `op`: layer, fused layers, reason and `once` are filled in.
   Step step_for(mlir::Operation& op, const Place& place);
   void add(Step step) { program_.steps.push_back(std::move(step)); }
+  /// A kernel of the program that does what `kernel` does, at the same place, with the same operands; null: there is none.
+  const Step* find_same(const Step& kernel) const;
 
  private:
   void add_arguments();

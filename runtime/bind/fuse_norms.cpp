@@ -41,6 +41,8 @@ NormFusions::NormFusions(const Program& program) : makers_(program.values.size()
     if (step_of(program, i).op == Op::batch_norm_train) fuse_forward(program, i);
   for (StepId i : steps)
     if (step_of(program, i).op == Op::batch_norm_backward) fuse_backward(program, i);
+  for (StepId i : steps)
+    if (step_of(program, i).op == Op::batch_norm_train) drop_bias(program, i);
 }
 
 const NormFusion* NormFusions::at(StepId step) const {
@@ -76,6 +78,42 @@ void NormFusions::fuse_forward(const Program& program, StepId norm) {
   fusion.step.notes.push_back("the ReLU after it is done by the same operation, which this device's library has");
   covered_[readers[0]] = norm;
   fused_[norm] = std::move(fusion);
+}
+
+void NormFusions::drop_bias(const Program& program, StepId norm) {
+  const Step& step = step_of(program, norm);
+  const ValueId x = operand(step, "x");
+  const StepId maker = makers_[x];
+  if (!maker) return;
+  const Step& conv = step_of(program, maker);
+  const ValueId bias = operand(conv, "bias");
+  if (conv.op != Op::conv || !bias || operand(conv, "residual") || conv.attributes.contains("activation")) return;
+  if (!(conv.place == step.place)) return;
+  // Nobody else may see x, and the gradient must know that its mean is of x with the bias.
+  std::vector<StepId> norms = {norm};
+  for (StepId reader : readers_[x]) {
+    if (reader == norm) continue;
+    if (reader.index() == program.steps.size()) return;
+    const Step& other = step_of(program, reader);
+    if (other.op != Op::batch_norm_backward || operand(other, "x") != x || operand(other, "mean").number() != step.outputs[1])
+      return;
+    norms.push_back(reader);
+  }
+  NormFusion plain{conv, maker, norm};
+  const auto role = std::find(conv.roles.begin(), conv.roles.end(), "bias") - conv.roles.begin();
+  plain.step.roles.erase(plain.step.roles.begin() + role);
+  plain.step.inputs.erase(plain.step.inputs.begin() + role);
+  plain.step.notes.push_back(
+      "without its bias, which the batch norm behind it would take away again: there it is added to the mean alone");
+  fused_[maker] = std::move(plain);
+  for (StepId one : norms) {
+    // A gradient may be done where the one before it stood.
+    const auto covered = covered_.find(one);
+    const StepId place = covered == covered_.end() ? one : covered->second;
+    NormFusion& fusion = fused_.try_emplace(place, NormFusion{step_of(program, one), one, norm}).first->second;
+    fusion.step.inputs.push_back(bias.number());
+    fusion.step.roles.push_back("x_bias");
+  }
 }
 
 void NormFusions::fuse_backward(const Program& program, StepId gradient) {

@@ -1,5 +1,6 @@
 // Batch norm joined with its neighbours, for devices whose library does both in one operation (DeviceInfo::fuses_norms):
-// forward with the addition and the ReLU that are its only readers, backward with the ReLU's gradient before it. A step's
+// forward with the addition and the ReLU that are its only readers, backward with the ReLU's gradient before it, and the sum before
+// that. The bias of a convolution in front of it, which changes nothing but the mean, is left out there. A step's
 // attribute `pattern` says which kernels these are (docs/steps.md).
 #pragma once
 
@@ -32,6 +33,8 @@ class NormFusions {
  private:
   void fuse_forward(const Program& program, StepId norm);
   void fuse_backward(const Program& program, StepId gradient);
+  /// A convolution in front of a batch norm does without its bias.
+  void drop_bias(const Program& program, StepId norm);
 
   IdVector<ValueId, StepId> makers_;                ///< none: a source
   IdVector<ValueId, std::vector<StepId>> readers_;  ///< the end of the program for what leaves it

@@ -20,6 +20,20 @@ std::shared_ptr<BackendState> BackendState::of(const std::shared_ptr<Backend>& b
   return state;
 }
 
+void BackendState::meet(int device) {
+  std::set<int> others;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!met_.insert(device).second) return;
+    others = met_;
+  }
+  for (const int other : others) {
+    // What fails here fails again, with its reason, where something is copied.
+    (void)reaches(device, other);
+    (void)reaches(other, device);
+  }
+}
+
 Result<bool> BackendState::reaches(int device, int peer) {
   if (device == peer) return true;
   const std::lock_guard lock(mutex_);

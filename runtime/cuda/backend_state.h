@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ class BackendState {
   Backend& backend() { return *backend_; }
   MemoryMap memory;
 
+  /// `device` gets a queue: it and those that have one already reach each other's memory where they can, before anything runs.
+  void meet(int device);
   /// Whether `device` reaches `peer`'s memory; the first call enables the access.
   Result<bool> reaches(int device, int peer);
   /// The communicator of a list of devices, opened on first request. Null, with the reason in `why`, if there is none.
@@ -67,6 +70,7 @@ class BackendState {
   std::shared_ptr<Backend> backend_;
   std::mutex mutex_;  ///< never held while waiting
   std::map<std::pair<int, int>, bool> reaches_;
+  std::set<int> met_;  ///< devices that have a queue
   struct Opened {
     std::shared_ptr<Communicator> communicator;
     std::string why;

@@ -110,6 +110,15 @@ KernelCall converting_call(OwnKernels& kernels, const char* file, const std::str
           .value(uint64_t(count)));
 }
 
+KernelCall shift_call(OwnKernels& kernels, MemoryRef to, MemoryRef from, MemoryRef bias, int64_t channels, float sign) {
+  return std::move(KernelCall(own_kernel(kernels, kFile, "shift_channels"), all_blocks_of(uint64_t(channels)), kThreads)
+                       .address(to)
+                       .address(from)
+                       .address(bias)
+                       .value(uint64_t(channels))
+                       .value(sign));
+}
+
 }  // namespace
 
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
@@ -141,7 +150,8 @@ NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernel
   // The sum of squares about the mean, in a pass of its own: from that of x² it would be a difference of large numbers.
   add_pass(calls, kernels, {kSquares, norm.var, {}, share}, norm, scratch_bytes);
   const uint64_t elements = shape.values() * shape.channels;
-  const NormWork work{5, 2 * double(elements * size_of(norm.dtype))};
+  const bool biased = norm.x_bias.buffer != MemoryRef::kNone;
+  const NormWork work{biased ? 6 : 5, 2 * double(elements * size_of(norm.dtype))};
   if (!kernels || elements == 0) return work;
   calls.push_back(
       KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels), kThreads)
@@ -156,6 +166,19 @@ NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernel
           .value(norm.eps)
           .value(int32_t(norm.relu))
           .value(shape));
+  if (biased) calls.push_back(shift_call(*kernels, norm.mean, norm.mean, norm.x_bias, norm.dims[1], 1));
+  return work;
+}
+
+/// By the mean of x itself.
+static NormWork add_backward_of_biased(std::vector<KernelCall>& calls, OwnKernels* kernels, BatchNormCall norm,
+                                       size_t& scratch_bytes) {
+  const MemoryRef mean = take_scratch(scratch_bytes, size_t(norm.dims[1]) * sizeof(float));
+  if (kernels) calls.push_back(shift_call(*kernels, mean, norm.mean, norm.x_bias, norm.dims[1], -1));
+  norm.mean = mean;
+  norm.x_bias = {};
+  NormWork work = add_batch_norm_backward(calls, kernels, norm, scratch_bytes);
+  work.launches += 1;
   return work;
 }
 
@@ -175,6 +198,7 @@ static NormWork add_backward_of_sum(std::vector<KernelCall>& calls, OwnKernels* 
 NormWork add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                                  size_t& scratch_bytes) {
   if (goes_by_vectors(norm)) return add_vector_norm_backward(calls, kernels, norm, scratch_bytes);
+  if (norm.x_bias.buffer != MemoryRef::kNone) return add_backward_of_biased(calls, kernels, norm, scratch_bytes);
   if (norm.more.buffer != MemoryRef::kNone) return add_backward_of_sum(calls, kernels, norm, scratch_bytes);
   const Shape shape = shape_of(norm.dims, norm.channels_last);
   add_pass(calls, kernels, {kGradient, norm.dbias, norm.dweight}, norm, scratch_bytes);

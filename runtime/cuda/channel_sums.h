@@ -26,6 +26,7 @@ struct BatchNormCall {
   MemoryRef x, mean, var, weight, mask;
   MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
+  MemoryRef x_bias;                  ///< mean is of x + x_bias, an f32 a channel, by which nothing else changes
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
   MemoryRef more;                    ///< added to dy first; then there is `gradient` too
   MemoryRef gradient;                ///< dy, and more, where the mask is set, for others

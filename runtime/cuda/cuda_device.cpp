@@ -86,6 +86,7 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<Queue>> open_queue(int, Seconds deadline) override {
     SHEAF_ASSIGN(auto kernels, queue_kernels());
+    state_->meet(device_);
     SHEAF_ASSIGN(auto queue, CudaQueue::open(state_, device_, name_, kernels, deadline));
     return std::unique_ptr<Queue>(std::move(queue));
   }

@@ -53,6 +53,8 @@ class NormBuilder {
     call_.channels_last = is_channels_last(x) || positions == 1;
     call_.x = input("x");
     call_.weight = input("weight");
+    call_.x_bias = input("x_bias");
+    if (operands_.has("x_bias")) require_channels(operands_.wide_operand("x_bias").dims, channels(), "x_bias");
   }
 
   Prepared forward() {

@@ -81,6 +81,7 @@ NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kerne
                       .address(norm.var)
                       .address(norm.x)
                       .address(norm.residual)
+                      .address(norm.x_bias)
                       .address(norm.weight)
                       .address(norm.bias)
                       .address(sums)
@@ -107,6 +108,7 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
                       .address(norm.more)
                       .address(norm.mask)
                       .address(norm.mean)
+                      .address(norm.x_bias)
                       .value(passes.first));
   calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_", norm.dtype, passes.second_grid)
                       .address(norm.dx)
@@ -116,6 +118,7 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
                       .address(kept ? norm.gradient : norm.dy)
                       .address(kept ? MemoryRef{} : norm.mask)
                       .address(norm.mean)
+                      .address(norm.x_bias)
                       .address(norm.var)
                       .address(norm.weight)
                       .address(sums)

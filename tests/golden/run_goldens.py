@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from golden_runner import GPU_TOLERANCE, compile_case, draw, on_gpu, run_cases
+from golden_runner import compile_case, draw, gpu_tolerance, on_gpu, run_cases
 from program import SOURCE, must, sheaf_run
 from tensors import difference, read_safetensors, write_safetensors
 
@@ -51,9 +51,10 @@ def check(case, options, folder):
                                   f"{list(tensor.data[:4])} …, got {list(actual.data[:4])} …")
     for gpu, cpu in twins.items():
         for name in expected if cpu in outputs else ():
-            error = difference(outputs[gpu][name], outputs[cpu][name])
-            if not error <= GPU_TOLERANCE:
-                complaints.append(f"{name}: {gpu} is off from {cpu} by {error:.2e} (relative), allowed {GPU_TOLERANCE:.0e}")
+            error, allowed = (difference(outputs[run_on][name], expected[name]) for run_on in (gpu, cpu))
+            allowed = gpu_tolerance(model, allowed)
+            if not error <= allowed:
+                complaints.append(f"{name}: {gpu} is off by {error:.2e} (relative), allowed {allowed:.1e}, for {cpu} is that far off")
     if "cpu:0,cpu:1" in outputs and "cpu:0,cpu:0" in outputs:
         for name in expected:
             if outputs["cpu:0,cpu:1"].get(name) != outputs["cpu:0,cpu:0"].get(name):

@@ -3,8 +3,8 @@
     python3 suite.py FOLDER [--jobs N] [--only WORD]
 
 FOLDER is what pack.py made. Without a usable GPU the status is 77, and the reason is printed. The checks: the conformance suite
-of the device contract; every golden case of PyTorch on one, two and more replicas on cuda:0, in float32 within 1e-5 of the CPU's
-same split too; training goldens; bfloat16; graphs on and off give the same bits.
+of the device contract; every golden case of PyTorch on one, two and more replicas on cuda:0, in float32 as near to PyTorch's as
+the CPU's same split; training goldens; bfloat16; graphs on and off give the same bits.
 """
 import argparse
 import concurrent.futures

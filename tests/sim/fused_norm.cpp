@@ -13,16 +13,22 @@ int position(const Step& step, std::string_view role) {
   return found == step.roles.end() ? -1 : static_cast<int>(found - step.roles.begin());
 }
 
-/// y = max(norm(x) + residual, 0), and where that isn't 0.
+/// y = max(norm(x) + residual, 0), and where that isn't 0; without ReLU the norm alone. The mean is of x + x_bias.
 struct Forward final : Executable {
   std::unique_ptr<Executable> norm;
   std::vector<int> of_norm;  ///< its operands among the buffers
-  int y = 0, residual = -1, mask = -1;
-  int64_t elements = 0;
+  int y = 0, residual = -1, mask = -1, x_bias = -1;
+  bool relu = false;
+  int64_t elements = 0, channels = 0;
   void run(void* const* buffers, void* scratch) override {
     std::vector<void*> own;
     for (int i : of_norm) own.push_back(buffers[i]);
     norm->run(own.data(), scratch);
+    if (x_bias >= 0) {
+      auto* mean = static_cast<float*>(buffers[y + 1]);
+      for (int64_t c = 0; c < channels; ++c) mean[c] += static_cast<const float*>(buffers[x_bias])[c];
+    }
+    if (!relu) return;
     auto* out = static_cast<float*>(buffers[y]);
     const auto* added = residual < 0 ? nullptr : static_cast<const float*>(buffers[residual]);
     auto* kept = mask < 0 ? nullptr : static_cast<uint8_t*>(buffers[mask]);
@@ -39,15 +45,20 @@ struct Backward final : Executable {
   std::unique_ptr<Executable> norm;
   std::vector<int> of_norm;
   int dy = 0, dy2 = -1, mask = 0, dz = -1;  ///< dz: the output that it is, too
-  std::vector<float> masked;
+  int mean = 0, x_bias = -1;
+  bool relu = false;
+  std::vector<float> masked, centre;
   void run(void* const* buffers, void* scratch) override {
     const auto* gradient = static_cast<const float*>(buffers[dy]);
-    const auto* kept = static_cast<const uint8_t*>(buffers[mask]);
+    const auto* kept = relu ? static_cast<const uint8_t*>(buffers[mask]) : nullptr;
     const auto* more = dy2 < 0 ? nullptr : static_cast<const float*>(buffers[dy2]);
-    for (size_t i = 0; i < masked.size(); ++i) masked[i] = !kept[i] ? 0.0F : more ? gradient[i] + more[i] : gradient[i];
+    for (size_t c = 0; x_bias >= 0 && c < centre.size(); ++c)
+      centre[c] = static_cast<const float*>(buffers[mean])[c] - static_cast<const float*>(buffers[x_bias])[c];
+    for (size_t i = 0; relu && i < masked.size(); ++i) masked[i] = !kept[i] ? 0.0F : more ? gradient[i] + more[i] : gradient[i];
     if (dz >= 0) std::copy(masked.begin(), masked.end(), static_cast<float*>(buffers[dz]));
     std::vector<void*> own;
-    for (int i : of_norm) own.push_back(i == dy ? masked.data() : buffers[i]);
+    for (int i : of_norm)
+      own.push_back(i == dy && relu ? masked.data() : i == mean && x_bias >= 0 ? centre.data() : buffers[i]);
     norm->run(own.data(), scratch);
   }
 };
@@ -55,7 +66,8 @@ struct Backward final : Executable {
 }  // namespace
 
 bool is_fused_norm(const Step& step) {
-  return (step.op == Op::batch_norm_train || step.op == Op::batch_norm_backward) && step.attributes.contains("activation");
+  return (step.op == Op::batch_norm_train || step.op == Op::batch_norm_backward) &&
+         (step.attributes.contains("activation") || position(step, "x_bias") >= 0);
 }
 
 Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& operations) {
@@ -67,7 +79,8 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
   step.inputs.clear();
   step.roles.clear();
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.step.roles[i] == "residual" || request.step.roles[i] == "workspace" || request.step.roles[i] == "dy2") continue;
+    const std::string& role = request.step.roles[i];
+    if (role == "residual" || role == "workspace" || role == "dy2" || role == "x_bias") continue;
     step.inputs.push_back(request.step.inputs[i]);
     step.roles.push_back(request.step.roles[i]);
     inputs.push_back(request.inputs[i]);
@@ -96,6 +109,9 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
     auto made = std::make_unique<Forward>();
     made->y = static_cast<int>(request.inputs.size());
     made->residual = position(request.step, "residual");
+    made->x_bias = position(request.step, "x_bias");
+    made->relu = request.step.attributes.contains("activation");
+    made->channels = request.inputs[0].dims[1];
     made->elements = elements;
     if (request.outputs.size() > 3) {
       made->mask = made->y + 3;
@@ -111,7 +127,11 @@ Result<Prepared> prepare_fused_norm(const PrepareRequest& request, Device& opera
   made->dy2 = position(request.step, "dy2");
   made->mask = position(request.step, "workspace");
   if (request.outputs.size() > count) made->dz = static_cast<int>(request.inputs.size() + count);
+  made->mean = position(request.step, "mean");
+  made->x_bias = position(request.step, "x_bias");
+  made->relu = request.step.attributes.contains("activation");
   made->masked.resize(static_cast<size_t>(elements));
+  made->centre.resize(static_cast<size_t>(request.inputs[0].dims[1]));
   made->of_norm = std::move(of_norm);
   made->norm = std::move(norm->executable);
   prepared.executable = std::move(made);

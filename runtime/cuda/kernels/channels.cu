@@ -197,3 +197,9 @@ extern "C" __global__ void __launch_bounds__(256)
   first[c] = sum.x * scale;
   if (second) second[c] = sum.y * scale;
 }
+/// to = from + sign · bias, of as many as there are channels.
+extern "C" __global__ void __launch_bounds__(256)
+    shift_channels(float* to, const float* from, const float* bias, Index channels, float sign) {
+  const Index c = first_index();
+  if (c < channels) to[c] = from[c] + sign * bias[c];
+}

@@ -40,12 +40,13 @@ __device__ void sum_squares(float2* sums, float* shifts, const Element* x, const
   add_threads(sums, sum, sharing, spot);
 }
 
-/// y = relu((x - mean) / sqrt(var + eps) · weight + bias + residual) from the sums; also mean, var, and the mask, a bit an element.
+/// y = relu((x - mean) / sqrt(var + eps) · weight + bias + residual) from the sums; also var, the mask, a bit an element, and the
+/// mean, of x + x_bias where there is that: nothing else would change by it.
 /// `most`: the rows that a thread has on their way.
 template <int most, typename Element>
 __device__ void normalize(Element* y, unsigned char* mask, float* mean, float* var, const Element* x, const Element* residual,
-                          const float* weight, const float* bias, const float2* sums, const float* shifts, int relu,
-                          const Sharing& sharing) {
+                          const float* x_bias, const float* weight, const float* bias, const float2* sums, const float* shifts,
+                          int relu, const Sharing& sharing) {
   __shared__ float2 total[kThreads];
   __shared__ float means[kMostChannels], scales[kMostChannels];
   const Spot spot(sharing);
@@ -59,7 +60,7 @@ __device__ void normalize(Element* y, unsigned char* mask, float* mean, float* v
     const float scale = 1 / sqrtf(variance + sharing.eps);
     scales[threadIdx.x] = weight ? scale * weight[channel] : scale;
     if (blockIdx.y == 0) {
-      mean[channel] = centre;
+      mean[channel] = x_bias ? centre + x_bias[channel] : centre;
       var[channel] = variance;
     }
   }
@@ -102,16 +103,17 @@ __device__ void normalize(Element* y, unsigned char* mask, float* mean, float* v
 
 }  // namespace
 
-#define SHEAF_NORM(suffix, Element)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(512, 2)                                                                    \
-      norm_squares_##suffix(float2* sums, float* shifts, const Element* x, const Sharing sharing) {                       \
-    sum_squares(sums, shifts, x, sharing);                                                                                \
-  }                                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(512, 2) norm_##suffix(                                                     \
-      Element* y, unsigned char* mask, float* mean, float* var, const Element* x, const Element* residual,                \
-      const float* weight, const float* bias, const float2* sums, const float* shifts, int relu, const Sharing sharing) { \
-    if (residual) normalize<1>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);               \
-    else normalize<4 / sizeof(Element)>(y, mask, mean, var, x, residual, weight, bias, sums, shifts, relu, sharing);      \
+#define SHEAF_NORM(suffix, Element)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
+      norm_squares_##suffix(float2* sums, float* shifts, const Element* x, const Sharing sharing) {                          \
+    sum_squares(sums, shifts, x, sharing);                                                                                   \
+  }                                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
+      norm_##suffix(Element* y, unsigned char* mask, float* mean, float* var, const Element* x, const Element* residual,     \
+                    const float* x_bias, const float* weight, const float* bias, const float2* sums, const float* shifts,    \
+                    int relu, const Sharing sharing) {                                                                       \
+    if (residual) normalize<1>(y, mask, mean, var, x, residual, x_bias, weight, bias, sums, shifts, relu, sharing);          \
+    else normalize<4 / sizeof(Element)>(y, mask, mean, var, x, residual, x_bias, weight, bias, sums, shifts, relu, sharing); \
   }
 SHEAF_NORM(f32, float)
 SHEAF_NORM(bf16, BFloat16)

@@ -3,17 +3,22 @@
 
 namespace {
 
+/// The mean of x, from that of x + x_bias.
+__device__ inline float centre_of(const float* mean, const float* x_bias, unsigned channel) {
+  return x_bias ? mean[channel] - x_bias[channel] : mean[channel];
+}
+
 /// sums: Σ g and Σ g · (x - mean) of each channel; g is dy, plus `more` where there is that, where the mask is set. `gradient`, if
 /// not null, is g. `most`: as normalize().
 template <int most, typename Element>
 __device__ void sum_gradient(float2* sums, Element* gradient, const Element* x, const Element* dy, const Element* more,
-                             const unsigned char* mask, const float* mean, const Sharing& sharing) {
+                             const unsigned char* mask, const float* mean, const float* x_bias, const Sharing& sharing) {
   const Spot spot(sharing);
   float2 sum[kLanes] = {};
   if (spot.column < sharing.vectors) {
     float centre[kLanes];
 #pragma unroll
-    for (unsigned lane = 0; lane < kLanes; ++lane) centre[lane] = mean[spot.column * kLanes + lane];
+    for (unsigned lane = 0; lane < kLanes; ++lane) centre[lane] = centre_of(mean, x_bias, spot.column * kLanes + lane);
     over_rows<most>(spot, sharing, [&](auto together, Index first, Index apart) {
       constexpr int kCount = decltype(together)::kCount;
       Vector<Element> values[kCount], dys[kCount], mores[kCount];
@@ -48,8 +53,8 @@ __device__ void sum_gradient(float2* sums, Element* gradient, const Element* x, 
 /// leaves of dy. dx may be dy. Also dweight = Σ(g · x̂) and dbias = Σg.
 template <typename Element>
 __device__ void normalize_gradient(Element* dx, float* dweight, float* dbias, const Element* x, const Element* dy,
-                                   const unsigned char* mask, const float* mean, const float* var, const float* weight,
-                                   const float2* sums, const Sharing& sharing) {
+                                   const unsigned char* mask, const float* mean, const float* x_bias, const float* var,
+                                   const float* weight, const float2* sums, const Sharing& sharing) {
   __shared__ float2 total[kThreads];
   __shared__ float of_g[kMostChannels], of_x[kMostChannels], constants[kMostChannels];
   const Spot spot(sharing);
@@ -74,7 +79,7 @@ __device__ void normalize_gradient(Element* dx, float* dweight, float* dbias, co
   const unsigned lane0 = (threadIdx.x & ((1u << sharing.width_bits) - 1)) * kLanes;
 #pragma unroll
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    centre[lane] = mean[spot.column * kLanes + lane];
+    centre[lane] = centre_of(mean, x_bias, spot.column * kLanes + lane);
     by_g[lane] = of_g[lane0 + lane];
     by_x[lane] = of_x[lane0 + lane];
     constant[lane] = constants[lane0 + lane];
@@ -105,17 +110,18 @@ __device__ void normalize_gradient(Element* dx, float* dweight, float* dbias, co
 
 }  // namespace
 
-#define SHEAF_NORM_GRADIENT(suffix, Element)                                                                                 \
-  extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
-      norm_gradient_sums_##suffix(float2* sums, Element* gradient, const Element* x, const Element* dy, const Element* more, \
-                                  const unsigned char* mask, const float* mean, const Sharing sharing) {                     \
-    if (more) sum_gradient<1>(sums, gradient, x, dy, more, mask, mean, sharing);                                             \
-    else sum_gradient<4 / sizeof(Element)>(sums, gradient, x, dy, more, mask, mean, sharing);                                \
-  }                                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(512, 2) norm_gradient_##suffix(                                               \
-      Element* dx, float* dweight, float* dbias, const Element* x, const Element* dy, const unsigned char* mask,             \
-      const float* mean, const float* var, const float* weight, const float2* sums, const Sharing sharing) {                 \
-    normalize_gradient(dx, dweight, dbias, x, dy, mask, mean, var, weight, sums, sharing);                                   \
+#define SHEAF_NORM_GRADIENT(suffix, Element)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                        \
+      norm_gradient_sums_##suffix(float2* sums, Element* gradient, const Element* x, const Element* dy, const Element* more,  \
+                                  const unsigned char* mask, const float* mean, const float* x_bias, const Sharing sharing) { \
+    if (more) sum_gradient<1>(sums, gradient, x, dy, more, mask, mean, x_bias, sharing);                                      \
+    else sum_gradient<4 / sizeof(Element)>(sums, gradient, x, dy, more, mask, mean, x_bias, sharing);                         \
+  }                                                                                                                           \
+  extern "C" __global__ void __launch_bounds__(512, 2)                                                                        \
+      norm_gradient_##suffix(Element* dx, float* dweight, float* dbias, const Element* x, const Element* dy,                  \
+                             const unsigned char* mask, const float* mean, const float* x_bias, const float* var,             \
+                             const float* weight, const float2* sums, const Sharing sharing) {                                \
+    normalize_gradient(dx, dweight, dbias, x, dy, mask, mean, x_bias, var, weight, sums, sharing);                            \
   }
 SHEAF_NORM_GRADIENT(f32, float)
 SHEAF_NORM_GRADIENT(bf16, BFloat16)

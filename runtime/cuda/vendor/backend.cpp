@@ -5,6 +5,8 @@
 #include "runtime/cuda/vendor/library.h"
 #include "runtime/cuda/vendor/nccl.h"
 
+#include <cstdlib>
+
 namespace sheaf::cuda {
 namespace {
 
@@ -24,6 +26,9 @@ class NvidiaBackend final : public Backend {
 };
 
 Result<std::shared_ptr<Backend>> open_backend() {
+  // Before lanes have threads, which may read the environment. cuDNN's products of several streams share a workspace else, and their bits
+  // depend on who comes first.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   SHEAF_ASSIGN(auto driver, open_nvidia_driver());
   return std::shared_ptr<Backend>(std::make_shared<NvidiaBackend>(std::move(driver)));
 }

@@ -68,8 +68,6 @@ class RnnBuilder {
       require(context_.cudnn != nullptr, context_.no_cudnn);
       auto current = context_.driver->make_current(context_.device);
       require(bool(current), current ? "" : current.error().message());
-      // cuDNN's products of several streams share a workspace else, and their bits depend on who comes first.
-      if (operands_.request.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
     }
     auto made =
         RnnDescriptors::make(context_.planning() ? nullptr : context_.cudnn->handle(), shape_, training_ || backward_, fast);

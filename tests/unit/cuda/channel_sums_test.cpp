@@ -63,7 +63,8 @@ TEST_F(OwnChannels, ConvertEveryElement) {
 struct Case {
   Dims dims;
   bool last, relu, affine, residual;
-  bool sum = false;  ///< the gradient is of two
+  bool sum = false;     ///< the gradient is of two
+  bool biased = false;  ///< the mean is of x and a bias
 };
 
 /// What is computed, in double.
@@ -100,6 +101,7 @@ class OwnBatchNorm : public OwnChannels {
     const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2), residual = random_values<T>(count, 3);
     const auto weight = random_values<float>(channels, 4), bias = random_values<float>(channels, 5);
     const auto more = random_values<T>(count, 6);
+    const auto x_bias = random_values<float>(channels, 8);
     const Reference expected = reference(c, x, weight, bias, residual, eps);
     const auto channel = channels_of(c.dims, c.last);
 
@@ -112,21 +114,23 @@ class OwnBatchNorm : public OwnChannels {
     norm.x = {0, 0};
     if (c.affine) norm.weight = {1, 0}, norm.bias = {2, 0};
     if (c.residual) norm.residual = {3, 0};
-    norm.y = {4, 0};
-    norm.mean = {5, 0};
-    norm.var = {6, 0};
-    if (c.relu) norm.mask = {7, 0};
+    norm.y = {5, 0};
+    norm.mean = {6, 0};
+    norm.var = {7, 0};
+    if (c.relu) norm.mask = {8, 0};
+    if (c.biased) norm.x_bias = {4, 0};
     std::vector<KernelCall> calls;
     size_t scratch = 0;
     add_batch_norm_train(calls, kernels_.get(), norm, scratch);
     const size_t masks = goes_by_vectors(norm) ? count / 8 : mask_bytes(c.dims);  // what is written
-    const auto made = run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual)},
-                          {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(masks)}, scratch);
+    const auto made =
+        run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual), bytes_of(x_bias)},
+            {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(masks)}, scratch);
     const auto y = values_of<T>(made[0]);
     const auto mean = values_of<float>(made[1]), var = values_of<float>(made[2]);
     for (size_t i = 0; i < count; ++i) ASSERT_NEAR(float(y[i]), expected.y[i], tolerance * (1 + std::abs(expected.y[i]))) << i;
     for (size_t k = 0; k < channels; ++k) {
-      EXPECT_NEAR(mean[k], expected.mean[k], 1e-5);
+      EXPECT_NEAR(mean[k], expected.mean[k] + (c.biased ? x_bias[k] : 0), 1e-5);
       EXPECT_NEAR(var[k], expected.var[k], 1e-5 * (1 + expected.var[k]));
     }
 
@@ -146,16 +150,18 @@ class OwnBatchNorm : public OwnChannels {
     norm.weight = c.affine ? MemoryRef{4, 0} : MemoryRef{};
     norm.mask = c.relu ? MemoryRef{5, 0} : MemoryRef{};
     norm.more = c.sum ? MemoryRef{6, 0} : MemoryRef{};
-    norm.dx = {7, 0};
-    norm.dweight = {8, 0};
-    norm.dbias = {9, 0};
-    norm.gradient = {10, 0};
+    norm.x_bias = c.biased ? MemoryRef{7, 0} : MemoryRef{};
+    norm.dx = {8, 0};
+    norm.dweight = {9, 0};
+    norm.dbias = {10, 0};
+    norm.gradient = {11, 0};
     scratch = 0;
     calls.clear();
     add_batch_norm_backward(calls, kernels_.get(), norm, scratch);
     const auto back =
         run(std::move(calls),
-            {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4), bytes_of(more)},
+            {bytes_of(x), bytes_of(dy), made[1], made[2], bytes_of(weight), c.relu ? made[3] : Bytes(4), bytes_of(more),
+             bytes_of(x_bias)},
             {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(count * sizeof(T))}, scratch);
     const auto dx = values_of<T>(back[0]), branch = values_of<T>(back[3]);
     const auto dweight = values_of<float>(back[1]), dbias = values_of<float>(back[2]);
@@ -181,6 +187,7 @@ TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
       compare<float>({dims, last, false, true, false});
       compare<float>({dims, last, true, true, true});
       compare<float>({dims, last, true, true, true, true});
+      compare<float>({dims, last, false, true, false, false, true});
     }
   }
   compare<float>({{3, 5, 4, 3}, false, true, false, false});
@@ -190,7 +197,7 @@ TEST_F(OwnBatchNorm, OfNarrowValues) {
   compare<BFloat16>({{3, 10, 4, 3}, true, false, true, false});
   compare<BFloat16>({{3, 10, 4, 3}, false, false, false, true});
   compare<BFloat16>({{30, 16, 4, 3}, true, true, true, false});
-  compare<BFloat16>({{40, 72, 5, 3}, true, true, true, false, true});
+  compare<BFloat16>({{40, 72, 5, 3}, true, true, true, false, true, true});
 }
 
 /// Values far from 0 lose none of their variance: by vectors, sums are about a value of the channel's own.

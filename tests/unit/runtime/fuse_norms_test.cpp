@@ -97,6 +97,33 @@ TEST(FuseNorms, SumOfTwoGradientsJoinsToo) {
   EXPECT_EQ(backward.outputs.back(), steps.value("dn"));
 }
 
+TEST(FuseNorms, BiasInFrontIsAddedToTheMeanAlone) {
+  Steps steps;
+  const StepId conv = steps.add("conv", {"x", "weight", "bias"}, {"i", "cw", "cb"}, {"x"});
+  const StepId norm = steps.norm("x", "n");
+  steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
+  const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
+  steps.norm_backward("x", "n", "dn", "dx");
+  const NormFusions fusions(steps.program);
+  ASSERT_TRUE(fusions.at(conv));
+  EXPECT_EQ(fusions.at(conv)->step.roles, (std::vector<std::string>{"x", "weight"}));
+  for (const StepId step : {norm, gradient}) {
+    ASSERT_TRUE(fusions.at(step));
+    EXPECT_EQ(fusions.at(step)->step.roles.back(), "x_bias");
+    EXPECT_EQ(fusions.at(step)->step.inputs.back(), steps.value("cb"));
+  }
+}
+
+TEST(FuseNorms, BiasInFrontStaysWhereOthersReadIt) {
+  Steps steps;
+  const StepId conv = steps.add("conv", {"x", "weight", "bias"}, {"i", "cw", "cb"}, {"x"});
+  const StepId norm = steps.norm("x", "n");
+  steps.add("conv", {"x", "weight"}, {"x", "cw"}, {"z"});
+  const NormFusions fusions(steps.program);
+  EXPECT_FALSE(fusions.at(conv));
+  EXPECT_FALSE(fusions.at(norm));
+}
+
 TEST(FuseNorms, WithoutItsGradientThereIsNoMask) {
   Steps steps;
   const StepId norm = steps.norm("x", "n");
