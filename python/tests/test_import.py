@@ -49,6 +49,21 @@ def test_the_module_keeps_its_mode():
     assert module.training and not module.drop.training and module.fc.training
 
 
+class DropsOnce(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.3)
+
+    def forward(self, x):
+        return F.dropout(self.drop(x), 0.5, training=False)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_dropout_that_never_drops_is_nothing(training):
+    layers = sheaf.from_torch(DropsOnce().train(training), torch.randn(2, 3)).json["layers"]
+    assert [(layer["type"], layer["p"]) for layer in layers] == [("Dropout", 0.3)]
+
+
 def test_an_example_of_one_row_will_do(runner):
     model = runner.compare(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), (torch.randn(1, 3),))
     assert model.json["inputs"] == {"input": {"shape": ["batch", 3], "dtype": "float32"}}

@@ -3,6 +3,7 @@
 #include "runtime/machine/blocked_signals.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 
@@ -15,17 +16,27 @@ std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std::chrono::duration<double> silence) {
+Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std::chrono::duration<double> silence,
+                                                         std::chrono::duration<double> joining) {
   std::shared_ptr<ProcessWorld> world(new ProcessWorld(silence));
   {
     const BlockedSignals signals;
     try {
-      world->thread_ = std::thread([it = world.get(), &engine] { it->serve(engine); });
+      world->thread_ = std::thread([it = world.get(), engine] { it->serve(engine); });
     } catch (const std::system_error& error) {
       return Error(std::string("the thread that serves other processes can't be started: ") + error.what());
     }
   }
-  world->joined_.wait(false);
+  if (!world->joins_within(joining)) {
+    // The thread is within the engine, which can't be called off: it keeps what it works on.
+    static auto* const abandoned = new std::vector<std::shared_ptr<ProcessWorld>>;
+    world->thread_.detach();
+    abandoned->push_back(std::move(world));
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.3g", joining.count());
+    return Error("the world of processes can't be joined: not all of them have come within " + std::string(seconds) + " s")
+        .note("one may be stopped, or still loading; or its machine can't be reached");
+  }
   if (!world->joining_problem_.empty()) return Error("the world of processes can't be joined: " + world->joining_problem_);
   SHEAF_ASSIGN(const auto introductions, world->exchange(Peers::introduction()));
   auto peers = std::make_unique<Peers>(introductions, world->rank_);
@@ -33,6 +44,18 @@ Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std
   const std::lock_guard lock(world->mutex_);
   world->peers_ = std::move(peers);
   return world;
+}
+
+bool ProcessWorld::joins_within(std::chrono::duration<double> limit) const {
+  constexpr std::chrono::duration<double> kMostAtATime{0.1};  // more: this process itself was stopped meanwhile
+  std::chrono::duration<double> waited{0};
+  for (auto last = Clock::now(); !joined_ && waited < limit;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto now = Clock::now();
+    waited += std::min<std::chrono::duration<double>>(now - last, kMostAtATime);
+    last = now;
+  }
+  return joined_;
 }
 
 ProcessWorld::~ProcessWorld() {
@@ -116,7 +139,6 @@ void ProcessWorld::serve(const Open& engine) {
   }
   const bool works = messages_ != nullptr;
   joined_ = true;
-  joined_.notify_all();
   if (!works) return;
   {
     const std::lock_guard lock(engine_);

@@ -22,8 +22,14 @@ class ProcessWorld : public World {
   /// How long a process may give no sign of life, of this process's own running time.
   static constexpr std::chrono::duration<double> kSilence{5};
 
-  /// Joins the world on a thread of its own, which serves it until leave(). All ranks together. Errors: the engine's.
-  static Result<std::shared_ptr<ProcessWorld>> open(const Open& engine, std::chrono::duration<double> silence = kSilence);
+  /// How long the others may take to come, of the same time. Nobody can be asked before: a process that was stopped as it started
+  /// looks like one that loads slowly.
+  static constexpr std::chrono::duration<double> kJoining{60};
+
+  /// Joins the world on a thread of its own, which serves it until leave(). All ranks together. Errors: the engine's; not all have come
+  /// within `joining`, after which the process can join no world any more.
+  static Result<std::shared_ptr<ProcessWorld>> open(const Open& engine, std::chrono::duration<double> silence = kSilence,
+                                                    std::chrono::duration<double> joining = kJoining);
   /// Ends without a word to the others, who take it for a failure, unless leave() or fail() came before.
   ~ProcessWorld() override;
 
@@ -64,6 +70,8 @@ class ProcessWorld : public World {
   };
 
   explicit ProcessWorld(std::chrono::duration<double> silence) : silence_(silence) {}
+  /// Whether the engine has answered by then.
+  bool joins_within(std::chrono::duration<double> limit) const;
   /// Posts it and waits; the calling thread asks the engine itself.
   Result<void> run(Job job);
   /// Whether it is done.

@@ -56,7 +56,7 @@ def _lowered(module, examples, aliases, training, notes):
         try:
             graph = read(export(module, examples, mode))
             graph.inputs = _named(module, graph.inputs)
-            lowering = Lowering(graph, module, aliases)
+            lowering = Lowering(graph, module, aliases, training=mode)
             found[mode] = (graph, lowering, lowering.run())
         except Error as problem:
             problems[mode] = problem

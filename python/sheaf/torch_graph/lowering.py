@@ -26,9 +26,11 @@ _DROPOUTS = {"aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
 
 
 class Lowering:
-    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world)."""
+    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world). `training`: the graph is that of
+    the training mode."""
 
-    def __init__(self, graph, module, aliases):
+    def __init__(self, graph, module, aliases, training=False):
+        self.training = training
         self.graph, self.module, self.layers, self.values, self.problems = graph, module, [], {}, []
         self.parameters = {}
         for node, name in graph.inputs:

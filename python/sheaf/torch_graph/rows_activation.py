@@ -94,17 +94,22 @@ def _in_its_type(a, w):
 
 @row("aten.dropout")
 def dropout(a, w):
-    return w.layer("Dropout", [_first(a)], p=a["p"])
+    return w.layer("Dropout", [_first(a)], p=a["p"]) if _drops(a, w) else _first(a)
 
 
 @row("aten.feature_dropout")
 def feature_dropout(a, w):
-    return w.layer(f"Dropout{max(_first(a).rank - 2, 1)}d", [_first(a)], p=a["p"])
+    return w.layer(f"Dropout{max(_first(a).rank - 2, 1)}d", [_first(a)], p=a["p"]) if _drops(a, w) else _first(a)
 
 
 @row("aten.alpha_dropout")
 def alpha_dropout(a, w):
-    return w.layer("AlphaDropout", [_first(a)], p=a["p"])
+    return w.layer("AlphaDropout", [_first(a)], p=a["p"]) if _drops(a, w) else _first(a)
+
+
+def _drops(a, w):
+    """In evaluation none does, and the model file is to train all the same; one that doesn't in training never does."""
+    return a["train"] or not w.lowering.training
 
 
 def _first(a):

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <semaphore>
+
 namespace sheaf {
 namespace {
 
@@ -25,6 +27,18 @@ TEST(ProcessWorld, AllRanksExchangeTextsOfAnyLength) {
       EXPECT_TRUE(world.leave());
     });
   }
+}
+
+TEST(ProcessWorld, AnEngineThatWaitsForARankThatNeverComesIsGivenUp) {
+  static std::binary_semaphore never(0);  // the engine's thread outlives the test
+  const auto opened = ProcessWorld::open(
+      [](std::string&) -> Messages* {
+        never.acquire();
+        return nullptr;
+      },
+      ProcessWorld::kSilence, std::chrono::milliseconds(50));
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message(), HasSubstr("not all of them have come within 0.05 s"));
 }
 
 TEST(ProcessWorld, ABroadcastReachesAllFromAnyRank) {
