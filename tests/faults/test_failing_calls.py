@@ -27,7 +27,8 @@ class FailingCalls(FaultTest):
                 if done.status == 1:
                     failed += 1
                     # The compiler's own files have no names; lld takes a file whose state can't be told for one that isn't there.
-                    inside = "error: linking " in done.err or "the linker's" in done.err or "error: the compiler gave up" in done.err
+                    inside = "error: linking " in done.err or "the linker's" in done.err or "error: the compiler gave up" in done.err or \
+                        "error: '/proc/self/fd/" in done.err
                     self.assertRegex(done.err, "error: " if inside else r"(^|\n)\S+: error: ", str(done))
                     self.assertIn("ld.lld" if "ld.lld" in done.err else os.strerror(code), done.err, str(done))
                 check(done)
