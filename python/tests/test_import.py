@@ -206,6 +206,34 @@ class InPlace(nn.Module):
         return y + x
 
 
+class Biased(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, bias=None):
+        return self.fc(x) + bias
+
+
+class PassesOn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Biased()
+
+    def forward(self, **named):
+        return self.inner(**named)
+
+
+@pytest.mark.parametrize("module", [PassesOn(), nn.DataParallel(Biased())])
+def test_keywords_that_forward_catches_are_inputs(runner, module):
+    x, bias = torch.randn(3, 4), torch.randn(3, 4)
+    model = sheaf.from_torch(module, (), {"x": x, "bias": bias})
+    assert list(model.json["inputs"]) == ["x", "bias"] and "forward" not in vars(module)
+    inner = module.inner if isinstance(module, PassesOn) else module.module
+    found = sheaf.Model(sheaf.compile(model)).bind("cpu:0,cpu:1", batch=3).run(x, bias)
+    torch.testing.assert_close(torch.as_tensor(found), inner(x, bias).detach())
+
+
 def test_writes_in_place_are_values(runner):
     runner.compare(InPlace(), (torch.randn(2, 3),))
 

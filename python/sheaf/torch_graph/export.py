@@ -1,7 +1,10 @@
 """torch.export with a batch of any size, in the module's training or evaluation mode."""
 import contextlib
+import functools
+import inspect
 import os
 import traceback
+import unittest.mock
 import warnings
 
 import torch
@@ -34,6 +37,26 @@ def _data_parallel_passes_through():
 
 
 @contextlib.contextmanager
+def _named_keywords(module, keywords):
+    """torch.export names no input that `forward` takes as one of its **keywords: for as long, the signature lists those that are given."""
+    signature = inspect.signature(module.forward)
+    listed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if len(listed) == len(signature.parameters):
+        yield
+        return
+    forward = module.forward
+    extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in keywords if name not in signature.parameters]
+
+    @functools.wraps(forward)
+    def with_names(*arguments, **named):
+        return forward(*arguments, **named)
+
+    with_names.__signature__ = signature.replace(parameters=[*listed, *extra])
+    with unittest.mock.patch.object(module, "forward", with_names):
+        yield
+
+
+@contextlib.contextmanager
 def _mode(module, training):
     before = {m: m.training for m in module.modules()}
     if module.training != training:
@@ -50,7 +73,8 @@ def export(module, examples, training):
     arguments, keywords = examples.with_rows(_ROWS)
     shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
     try:
-        with _mode(module, training), _data_parallel_passes_through(), as_one_call(), warnings.catch_warnings():
+        with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), as_one_call(), \
+                warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
     except Error:
