@@ -230,7 +230,7 @@ def test_keywords_that_forward_catches_are_inputs(runner, module):
     model = sheaf.from_torch(module, (), {"x": x, "bias": bias})
     assert list(model.json["inputs"]) == ["x", "bias"] and "forward" not in vars(module)
     inner = module.inner if isinstance(module, PassesOn) else module.module
-    found = sheaf.Model(sheaf.compile(model)).bind("cpu:0,cpu:1", batch=3).run(x, bias)
+    found, = runner.outputs(model, {"x": x.numpy(), "bias": bias.numpy()}, "cpu:0,cpu:1")
     torch.testing.assert_close(torch.as_tensor(found), inner(x, bias).detach())
 
 
