@@ -33,7 +33,7 @@ struct StepCase {
   int threads = 1;
   bool fast = false;
   bool bf16 = false;            ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
-  std::string candidate;        ///< to be taken, where there are several and it is one of them
+  std::string candidate = {};   ///< to be taken, where there are several and it is one of them
   bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
 };
 
