@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// By operation; tests/unit/ops asserts that each has a row.
+/// By operation; tests/unit/runtime/ops asserts that each has a row.
 std::array<const OpTraits*, kOps> table() {
   std::array<const OpTraits*, kOps> rows{};
   for (const auto family : {movements(), linear_ops(), convolutions(), normalizations(), poolings(), recurrent_ops()})

@@ -4,8 +4,8 @@
 
 #include "runtime/bind/binding.h"
 #include "sheaf/model.h"
-#include "tests/unit/runtime/plan_builder.h"
-#include "tests/unit/runtime/variable_values.h"
+#include "tests/fixtures/plan_builder.h"
+#include "tests/fixtures/variable_values.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

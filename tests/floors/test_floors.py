@@ -133,6 +133,13 @@ class Floors(unittest.TestCase):
             has_tests = tests.search(file.read_text(encoding="utf-8")) is not None
             self.assertEqual(has_tests, file.name.endswith("_test.cpp"), file)
 
+    def test_unit_tests_stand_as_what_they_test_does(self):
+        stand_ins = {"ptx", "sim", "allocation"}  # the PTX emulator and the virtual GPU; all of the runtime out of memory
+        unit = self.root / "tests" / "unit"
+        folders = {test.parent.relative_to(unit) for test in unit.rglob("*_test.*")}
+        self.assertGreater(len(folders), 20)
+        self.assertEqual([str(f) for f in sorted(folders) if f.parts[0] not in stand_ins and not (self.root / f).is_dir()], [])
+
     def test_the_rules_would_notice(self):
         self.assertEqual(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}), ["a", "b", "c", "a"])
         self.assertEqual(circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}), [])

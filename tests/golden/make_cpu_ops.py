@@ -1,4 +1,4 @@
-"""Writes cpu_ops.json: library steps (docs/steps.md) with PyTorch's outputs, for tests/unit/cpu/ops_golden_test.cpp.
+"""Writes cpu_ops.json: library steps (docs/steps.md) with PyTorch's outputs, for tests/unit/runtime/cpu/ops_golden_test.cpp.
 
     python tests/golden/make_cpu_ops.py
 

@@ -3,8 +3,8 @@
 // which the programs say so and end with status 1 (tools/cli/program.cpp): that, and no other end, is allowed besides.
 #include "runtime/base/file.h"
 #include "runtime/plan/serialize.h"
-#include "tests/unit/runtime/training_device.h"
-#include "tests/unit/runtime/training_run.h"
+#include "tests/fixtures/training_device.h"
+#include "tests/fixtures/training_run.h"
 
 #include <gtest/gtest.h>
 

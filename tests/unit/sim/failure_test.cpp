@@ -1,7 +1,7 @@
 // Calls that fail, kernels that never end, devices that are lost: a run ends with an error that says where, nothing hangs or
 // leaks, and variables hold what they held or what the step made of them.
 #include "tests/sim/strict_machine.h"
-#include "tests/unit/runtime/training_run.h"
+#include "tests/fixtures/training_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 // CPU's; and nothing is done that a GPU would punish.
 #include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
-#include "tests/unit/runtime/plan_builder.h"
-#include "tests/unit/runtime/training_device.h"
+#include "tests/fixtures/plan_builder.h"
+#include "tests/fixtures/training_device.h"
 
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"

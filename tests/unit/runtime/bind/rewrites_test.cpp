@@ -1,0 +1,217 @@
+// Each rewrite of a bound program, as text before and after it: tests/unit/runtime/bind/golden.
+#include "tests/paths/source_folder.h"
+#include "tests/unit/runtime/bind/fixed_device.h"
+#include "tests/fixtures/plan_builder.h"
+
+#include "runtime/bind/print.h"
+#include "runtime/bind/rewrites.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace sheaf {
+namespace {
+
+const std::string kFolder = source_file("tests/unit/runtime/bind/golden/");
+
+/// SHEAF_WRITE_GOLDEN=1 in the environment writes the files anew; read their diff before committing them.
+void expect_golden(const std::string& file, const std::string& text) {
+  if (std::getenv("SHEAF_WRITE_GOLDEN")) std::ofstream(kFolder + file) << text;
+  std::ifstream stream(kFolder + file);
+  ASSERT_TRUE(stream) << kFolder + file;
+  std::stringstream expected;
+  expected << stream.rdbuf();
+  EXPECT_EQ(text, expected.str()) << file;
+}
+
+/// A plan bound to devices of its own.
+class Bound {
+ public:
+  Bound(PlanBuilder builder, DeviceSet devices, int64_t batch)
+      : builder_(std::move(builder)),
+        devices_(std::move(devices)),
+        constants_(std::shared_ptr<Device>(&devices_.host(), [](Device*) {}), builder_.plan.parameters, builder_.plan.state),
+        context_{builder_.plan, builder_.plan.infer, devices_, {}, constants_, batch} {
+    context_.kernels.resize(devices_.lanes().size());
+    context_.deterministic = false;
+    auto expanded = expand(context_);
+    if (expanded) program_ = std::move(*expanded);
+    else ADD_FAILURE() << to_string(expanded.error());
+  }
+
+  /// Applies all rewrites before `name`.
+  void up_to(std::string_view name) {
+    for (const Rewrite& rewrite : rewrites()) {
+      if (rewrite.name == name) return;
+      apply(rewrite);
+    }
+    ADD_FAILURE() << "no rewrite " << name;
+  }
+  void apply(const Rewrite& rewrite) {
+    auto done = rewrite.apply(program_, context_);
+    EXPECT_TRUE(done) << to_string(done.error());
+  }
+  std::string text() const { return print(program_, builder_.plan.infer, devices_); }
+  std::string planned_text() {
+    auto planned = plan_binding(context_);
+    EXPECT_TRUE(planned) << to_string(planned.error());
+    return planned ? print(*planned, builder_.plan.infer, devices_) : "";
+  }
+
+ private:
+  PlanBuilder builder_;
+  DeviceSet devices_;
+  ConstantStore constants_;
+  BindContext context_;
+  BoundProgram program_;
+};
+
+/// `claim` is what the file is to show.
+void expect_rewrite(const std::string& name, const std::string& claim, Bound bound) {
+  bound.up_to(name);
+  std::string text = claim + "\n\nbefore " + name + "\n\n" + bound.text();
+  for (const Rewrite& rewrite : rewrites())
+    if (rewrite.name == name) bound.apply(rewrite);
+  expect_golden(name + ".txt", text + "\nafter " + name + "\n\n" + bound.text());
+}
+
+/// A generated kernel over elements.
+int kernel(PlanBuilder& b, const std::string& name, std::vector<int> inputs, const std::string& value,
+           std::vector<Extent> shape, Place place) {
+  const int made = b.step(Op::kernel, std::move(inputs), value, std::move(shape), place, {{"work", 1}});
+  b.program.steps.back().kernel = name;
+  return made;
+}
+
+/// Device 0 trains `w` on x·w; an average of x is kept beside it.
+PlanBuilder training() {
+  PlanBuilder b;
+  const Place home = PlanBuilder::device(0);
+  const int x = b.input("x", {4}), rate = b.input("lr", {});
+  const int w = b.parameter("w", {4}, home), mean = b.parameter("mean", {4}, home);
+  const int there = b.step(Op::transfer, {x}, "x0", {4}, home), lr = b.step(Op::transfer, {rate}, "lr0", {}, home);
+  const int average = kernel(b, "average_0", {mean, there}, "mean+", {4}, home);
+  const int product = kernel(b, "mul_0", {there, w}, "y", {4}, home);
+  const int loss = kernel(b, "sum_0", {product}, "loss", {}, home);
+  const int changed = kernel(b, "sgd_0", {w, there, lr}, "w+", {4}, home);
+  b.output("loss", loss);
+  b.program.updates = {{"mean", average}, {"w", changed}};
+  return b;
+}
+
+/// Two replicas of w·x on their own devices, whose gradients are added up on device 0. `trains`: and change w there.
+PlanBuilder replicas(bool trains = false) {
+  PlanBuilder b;
+  const int x = b.input("x", {b.batch(), 4});
+  const int w = b.parameter("w", {4}, PlanBuilder::device(0));
+  const int r = b.region("net", b.batch());
+  const int part = b.scatter(x, r, 0, {b.chunk(r), 4});
+  const int product = kernel(b, "mul_0", {part, b.replicate(w, r)}, "y", {b.chunk(r), 4}, b.in_region(r));
+  const int gradient = kernel(b, "sum_0", {product}, "dw", {4}, b.in_region(r));
+  const int sum = b.step(Op::reduce, {gradient}, "dw+", {4}, PlanBuilder::device(0), {{"region", r}});
+  b.output("loss", b.gather(product, r, 0, {b.batch(), 4}, PlanBuilder::device(0), "net"));
+  b.output("dw", sum);
+  if (trains) b.program.updates = {{"w", kernel(b, "sgd_0", {w, sum}, "w+", {4}, PlanBuilder::device(0))}};
+  return b;
+}
+
+/// x·half(w)·half(v), of which the device changes w.
+PlanBuilder conversions() {
+  PlanBuilder b;
+  const int x = b.input("x", {4});
+  const int w = b.parameter("w", {4}, PlanBuilder::device(0)), v = b.parameter("v", {4}, PlanBuilder::device(0));
+  const int there = b.step(Op::transfer, {x}, "x0", {4}, PlanBuilder::device(0));
+  const int first = kernel(b, "half_0", {w}, "w'", {4}, PlanBuilder::device(0));
+  const int product = kernel(b, "mul_0", {there, first}, "y", {4}, PlanBuilder::device(0));
+  const int second = kernel(b, "half_0", {v}, "v'", {4}, PlanBuilder::device(0));
+  const int loss = kernel(b, "mul_0", {product, second}, "loss", {4}, PlanBuilder::device(0));
+  b.output("loss", loss);
+  b.program.updates = {{"w", kernel(b, "sgd_0", {w, loss}, "w+", {4}, PlanBuilder::device(0))}};
+  return b;
+}
+
+/// A chain of kernels on device 0.
+PlanBuilder chain() {
+  PlanBuilder b;
+  const int x = b.input("x", {4});
+  const int there = b.step(Op::transfer, {x}, "x0", {4}, PlanBuilder::device(0));
+  const int first = kernel(b, "first_0", {there}, "a", {4}, PlanBuilder::device(0));
+  const int second = kernel(b, "second_0", {first}, "b", {4}, PlanBuilder::device(0));
+  const int third = kernel(b, "third_0", {second}, "c", {4}, PlanBuilder::device(0));
+  b.output("c", third);
+  return b;
+}
+
+TEST(Rewrites, SinkUpdates) {
+  expect_rewrite("sink-updates", "On a GPU what only makes new values of variables comes last: the average, though made first.",
+                 {training(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, HoistFromVariables) {
+  expect_rewrite("hoist-from-variables",
+                 "On a GPU what reads only variables comes first, equal kernels together: both halves before the products.",
+                 {conversions(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, FetchInputs) {
+  expect_rewrite("fetch-inputs", "Two small inputs of a GPU come in one transfer, before all else.",
+                 {training(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, FormCollectives) {
+  expect_rewrite("form-collectives", "What GPUs send each other goes as a broadcast and a sum, with a member on each of them.",
+                 {replicas(true), fixed_devices(0, 2), 6});
+}
+
+TEST(Rewrites, PlaceGatheredParts) {
+  expect_rewrite("place-gathered-parts",
+                 "The replicas' results are made in their slices of the whole: the copies are left out.",
+                 {replicas(), fixed_devices(2), 6});
+}
+
+TEST(Rewrites, PlaceOutputs) {
+  expect_rewrite("place-outputs", "An output in host memory is made in the caller's buffer, with all that lies in it.",
+                 {replicas(), fixed_devices(2), 6});
+}
+
+TEST(Rewrites, PlaceUpdates) {
+  expect_rewrite(
+      "place-updates",
+      "The new w lies over the old one, which its own kernel reads last, after the check of the loss; the average is\n"
+      "made before that check, and copied when all is well.",
+      {training(), fixed_devices(1), 1});
+}
+
+TEST(Rewrites, PlaceOverInputs) {
+  expect_rewrite("place-over-inputs", "A chain of kernels works in one buffer: each result lies over the operand that dies.",
+                 {chain(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, HaveATestEach) {
+  std::set<std::string_view> names;
+  for (const Rewrite& rewrite : rewrites()) {
+    EXPECT_TRUE(std::ifstream(kFolder + std::string(rewrite.name) + ".txt")) << rewrite.name;
+    EXPECT_TRUE(names.insert(rewrite.name).second) << rewrite.name;
+  }
+}
+
+TEST(Expansion, ReordersWhatAnOperationWantsOtherwise) {
+  PlanBuilder b;
+  const Json window = {
+      {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
+  const int x = b.input("x", {1, 2, 4, 4}), w = b.input("w", {3, 2, 3, 3});
+  b.output("y", b.step(Op::conv, {x, w}, "conv", {1, 3, 4, 4}, b.host(), window, {"x", "weight"}));
+  expect_golden("reorder.txt", "The weight that a caller gives is reordered for the convolution, which wants it blocked.\n\n" +
+                                   Bound(std::move(b), fixed_devices(1), 1).text());
+}
+
+TEST(PlannedBinding, ShowsWaitsLanesAndArenas) {
+  expect_golden("planned.txt", "Two replicas on GPUs, with what their lanes wait for and where tensors lie in the arenas.\n\n" +
+                                   Bound(replicas(), fixed_devices(0, 2), 6).planned_text());
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,30 @@
+// Plans as JSON documents that a test changes.
+#pragma once
+
+#include "runtime/check/reader.h"
+#include "runtime/plan/serialize.h"
+#include "runtime/plan/sha256.h"
+#include "tests/unit/runtime/check/plan_samples.h"
+
+#include <string>
+
+namespace sheaf {
+
+/// The text of a document with the digest that fits it.
+inline std::string sign(Json document) {
+  if (!document.is_object()) return document.dump();
+  document.erase("sha256");
+  const std::string digest = sha256(document.dump());
+  document["sha256"] = digest;
+  return document.dump();
+}
+
+inline Json sample_document() { return Json::parse(serialize(samples::sample_plan())); }
+
+/// What the reader has against a text.
+inline std::string error_of(const std::string& text) {
+  const auto plan = parse_plan("m.plan", text);
+  return plan ? "no error" : to_string(plan.error());
+}
+
+}  // namespace sheaf
