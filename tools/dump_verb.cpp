@@ -43,6 +43,7 @@ OptionParser dump_options() {
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
       .add(shards_option)
+      .add(device_model_option)
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .file(FileUse::input)
       .flag("--exit-code", "with --diff: exit with status 1 where something changed")
@@ -55,6 +56,8 @@ OptionParser dump_options() {
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})
       .example("what binding makes of it there: copies, formats, the lanes' order, memory",
                {"sheaf dump models/tutorial.json --format bound --devices cpu:0,cpu:1 --batch 30"})
+      .example("the same on a GPU that isn't there, with its launches",
+               {"sheaf dump digits_cnn.plan --format bound --program train --devices cuda:0 --batch 32 --device-model h200"})
       .example("a page to explore in a browser",
                {"sheaf dump models/resnet18.json --format html --devices cpu:0-1 --batch 32 -o resnet18.html"})
       .example("what a narrower model changes",
@@ -83,6 +86,8 @@ int dump_verb(std::span<const std::string> arguments) {
   if (!shards) return report_usage(shards.error(), "dump");
   what.shards = *shards;
   if (what.shards > 0 && !what.batch) return report_usage(Error("--shards goes with --devices and --batch"), "dump");
+  auto model = device_model_of(*options);
+  if (!model) return report_usage(model.error(), "dump");
   const std::string format_name = options->value("--format"), file = options->value("MODEL-or-PLAN");
   if (options->has("-o")) {
     if (auto ok = check_extension("--format " + format_name + " -o", options->value("-o"), extensions_of(format_name)); !ok)
@@ -94,6 +99,8 @@ int dump_verb(std::span<const std::string> arguments) {
   if (options->has("--exit-code") && !compares) return report_usage(Error("--exit-code goes with --diff"), "dump");
   if (format == DumpFormat::bound && !what.batch)
     return report_usage(Error("--format bound needs --devices and --batch: binding is for both"), "dump");
+  if (options->has("--device-model") && format != DumpFormat::bound)
+    return report_usage(Error("--device-model goes with --format bound: no other format shows what a device chose"), "dump");
   if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer || format == DumpFormat::bound))
     return report_usage(Error("--diff is shown as text, json, dot, svg or html, not as " + format_name), "dump");
   if (options->has("--trace") && (format != DumpFormat::html || compares))
@@ -115,7 +122,9 @@ int dump_verb(std::span<const std::string> arguments) {
       what.memory = [&](const Program& program) {
         return memory_over_time(*plan, program, what.devices, *what.batch, what.shards);
       };
-      what.bound = [&](const Program& program) { return bound_text(*plan, program, what.devices, *what.batch, what.shards); };
+      what.bound = [&](const Program& program) {
+        return bound_text(*plan, program, what.devices, *what.batch, what.shards, *model);
+      };
     }
     Result<std::string> shown = dump(*plan, format, what);
     if (shown && generic) shown = generic_ir(*shown);

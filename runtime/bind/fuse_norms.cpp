@@ -113,6 +113,23 @@ void NormFusions::drop_bias(const Program& program, StepId norm) {
     NormFusion& fusion = fused_.try_emplace(place, NormFusion{step_of(program, one), one, norm}).first->second;
     fusion.step.inputs.push_back(bias.number());
     fusion.step.roles.push_back("x_bias");
+    if (one != norm) drop_bias_gradient(program, norm, one);
+  }
+}
+
+void NormFusions::drop_bias_gradient(const Program& program, StepId norm, StepId norm_gradient) {
+  const ValueId dx(step_of(program, norm_gradient).outputs[0]);
+  for (StepId reader : readers_[dx]) {
+    if (reader.index() == program.steps.size()) continue;
+    const Step& step = step_of(program, reader);
+    if (step.op != Op::conv_backward_weight || operand(step, "dy") != dx || step.outputs.size() != 2) continue;
+    if (!(step.place == step_of(program, norm).place)) continue;
+    NormFusion plain{step, reader, norm, {ValueId(step.outputs[1])}};
+    plain.step.outputs.pop_back();
+    plain.step.attributes["bias"] = false;
+    plain.step.notes.push_back(
+        "without its bias's gradient: the batch norm behind the convolution takes the bias away again, so that is zero");
+    fused_[reader] = std::move(plain);
   }
 }
 

@@ -1,6 +1,7 @@
 // Batch norm joined with its neighbours, for devices whose library does both in one operation (DeviceInfo::fuses_norms):
 // forward with the addition and the ReLU that are its only readers, backward with the ReLU's gradient before it, and the sum before
-// that. The bias of a convolution in front of it, which changes nothing but the mean, is left out there. A step's
+// that. The bias of a convolution in front of it, which changes nothing but the mean, is left out there, and its gradient, which is
+// zero, isn't summed. A step's
 // attribute `pattern` says which kernels these are (docs/steps.md).
 #pragma once
 
@@ -18,6 +19,7 @@ struct NormFusion {
   Step step;       ///< the step to prepare: operands are values of the program, or kMask
   StepId instead;  ///< the step that messages name: the batch norm, or its gradient
   StepId forward;  ///< the batch norm
+  std::vector<ValueId> zeros = {};  ///< outputs of the step instead of which it stands that are zero, and that it doesn't make
 };
 
 /// What can be fused in a program. A fused step takes the place of the first of its two steps.
@@ -33,8 +35,10 @@ class NormFusions {
  private:
   void fuse_forward(const Program& program, StepId norm);
   void fuse_backward(const Program& program, StepId gradient);
-  /// A convolution in front of a batch norm does without its bias.
+  /// A convolution in front of a batch norm does without its bias, and its gradient without the bias's: batch norm's gradient adds up
+  /// to zero in each channel.
   void drop_bias(const Program& program, StepId norm);
+  void drop_bias_gradient(const Program& program, StepId norm, StepId norm_gradient);
 
   IdVector<ValueId, StepId> makers_;                ///< none: a source
   IdVector<ValueId, std::vector<StepId>> readers_;  ///< the end of the program for what leaves it

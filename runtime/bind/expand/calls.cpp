@@ -45,8 +45,12 @@ bool Calls::fuses(const NormFusion* fusion, const Spot& spot) const {
 Result<void> Calls::call(StepId id, const Spot& spot) {
   if (fuses(fusions_.covering(id), spot)) return {};
   const NormFusion* fusion = fusions_.at(id);
-  return fuses(fusion, spot) ? call(fusion->step, fusion->instead, spot, fusion->forward)
-                             : call(builder_.step(id), id, spot, {});
+  if (!fuses(fusion, spot)) return call(builder_.step(id), id, spot, {});
+  for (ValueId zero : fusion->zeros) {
+    SHEAF_ASSIGN(const auto spec, replicas_.spec(zero, spot.replica));
+    define_zeros(zero, spec, spot);
+  }
+  return call(fusion->step, fusion->instead, spot, fusion->forward);
 }
 
 Result<void> Calls::call(const Step& step, StepId id, const Spot& spot, StepId norm) {
@@ -171,13 +175,14 @@ Result<void> Calls::add_call(Sized& sized, const Spot& spot) {
 }
 
 void Calls::add_zeros(const Sized& sized, const Spot& spot) {
-  for (size_t i = 0; i < sized.output_specs.size(); ++i) {
-    const TensorSpec& spec = sized.output_specs[i];
-    const ValueId value(sized.step.outputs[i]);
-    Tensor::Place place = Tensor::Planned{};
-    if (spec.bytes != 0) place = Tensor::Stored{builder_.constants().zeros(spec, builder_.device(spot.lane)).node};
-    builder_.define(value, spot.replica, builder_.add(spec, builder_.name(value), spot.lane, place));
-  }
+  for (size_t i = 0; i < sized.output_specs.size(); ++i)
+    define_zeros(ValueId(sized.step.outputs[i]), sized.output_specs[i], spot);
+}
+
+void Calls::define_zeros(ValueId value, const TensorSpec& spec, const Spot& spot) {
+  Tensor::Place place = Tensor::Planned{};
+  if (spec.bytes != 0) place = Tensor::Stored{builder_.constants().zeros(spec, builder_.device(spot.lane)).node};
+  builder_.define(value, spot.replica, builder_.add(spec, builder_.name(value), spot.lane, place));
 }
 
 Result<void> Calls::call_once(const Sized& sized, const Spot& spot) {

@@ -45,6 +45,7 @@ class Calls {
   Result<void> call_once(const Sized& sized, const Spot& spot);
   /// Its outputs are zeros, or nothing at all, without any work.
   void add_zeros(const Sized& sized, const Spot& spot);
+  void define_zeros(ValueId value, const TensorSpec& spec, const Spot& spot);
   Result<void> add_call(Sized& sized, const Spot& spot);
 
   Builder& builder_;

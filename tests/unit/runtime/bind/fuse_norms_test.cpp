@@ -104,9 +104,14 @@ TEST(FuseNorms, BiasInFrontIsAddedToTheMeanAlone) {
   steps.add("relu", {"x"}, {"n"}, {"y"}, "relu");
   const StepId gradient = steps.add("relu_backward", {"x", "x1"}, {"dy", "y"}, {"dn"}, "relu_backward");
   steps.norm_backward("x", "n", "dn", "dx");
+  const StepId of_weight = steps.add("conv_backward_weight", {"x", "dy"}, {"i", "dx"}, {"dcw", "dcb"});
   const NormFusions fusions(steps.program);
   ASSERT_TRUE(fusions.at(conv));
   EXPECT_EQ(fusions.at(conv)->step.roles, (std::vector<std::string>{"x", "weight"}));
+  ASSERT_TRUE(fusions.at(of_weight));
+  EXPECT_EQ(fusions.at(of_weight)->step.outputs, std::vector<int>{steps.value("dcw")});
+  EXPECT_EQ(fusions.at(of_weight)->step.attributes["bias"], false);
+  EXPECT_EQ(fusions.at(of_weight)->zeros, std::vector<ValueId>{ValueId(steps.value("dcb"))}) << "batch norm's gradient adds up to zero";
   for (const StepId step : {norm, gradient}) {
     ASSERT_TRUE(fusions.at(step));
     EXPECT_EQ(fusions.at(step)->step.roles.back(), "x_bias");
@@ -119,7 +124,10 @@ TEST(FuseNorms, BiasInFrontStaysWhereOthersReadIt) {
   const StepId conv = steps.add("conv", {"x", "weight", "bias"}, {"i", "cw", "cb"}, {"x"});
   const StepId norm = steps.norm("x", "n");
   steps.add("conv", {"x", "weight"}, {"x", "cw"}, {"z"});
+  steps.norm_backward("x", "n", "dn", "dx");
+  const StepId of_weight = steps.add("conv_backward_weight", {"x", "dy"}, {"i", "dx"}, {"dcw", "dcb"});
   const NormFusions fusions(steps.program);
+  EXPECT_FALSE(fusions.at(of_weight));
   EXPECT_FALSE(fusions.at(conv));
   EXPECT_FALSE(fusions.at(norm));
 }
