@@ -16,9 +16,9 @@ namespace sheaf {
 inline constexpr int kMask = -1;
 
 struct NormFusion {
-  Step step;       ///< the step to prepare: operands are values of the program, or kMask
-  StepId instead;  ///< the step that messages name: the batch norm, or its gradient
-  StepId forward;  ///< the batch norm
+  Step step;                        ///< the step to prepare: operands are values of the program, or kMask
+  StepId instead;                   ///< the step that messages name: the batch norm, or its gradient
+  StepId forward;                   ///< the batch norm
   std::vector<ValueId> zeros = {};  ///< outputs of the step instead of which it stands that are zero, and that it doesn't make
 };
 

@@ -111,7 +111,8 @@ TEST(FuseNorms, BiasInFrontIsAddedToTheMeanAlone) {
   ASSERT_TRUE(fusions.at(of_weight));
   EXPECT_EQ(fusions.at(of_weight)->step.outputs, std::vector<int>{steps.value("dcw")});
   EXPECT_EQ(fusions.at(of_weight)->step.attributes["bias"], false);
-  EXPECT_EQ(fusions.at(of_weight)->zeros, std::vector<ValueId>{ValueId(steps.value("dcb"))}) << "batch norm's gradient adds up to zero";
+  EXPECT_EQ(fusions.at(of_weight)->zeros, std::vector<ValueId>{ValueId(steps.value("dcb"))})
+      << "batch norm's gradient adds up to zero";
   for (const StepId step : {norm, gradient}) {
     ASSERT_TRUE(fusions.at(step));
     EXPECT_EQ(fusions.at(step)->step.roles.back(), "x_bias");
