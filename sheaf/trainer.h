@@ -118,6 +118,8 @@ class Trainer {
   /// Of a whole batch; with micro-batches of the largest part.
   BindingReport report() const;
   const Binding& binding() const;  // sheaf's own
+  /// Bound to `rows` rows, as by prepare().
+  Result<const BatchStep*> bound_to(int64_t rows);  // sheaf's own
 
  private:
   struct State;

@@ -71,6 +71,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   SHEAF_TRY(request.constants->allocate());
   SHEAF_TRY(binding->allocate_arenas(planned.memory, planned.schedule, request.arenas.get()));
   binding->buffers_ = CallerBuffers(planned.program);
+  binding->rows_read_ = sheaf::rows_read(planned.program, request.program, *request.devices);
   binding->describe(planned);
   binding->guard_ = planned.program.guard;
   for (InstanceId i : planned.program.instances.ids()) {

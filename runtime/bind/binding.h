@@ -7,6 +7,7 @@
 #include "runtime/bind/memory_profile.h"
 #include "runtime/bind/observation.h"
 #include "runtime/bind/operation_info.h"
+#include "runtime/bind/rows_read.h"
 #include "runtime/bind/run_errors.h"
 #include "sheaf/tune.h"
 
@@ -71,6 +72,8 @@ class Binding {
   /// Program inputs (and targets) in the order of Program::values, outputs as listed; plain, with their sizes.
   const std::vector<TensorSpec>& inputs() const { return buffers_.inputs(); }
   const std::vector<TensorSpec>& outputs() const { return buffers_.outputs(); }
+  /// By input: the rows that this process reads; all but those may hold anything.
+  const std::vector<Run>& rows_read() const { return rows_read_; }
 
   /// Runs the program. `inputs` and `outputs` are host buffers, one for each of inputs() and outputs(), aligned to
   /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
@@ -125,6 +128,7 @@ class Binding {
   const Program* program_ = nullptr;
   int64_t batch_ = 0;
   CallerBuffers buffers_;
+  std::vector<Run> rows_read_;
   IdVector<LaneId, std::shared_ptr<void>> arenas_;
   std::vector<std::unique_ptr<Executable>> executables_;
   std::vector<std::unique_ptr<Event>> events_;

@@ -31,7 +31,14 @@ std::string name_of(const Program& program, const OperationInfo& operation) {
 
 TracedProgram traced_program(const Plan& plan, const Program& program, int64_t batch, const DeviceSet& devices,
                              const BindingInfo& info, Executor& executor, const DeviceDescriptions& described) {
-  TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, info.communications, described.source};
+  TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, {}, described.source};
+  std::vector<bool> here(info.operations.size(), false);  // by operation; those of other ranks nobody times here
+  for (LaneId l : devices.lanes())
+    for (const LaneOperation& operation : executor.lane(l).operations) here[operation.instance.index()] = true;
+  for (const Communication& one : info.communications) {
+    const auto seen = [&](int end) { return end < 0 || here[static_cast<size_t>(end)]; };
+    if (seen(one.producer) && seen(one.consumer)) traced.communications.push_back(one);
+  }
   int busy_threads = 0;  // those of the host's cores share its memory's bandwidth
   for (LaneId l : devices.lanes()) {
     const bool on_host = devices.device(l).info().uses_host_cores;

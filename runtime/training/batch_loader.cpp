@@ -83,7 +83,12 @@ void BatchLoader::begin_batch() {
     const RowSource& source = data_.source(i);
     const int64_t rows = source.batch_dim() < 0 ? 1 : slot.rows;
     const int64_t at_a_time = source.rows_for_a_thread() > 0 ? source.rows_for_a_thread() : std::max<int64_t>(rows, 1);
-    for (int64_t at = 0; at < rows; at += at_a_time) slot.pieces.push_back({i, at, std::min(at_a_time, rows - at)});
+    const auto needed = options_.needed.find(slot.rows);
+    const std::vector<Run> runs = needed == options_.needed.end() ? std::vector<Run>{{0, rows}} : needed->second[i];
+    for (const Run& run : runs) {
+      const int64_t end = run.begin + run.count;
+      for (int64_t at = run.begin; at < end; at += at_a_time) slot.pieces.push_back({i, at, std::min(at_a_time, end - at)});
+    }
   }
   slot.unread = slot.pieces.size();
   given_ = 0;

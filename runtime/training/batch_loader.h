@@ -1,9 +1,11 @@
 // Batches ahead of the step that needs them: threads read the rows of the next ones while a step runs.
 #pragma once
 
+#include "runtime/bind/chunk.h"
 #include "runtime/training/dataset.h"
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -12,16 +14,20 @@
 
 namespace sheaf {
 
+/// By value of a dataset: rows of a batch, in runs that don't overlap. Of a value without a dimension of rows a run, or none.
+using RowsRead = std::vector<std::vector<Run>>;
+
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = true;
   bool drop_last = false;  ///< rows left over at an epoch's end make no batch
   uint64_t seed = 0;
-  int64_t epoch = 0;     ///< the first batch: its epoch, from 0,
-  int64_t position = 0;  ///< and how many batches of that epoch come before it
-  int64_t batches = 0;   ///< how many in all, over as many epochs as it takes
-  int buffers = 3;       ///< batches held at a time: one in use, the others ready or being filled. At least 2
-  int threads = 0;       ///< that read; 0: as many as the process has CPUs where reading is dear, else 1
+  int64_t epoch = 0;                   ///< the first batch: its epoch, from 0,
+  int64_t position = 0;                ///< and how many batches of that epoch come before it
+  int64_t batches = 0;                 ///< how many in all, over as many epochs as it takes
+  std::map<int64_t, RowsRead> needed;  ///< by a batch's number of rows: those that are read; others hold anything. None: all
+  int buffers = 3;                     ///< batches held at a time: one in use, the others ready or being filled. At least 2
+  int threads = 0;                     ///< that read; 0: as many as the process has CPUs where reading is dear, else 1
 };
 
 /// One batch; its buffers belong to the loader and hold until the next call of next().

@@ -25,6 +25,13 @@ Result<float> BatchStep::run(std::span<const void* const> given, const RunOption
   return parts_ ? parts_->run(given, options) : whole_->run(given, options);
 }
 
+RowsRead BatchStep::rows_read() const {
+  RowsRead all;
+  for (size_t i = 0; i < shapes_.size(); ++i)
+    all.push_back(parts_ ? parts_->rows_read(i) : std::vector<Run>{whole_->rows_read(i)});
+  return all;
+}
+
 Result<std::string> BatchStep::first_not_finite(std::span<const void* const> given) {
   return parts_ ? parts_->first_not_finite(given) : whole_->first_not_finite(given);
 }

@@ -1,6 +1,7 @@
 // A training step bound to a number of rows: in one, or in micro-batches (internal to the Trainer's sources).
 #pragma once
 
+#include "runtime/training/batch_loader.h"
 #include "runtime/training/micro_batches.h"
 #include "runtime/training/step_program.h"
 
@@ -25,6 +26,8 @@ class BatchStep {
 
   /// Sizes of the inputs for these rows.
   const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
+  /// By input: which of these rows this process reads, in one run or several.
+  RowsRead rows_read() const;
   /// With micro-batches, the largest part's.
   const Binding& binding() const { return parts_ ? parts_->largest().binding() : whole_->binding(); }
 

@@ -1,5 +1,7 @@
 #include "runtime/training/evaluator.h"
 
+#include "runtime/bind/binding.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -50,6 +52,14 @@ Result<Evaluator::Bound> Evaluator::bind(const Model& model, std::shared_ptr<con
   return bound;
 }
 
+RowsRead Evaluator::rows_needed(const Session& session) const {
+  RowsRead needed(data_->values().size());
+  for (size_t i = 0; i < input_places_.size(); ++i) needed[input_places_[i]] = {session.binding().rows_read()[i]};
+  // The outputs come to every process, which compares them itself.
+  needed[target_place_] = {{0, data_->source(target_place_).batch_dim() < 0 ? 1 : session.batch()}};
+  return needed;
+}
+
 Result<void> Evaluator::add(Bound& bound, const Batch& batch, EvaluationSums& sums) const {
   std::vector<const void*> in;
   std::vector<void*> out;
@@ -68,6 +78,8 @@ Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& st
   options.batch_size = batch_size_;
   options.shuffle = false;
   options.batches = batches_per_epoch(data_->rows(), batch_size_, false);
+  for (const auto* bound : {&whole_, &rest_})
+    if (*bound) options.needed.emplace((*bound)->session.batch(), rows_needed((*bound)->session));
   SHEAF_ASSIGN(const auto loader, BatchLoader::start(*data_, options));
   EvaluationSums sums;
   for (;;) {

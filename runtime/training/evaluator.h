@@ -34,6 +34,8 @@ class Evaluator {
       : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
   Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                      const BindOptions& options) const;
+  /// Of a batch, what `session` reads, and the targets.
+  RowsRead rows_needed(const Session& session) const;
   Result<void> add(Bound& bound, const Batch& batch, EvaluationSums& sums) const;
 
   const Dataset* data_;

@@ -2,6 +2,7 @@
 
 #include "sheaf/trace.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -22,7 +23,8 @@ class Loop {
     learner_.progress().steps = state_.step;
     learner_.progress().epochs = state_.epoch;
     learner_.progress().plateau = state_.plateau;
-    SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, loader_options()));
+    SHEAF_ASSIGN(const auto options, loader_options());
+    SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, options));
     for (;;) {
       if (state_.position == per_epoch_) {
         SHEAF_ASSIGN(auto whole, finish_epoch());
@@ -44,7 +46,7 @@ class Loop {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  LoaderOptions loader_options() const {
+  Result<LoaderOptions> loader_options() {
     LoaderOptions options;
     options.batch_size = settings_.batch_size;
     options.shuffle = settings_.shuffle;
@@ -53,6 +55,13 @@ class Loop {
     options.epoch = state_.epoch;
     options.position = state_.position;
     options.batches = std::max<int64_t>(settings_.steps - state_.step, 0);
+    const int64_t whole = std::min(settings_.batch_size, data_.rows());
+    const int64_t rest = whole == 0 || settings_.drop_last ? 0 : data_.rows() % whole;
+    for (const int64_t rows : {whole, rest}) {
+      if (rows == 0) continue;
+      SHEAF_ASSIGN(auto needed, learner_.rows_read(rows));
+      if (needed) options.needed.emplace(rows, *std::move(needed));
+    }
     return options;
   }
 

@@ -23,6 +23,8 @@ class Learner {
   virtual Result<float> step(int64_t rows, std::span<const void* const> buffers) = 0;
   /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty if there is none.
   virtual Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
+  /// Which of a step's `rows` rows step() reads; none: all of them.
+  virtual Result<std::optional<RowsRead>> rows_read(int64_t) { return std::optional<RowsRead>(); }
   virtual TrainingProgress& progress() = 0;
   /// Of the next step, under the schedule.
   virtual double learning_rate() const = 0;

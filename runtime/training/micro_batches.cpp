@@ -74,6 +74,18 @@ void MicroBatches::take(std::span<const void* const> given, int64_t part, int64_
   }
 }
 
+std::vector<Run> MicroBatches::rows_read(size_t index) const {
+  if (!cuts_[index].rows) return {largest().rows_read(index)};
+  std::vector<Run> all;
+  int64_t first = 0;
+  for (const int64_t size : sizes_) {
+    const Run& run = parts_.at(size).rows_read(index);
+    if (run.count > 0) all.push_back({first + run.begin, run.count});
+    first += size;
+  }
+  return all;
+}
+
 Result<float> MicroBatches::run(std::span<const void* const> given, const RunOptions& options) {
   SHEAF_TRY(kept_.keep());
   int64_t first = 0;

@@ -25,6 +25,8 @@ class MicroBatches {
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
+  /// The rows of input `index` that this process reads: of each part some.
+  std::vector<Run> rows_read(size_t index) const;
   const StepProgram& largest() const { return parts_.at(sizes_.front()); }
 
  private:

@@ -1,5 +1,6 @@
 #include "runtime/training/model_learner.h"
 
+#include "runtime/training/batch_step.h"
 #include "runtime/training/plateau.h"
 
 #include <algorithm>
@@ -19,6 +20,11 @@ Result<std::unique_ptr<ModelLearner>> ModelLearner::make(const Model& model, con
   if (!std::ranges::equal(expected, trainer.inputs(), same_name))
     return Error("internal error: the train program takes its values in another order than the data has them");
   return std::unique_ptr<ModelLearner>(new ModelLearner(std::move(trainer)));
+}
+
+Result<std::optional<RowsRead>> ModelLearner::rows_read(int64_t rows) {
+  SHEAF_ASSIGN(const BatchStep* step, trainer_.bound_to(rows));
+  return std::optional(step->rows_read());
 }
 
 Result<void> ModelLearner::epoch_done(const EpochRecord& record) {

@@ -22,6 +22,7 @@ class ModelLearner : public Learner {
   Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) override {
     return trainer_.first_not_finite(rows, buffers);
   }
+  Result<std::optional<RowsRead>> rows_read(int64_t rows) override;
   TrainingProgress& progress() override { return trainer_.progress(); }
   double learning_rate() const override { return trainer_.learning_rate(); }
   Result<void> epoch_done(const EpochRecord& record) override;

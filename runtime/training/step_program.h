@@ -38,6 +38,8 @@ class StepProgram {
 
   /// The sizes of caller's buffer `index` for these rows.
   const std::vector<int64_t>& shape(size_t index) const { return binding_->inputs()[places_[index]].dims; }
+  /// The rows of caller's buffer `index` that this process reads.
+  const Run& rows_read(size_t index) const { return binding_->rows_read()[places_[index]]; }
   const Binding& binding() const { return *binding_; }
 
  private:

@@ -115,6 +115,11 @@ Result<void> Trainer::prepare(int64_t rows) try {
   return error_of_exception();
 }
 
+Result<const BatchStep*> Trainer::bound_to(int64_t rows) {
+  SHEAF_ASSIGN(const BatchStep* step, state_->step_of(rows));
+  return step;
+}
+
 Result<float> Trainer::step(std::span<const void* const> values, const RunOptions& options) {
   return step_rows(batch(), values, options);
 }

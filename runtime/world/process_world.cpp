@@ -12,6 +12,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// What the other ranks say of it: with its place, without its notes.
+std::string told(const Error& error) {
+  const Diagnostic& cause = error.diagnostics.front();
+  return cause.location.file.empty() ? cause.message
+                                     : to_string(Diagnostic{cause.severity, cause.location, cause.message, {}, {}});
+}
+
 std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
@@ -105,7 +112,7 @@ void ProcessWorld::fail(const Error& cause) {
     Note note;
     note.kind = Note::failed;
     note.rank = rank_;
-    const std::string& text = cause.message();
+    const std::string text = told(cause);
     std::memcpy(note.text, text.data(), std::min(text.size(), sizeof note.text - 1));
     own_failure_ = note;
   }

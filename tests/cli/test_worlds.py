@@ -7,6 +7,8 @@ import unittest
 
 from program import MODELS, ProgramTest, must, sheaf
 from tensors import Tensor, write_npy
+from test_images import MODEL as COLOURS
+from test_images import png
 from worlds import MISSING, World, WorldTest, alive
 
 
@@ -60,7 +62,10 @@ class EqualBits(WorldTest):
         self.assertEqual(self.path("parts").read_bytes(), self.path("whole").read_bytes())
 
     def test_outputs_come_once(self):
-        done = must(self.run_world(("cpu:0", "cpu:0"), "--epochs", 2, "--plot", self.path("p.svg"), *self.outputs()))
+        done = must(self.run_world(("cpu:0", "cpu:0"), "--epochs", 2, "--plot", self.path("p.svg"), "--trace", self.path("t.json"), "--profile", *self.outputs()))
+        self.assertEqual(done.out.count("time by layer"), done.out.count("lanes"), done.out)
+        tracks = {event["args"]["name"] for event in json.loads(self.path("t.json").read_text())["traceEvents"] if event["name"] == "thread_name"}
+        self.assertTrue({"0/cpu:0", "0/messages"} <= tracks and not any(track.startswith("1/") for track in tracks), tracks)
         self.assertEqual(done.out.count("after 2 epochs"), 1, done.out)
         self.assertIn("on 0/cpu:0,1/cpu:0", done.out)
         self.assertEqual(done.err.count("batch size"), 1, done.err)
@@ -75,6 +80,42 @@ class EqualBits(WorldTest):
         self.assertEqual(two, one)
         self.assertEqual(max(line["epoch"] for line in self.lines()), 3)
         self.assertEqual(len(list(self.path("two").iterdir())), 1)
+
+
+class OwnRows(WorldTest):
+    """Each process reads, and decodes, only the rows that its devices compute."""
+    model = COLOURS
+    data = ("x=images:whole,resize", "label=classes:whole")
+
+    def setUp(self):
+        super().setUp()
+        self.pictures = sorted(f"{name}/{i}.png" for name in ("blue", "red") for i in range(4))
+        for number, picture in enumerate(self.pictures):
+            for folder in ("whole", "rank0", "rank1"):
+                file = self.shared / folder / picture
+                file.parent.mkdir(parents=True, exist_ok=True)
+                whole = png(9 + number, 10, (20 * number, 90, 255 - 20 * number))
+                # Of four rows the first two are rank 0's.
+                damaged = folder != "whole" and folder != f"rank{number // 2 % 2}"
+                file.write_bytes(whole[:20] + bytes(len(whole) - 20) if damaged else whole)
+
+    def run_on(self, folder, *more, batch=4):
+        names = [part for flag in ("--data", "--eval") for part in (flag, folder("x=images:{},resize"), flag, folder("label=classes:{}"))]
+        return self.run_world(("cpu:0", "cpu:0"), "--epochs", 2, "--no-shuffle", "--shards", 2, *names, "--save", self.path("w"), *more, data=(), batch=batch)
+
+    def test_others_rows_may_be_damaged(self):
+        for more, batch in (((), 4), (("--micro-batches", 2), 8)):
+            with self.subTest(batch=batch):
+                must(self.run_on(lambda text: lambda rank: text.format(f"rank{rank}"), *more, batch=batch))
+                own = self.path("w").read_bytes()
+                must(self.run_on(lambda text: text.format("whole"), *more, batch=batch))
+                self.assertEqual(self.path("w").read_bytes(), own)
+
+    def test_a_damaged_row_is_named_by_its_rank(self):
+        done = self.run_on(lambda text: text.format("rank0"))
+        self.assertEqual(done.status, 1)
+        self.assertIn(f"rank 1: rank0/{self.pictures[2]}: error: damaged", done.err.replace("\n", " "))
+        self.assertFalse(self.path("w").exists())
 
 
 class Differences(WorldTest):

@@ -1,4 +1,5 @@
-"""Runs of several processes: a command under mpirun, its ranks' processes, what each said."""
+"""Runs of several processes: a command under mpirun, its ranks' processes, what each said; and what a trace shows of messages."""
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from training import TRAIN, TrainTest
 
 MPIRUN = shutil.which("mpirun")
 ENGINE = Path(SHEAF).parent.parent / "lib/libsheaf_mpi.so"
+DELAYING = ENGINE.with_name("libsheaf_delaying.so")
 MISSING = "there is no mpirun: tools/setup.sh installs Open MPI" if not MPIRUN else "" if ENGINE.exists() else "this build has no MPI"
 LAUNCH = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--tag-output"]
 # Of a failing rank Open MPI itself says much; what the ranks say is what counts.
@@ -21,13 +23,13 @@ ENVIRONMENT = {**os.environ, "OMPI_MCA_orte_base_help_aggregate": "1", "OMPI_MCA
 class World:
     """A started run: its ranks' processes while they last, then what it left."""
 
-    def __init__(self, commands, cwd=None):
+    def __init__(self, commands, cwd=None, environment=None):
         """`commands`: of each rank."""
         line = list(LAUNCH)
         for rank, command in enumerate(commands):
             line += ([":"] if rank else []) + ["-n", "1", *(str(part) for part in command)]
         self.line, self.size = line, len(commands)
-        self.launcher = subprocess.Popen(line, cwd=cwd, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.launcher = subprocess.Popen(line, cwd=cwd, env=environment or ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def processes(self, limit=20):
         """The ranks' process ids, by rank, once all of them are there."""
@@ -57,6 +59,51 @@ class World:
         return Done(self.line, self.launcher.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
+def program_on_slow_links(folder, program, bytes_per_second):
+    """A copy of `program` in `folder`, whose processes talk through tests/world/delaying_messages.cpp; and the environment that it needs."""
+    for part in ("bin", "lib"):
+        (folder / part).mkdir(parents=True)
+    copy = folder / "bin" / Path(program).name
+    try:
+        os.link(program, copy)
+    except OSError:  # another file system
+        shutil.copy(program, copy)
+    shutil.copy(DELAYING, folder / "lib" / ENGINE.name)
+    return copy, {**ENVIRONMENT, "SHEAF_LINKED_ENGINE": str(ENGINE), "SHEAF_LINK_BYTES_PER_SECOND": str(bytes_per_second)}
+
+
+class Overlap:
+    """By a trace of rank 0, of all steps but the first: seconds that its messages took, and those of them in which its devices did nothing."""
+
+    def __init__(self, trace):
+        events = json.loads(Path(trace).read_text())["traceEvents"]
+        names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
+        messages, work = [], []
+        for event in events:
+            name = names.get(event.get("tid"), "")
+            if event["ph"] != "X" or not name.startswith("0/") or event["args"]["step"] == 1:
+                continue
+            if name.endswith("/messages") and event["cat"] in ("send", "receive"):
+                messages.append((event["ts"], event["ts"] + event["dur"]))
+            elif not name.endswith("/messages") and event["cat"] != "wait":
+                work.append((event["ts"], event["ts"] + event["dur"]))
+        self.seconds = sum(end - begin for begin, end in messages) / 1e6
+        self.exposed = self.seconds - self.common(sorted(messages), sorted(work)) / 1e6
+        self.hidden = 1 - self.exposed / self.seconds
+
+    @staticmethod
+    def common(one, other):
+        """How long both of two lists of spans go on, each of which follow each other."""
+        total, at = 0, 0
+        for begin, end in one:
+            while at > 0 and other[at - 1][1] > begin:
+                at -= 1
+            while at < len(other) and other[at][0] < end:
+                total += max(0, min(end, other[at][1]) - max(begin, other[at][0]))
+                at += 1
+        return total
+
+
 def alive(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
@@ -78,4 +125,4 @@ class WorldTest(TrainTest):
         return self.world(lists, *more, **options).end()
 
 
-__all__ = ["MISSING", "TRAIN", "World", "WorldTest", "alive"]
+__all__ = ["MISSING", "TRAIN", "Overlap", "World", "WorldTest", "alive", "program_on_slow_links"]

@@ -130,6 +130,29 @@ TEST(Loader, MoreRowsABatchThanThereAre) {
   EXPECT_EQ(take_all(data, options), (std::vector<Taken>{{0, 0, {0, 1, 2}}, {1, 0, {0, 1, 2}}}));
 }
 
+TEST(Loader, ReadsOnlyTheRowsThatAreNeeded) {
+  const Dataset data = numbered_rows(7);
+  LoaderOptions options;
+  options.batch_size = 4;
+  options.shuffle = false;
+  options.batches = 2;
+  options.needed[4] = {{{1, 2}}, {{0, 1}, {3, 1}}};  // of the last batch's three rows all
+  const auto loader = BatchLoader::start(data, options);
+  ASSERT_TRUE(loader);
+  const auto firsts = [&](const Batch& batch) {
+    std::vector<float> found;
+    for (int64_t i = 0; i < batch.rows; ++i) found.push_back(static_cast<const float*>(batch.buffers[0])[2 * i]);
+    return found;
+  };
+  auto batch = (*loader)->next();
+  ASSERT_TRUE(batch && *batch);
+  EXPECT_THAT(firsts(**batch), ElementsAre(0, 1, 2, 0)) << "a batch's memory begins as zeros";
+  EXPECT_EQ(static_cast<const int64_t*>((*batch)->buffers[1])[3], 0);
+  batch = (*loader)->next();
+  ASSERT_TRUE(batch && *batch);
+  EXPECT_THAT(firsts(**batch), ElementsAre(4, 5, 6));
+}
+
 TEST(Loader, DropsWhatIsLeftOver) {
   const Dataset data = numbered_rows(7);
   LoaderOptions options;

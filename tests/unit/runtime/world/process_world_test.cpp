@@ -77,14 +77,14 @@ TEST(ProcessWorld, WhatOneRankSaysSomeRankSays) {
 TEST(ProcessWorld, AFailureEndsTheWaitsOfAllOthersWithItsCause) {
   as_ranks(std::make_shared<Mail>(3), [](ProcessWorld& world) {
     if (world.rank() == 1) {
-      world.fail(Error("the disk is full"));
+      world.fail(Error({"a.png", 0, 0}, "damaged").note("needed for step 1"));
       EXPECT_FALSE(world.failure());
       return;
     }
     int never = 0;
     const auto waited = world.receive(world.rank(), 1, &never, sizeof never);
     ASSERT_FALSE(waited);
-    EXPECT_EQ(waited.error().message(), "rank 1: the disk is full");
+    EXPECT_EQ(waited.error().message(), "rank 1: a.png: error: damaged");
     EXPECT_FALSE(world.exchange("")) << "nothing goes on";
   });
 }
