@@ -60,7 +60,7 @@ class World:
 
 
 def program_on_slow_links(folder, program, bytes_per_second):
-    """A copy of `program` in `folder`, whose processes talk through tests/world/delaying_messages.cpp; and the environment that it needs."""
+    """A copy of `program` in `folder`, whose processes talk through tests/fixtures/delaying_messages.cpp; and the environment that it needs."""
     for part in ("bin", "lib"):
         (folder / part).mkdir(parents=True)
     copy = folder / "bin" / Path(program).name

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""How much of its communication a training step hides: two processes whose link is slowed by tests/fixtures/delaying_messages.cpp, by a trace of rank 0.
+
+    python3 bench/overlap.py [--build build] [--model resnet18] [--batch 256] [--link 125e6] [--steps 4] [STRATEGY…]
+
+Beside the share by trace stands the one by the clock: how much longer the same step takes than with a link a thousand times as fast, in turns, minima.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, default=SOURCE / "build")
+    parser.add_argument("--model", default="resnet18")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--link", type=float, default=125e6, help="bytes a second, in either direction")
+    parser.add_argument("--steps", type=int, default=4, help="the first isn't counted")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("strategies", nargs="*", default=["replicated", "sharded", "fully_sharded"])
+    arguments = parser.parse_args()
+    program = arguments.build.resolve() / "bin/sheaf"
+    os.environ.update(SHEAF=str(program), SHEAF_SOURCE_DIR=str(SOURCE))
+    sys.path.insert(0, str(SOURCE / "tests/cli"))
+    from worlds import Overlap, World, program_on_slow_links  # which the environment tells what to run
+
+    model = json.loads((SOURCE / f"models/{arguments.model}.json").read_text())
+    rows = arguments.batch * arguments.steps
+    data = [part for name in (*model["inputs"], *model["training"]["targets"]) for part in ("--data", f"{name}=random:{rows}")]
+    print("| strategy | step, s | messages, s | of them exposed | hidden, by trace | hidden, by the clock |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        links = {rate: program_on_slow_links(folder / str(rate), program, rate) for rate in (arguments.link, 1000 * arguments.link)}
+        for strategy in arguments.strategies:
+            plan = folder / f"{strategy}.plan"
+            subprocess.run([program, "compile", SOURCE / f"models/{arguments.model}.json", "--strategy", strategy, "-o", plan], check=True)
+            steps, best = {rate: [] for rate in links}, None
+            for _ in range(arguments.turns):
+                for rate, (copy, environment) in links.items():
+                    trace, metrics = folder / "trace.json", folder / "metrics.jsonl"
+                    line = [copy, "train", plan, "--devices", "cpu:0", *data, "--batch-size", arguments.batch, "--steps", arguments.steps, "--trace", trace, "--metrics", metrics]
+                    done = World([line] * 2, cwd=folder, environment=environment).end(600)
+                    if done.status:
+                        raise SystemExit(done.err)
+                    steps[rate] += [json.loads(text)["seconds"] for text in metrics.read_text().splitlines() if "step" in json.loads(text)][1:arguments.steps]
+                    found = Overlap(trace)
+                    if rate == arguments.link and (best is None or found.hidden > best.hidden):
+                        best = found
+            slow, fast = (min(steps[rate]) for rate in links)
+            count = arguments.steps - 1
+            messages = best.seconds / count
+            print(f"| `{strategy}` | {slow:.2f} | {messages:.2f} | {best.exposed / count:.2f} | {best.hidden:.0%} | {1 - (slow - fast) / messages:.0%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
