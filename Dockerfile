@@ -1,8 +1,8 @@
-# sheaf on Debian 12, built by the commands of the README: `sheaf` and `sheaf-run`, from their packages, and what a page of pictures needs.
+# sheaf on Debian 12, built with the README's commands: `sheaf` and `sheaf-run` from their packages, and Graphviz for pictures.
 #   docker build -t sheaf . && docker run --rm -v "$PWD:/work" sheaf compile models/tutorial.json -o tutorial.plan
 FROM debian:12-slim AS build
 WORKDIR /sheaf
-# The list by itself first, so that another commit doesn't install anew.
+# Copy only the package list first, so that a new commit doesn't install everything again.
 COPY tools/setup.sh tools/packages.txt tools/demo-packages.txt tools/
 RUN tools/setup.sh
 COPY . .

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The bits of models × strategies × arrangements of processes and devices: all those of one model and optimiser are equal, with `--shards 4`.
+"""Compares the bits of models × strategies × arrangements of processes and devices: for one model and optimiser all must be equal, with `--shards 4`.
 
     python3 bench/arrangements.py [--sheaf build/bin/sheaf] [--steps 5] [MODEL…]      (default: all of models/ that have a `training` section)
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How good the model of costs is on this machine: measures every candidate of PLAN's operations and compares the model's choice with
-the fastest, operation by operation (docs/cpu-choices.md). A candidate's time is its own, without reorders of its neighbours.
+"""Shows how good the cost model is on this machine: measures every candidate of PLAN's operations and compares the model's choice with
+the fastest, operation by operation (docs/cpu-choices.md). A candidate's time excludes reorders of its neighbours.
 
     bench/choices.py PLAN... [--sheaf build/bin/sheaf] [--devices cpu:0] [--batch 256] [--program infer|train] [--numerics strict|fast]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ends one rank of a training run at a random moment, again and again: every other rank has to end within 10 s with the first cause, the newest checkpoint has to be valid,
-and the run, resumed in another number of processes, has to give the bits of one that nobody disturbed.
+"""Kills one rank of a training run at a random moment, again and again: every other rank must end within 10 s with the first cause, the newest checkpoint must be valid,
+and the run, resumed in another number of processes, must give the bits of an undisturbed one.
 
     python3 bench/faults.py [--sheaf build/bin/sheaf] [--runs 300] [--seed 0]
 """

@@ -3,7 +3,7 @@
     python3 bench/gpu.py FOLDER [--python PYTHON] [--rounds 30] [--markdown] [--only NAME...]
 
 FOLDER is what `tools/gpu-suite.sh pack` made; --python (or SHEAF_TORCH_PYTHON) has torch. NAME: resnet18-bf16, resnet18-tf32,
-resnet18-f32, resnet50-bf16, linear, trace. Status 77 with the reason where there is no GPU. Rows lie in host memory for both; PyTorch's
+resnet18-f32, resnet50-bf16, linear, trace. Without a GPU it exits with status 77 and the reason. Rows are in host memory for both; PyTorch's
 host waits for the device once in 20 steps, sheaf's after each.
 """
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Pictures from a folder, decoded and augmented: sheaf's loader and PyTorch's DataLoader with torchvision's transforms, in turns.
+"""Compares sheaf's loader with PyTorch's DataLoader and torchvision's transforms, in turns, on decoding and augmenting a folder of pictures.
 
     images.py DIR [--program build/bin/sheaf] [--workers 2] [--turns 3] [--python PYTHON_THAT_HAS_TORCHVISION]
 
-DIR: what make_images.py wrote. Both read all pictures once for a turn, in a shuffled order, as RandomResizedCrop(224), RandomHorizontalFlip,
+DIR is what make_images.py wrote. In each turn both read all pictures once, in shuffled order, with RandomResizedCrop(224), RandomHorizontalFlip,
 ToTensor, Normalize, in batches of 64. sheaf's side is a training run of a model that costs next to nothing, so that its steps wait for data.
-Printed: pictures a second (median of the turns), their ratio, and the largest resident set.
+Prints pictures a second (median of the turns), their ratio, and the largest resident set.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A folder of JPEG pictures for measuring: DIR/class0/00000.jpg, …, of 500 x 375 pixels as ImageNet's are in the mean, with as much detail.
+"""Makes a folder of JPEG pictures for measuring: DIR/class0/00000.jpg, …, of 500 x 375 pixels, ImageNet's average size, with as much detail.
 
     make_images.py DIR [--count 5000] [--classes 10] [--size 500x375]        needs numpy and Pillow
 """

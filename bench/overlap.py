@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How much of its communication a training step hides: two processes whose link is slowed by tests/fixtures/delaying_messages.cpp, by a trace of rank 0.
+"""Measures how much of its communication a training step hides, from a trace of rank 0: two processes whose link tests/fixtures/delaying_messages.cpp slows down.
 
     python3 bench/overlap.py [--build build] [--model resnet18] [--batch 256] [--link 125e6] [--steps 4] [STRATEGY…]
 
-Beside the share by trace stands the one by the clock: how much longer the same step takes than with a link a thousand times as fast, in turns, minima.
+Also prints the share by the clock: how much longer the same step takes than with a link a thousand times as fast, in turns, minima.
 """
 import argparse
 import json

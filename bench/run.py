@@ -4,10 +4,10 @@
                          [--markdown] [--only NAME...]
 
 --python is an interpreter that has torch (or the environment variable SHEAF_TORCH_PYTHON), --jax-python one that has
-jax (SHEAF_JAX_PYTHON); a peer without one is skipped with a word. --markdown: tables as docs/performance.md has them.
-NAME, of inference: resnet18, resnet18-bf16, linear, compile, memory, devices; of the training step:
-train, train-bf16, train-linear, train-devices, train-memory. Compare ratios within one run: absolute figures depend on what
-else the machine does. On a machine that others use, teams of threads wait for the slowest member: --threads 1 runs each
+jax (SHEAF_JAX_PYTHON); a peer without one is skipped with a message. --markdown prints tables as in docs/performance.md.
+NAME is one of, for inference: resnet18, resnet18-bf16, linear, compile, memory, devices; for the training step:
+train, train-bf16, train-linear, train-devices, train-memory. Compare ratios within one run: absolute figures depend on the
+machine's other load. On a shared machine, teams of threads wait for the slowest member: --threads 1 runs each
 ResNet-18 on one thread and compares CPU seconds.
 """
 import argparse
