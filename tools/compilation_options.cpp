@@ -9,11 +9,10 @@ namespace sheaf {
 void compilation_options(OptionParser& parser) {
   parser.option("--precision", "P", "arithmetic of the plan; parameters, statistics and sums stay f32 (docs/precision.md)")
       .choices({"f32", "bf16", "f16"})
-      .option(
-          "--strategy", "S",
-          "what each replica of a training step keeps of parameters and state: nothing, all, or a share (docs/strategies.md)")
+      .option("--strategy", "S",
+              "how much of parameters and state each replica keeps in training: nothing, all, or a share (docs/strategies.md)")
       .choices({strategy_names().begin(), strategy_names().end()})
-      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB: an embedding table beyond it goes to the host");
+      .option("--device-memory", "SIZE", "memory of a device, e.g. 16GiB; a larger embedding table goes to the host");
 }
 
 Result<CompileOptions> compilation_of(const Options& options) {

@@ -11,7 +11,7 @@ OptionParser compile_options() {
   OptionParser parser("compile", "Compiles a model file to an execution plan.");
   parser.positional("MODEL.json", "a model file (docs/model-format.md)")
       .file(FileUse::input)
-      .option("-o", "FILE.plan", "where the plan goes")
+      .option("-o", "FILE.plan", "the plan file to write")
       .file(FileUse::output)
       .required()
       .add(compilation_options)

@@ -46,11 +46,11 @@ OptionParser dump_options() {
       .add(device_model_option)
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .file(FileUse::input)
-      .flag("--exit-code", "with --diff: exit with status 1 where something changed")
+      .flag("--exit-code", "with --diff: exit with status 1 if something changed")
       .option("--trace", "FILE",
               "with --format html: a trace that `sheaf run --trace` or `train --trace` wrote, shown as a timeline")
       .file(FileUse::input)
-      .option("-o", "FILE", "where it goes (default: stdout)")
+      .option("-o", "FILE", "output file (default: stdout)")
       .file(FileUse::output)
       .example("which device does what with a batch of 30 on two of them",
                {"sheaf dump models/tutorial.json --format text --devices cpu:0,cpu:1 --batch 30"})

@@ -21,8 +21,7 @@ int print_found(const Result<Found>& found, bool json) {
 }  // namespace
 
 OptionParser explain_options() {
-  OptionParser parser("explain",
-                      "Says of each layer where it runs and why, what computes it, in which layouts and at what cost.");
+  OptionParser parser("explain", "Shows where each layer runs and why, what computes it, in which layouts and at what cost.");
   parser.positional("MODEL-or-PLAN", "a model file, or a plan that `sheaf compile` wrote")
       .file(FileUse::input)
       .optional_positional("LAYER", "a layer, or a group of layers (default: all)")
@@ -32,7 +31,7 @@ OptionParser explain_options() {
       .add(device_model_option)
       .option("--op", "OP", "only layers with this op: a layer's type, scatter, reorder, kernel, …")
       .option("--device", "D", "only what is on this device")
-      .option("--why", "NODE", "why this node is there: an id that `sheaf dump --format json` shows")
+      .option("--why", "NODE", "explain why this node is there: an id that `sheaf dump --format json` shows")
       .option("--program", "NAME", "which program of the plan")
       .choices({"infer", "train"})
       .add(numerics_option)

@@ -32,15 +32,16 @@ Result<void> find_package() {
 }  // namespace
 
 OptionParser import_options() {
-  OptionParser parser("import", "Makes a model file of an exported PyTorch program or an ONNX graph (by the Python package).");
+  OptionParser parser("import",
+                      "Converts an exported PyTorch program or an ONNX graph to a model file (by the Python package).");
   parser.positional("FILE", "NET.pt2, which torch.export.save wrote, exported with a free batch size; or NET.onnx")
       .file(FileUse::input)
-      .option("-o", "NET.json", "where the model file goes")
+      .option("-o", "NET.json", "the model file to write")
       .file(FileUse::output)
       .required()
-      .option("--weights", "NET.safetensors", "where its weights go")
+      .option("--weights", "NET.safetensors", "the weights file to write")
       .writes({".safetensors"})
-      .option("--size", "NAME=N", "a free size of an ONNX graph beside the batch's")
+      .option("--size", "NAME=N", "a free size of an ONNX graph, other than the batch")
       .repeatable()
       .example("a model file and weights under PyTorch's names",
                {"sheaf import net.pt2 -o net.json --weights net.safetensors"});

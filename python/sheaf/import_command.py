@@ -11,11 +11,11 @@ from .error import Diagnostic, Error, reason
 
 def main(arguments):
     """Runs the command; gives its exit status: 0 done, 1 the model is at fault, 2 the command line is."""
-    parser = argparse.ArgumentParser("sheaf import", description="Makes a model file of an exported PyTorch program or an ONNX graph.")
+    parser = argparse.ArgumentParser("sheaf import", description="Converts an exported PyTorch program or an ONNX graph to a model file.")
     parser.add_argument("file", metavar="FILE", help="NET.pt2, which torch.export.save wrote, or NET.onnx")
-    parser.add_argument("-o", dest="output", metavar="NET.json", required=True, help="where the model file goes")
-    parser.add_argument("--weights", metavar="NET.safetensors", help="where the weights go")
-    parser.add_argument("--size", metavar="NAME=N", action="append", type=_size, default=[], help="a free size of an ONNX graph beside the batch's")
+    parser.add_argument("-o", dest="output", metavar="NET.json", required=True, help="the model file to write")
+    parser.add_argument("--weights", metavar="NET.safetensors", help="the weights file to write")
+    parser.add_argument("--size", metavar="NAME=N", action="append", type=_size, default=[], help="a free size of an ONNX graph, other than the batch")
     given = parser.parse_args(arguments)  # leaves with status 2
     graph = given.file.endswith(".onnx")
     if given.size and not graph:

@@ -138,13 +138,13 @@ OptionParser bench_options() {
       .add(shards_option)
       .option("--batch", "N", "rows of a step")
       .also("--batch-size")
-      .option("--program", "NAME", "what is timed")
+      .option("--program", "NAME", "what to time")
       .choices({"infer", "train"})
-      .option("--steps", "K", "how many steps are timed (default: as many as two seconds hold, from 5 to 1000)")
+      .option("--steps", "K", "how many steps to time (default: as many as fit in two seconds, from 5 to 1000)")
       .option("--warm-up", "N", "steps before them (default: at least two, and a tenth of a second)")
       .add(numerics_option)
       .add(tune_option)
-      .option("--threads", "N", "CPU threads in all, shared out among CPU devices (default: all that the process may use)")
+      .option("--threads", "N", "total CPU threads, divided among the CPU devices (default: all that the process may use)")
       .add(weights_option)
       .option("--data", "NAME=SOURCE", "rows of an input or target, N of them (default: random:N)")
       .file(FileUse::source)
@@ -153,12 +153,13 @@ OptionParser bench_options() {
       .flag("--json", "print one JSON object")
       .option("-o", "FILE", "write that object to a file")
       .writes({".json"})
-      .option("--compare", "OLD.json", "an earlier object: ratios to it, and whether they are within the spread")
+      .option("--compare", "OLD.json", "compare with an earlier object: ratios, and whether they are within the spread")
       .file(FileUse::input);
-  parser.flag("--calibrate", "measure the machine instead, for --describe; -o FILE: where it goes (a few seconds; no PLAN)")
+  parser
+      .flag("--calibrate", "measure the machine instead, for --describe (a few seconds; no PLAN; -o FILE writes it to a file)")
       .add(execution_options)
       .add(add_trace_options)
-      .example("how fast, and against an earlier run",
+      .example("the speed, and a comparison with an earlier run",
                {"sheaf compile models/tutorial.json -o tutorial.plan",
                 "sheaf bench tutorial.plan --devices cpu:0,cpu:1 --batch 30 --steps 20 -o before.json",
                 "sheaf bench tutorial.plan --devices cpu:0,cpu:1 --batch 30 --steps 20 --compare before.json"});

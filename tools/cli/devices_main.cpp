@@ -6,8 +6,8 @@
 namespace sheaf {
 
 OptionParser devices_options() {
-  OptionParser parser("devices", "Lists the devices that plans can run on here.");
-  parser.flag("--json", "print one JSON object").example("what there is, as JSON", {"sheaf devices --json"});
+  OptionParser parser("devices", "Lists the devices of this machine that plans can run on.");
+  parser.flag("--json", "print one JSON object").example("the devices as JSON", {"sheaf devices --json"});
   return parser;
 }
 

@@ -22,12 +22,13 @@ Result<double> deadline_of(const std::string& text) {
 }  // namespace
 
 void devices_option(OptionParser& parser) {
-  parser.option("--devices", "LIST", "devices: cpu:0,cpu:1 or cuda:0-3; cpu alone: everything on the host, unpartitioned");
+  parser.option("--devices", "LIST", "devices: cpu:0,cpu:1 or cuda:0-3; plain cpu: everything on the host, unpartitioned");
 }
 
 void device_model_option(OptionParser& parser) {
-  parser.option("--device-model", "NAME",
-                "plan the list's GPUs as this one, by its data sheet, here or not: h200, h100, a100, l4, rtx4090");
+  parser.option(
+      "--device-model", "NAME",
+      "plan the list's GPUs as this model, by its data sheet, even if they are absent: h200, h100, a100, l4, rtx4090");
 }
 
 Result<std::string> device_model_of(const Options& options) {
@@ -54,36 +55,37 @@ void weights_option(OptionParser& parser) {
 }
 
 void seed_option(OptionParser& parser) {
-  parser.option("--seed", "S", "of all that is drawn: initial weights, random rows, the order of rows, dropout (default 0)");
+  parser.option("--seed", "S",
+                "seed of everything random: initial weights, random rows, the order of rows, dropout (default 0)");
 }
 
 void numerics_option(OptionParser& parser) {
-  parser.option("--numerics", "KIND", "arithmetic, of which fast has Winograd convolutions on CPUs and TF32 on GPUs")
+  parser.option("--numerics", "KIND", "arithmetic; fast allows Winograd convolutions on CPUs and TF32 on GPUs")
       .choices({"strict", "fast"});
 }
 
 void tune_option(OptionParser& parser) {
   parser
       .option("--tune", "KIND",
-              "measure the implementations of CPU operations and take the fastest, which may round otherwise: quick, within a "
-              "second, or full; what was chosen is kept (docs/cpu-choices.md)")
+              "measure the implementations of CPU operations and use the fastest, which may round differently: quick (within a "
+              "second) or full; choices are kept (docs/cpu-choices.md)")
       .choices({"off", "quick", "full"});
 }
 
 void deterministic_option(OptionParser& parser) {
   parser.flag("--no-deterministic",
-              "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` says what "
-              "it is good for");
+              "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` shows what "
+              "it gains");
 }
 
 void deadline_option(OptionParser& parser) {
   parser.option("--deadline", "SECONDS",
-                "give up when a GPU has done nothing for so long, and say what ran last (default 300)");
+                "give up when a GPU has done nothing for this long, and report what ran last (default 300)");
 }
 
 void execution_options(OptionParser& parser) {
   parser.group("On GPUs")
-      .flag("--no-graphs", "hand over each operation by itself, instead of replaying them as CUDA graphs: the same bits")
+      .flag("--no-graphs", "launch each operation separately instead of replaying CUDA graphs: the same bits")
       .add(deterministic_option)
       .add(deadline_option);
 }

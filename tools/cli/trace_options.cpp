@@ -12,9 +12,9 @@ void add_trace_options(OptionParser& parser) {
       .option("--trace", "FILE",
               "when each operation ran, on each lane, for ui.perfetto.dev or chrome://tracing; the last 100,000 operations")
       .writes({".json"})
-      .flag("--profile", "print the time by layer and by kind of operation, and what it achieved")
+      .flag("--profile", "print time and achieved rates by layer and by kind of operation")
       .option("--describe", "FILE",
-              "what the devices can do, as `sheaf bench --calibrate` writes it, for --profile; without it, a guess")
+              "the devices' rates, as written by `sheaf bench --calibrate`, for --profile; without it, a guess")
       .file(FileUse::input);
 }
 

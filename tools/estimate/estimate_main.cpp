@@ -67,7 +67,7 @@ int estimate_for_cluster(const Plan& plan, const Options& options, int64_t batch
 
 OptionParser estimate_options() {
   OptionParser parser("estimate",
-                      "Says what a plan will take on given devices, without touching them: memory, work, data moved, time.");
+                      "Predicts what a plan needs on given devices, without touching them: memory, work, data moved, time.");
   parser.positional("PLAN", "a file that `sheaf compile` wrote")
       .file(FileUse::input)
       .add(devices_option)
@@ -80,11 +80,11 @@ OptionParser estimate_options() {
       .also("--batch-size")
       .required()
       .option("--program", "NAME",
-              "infer or train (default: train where the plan has it), or a micro-batched step's accumulate or update")
+              "infer or train (default: train if the plan has it), or a micro-batched step's accumulate or update")
       .add(numerics_option)
       .add(deterministic_option)
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
-      .option("--describe", "FILE", "what the devices can do, as `sheaf bench --calibrate` writes it; without it, a guess")
+      .option("--describe", "FILE", "the devices' rates, as written by `sheaf bench --calibrate`; without it, a guess")
       .file(FileUse::input)
       .flag("--json", "print one JSON object")
       .example("what a training step of 32 rows takes on two devices",

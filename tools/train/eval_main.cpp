@@ -57,7 +57,7 @@ Result<void> evaluate(const Options& options, const RowsRequest& request) {
 }  // namespace
 
 OptionParser eval_options() {
-  OptionParser parser("eval", "Tells loss and metrics of a model on rows with known targets (docs/train.md).");
+  OptionParser parser("eval", "Measures a model's loss and metrics on rows with known targets (docs/train.md).");
   parser.positional("PLAN", "a file that `sheaf compile` wrote, of a model with a training section")
       .file(FileUse::input)
       .add(devices_option)
@@ -66,7 +66,7 @@ OptionParser eval_options() {
       .file(FileUse::source)
       .repeatable()
       .add(weights_option)
-      .option("--batch-size", "N", "rows sent through at a time (default 256)")
+      .option("--batch-size", "N", "rows to run at a time (default 256)")
       .also("--batch")
       .flag("--json", "one JSON object")
       .add(numerics_option)
