@@ -1,4 +1,4 @@
-// Forward and backward passes for callers who hold the parameters: a plan's programs `forward` and `backward`
+// Forward and backward passes for callers that own the parameters: a plan's programs `forward` and `backward`
 // (CompilerOptions::gradients; docs/training.md).
 //
 //   auto function = sheaf::Differentiable::from_plan(plan);
@@ -20,25 +20,25 @@ namespace sheaf {
 
 class DifferentiableSession;
 
-/// The programs of a plan, ready to be bound. Copies are the same. Any number of threads may bind at the same time.
+/// A plan's programs, ready to be bound. Copies are the same. Any number of threads may bind at the same time.
 class Differentiable {
  public:
   /// Errors: the plan has no such programs.
   static Result<Differentiable> from_plan(SharedPlan plan);
 
-  /// The model's inputs, then parameters and buffers under PyTorch's names: what forward() takes.
+  /// The model's inputs, then parameters and buffers under PyTorch's names: the arguments of forward().
   const std::vector<ValueInfo>& inputs() const;
-  /// The model's outputs, then the new values of buffers under the buffers' names: what forward() gives.
+  /// The model's outputs, then the new values of buffers under the buffers' names: the results of forward().
   const std::vector<ValueInfo>& outputs() const;
-  /// "OUTPUT.grad" of each output that depends on what gradients are wanted of: what backward() takes.
+  /// "OUTPUT.grad" for each output that depends on anything whose gradient is wanted: the arguments of backward().
   const std::vector<ValueInfo>& output_gradients() const;
-  /// "NAME.grad" of inputs and parameters: what backward() gives. What no output depends on isn't there.
+  /// "NAME.grad" for inputs and parameters: the results of backward(). Leaves out those on which no output depends.
   const std::vector<ValueInfo>& gradients() const;
 
-  /// Whether forward() depends on its random numbers.
+  /// Whether forward() uses random numbers.
   bool draws() const;
 
-  /// Binds to `rows` rows, of which there may be none. Without `backward` the session can do the forward pass alone, and keeps nothing.
+  /// Binds to `rows` rows, 0 or more. Without `backward` the session can only run the forward pass, and keeps nothing.
   /// Errors: those of Model::bind().
   Result<DifferentiableSession> bind(const DeviceList& devices, int64_t rows, const BindOptions& options = {},
                                      bool backward = true) const;
@@ -50,8 +50,8 @@ class Differentiable {
   std::shared_ptr<State> state_;
 };
 
-/// Keeps the values of one forward pass until its backward pass: as many sessions as there are forward passes whose backward pass is
-/// to come. One thread at a time.
+/// Keeps the values of one forward pass until its backward pass: bind one session for each forward pass whose backward pass is
+/// still to come. One thread at a time.
 class DifferentiableSession {
  public:
   DifferentiableSession(DifferentiableSession&&) noexcept;
@@ -59,22 +59,22 @@ class DifferentiableSession {
   ~DifferentiableSession();
 
   int64_t rows() const;
-  /// Sizes of number `index` of the lists of Differentiable, which must be below their number. Of a session without a backward pass
-  /// only the first two.
+  /// Sizes of entry `index` of Differentiable's lists; `index` must be below their length. A session without a backward pass
+  /// has only the first two.
   const std::vector<int64_t>& input_shape(size_t index) const;
   const std::vector<int64_t>& output_shape(size_t index) const;
   const std::vector<int64_t>& gradient_shape(size_t index) const;
 
-  /// What dropout draws from: the same numbers give the same masks.
+  /// The numbers that dropout draws from: the same numbers give the same masks.
   struct Randomness {
     int64_t step = 0, seed = 0;
   };
-  /// Addresses of dense tensors in host memory in the order of inputs() and outputs(), of as many elements as the shapes say, which
-  /// nobody checks. With a backward pass to come, all of them stay as they are until it is done. Errors: another number of buffers,
+  /// Addresses of dense tensors in host memory in the order of inputs() and outputs(), with the shapes' number of elements,
+  /// which isn't checked. If a backward pass follows, they must not change until it is done. Errors: another number of buffers,
   /// one that is null or misaligned; a failure on a device.
   Result<void> forward(std::span<const void* const> inputs, std::span<void* const> outputs, Randomness randomness,
                        const RunOptions& options = {});
-  /// Likewise in the order of output_gradients() and gradients(), once after each forward(). Errors: also, there was no forward pass.
+  /// The same in the order of output_gradients() and gradients(), once after each forward(). Also an error: no forward pass.
   Result<void> backward(std::span<const void* const> output_gradients, std::span<void* const> gradients,
                         const RunOptions& options = {});
 

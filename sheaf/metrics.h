@@ -1,4 +1,4 @@
-// How good outputs are: the loss and the metrics that a model's training section asks for, of finished outputs and their targets.
+// The quality of outputs: the loss and metrics of a model's training section, computed from finished outputs and targets.
 //
 //   auto metrics = sheaf::Metrics::of(model);
 //   for (…) { session->run(inputs, outputs); auto added = metrics->add(outputs[metrics->output()], target, rows); }
@@ -17,7 +17,7 @@
 
 namespace sheaf {
 
-/// What outputs are worth: the mean loss, where there is one, and the model's metrics by name ("accuracy").
+/// Results: the mean loss, if there is one, and the model's metrics by name ("accuracy").
 struct Measured {
   std::optional<double> loss;
   std::vector<std::pair<std::string, double>> metrics;
@@ -27,19 +27,19 @@ struct Measured {
 /// Sums over batches, on the host in double precision, by the definitions of PyTorch's losses.
 class Metrics {
  public:
-  /// Of nothing yet. Errors: the plan has no training section; its loss isn't of an output of the model and a target.
+  /// Starts empty. Errors: the plan has no training section; its loss doesn't compare an output of the model with a target.
   static Result<Metrics> of(const Model& model);
   Metrics(Metrics&&) noexcept;
   Metrics& operator=(Metrics&&) noexcept;
   ~Metrics();
 
-  /// The output that the loss is of: its number among the model's; and the target's name.
+  /// The output that the loss uses, as an index into the model's; and the target's name.
   size_t output() const;
   const std::string& target() const;
 
-  /// Adds a batch of `rows` rows. Errors: output and target don't fit each other or the model; a class that the model doesn't have.
+  /// Adds a batch of `rows` rows. Errors: output and target don't fit each other or the model; a class the model doesn't have.
   Result<void> add(const TensorView& output, const TensorView& target, int64_t rows);
-  /// Of all that was added.
+  /// The results for all rows added.
   Measured result() const;
 
  private:

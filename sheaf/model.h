@@ -9,14 +9,14 @@
 //   sheaf::MutableTensorView outputs[] = {{"net", sheaf::DType::float32, {30, 2}, y.data()}};
 //   auto ok = session->run(inputs, outputs);
 //
-// Nothing here throws: what can fail gives a Result. Sizes are in elements, tensors dense and row-major.
+// Nothing here throws: a function that can fail returns a Result. Sizes are in elements, tensors dense and row-major.
 //
-// Threads. At the same time, from any number of threads: bind() of one Model, reading its parameters, and run() of sessions that
-// are not the same one. A Session or a Trainer is used by one thread at a time. Whatever changes weights
-// (set_parameters(), initialise_parameters(), Trainer::step(), set_state() and restore()) has the Model and all that is bound to it
-// to itself. Different Models have nothing to do with each other.
+// Threads. Any number of threads may at the same time bind() one Model, read its parameters, and run() different
+// sessions. A Session or a Trainer is used by one thread at a time. Functions that change weights
+// (set_parameters(), initialise_parameters(), Trainer::step(), set_state() and restore()) need exclusive use of the Model and
+// everything bound to it. Different Models are independent.
 //
-// After fork(), a child makes sessions and trainers of its own: those of its parent have no threads there, and neither run nor end.
+// After fork(), a child must make its own sessions and trainers: its parent's have no threads there, and neither run nor end.
 #pragma once
 
 #include "sheaf/devices.h"
@@ -45,7 +45,7 @@ struct ValueInfo {
   std::string name;
   DType dtype = DType::float32;
   std::vector<Extent> shape;
-  /// The dimension along which rows are counted, or -1 where no size depends on the batch.
+  /// The dimension along which rows are counted, or -1 if no size depends on the batch.
   int batch_dim = -1;
 };
 
@@ -56,24 +56,24 @@ struct ParameterInfo {
   bool buffer = false;
 };
 
-/// What Model::update_parameters() found no use for, and what it left as it was.
+/// What Model::update_parameters() didn't use, and what it left unchanged.
 struct ParameterMatch {
   std::vector<std::string> missing;     ///< parameters and buffers that no tensor was given for
-  std::vector<std::string> unexpected;  ///< tensors that are no parameter's
+  std::vector<std::string> unexpected;  ///< tensors that match no parameter
   std::vector<std::string>
-      misshapen;  ///< with Misshapen::left_out: tensors of another shape than their parameter's, and both shapes
+      misshapen;  ///< with Misshapen::left_out: tensors whose shape differs from their parameter's, and both shapes
 };
 
-/// What update_parameters() does with a tensor of another shape than its parameter's.
+/// What update_parameters() does with a tensor whose shape differs from its parameter's.
 enum class Misshapen { refused, left_out };
 
-/// A plan with its weights. Weights are shared by all that is bound; setting them affects those at their next run,
+/// A plan with its weights. Everything bound to it shares the weights; setting them takes effect at the next run,
 /// and must not coincide with a run. Copies are the same model.
 class Model {
  public:
   /// SharedPlan::load(), then from_plan().
   static Result<Model> load(const std::string& file);
-  /// A model of its own: another made from the same plan has other weights.
+  /// A separate model: another one made from the same plan has other weights.
   static Result<Model> from_plan(SharedPlan plan);
 
   const std::string& name() const;
@@ -82,32 +82,32 @@ class Model {
   const std::vector<ParameterInfo>& parameters() const;
   const SharedPlan& plan() const;
 
-  /// Copies all parameters and buffers, floating-point types converted. Names are PyTorch's, with or without `module.` parts and
-  /// with or without what all of them begin with; `num_batches_tracked` may be missing or left over. What is missing, superfluous,
-  /// doubled or doesn't fit is counted in one error, with the first few of each, and then nothing is changed.
+  /// Copies all parameters and buffers, converting floating-point types. Names are PyTorch's, with or without `module.` parts
+  /// and with or without a prefix that all of them share; `num_batches_tracked` may be missing or left over. One error counts
+  /// all tensors that are missing, superfluous, duplicate or don't fit, with the first few of each; then nothing is changed.
   Result<void> set_parameters(std::span<const TensorView> tensors);
-  /// The same, but for missing and superfluous tensors, which are no error: what isn't given keeps its value (PyTorch's
-  /// load_state_dict with strict=False). `misshapen`: whether a tensor of another shape than its parameter's is left out, too, as a head
-  /// for other classes is in fine-tuning. Also an error: something is missing, and weights were never set.
+  /// The same, but missing and superfluous tensors are no error: parameters without a tensor keep their values (PyTorch's
+  /// load_state_dict with strict=False). `misshapen`: whether to leave out tensors whose shape differs from their parameter's,
+  /// too, such as another head in fine-tuning. Also an error: something is missing, and weights were never set.
   Result<ParameterMatch> update_parameters(std::span<const TensorView> tensors, Misshapen misshapen = Misshapen::refused);
   /// Draws all parameters from their initial distributions. The same seed gives the same values everywhere.
   Result<void> initialise_parameters(uint64_t seed);
-  /// set_parameters() with the tensors of a safetensors file. Gives notes on dtypes that were converted. Errors, located at the file.
+  /// set_parameters() with the tensors of a safetensors file. Returns notes on converted dtypes. Errors, located at the file.
   Result<std::vector<Diagnostic>> load_parameters(const std::string& file);
-  /// Writes parameters and buffers under PyTorch's names as a safetensors file, whole or not at all; what is tied is written under
-  /// each of its names.
+  /// Writes parameters and buffers under PyTorch's names as a safetensors file, completely or not at all; tied ones are written
+  /// under each of its names.
   Result<void> save_parameters(const std::string& file) const;
 
-  /// Copies parameter `index`, as it is now, to `plain`, which has the parameter's size to the byte. Errors: no such parameter;
-  /// `plain` is of another size; weights were never set; a failure of the device that it lives on.
+  /// Copies the current value of parameter `index` to `plain`, which must have exactly the parameter's size. Errors: no such
+  /// parameter; `plain` has another size; weights were never set; a failure of the device that holds it.
   Result<void> read_parameter(size_t index, std::span<std::byte> plain) const;
-  /// The parameter or buffer `name`, which is one of parameters(), as it is now. Errors: likewise.
+  /// The current value of the parameter or buffer `name`, one of parameters(). Errors: likewise.
   Result<HostTensor> read_parameter(std::string_view name) const;
   /// All of them, in the order of parameters().
   Result<std::vector<NamedTensor>> read_parameters() const;
 
-  /// Binds the inference program to `batch` rows, 0 or more. Errors: a device list that is malformed or names a device that isn't
-  /// there, an index of the model beyond the list (located in the model's file), inputs that split differently, too little memory.
+  /// Binds the inference program to `batch` rows, 0 or more. Errors: a device list that is malformed or names a missing
+  /// device, an index of the model beyond the list (located in its file), inputs that split differently, too little memory.
   Result<Session> bind(const DeviceList& devices, int64_t batch, const BindOptions& options = {}) const;
   /// The same on DeviceList::open(devices, options.threads).
   Result<Session> bind(std::string_view devices, int64_t batch, const BindOptions& options = {}) const;

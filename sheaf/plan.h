@@ -12,30 +12,30 @@ namespace sheaf {
 
 struct Plan;
 
-/// A plan in memory, unchangeable. Copies are the same plan, and may be used by any threads.
+/// An immutable plan in memory. Copies are the same plan, and any threads may use them.
 class SharedPlan {
  public:
-  /// Reads and checks a file that `sheaf compile`, or write(), wrote. Errors, located in the file: it can't be read, isn't a plan,
-  /// is damaged, or was written by a newer version.
+  /// Reads and checks a file that `sheaf compile`, or write(), wrote. Errors, located in the file: it can't be read, isn't a
+  /// plan, is damaged, or was written by a newer version.
   static Result<SharedPlan> load(const std::string& file);
-  /// The same of a file's content; `name` stands for the file in messages.
+  /// The same for a file's content; `name` replaces the file in messages.
   static Result<SharedPlan> parse(std::string_view text, const std::string& name = "plan");
 
   /// The model's name.
   const std::string& name() const;
-  /// "f32", "bf16" or "f16": its arithmetic.
+  /// Its arithmetic: "f32", "bf16" or "f16".
   const std::string& precision() const;
-  /// "data_parallel", "replicated", "sharded" or "fully_sharded": what each replica of its training step keeps.
+  /// "data_parallel", "replicated", "sharded" or "fully_sharded": what each replica keeps in its training step.
   std::string strategy() const;
   /// "infer"; with a `training` section also "train", and "accumulate" and "update", a training step in micro-batches; with
-  /// CompilerOptions::gradients "forward" and "backward".
+  /// CompilerOptions::gradients also "forward" and "backward".
   std::vector<std::string> programs() const;
   /// The model's `training` section as JSON, with PyTorch's defaults filled in; empty if it has none.
   std::string training() const;
 
   /// The plan file's content. Equal plans give equal bytes.
   std::string text() const;
-  /// Writes it, whole or not at all. Errors, located at the file: it can't be written.
+  /// Writes it, completely or not at all. Errors, located at the file: it can't be written.
   Result<void> write(const std::string& file) const;
 
   // sheaf's own: the plan as data.

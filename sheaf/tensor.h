@@ -1,4 +1,4 @@
-// Tensors in host memory: the caller's own, seen through a view, and sheaf's.
+// Tensors in host memory: views of the caller's, and sheaf's own.
 #pragma once
 
 #include "runtime/base/dtype.h"
@@ -13,8 +13,8 @@
 
 namespace sheaf {
 
-/// A tensor of the caller's, dense and row-major, read in place. `data` holds the product of `shape` times size_of(dtype) bytes,
-/// aligned to the element's size, for as long as the call that it is given to; it may be null if the tensor has no elements.
+/// A caller's dense, row-major tensor, read in place. `data` holds the product of `shape` times size_of(dtype) bytes,
+/// aligned to the element's size, for as long as the call it is given to; it may be null if the tensor has no elements.
 struct TensorView {
   std::string name;
   DType dtype = DType::float32;
@@ -22,7 +22,7 @@ struct TensorView {
   const void* data = nullptr;
 };
 
-/// The same, to be written.
+/// The same for a tensor to be written.
 struct MutableTensorView {
   std::string name;
   DType dtype = DType::float32;
@@ -30,7 +30,7 @@ struct MutableTensorView {
   void* data = nullptr;
 };
 
-/// Gives 64-byte aligned storage, what vector instructions and oneDNN like best.
+/// Allocates 64-byte aligned storage, which vector instructions and oneDNN prefer.
 template <typename T>
 struct AlignedAllocator {
   using value_type = T;
@@ -50,7 +50,7 @@ struct HostTensor {
   std::vector<int64_t> shape;
   std::vector<std::byte, AlignedAllocator<std::byte>> bytes;
 
-  /// The elements as T, which must be of the dtype's size.
+  /// The elements as T, which must have the dtype's size.
   template <typename T>
   std::span<T> as() {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -66,11 +66,11 @@ struct NamedTensor {
   HostTensor tensor;
 };
 
-/// Views of tensors, valid for as long as these are.
+/// Views of tensors, valid as long as the tensors are.
 TensorView view_of(const NamedTensor& tensor);
 std::vector<TensorView> views_of(std::span<const NamedTensor> tensors);
 
-/// "[30, 5]"; a dimension of -1 reads "batch".
+/// "[30, 5]"; a dimension of -1 is shown as "batch".
 std::string shape_text(std::span<const int64_t> shape);
 
 /// A tensor of zeros. Errors: a dimension below 0, 2^60 bytes or more, more bytes than the machine has memory.

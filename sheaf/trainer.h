@@ -5,7 +5,7 @@
 //   auto loss = trainer->step(batch);               // forward, backward, update
 //   auto saved = trainer->save("run.safetensors");  // later: trainer->restore("run.safetensors")
 //
-// Parameters are the Model's: after a step its sessions, such as one for evaluation, see the new values. Threads: sheaf/model.h.
+// Parameters are the Model's: after a step its sessions, such as one for evaluation, see the new values. Threads: see model.h.
 #pragma once
 
 #include "sheaf/model.h"
@@ -23,7 +23,7 @@ namespace sheaf {
 
 class BatchStep;
 
-/// Where a ReduceLROnPlateau schedule stands.
+/// The state of a ReduceLROnPlateau schedule.
 struct Plateau {
   std::optional<double> best;  ///< of all epochs so far; none before the first
   int64_t bad_epochs = 0;      ///< without a better value
@@ -32,7 +32,7 @@ struct Plateau {
   bool operator==(const Plateau&) const = default;
 };
 
-/// Where training stands, besides parameters and the optimiser's state.
+/// The progress of training, apart from parameters and the optimiser's state.
 struct TrainingProgress {
   int64_t steps = 0;   ///< optimiser steps done
   int64_t epochs = 0;  ///< epochs done: schedules count these
@@ -43,7 +43,7 @@ struct TrainingProgress {
 
 class Trainer {
  public:
-  /// Binds the training step to batches of `batch` rows. The base learning rate is the optimiser's of the model file. With
+  /// Binds the training step to batches of `batch` rows. The base learning rate is that of the model file's optimiser. With
   /// BindOptions::micro_batches above 1 a step runs its batch in that many parts, cut as torch.chunk does, and updates
   /// once: less memory, the same mean. Batch norm takes each part's own statistics.
   /// Errors: the plan has no train program; those of Model::bind().
@@ -59,63 +59,63 @@ class Trainer {
   const std::vector<ValueInfo>& inputs() const;
   /// Rows of a whole batch.
   int64_t batch() const;
-  /// Sizes of input number `index`, which must be below their number, in a whole batch.
+  /// Sizes of input `index`, which must be below their number, in a whole batch.
   const std::vector<int64_t>& input_shape(size_t index) const;
 
-  /// Forward, loss, backward, update on one batch. Gives the loss before the update. Where that isn't finite, nothing
+  /// Forward, loss, backward, update on one batch. Returns the loss before the update. If it isn't finite, nothing
   /// is updated: parameters, buffers and optimiser state stay as they were, and the step doesn't count.
-  /// A view with a name is the input or target of that name; views without names come in the order of inputs(). All have the same
-  /// number of rows, from 1 to batch(): the last batch of an epoch may be smaller. It counts as any other step.
-  /// Errors: a tensor that is missing, superfluous, or of another dtype or shape; those of Session::run(); for the first batch of
-  /// another number of rows also those of binding.
+  /// A view with a name is the input or target of that name; views without names come in the order of inputs(). All have the
+  /// same number of rows, from 1 to batch(): the last batch of an epoch may be smaller. It counts like any other step.
+  /// Errors: a tensor that is missing, superfluous, or of another dtype or shape; those of Session::run(); for the first batch
+  /// with another number of rows also those of binding.
   Result<float> step(std::span<const TensorView> values, const RunOptions& options = {});
 
-  /// The fast path: an address for each of inputs(), of as many elements as input_shape() says, which nobody checks. Nothing is
-  /// allocated, and giving the same addresses again is cheapest.
+  /// The fast path: an address for each of inputs(). It doesn't check that they have as many elements as input_shape() says.
+  /// Nothing is allocated, and the same addresses as before are cheapest.
   Result<float> step(std::span<const void* const> values, const RunOptions& options = {});
-  /// The same with `rows` rows, from 1 to batch(). The first step of another number of rows binds it, as prepare() does.
+  /// The same with `rows` rows, from 1 to batch(). The first step with a new number of rows binds it, as prepare() does.
   Result<float> step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {});
-  /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. Memory within a step is shared with that of a
-  /// whole batch. Sizes that were used longest ago are dropped beyond kMostSizes of them; those can be bound again.
+  /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. Shares the memory within a step with that of
+  /// a whole batch. Keeps at most kMostSizes sizes and drops those used longest ago; they can be bound again.
   Result<void> prepare(int64_t rows);
   static constexpr size_t kMostSizes = 8;
 
-  /// After a step whose loss wasn't finite, with the same values: the first layer, in the order of the step, with an output that
-  /// isn't ("net.conv1"), found by running the step once more and looking at each result; empty if none is.
+  /// After a step whose loss wasn't finite, with the same values: the first layer, in the order of the step, whose output isn't
+  /// finite ("net.conv1"), found by running the step once more and checking each result; empty if there is none.
   Result<std::string> first_not_finite(std::span<const TensorView> values);
   Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> values);
 
-  /// The optimiser's state: "fc.weight.momentum", … What a checkpoint holds beside the model's parameters.
+  /// The optimiser's state: "fc.weight.momentum", … A checkpoint holds it in addition to the model's parameters.
   const std::vector<ParameterInfo>& state() const;
-  /// Copies entry `index` of state(), as it is now, to `plain`, which has its size to the byte. Errors: no such entry; `plain` is of
-  /// another size; a device's.
+  /// Copies the current value of entry `index` of state() to `plain`, which must have exactly its size. Errors: no such entry;
+  /// `plain` has another size; a failure of the device.
   Result<void> read_state(size_t index, std::span<std::byte> plain) const;
-  /// The entry `name` of state(), as it is now. Errors: likewise.
+  /// The current value of entry `name` of state(). Errors: likewise.
   Result<HostTensor> read_state(std::string_view name) const;
   /// All of them, in the order of state().
   Result<std::vector<NamedTensor>> read_state() const;
-  /// Copies all of the optimiser's state, which the trainers of one model share. Errors: missing, superfluous and
+  /// Sets all of the optimiser's state, which the trainers of one model share. Errors: missing, superfluous and
   /// misshapen tensors (names as in state()), and then nothing is changed.
   Result<void> set_state(std::span<const TensorView> tensors);
 
-  /// To be read and set between steps: the learning rate, the seed, epochs done.
+  /// Read and set it between steps: the learning rate, the seed, epochs done.
   TrainingProgress& progress();
   const TrainingProgress& progress() const;
-  /// Of the next step: progress().lr under the model's schedule (PyTorch's closed forms, stepped once an epoch).
+  /// For the next step: progress().lr under the model's schedule (PyTorch's closed forms, stepped once an epoch).
   double learning_rate() const;
-  /// What the schedule goes by, if it is ReduceLROnPlateau ("train_loss", "eval_loss", …); else empty.
+  /// The value that the schedule follows, if it is ReduceLROnPlateau ("train_loss", "eval_loss", …); else empty.
   std::string monitor() const;
-  /// Tells a ReduceLROnPlateau what an epoch came to, as PyTorch's `scheduler.step(value)`. Other schedules go by progress().
+  /// Gives a ReduceLROnPlateau an epoch's value, as PyTorch's `scheduler.step(value)`. Other schedules follow progress().
   void step_schedule(double value);
 
-  /// Writes parameters, buffers, optimiser state and progress to one safetensors file, whole or not at all, with checksums.
+  /// Writes parameters, buffers, optimiser state and progress to a safetensors file, completely or not at all, with checksums.
   Result<void> save(const std::string& file) const;
-  /// Takes all of that back, from what save() or `sheaf train --checkpoint` wrote for the same plan: training goes on as if it had
-  /// never stopped, bit for bit on the same devices. Errors, located at the file: it is no checkpoint, is of another plan, or is
-  /// damaged, and then nothing is changed.
+  /// Restores all of that from a file that save() or `sheaf train --checkpoint` wrote for the same plan: training continues as
+  /// if it had never stopped, bit for bit on the same devices. Errors, located at the file: it isn't a checkpoint, is of
+  /// another plan, or is damaged, and then nothing is changed.
   Result<void> restore(const std::string& file);
 
-  /// Of a whole batch; with micro-batches of the largest part.
+  /// For a whole batch; with micro-batches for the largest part.
   BindingReport report() const;
   const Binding& binding() const;  // sheaf's own
   /// Bound to `rows` rows, as by prepare().

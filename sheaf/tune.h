@@ -3,12 +3,12 @@
 
 namespace sheaf {
 
-/// Whether the implementations of CPU operations are chosen by measurement, which may change how results are rounded from what it is
-/// without; not from one run to the next on a machine, as what was chosen is kept in a cache file.
+/// Whether measurement chooses the implementations of CPU operations. That may change how results are rounded compared with
+/// off, but not from one run to the next on a machine, because the choices are kept in a cache file.
 enum class Tune {
-  off,    ///< a model of costs chooses: the same on every CPU with the same instructions
-  quick,  ///< what the cache doesn't know is measured, within a second
-  full,   ///< everything is measured anew, without a limit
+  off,    ///< a cost model chooses: the same on every CPU with the same instructions
+  quick,  ///< measures what the cache doesn't know, within a second
+  full,   ///< measures everything anew, without a time limit
 };
 
 }  // namespace sheaf
