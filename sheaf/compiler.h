@@ -22,7 +22,7 @@ struct CompilerOptions {
   std::string strategy = "data_parallel";
   /// Memory of a device in bytes: a larger embedding table goes to the host. 0: not stated.
   int64_t device_memory = 0;
-  /// "train" or "eval": adds the programs "forward" and "backward" (sheaf/gradients.h), with layers in that mode; empty: neither.
+  /// "train" or "eval": adds the programs "forward" and "backward" (sheaf/gradients.h), layers in that mode; empty: none.
   std::string gradients;
   /// Names of the inputs and parameters whose gradients "backward" computes; `module.` parts may be omitted.
   std::vector<std::string> gradients_of;
