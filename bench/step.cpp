@@ -3,9 +3,10 @@
 //   bench-step PLAN --devices LIST --batch N [--program infer|train] [--numerics strict|fast] [--threads N]
 //              [--data NAME=SOURCE...] [--turns | --profile]
 //
-// Prints one line of JSON: bytes, and the seconds of binding. With --turns it then times one call for each line on
-// stdin and prints its seconds and the CPU seconds that the process took for it, so that another program can take turns
-// on the same machine; on a busy one, CPU seconds with --threads 1 are what compares. --profile prints each operation's
+// Prints one line of JSON: bytes, and the seconds of binding. With --turns it then times a call for each line on
+// stdin (the mean of as many as take a twentieth of a second) and prints its seconds and the CPU seconds that the process
+// took for it, so that another program can take turns on the same machine; on a busy one, CPU seconds with --threads 1 are
+// what compares. --profile prints each operation's
 // time and the sums of them (runtime/trace).
 #include "runtime/session/open_devices.h"
 #include "tools/bench/measure.h"
@@ -46,7 +47,7 @@ OptionParser step_options() {
       .option("--threads", "N", "CPU threads in all (default 0: all that the process may use)")
       .option("--data", "NAME=SOURCE", "rows of an input or a target (default random:N)")
       .repeatable()
-      .flag("--turns", "time one call for each line on stdin")
+      .flag("--turns", "time a call for each line on stdin")
       .flag("--profile", "where the time goes");
   return parser;
 }
@@ -108,11 +109,14 @@ int measure(const Options& options) {
     std::cout << profile_text(trace->profiles().front(), true);
     return kDone;
   }
+  int64_t calls = 0;
+  for (const auto end = Clock::now() + std::chrono::milliseconds(50); calls == 0 || Clock::now() < end; ++calls) step();
   for (std::string line; options.has("--turns") && std::getline(std::cin, line);) {
     const double cpu = cpu_seconds();
     const auto start = Clock::now();
-    step();
-    std::cout << std::chrono::duration<double>(Clock::now() - start).count() << " " << cpu_seconds() - cpu << std::endl;
+    for (int64_t i = 0; i < calls; ++i) step();
+    std::cout << std::chrono::duration<double>(Clock::now() - start).count() / double(calls) << " "
+              << (cpu_seconds() - cpu) / double(calls) << std::endl;
   }
   return kDone;
 }

@@ -132,4 +132,5 @@ def main():
         print((time.perf_counter() - start) / a.steps, (time.process_time() - cpu) / a.steps, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
